@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { makeWorkerUtils } from 'graphile-worker';
+import { openOwner, type Queries, SERVICE_ROLE, sqlState } from './pool.ts';
+import { type Sql, sql } from './sql.ts';
+import { StartError } from './start-error.ts';
+
+const FOLDER = new URL('../../sql/', import.meta.url);
+
+type Migration = { readonly version: number; readonly name: string; readonly text: string; readonly digest: string };
+
+const raw = (text: string): Sql => ({ text, values: [] });
+
+/** The numbered files of sql/, in order. */
+export async function readMigrations(): Promise<Migration[]> {
+  const names = (await readdir(FOLDER)).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(new URL(name, FOLDER), 'utf8');
+      return { version: Number(name.slice(0, 3)), name, text, digest: createHash('sha256').update(text).digest('hex') };
+    }),
+  );
+}
+
+/**
+ * Brings the schema up to date. Two processes may do so at once: one waits for the other.
+ * An account without the owner's rights is enough where there is nothing to do.
+ * @param url of the schema's owner
+ * @returns the names of the migrations applied
+ * @throws StartError when the schema is newer than this program, was changed, or this account may not alter it
+ */
+export async function migrate(url: string): Promise<string[]> {
+  const migrations = await readMigrations();
+  const owner = await openOwner(url);
+  try {
+    const applied = await apply(owner, migrations);
+    if (applied.length > 0 || !(await hasJobs(owner))) await migrateJobs(url, owner);
+    return applied;
+  } catch (error) {
+    if (sqlState(error) === '42501') {
+      throw new StartError('the database is not up to date, and this account may not alter it: run `scrip migrate` as its owner');
+    }
+    throw error;
+  } finally {
+    await owner.close();
+  }
+}
+
+async function apply(owner: Queries, migrations: readonly Migration[]): Promise<string[]> {
+  if (pending(await readApplied(owner), migrations).length === 0) return [];
+  await createRole(owner);
+  await owner.query(raw('begin'));
+  try {
+    // One migrates, the others wait here and then find nothing left to do. The number is this lock's own.
+    await owner.query(sql`select pg_advisory_xact_lock(7311990001)`);
+    await owner.query(raw('create schema if not exists scrip; set local search_path to scrip'));
+    await owner.query(
+      raw(`create table if not exists scrip.migrations (
+        version integer primary key, name text not null, digest text not null, applied_at timestamptz not null default now())`),
+    );
+    const todo = pending(await readApplied(owner), migrations);
+    for (const { version, name, text, digest } of todo) {
+      await owner.query(raw(text));
+      await owner.query(sql`insert into scrip.migrations (version, name, digest) values (${version}, ${name}, ${digest})`);
+    }
+    await owner.query(raw(`grant select on scrip.migrations to ${SERVICE_ROLE}`));
+    await owner.query(raw('commit'));
+    return todo.map((migration) => migration.name);
+  } catch (error) {
+    await owner.query(raw('rollback'));
+    throw error;
+  }
+}
+
+type Applied = { version: number; name: string; digest: string };
+
+async function readApplied(owner: Queries): Promise<Applied[]> {
+  const [found] = await owner.query<{ there: boolean }>(sql`select to_regclass('scrip.migrations') is not null as there`);
+  if (!found?.there) return [];
+  return owner.query<Applied>(sql`select version, name, digest from scrip.migrations order by version`);
+}
+
+function pending(applied: readonly Applied[], migrations: readonly Migration[]): Migration[] {
+  const newest = migrations.at(-1)?.version ?? 0;
+  const beyond = applied.find(({ version }) => version > newest);
+  if (beyond) {
+    throw new StartError(
+      `the database has a newer schema (${beyond.name}) than this version of Scrip knows (up to ${newest}): use the newer version`,
+    );
+  }
+  for (const { version, name, digest } of applied) {
+    const own = migrations.find((migration) => migration.version === version);
+    if (own?.digest !== digest) throw new StartError(`migration ${name} was changed after it had been applied to this database`);
+  }
+  return migrations.filter(({ version }) => !applied.some((done) => done.version === version));
+}
+
+async function createRole(owner: Queries): Promise<void> {
+  const [found] = await owner.query<{ there: boolean }>(
+    sql`select exists (select from pg_roles where rolname = ${SERVICE_ROLE}) as there`,
+  );
+  if (!found?.there) {
+    try {
+      await owner.query(raw(`create role ${SERVICE_ROLE} nologin`));
+    } catch (error) {
+      // Roles belong to the whole server: another database's migration may have been faster.
+      if (!['42710', '23505'].includes(sqlState(error) ?? '')) throw error;
+    }
+  }
+  // The owner's account works as the service's role too, where no account of its own is set up for it.
+  await owner.query(
+    raw(`do $$ begin
+      if not pg_has_role(current_user, '${SERVICE_ROLE}', 'member') then execute format('grant ${SERVICE_ROLE} to %I', current_user); end if;
+    end $$`),
+  );
+}
+
+async function hasJobs(owner: Queries): Promise<boolean> {
+  const [found] = await owner.query<{ there: boolean }>(sql`select to_regclass('graphile_worker.migrations') is not null as there`);
+  return found?.there ?? false;
+}
+
+async function migrateJobs(url: string, owner: Queries): Promise<void> {
+  const utils = await makeWorkerUtils({ connectionString: url });
+  try {
+    await utils.migrate();
+  } finally {
+    await utils.release();
+  }
+  await owner.query(
+    raw(`grant usage on schema graphile_worker to ${SERVICE_ROLE};
+      grant select, insert, update, delete on all tables in schema graphile_worker to ${SERVICE_ROLE};
+      grant usage on all sequences in schema graphile_worker to ${SERVICE_ROLE};
+      grant execute on all functions in schema graphile_worker to ${SERVICE_ROLE};`),
+  );
+}

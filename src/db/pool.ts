@@ -1,0 +1,134 @@
+import pg from 'pg';
+import type { HotStatement, Sql } from './sql.ts';
+
+/** The role that the service works as: it can neither alter the schema nor update or delete journal rows. */
+export const SERVICE_ROLE = 'scrip_service';
+
+/** Statements that belong together run through one of these: the database itself, or a transaction on it. */
+export type Queries = {
+  query<Row>(statement: Sql): Promise<Row[]>;
+};
+
+export type Database = Queries & {
+  readonly url: string;
+  /** Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it back. */
+  transaction<T>(run: (tx: Queries) => Promise<T>, isolation?: 'repeatable read'): Promise<T>;
+  /** Runs a statement of the hot path: prepared, index look-ups only, one round trip, its own transaction. */
+  hot<Row>(statement: HotStatement, values: readonly unknown[]): Promise<Row[]>;
+  close(): Promise<void>;
+};
+
+/** Connections for ordinary work, and those kept apart for the calls at the till, so that neither starves the other. */
+const POOL_SIZE = 10;
+const HOT_SIZE = 6;
+
+/** Nothing that serves a request takes longer; a statement that does is stuck. Milliseconds. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 2_000;
+
+/**
+ * Each hot statement looks rows up by index, whatever the planner's idea of a young and empty table: without these a
+ * plan made in the first minute would scan the table for as long as the connection lives.
+ */
+const HOT_OPTIONS =
+  '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
+
+const types = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === 20) return BigInt; // int8: money and serial numbers stay exact
+    return pg.types.getTypeParser(oid, format);
+  },
+};
+
+/**
+ * Opens the pools of a process. Nothing connects before the first statement.
+ * @param url a PostgreSQL address; its user is, or may become, `scrip_service`
+ */
+export function openDatabase(url: string, name = 'scrip'): Database {
+  const common = { connectionString: url, types, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+  const session = `-c role=${SERVICE_ROLE} -c search_path=scrip -c timezone=UTC -c statement_timeout=${STATEMENT_TIMEOUT_MS} -c idle_in_transaction_session_timeout=${STATEMENT_TIMEOUT_MS}`;
+  const pool = new pg.Pool({ ...common, max: POOL_SIZE, options: session });
+  const hotPool = new pg.Pool({ ...common, max: HOT_SIZE, options: `${session} ${HOT_OPTIONS}` });
+  // A connection that breaks while idle is replaced at the next statement, which tells the caller if it cannot be.
+  for (const each of [pool, hotPool]) each.on('error', () => {});
+
+  return {
+    url,
+    query: (statement) => rowsOf(pool, statement),
+    transaction: (run, isolation) => inTransaction(pool, run, isolation),
+    async hot<Row>(statement: HotStatement, values: readonly unknown[]) {
+      const result = await hotPool.query({ name: statement.name, text: statement.text, values: [...values] });
+      return result.rows as Row[];
+    },
+    async close() {
+      await Promise.all([pool.end(), hotPool.end()]);
+    },
+  };
+}
+
+/** Opens one connection as the owner of the schema, for migrations and tests; close it after use. */
+export async function openOwner(url: string): Promise<Queries & { close(): Promise<void> }> {
+  const client = new pg.Client({
+    connectionString: url,
+    types,
+    application_name: 'scrip-owner',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  return { query: (statement) => rowsOf(client, statement), close: () => client.end() };
+}
+
+async function rowsOf<Row>(on: pg.Pool | pg.PoolClient | pg.Client, statement: Sql): Promise<Row[]> {
+  // A statement without parameters goes as it is, which also lets a migration hold several.
+  const values = statement.values.length > 0 ? [...statement.values] : undefined;
+  const result = await on.query(values ? { text: statement.text, values } : statement.text);
+  return result.rows as Row[];
+}
+
+async function inTransaction<T>(
+  pool: pg.Pool,
+  run: (tx: Queries) => Promise<T>,
+  isolation: 'repeatable read' | undefined,
+): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query(isolation ? `begin isolation level ${isolation}` : 'begin');
+    const result = await run({ query: (statement) => rowsOf(client, statement) });
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch((failure: Error) => {
+      broken = failure;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+/** The SQLSTATE of an error of the database, if it is one. */
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+/** Whether a statement lost a race against another one and may be sent again as it is. */
+export function isRetryable(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === '40001' || state === '40P01';
+}
+
+const NETWORK = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENOENT']);
+
+/** Whether an error means that there is no database to talk to just now (503), rather than a bug (500). */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isUnavailable);
+  const state = sqlState(error);
+  // 08 connection, 53 out of resources, 57 operator intervention (shutdown, statement timeout), 25006 read-only standby.
+  if (state) return /^(08|53|57)/.test(state) || state === '25006' || state === '25P03' || isRetryable(error);
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  if (typeof code === 'string' && NETWORK.has(code)) return true;
+  return typeof message === 'string' && /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after)/.test(message);
+}

@@ -1,0 +1,83 @@
+import { Refusal } from './refusal.ts';
+
+/** An exact amount: minor units of a currency with `decimals` decimals. 12.50 USD is { minor: 1250n, decimals: 2 }. */
+export type Money = { readonly minor: bigint; readonly decimals: number };
+
+/** The greatest number of decimals that a currency of ISO 4217 has. */
+export const MOST_DECIMALS = 4;
+
+/**
+ * Currencies whose minor unit is not a hundredth (ISO 4217). Every other code that the runtime knows has two decimals.
+ */
+const DECIMALS: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(
+    'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ').map((code) => [code, 0]),
+  ),
+  ...Object.fromEntries('BHD IQD JOD KWD LYD OMR TND'.split(' ').map((code) => [code, 3])),
+  CLF: 4,
+  UYW: 4,
+};
+
+const CURRENCIES: ReadonlySet<string> = new Set([...Intl.supportedValuesOf('currency'), ...Object.keys(DECIMALS)]);
+
+/** The number of decimals of an ISO 4217 currency code, or undefined for a code that is none. */
+export function decimalsOf(currency: string): number | undefined {
+  return CURRENCIES.has(currency) ? (DECIMALS[currency] ?? 2) : undefined;
+}
+
+/** A decimal number taken apart: `digits` × 10^-`scale`, without trailing zeros behind the point. */
+type Decimal = { readonly digits: bigint; readonly scale: number };
+
+/**
+ * Reads a decimal number exactly, as JSON writes it (`12.5`, `1e2`), or undefined where it is none.
+ * An exponent beyond three digits is out of every bound here and would only cost memory: none as well.
+ */
+export function parseDecimal(text: string): Decimal | undefined {
+  const parts = /^(-?)(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
+  if (!parts) return undefined;
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = parts;
+  const trimmed = `${whole}${fraction}`.replace(/0+$/, '');
+  let scale = fraction.length - Number(exponent) - (whole.length + fraction.length - trimmed.length);
+  let digits = BigInt(trimmed || '0');
+  if (digits === 0n) return { digits, scale: 0 };
+  if (scale < 0) {
+    digits *= 10n ** BigInt(-scale);
+    scale = 0;
+  }
+  return { digits: sign ? -digits : digits, scale };
+}
+
+/**
+ * The minor units of an amount from JSON, exact or refused: never rounded, never altered.
+ * @param value a JSON number, in major units; the shortest spelling of the double is what the sender wrote
+ * @param decimals of the currency
+ * @returns minor units, within the range in which JSON numbers are exact
+ * @throws Refusal `13` for more decimals than the currency has, NaN, infinity, or a size that JSON cannot carry exactly
+ */
+export function toMinor(value: number, decimals: number): bigint {
+  const decimal = parseDecimal(String(value));
+  if (!decimal || decimal.scale > decimals) throw new Refusal('13');
+  const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
+  if (minor > BigInt(Number.MAX_SAFE_INTEGER) || minor < -BigInt(Number.MAX_SAFE_INTEGER)) throw new Refusal('13');
+  return minor;
+}
+
+/** Like `toMinor`, and refused (`13`) unless it is above zero. */
+export function toPositiveMinor(value: number, decimals: number): bigint {
+  const minor = toMinor(value, decimals);
+  if (minor <= 0n) throw new Refusal('13');
+  return minor;
+}
+
+/** The JSON number of an amount in major units: 1250n with 2 decimals is 12.5. Exact within the safe range. */
+export function toNumber({ minor, decimals }: Money): number {
+  return Number(minor) / 10 ** decimals;
+}
+
+/** An amount as text with all its decimals, for people: `12.50`. */
+export function toText({ minor, decimals }: Money): string {
+  const sign = minor < 0n ? '-' : '';
+  const digits = String(minor < 0n ? -minor : minor).padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  return decimals === 0 ? `${sign}${whole}` : `${sign}${whole}.${digits.slice(-decimals)}`;
+}

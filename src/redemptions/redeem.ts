@@ -1,0 +1,107 @@
+import type { Context } from '../context.ts';
+import { AGAIN, gather } from '../db/gather.ts';
+import { plainArray, textArray } from '../db/sql.ts';
+import { ensureAccounts } from '../ledger/accounts.ts';
+import { newId } from '../ledger/id.ts';
+import { checkReference } from '../ledger/reference.ts';
+import type { Transaction } from '../ledger/transactions.ts';
+import { permit } from '../merchants/permit.ts';
+import { MOST_DECIMALS, toPositiveMinor } from '../money.ts';
+import type { RefusalCode } from '../refusal.ts';
+import { refuseVoucher } from '../vouchers/refuse.ts';
+import { REDEEM } from './redeem.queries.ts';
+
+export type Redeem = {
+  /** 12 digits. */
+  readonly code: string;
+  /** 4 digits. */
+  readonly pin: string;
+  /** In major units, as the JSON number says. */
+  readonly amount: number;
+  readonly reference?: string | undefined;
+};
+
+/** What a request came to: the transaction, and whether an earlier copy of the request made it. */
+export type Outcome = { readonly transaction: Transaction; readonly replayed: boolean };
+
+type Request = Redeem & {
+  readonly context: Context;
+  readonly id: string;
+  readonly codeKey: string;
+  readonly pinKey: string;
+  readonly amountUnits: bigint;
+};
+
+type Row = {
+  ord: number;
+  outcome: RefusalCode | 'ok' | 'replay' | 'again' | 'account';
+  prior_id: string | null;
+  prior_at: Date | null;
+  serial_number: bigint;
+  amount_minor: bigint;
+  decimals: number;
+  currency: string;
+};
+
+const redeemGathered = gather<Request, Outcome | RefusalCode>({
+  keysOf({ codeKey, reference, context }) {
+    return reference === undefined ? [codeKey] : [codeKey, `${context.merchant.id} ${reference}`];
+  },
+  async run(db, requests) {
+    const now = requests[requests.length - 1]?.context.now;
+    const rows = await db.hot<Row>(REDEEM, [
+      plainArray(requests.map(({ context }) => context.merchant.id)),
+      plainArray(requests.map(({ codeKey }) => codeKey)),
+      plainArray(requests.map(({ pinKey }) => pinKey)),
+      plainArray(requests.map(({ amountUnits }) => amountUnits)),
+      textArray(requests.map(({ reference }) => reference ?? null)),
+      plainArray(requests.map(({ id }) => id)),
+      now,
+    ]);
+    const answers: (Outcome | RefusalCode | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
+    for (const row of rows) {
+      const request = requests[row.ord - 1] as Request;
+      if (row.outcome === 'account') await ensureAccounts(db, request.context.merchant.id, row.currency);
+      else if (row.outcome === 'ok') answers[row.ord - 1] = { transaction: toRedemption(request, row, request.id, now as Date), replayed: false };
+      else if (row.outcome === 'replay') {
+        const transaction = toRedemption(request, row, row.prior_id as string, row.prior_at as Date);
+        answers[row.ord - 1] = { transaction, replayed: true };
+      } else if (row.outcome !== 'again') answers[row.ord - 1] = row.outcome;
+    }
+    return answers;
+  },
+});
+
+function toRedemption(request: Request, row: Row, transactionId: string, timestamp: Date): Transaction {
+  return {
+    transactionId,
+    type: 'REDEMPTION',
+    amount: { minor: row.amount_minor, decimals: row.decimals },
+    timestamp,
+    reference: request.reference ?? null,
+    code: request.code,
+    serialNumber: row.serial_number,
+    refundStatus: null,
+    note: null,
+  };
+}
+
+/**
+ * Redeems an amount from a voucher: the whole amount or nothing. The same request under its reference again is a replay.
+ * @throws Refusal `18`, `13`, `03`, `94`, `14`, `75`, `55`, `44`, `43`, `54`, `40`, `47`, `42`, `51`; `91` under overload
+ */
+export async function redeem(context: Context, request: Redeem): Promise<Outcome> {
+  if (request.reference !== undefined) checkReference(request.reference);
+  const amountUnits = toPositiveMinor(request.amount, MOST_DECIMALS);
+  permit(context, 'redeem');
+  const { service, now } = context;
+  const outcome = await redeemGathered(service.db, {
+    ...request,
+    context,
+    amountUnits,
+    id: newId(now),
+    codeKey: service.keys.codeKey(request.code),
+    pinKey: service.keys.pinKey(request.code, request.pin),
+  });
+  return typeof outcome === 'string' ? refuseVoucher(context, outcome) : outcome;
+}

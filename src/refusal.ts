@@ -1,0 +1,69 @@
+/**
+ * The closed list of business refusals. Every door (variant A, variant B, the command line) tells them in its own form,
+ * from a table that must name each of them: a new refusal does not compile until every door has decided.
+ *
+ * The list stands in order of precedence: where two refusals apply, the earlier one is told (docs/reference/status-codes.md).
+ */
+export const REFUSALS = {
+  '98': 'Unsupported request',
+  '01': 'Unauthorized',
+  '97': 'Too many requests',
+  '04': 'Merchant suspended',
+  '30': 'Invalid request',
+  '18': 'Invalid reference',
+  '16': 'Invalid quantity',
+  '13': 'Invalid amount',
+  '17': 'Invalid expiry date',
+  '03': 'Access denied',
+  '15': 'Invalid product',
+  '61': 'Amount outside limits',
+  '94': 'Reference already used',
+  '14': 'Invalid voucher',
+  '75': 'PIN locked',
+  '55': 'Invalid PIN',
+  '44': 'Voucher canceled',
+  '43': 'Voucher blocked',
+  '54': 'Voucher expired',
+  '40': 'Voucher not active',
+  '41': 'Voucher already activated',
+  '47': 'Voucher not accepted here',
+  '42': 'Voucher already redeemed',
+  '58': 'Redemption already updated',
+  '51': 'Insufficient balance',
+  '50': 'Insufficient merchant balance',
+  '60': 'Not found',
+  '91': 'Service unavailable',
+} as const;
+
+export type RefusalCode = keyof typeof REFUSALS;
+
+/** A value that was refused: which field, which rule of it, and what to do about it. Never the value itself. */
+export type FieldError = { readonly field: string; readonly rule: string; readonly message: string };
+
+/**
+ * A request that is understood and declined. Nothing has changed when it is thrown.
+ * `details.data` is what an answer carries besides the code (the first update's result, for `58`).
+ */
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+  readonly errors: readonly FieldError[] | undefined;
+  readonly data: unknown;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    code: RefusalCode,
+    details: { message?: string; errors?: readonly FieldError[]; data?: unknown; retryAfterSeconds?: number } = {},
+  ) {
+    super(details.message ?? REFUSALS[code]);
+    this.name = 'Refusal';
+    this.code = code;
+    this.errors = details.errors;
+    this.data = details.data;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}
+
+/** Whether a word from the database is a refusal of this list. */
+export function isRefusalCode(word: string): word is RefusalCode {
+  return Object.hasOwn(REFUSALS, word);
+}
