@@ -1,5 +1,6 @@
 import { Refusal } from '../refusal.ts';
-import { type Database, isRetryable } from './pool.ts';
+import type { Database } from './pool.ts';
+import { retrying } from './retry.ts';
 
 /**
  * One operation of the hot path. Calls that wait at one moment go to the database as one statement.
@@ -22,8 +23,6 @@ const MOST_IN_FLIGHT = 2;
 const MOST_WAITING = 4_096;
 /** Every turn settles at least one call of those that met on a voucher; sixty-four in a row means something is broken. */
 const MOST_TURNS = 64;
-/** How often a whole statement is sent again that lost against another one (40001, 40P01). */
-const MOST_RETRIES = 8;
 
 type Call<Request, Answer> = {
   readonly request: Request;
@@ -122,7 +121,7 @@ class Queue<Request, Answer> {
   async #settle(calls: readonly Call<Request, Answer>[]): Promise<void> {
     const requests = calls.map((call) => call.request);
     try {
-      const answers = await this.#run(requests);
+      const answers = await retrying(() => this.#operation.run(this.#db, requests));
       const again: Call<Request, Answer>[] = [];
       calls.forEach((call, index) => {
         const answer = answers[index];
@@ -133,16 +132,6 @@ class Queue<Request, Answer> {
       if (again.length > 0) this.#waiting.unshift(...again);
     } catch (error) {
       for (const call of calls) call.reject(error);
-    }
-  }
-
-  async #run(requests: readonly Request[]): Promise<(Answer | typeof AGAIN)[]> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#operation.run(this.#db, requests);
-      } catch (error) {
-        if (attempt > MOST_RETRIES || !isRetryable(error)) throw error;
-      }
     }
   }
 }

@@ -33,6 +33,19 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const HOT_OPTIONS =
   '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
 
+/** What every connection of the service starts with. */
+const SESSION_OPTIONS = [
+  `-c role=${SERVICE_ROLE} -c search_path=scrip -c timezone=UTC`,
+  `-c statement_timeout=${STATEMENT_TIMEOUT_MS} -c idle_in_transaction_session_timeout=${STATEMENT_TIMEOUT_MS}`,
+].join(' ');
+
+/** The same address for a library that opens connections of its own: they work as the service's role too. */
+export function serviceAddress(url: string): string {
+  const address = new URL(url);
+  address.searchParams.set('options', `-c role=${SERVICE_ROLE}`);
+  return address.href;
+}
+
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === 20) return BigInt; // int8: money and serial numbers stay exact
@@ -46,9 +59,8 @@ const types = {
  */
 export function openDatabase(url: string, name = 'scrip'): Database {
   const common = { connectionString: url, types, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  const session = `-c role=${SERVICE_ROLE} -c search_path=scrip -c timezone=UTC -c statement_timeout=${STATEMENT_TIMEOUT_MS} -c idle_in_transaction_session_timeout=${STATEMENT_TIMEOUT_MS}`;
-  const pool = new pg.Pool({ ...common, max: POOL_SIZE, options: session });
-  const hotPool = new pg.Pool({ ...common, max: HOT_SIZE, options: `${session} ${HOT_OPTIONS}` });
+  const pool = new pg.Pool({ ...common, max: POOL_SIZE, options: SESSION_OPTIONS });
+  const hotPool = new pg.Pool({ ...common, max: HOT_SIZE, options: `${SESSION_OPTIONS} ${HOT_OPTIONS}` });
   // A connection that breaks while idle is replaced at the next statement, which tells the caller if it cannot be.
   for (const each of [pool, hotPool]) each.on('error', () => {});
 

@@ -1,0 +1,63 @@
+import type { Money } from '../money.ts';
+
+/** A batch of vouchers (docs/reference/interface.md, "Voucher batch"). */
+export type Batch = {
+  readonly id: number;
+  readonly transactionId: string;
+  readonly merchantId: number;
+  readonly reference: string;
+  readonly status: 'PROCESSING' | 'COMPLETED' | 'CANCELED';
+  readonly quantity: number;
+  /** How many of them exist by now. */
+  readonly produced: number;
+  /** Of each voucher; null where it is given at activation. */
+  readonly value: Money | null;
+  readonly currency: string;
+  readonly expiresAt: Date;
+  readonly acceptedAt: Date;
+  /** Whether its vouchers carry their value from the start, debited from the reserve account. */
+  readonly immediate: boolean;
+  readonly reserveAccount: bigint | null;
+  /** What makes a request the same, beside quantity and value. */
+  readonly productId: number;
+  readonly requestedExpiry: Date | null;
+};
+
+export type BatchRow = {
+  id: number;
+  transaction_id: string;
+  merchant_id: number;
+  reference: string;
+  status: Batch['status'];
+  quantity: number;
+  produced: number;
+  value_minor: bigint | null;
+  decimals: number;
+  currency: string;
+  expires_at: Date;
+  accepted_at: Date;
+  activation: 'immediate' | 'on-activation';
+  reserve_account: bigint | null;
+  product_id: number;
+  requested_expiry: Date | null;
+};
+
+export function toBatch(row: BatchRow): Batch {
+  return {
+    id: row.id,
+    transactionId: row.transaction_id,
+    merchantId: row.merchant_id,
+    reference: row.reference,
+    status: row.status,
+    quantity: row.quantity,
+    produced: row.produced,
+    value: row.value_minor === null ? null : { minor: row.value_minor, decimals: row.decimals },
+    currency: row.currency,
+    expiresAt: row.expires_at,
+    acceptedAt: row.accepted_at,
+    immediate: row.activation === 'immediate' && row.value_minor !== null,
+    reserveAccount: row.reserve_account,
+    productId: row.product_id,
+    requestedExpiry: row.requested_expiry,
+  };
+}

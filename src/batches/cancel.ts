@@ -1,0 +1,54 @@
+import type { Service } from '../context.ts';
+import { plainArray } from '../db/sql.ts';
+import { retrying } from '../db/retry.ts';
+import { enqueue } from '../jobs/enqueue.ts';
+import { newId } from '../ledger/id.ts';
+import { type Batch, type BatchRow, toBatch } from './batch.ts';
+import { cancelBatchRow, creditFloat, insertBatchEntry, lockBatch, lockBatchByTransactionId, voidVouchers } from './queries.ts';
+
+/** Vouchers taken back in one transaction. */
+const CHUNK = 5_000;
+
+/**
+ * Cancels a batch that is being produced: from this transaction on none of its vouchers can be seen or spent, and the
+ * whole float is back. The vouchers made so far are taken back in the background.
+ * @returns the batch as it is now, canceled only if it was still `PROCESSING`; undefined for an unknown transaction id
+ */
+export async function cancelBatch(service: Service, transactionId: string, failure: string | null = null): Promise<Batch | undefined> {
+  const now = service.clock();
+  return retrying(() =>
+    service.db.transaction(async (tx) => {
+      const [row] = await tx.query<BatchRow>(lockBatchByTransactionId(transactionId));
+      if (!row) return undefined;
+      const batch = toBatch(row);
+      if (batch.status !== 'PROCESSING') return batch;
+      if (batch.value && batch.reserveAccount !== null) {
+        const amountMinor = batch.value.minor * BigInt(batch.quantity);
+        const [float] = await tx.query<{ id: bigint }>(creditFloat(batch.merchantId, batch.currency, amountMinor));
+        const credit = float?.id as bigint;
+        const entry = { id: newId(now), kind: 'RELEASE', debit: batch.reserveAccount, credit, amountMinor, now } as const;
+        await tx.query(insertBatchEntry(batch, entry));
+      }
+      const [canceled] = await tx.query<BatchRow>(cancelBatchRow(batch.id, now, failure));
+      await enqueue(tx, 'void-batch', batch.id);
+      return toBatch(canceled as BatchRow);
+    }),
+  );
+}
+
+/** The job that takes back the vouchers of a canceled batch, a chunk in each transaction. */
+export async function voidBatch(service: Service, batchId: number): Promise<void> {
+  for (;;) {
+    const voided = await retrying(() =>
+      service.db.transaction(async (tx) => {
+        const [row] = await tx.query<BatchRow>(lockBatch(batchId));
+        if (row?.status !== 'CANCELED') return 0;
+        const now = service.clock();
+        const ids = Array.from({ length: CHUNK }, () => newId(now));
+        const [result] = await tx.query<{ voided: number }>(voidVouchers(toBatch(row), plainArray(ids), CHUNK, now));
+        return result?.voided ?? 0;
+      }),
+    );
+    if (voided < CHUNK) return;
+  }
+}

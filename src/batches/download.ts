@@ -1,0 +1,37 @@
+import type { Context, Service } from '../context.ts';
+import { checkLookupReference } from '../ledger/reference.ts';
+import { Refusal } from '../refusal.ts';
+import type { CodeAndPin } from '../secrets.ts';
+import { type Batch, type BatchRow, toBatch } from './batch.ts';
+import { findBatchByReference, listVouchers } from './queries.ts';
+
+/** A page is opened and written before the next one is read: this many vouchers are all that a download holds. */
+const PAGE = 1_000;
+
+/**
+ * The merchant's batch of a reference.
+ * @throws Refusal `18`, `60`
+ */
+export async function findBatch(context: Context, reference: string): Promise<Batch> {
+  checkLookupReference(reference);
+  const [row] = await context.service.db.query<BatchRow>(findBatchByReference(context.merchant.id, reference));
+  if (!row) throw new Refusal('60');
+  return toBatch(row);
+}
+
+/**
+ * The vouchers of a completed batch in the order of their serial numbers, a page at a time, each read when it is asked for.
+ * Nothing is held in between: no transaction, no connection.
+ */
+export async function* readVouchers(
+  { db, keys }: Service,
+  batch: Batch,
+): AsyncGenerator<({ readonly serialNumber: bigint } & CodeAndPin)[]> {
+  let after = 0n;
+  for (;;) {
+    const rows = await db.query<{ serial_number: bigint; sealed: Buffer }>(listVouchers(batch.id, after, PAGE));
+    if (rows.length > 0) yield rows.map((row) => ({ serialNumber: row.serial_number, ...keys.open(row.serial_number, row.sealed) }));
+    if (rows.length < PAGE) return;
+    after = rows.at(-1)?.serial_number ?? after;
+  }
+}

@@ -1,0 +1,152 @@
+import type { HotStatement } from '../db/sql.ts';
+
+/**
+ * Decides and books a list of activations in one statement; built like the statement of redemptions, which explains how
+ * it stays right with others at the same time.
+ *
+ * In:  columns $1 merchant, $2 code key or null, $3 PIN key or null, $4 serial number or null, $5 value in
+ *      ten-thousandths of a major unit or null, $6 reference or null, $7 id of the transaction to be; and $8, the time.
+ * Out: as for redemptions, with the sealed code.
+ *
+ * A voucher comes by code and PIN, or by serial number: then only to the merchant that generated it. The value is the one
+ * asked for, else the batch's, else 5000. A batch with a value was paid for when it was generated, from its reserve; one
+ * without debits the float of the merchant that activates. Where several activations of a merchant do not fit its float
+ * together, those that fit in their order go through, and the others are decided by the next statement: none is refused
+ * because of another one that was refused itself.
+ */
+export const ACTIVATE: HotStatement = {
+  name: 'activate',
+  text: `
+with asked as (
+  select a.*, n.serial_number, row_number() over (partition by coalesce(n.serial_number, -a.ord) order by a.ord) as turn
+  from unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::uuid[]) with ordinality
+    as a (merchant_id, code_key, pin_key, asked_serial, value, reference, id, ord)
+  left join lateral (
+    select coalesce(a.asked_serial, (select c.serial_number from vouchers c where c.code_key = a.code_key)) as serial_number
+  ) n on true
+), locked as materialized (
+  select serial_number, batch_id, pin_key, sealed, activated_at, expires_at, blocked_at, closed, wrong_pins,
+    pin_locked_until, version
+  from vouchers where serial_number = any (select serial_number from asked)
+  order by serial_number
+  for update
+), floats as materialized (
+  select id, merchant_id, currency, balance_minor from accounts
+  where coalesce(merchant_id, 0) = any ($1::int[]) and kind = 'FLOAT'
+    and exists (select from locked) -- vouchers are locked before floats, by every statement
+  order by id
+  for update
+), finest as (
+  select ('{10000,1000,100,10,1}'::bigint[])[max(decimals) + 1] as unit from products
+), known as materialized (
+  select a.ord, a.id, a.merchant_id, a.reference, a.turn, a.asked_serial is null as by_code,
+    v.serial_number, v.version, v.wrong_pins, v.pin_key = a.pin_key as pin_ok, v.sealed,
+    v.pin_locked_until, v.closed, v.blocked_at, v.expires_at, v.activated_at,
+    b.merchant_id as issuer, b.scope, b.currency, b.decimals, b.reserve_account, f.id as float_account,
+    p.id as prior_id, p.occurred_at as prior_at, p.serial_number as prior_serial, p.amount_minor as prior_minor,
+    coalesce(b.value_minor, a.value / b.unit, 5000 * 10000 / b.unit) as value_minor,
+    a.value % finest.unit <> 0 as too_fine,
+    a.value % b.unit <> 0 or a.value / b.unit <> b.value_minor as other_value,
+    b.value_minor is null and (coalesce(a.value / b.unit, 5000 * 10000 / b.unit) not between r.min_value_minor and r.max_value_minor)
+      as out_of_limits,
+    f.balance_minor as float_minor
+  from asked a
+  cross join finest
+  left join lateral (
+    select c.* from locked c join batches l on l.id = c.batch_id and l.status = 'COMPLETED'
+      and (a.asked_serial is null or l.merchant_id = a.merchant_id)
+    where c.serial_number = a.serial_number
+  ) v on true
+  left join lateral (
+    select n.*, ('{10000,1000,100,10,1}'::bigint[])[n.decimals + 1] as unit from batches n where n.id = v.batch_id limit 1
+  ) b on true
+  left join lateral (
+    select m.min_value_minor, m.max_value_minor from products m where m.id = b.product_id limit 1
+  ) r on true
+  left join lateral (
+    select j.id, j.serial_number, j.amount_minor, j.occurred_at from journal j
+    where j.merchant_id = a.merchant_id and j.operation = 'activate'
+      and (coalesce(j.reference, j.id::text) collate "C") = a.reference
+    limit 1
+  ) p on true
+  left join floats f on f.merchant_id = a.merchant_id and f.currency = b.currency
+), judged as materialized (
+  select k.*,
+    case
+      when turn > 1 then 'again'
+      when too_fine then '13'
+      when not by_code and other_value then '13'
+      when not by_code and out_of_limits then '61'
+      when prior_id is not null and (prior_serial is distinct from serial_number or prior_minor <> value_minor) then '94'
+      when serial_number is null then '14'
+      when by_code and pin_locked_until > $8 then '75'
+      when by_code and not pin_ok then '55'
+      when prior_id is not null then 'replay'
+      when other_value then '13'
+      when out_of_limits then '61'
+      when closed is not null then '44'
+      when blocked_at is not null then '43'
+      when expires_at <= $8 then '54'
+      when activated_at is not null then '41'
+      when scope = 'issuer' and issuer <> merchant_id then '47'
+      when reserve_account is null and float_account is null then 'account'
+      when reserve_account is null and value_minor > float_minor then '50'
+      else 'ok'
+    end as judgement
+  from known k
+), decided as materialized (
+  select j.*,
+    case
+      when judgement = 'ok' and reserve_account is null and sum(value_minor) filter (where judgement = 'ok')
+        over (partition by float_account, reserve_account is null order by ord) > float_minor then 'again'
+      else judgement
+    end as outcome
+  from judged j
+), posted as (
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
+    operation, reference, occurred_at)
+  select id, 'ACTIVATION', coalesce(reserve_account, float_account), serial_number, value_minor, currency, merchant_id,
+    serial_number, 'activate', reference, $8
+  from decided where outcome = 'ok'
+  order by merchant_id, reference
+  on conflict do nothing
+  returning id, debit_account, amount_minor
+), debited as (
+  update accounts f set balance_minor = f.balance_minor - t.amount_minor
+  from (
+    select p.debit_account, sum(p.amount_minor)::bigint as amount_minor
+    from posted p join decided d on d.id = p.id where d.reserve_account is null group by p.debit_account
+  ) t
+  where f.id = t.debit_account
+), touched as (
+  update vouchers v set
+    value_minor = coalesce(t.amount_minor, v.value_minor),
+    balance_minor = v.balance_minor + coalesce(t.amount_minor, 0),
+    activated_at = case when t.amount_minor is null then v.activated_at else $8 end,
+    wrong_pins = t.wrong_pins,
+    pin_locked_until = case
+      when not t.by_code then v.pin_locked_until
+      when t.wrong_pins = 5 then $8 + interval '15 minutes'
+      when t.wrong_pins = 10 then $8 + interval '24 hours'
+      when t.wrong_pins = 15 then 'infinity'
+    end,
+    version = v.version + 1
+  from (
+    select d.serial_number, d.by_code, p.amount_minor,
+      case when not d.by_code then d.wrong_pins when d.outcome = '55' then least(d.wrong_pins + 1, 15) else 0 end as wrong_pins
+    from decided d left join posted p on p.id = d.id
+    where p.id is not null or d.outcome = '55'
+      or (d.by_code and d.pin_ok and d.wrong_pins > 0 and d.outcome not in ('again', '13', '94', '75'))
+  ) t
+  where v.serial_number = t.serial_number
+)
+select d.ord::int as ord,
+  case
+    when d.outcome = 'ok' and p.id is null then 'again'
+    when d.outcome in ('44', '43', '54', '41', '47', '50') and d.reference is not null
+      and d.version <> (select n.version from vouchers n where n.serial_number = d.serial_number) then 'again'
+    else d.outcome
+  end as outcome,
+  d.prior_id, d.prior_at, d.serial_number, d.value_minor as amount_minor, d.decimals, d.currency, d.sealed
+from decided d left join posted p on p.id = d.id`,
+};
