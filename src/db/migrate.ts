@@ -115,8 +115,11 @@ async function createRole(owner: Queries): Promise<void> {
   );
 }
 
+/** The policies are the last step of setting the queue up: where they stand, everything before them does too. */
 async function hasJobs(owner: Queries): Promise<boolean> {
-  const [found] = await owner.query<{ there: boolean }>(sql`select to_regclass('graphile_worker.migrations') is not null as there`);
+  const [found] = await owner.query<{ there: boolean }>(
+    sql`select exists (select from pg_policy where polname = 'scrip_service_works') as there`,
+  );
   return found?.there ?? false;
 }
 
@@ -132,5 +135,15 @@ async function migrateJobs(url: string, owner: Queries): Promise<void> {
       grant select, insert, update, delete on all tables in schema graphile_worker to ${SERVICE_ROLE};
       grant usage on all sequences in schema graphile_worker to ${SERVICE_ROLE};
       grant execute on all functions in schema graphile_worker to ${SERVICE_ROLE};`),
+  );
+  // graphile-worker shuts its tables to everybody but their owner by row security: the service's role works with them.
+  await owner.query(
+    raw(`do $$ declare jobs record; begin
+      for jobs in select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = 'graphile_worker' and c.relkind = 'r' and c.relrowsecurity
+          and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'scrip_service_works') loop
+        execute format('create policy scrip_service_works on graphile_worker.%I to ${SERVICE_ROLE} using (true) with check (true)', jobs.relname);
+      end loop;
+    end $$`),
   );
 }
