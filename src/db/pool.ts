@@ -31,7 +31,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
  * plan made in the first minute would scan the table for as long as the connection lives.
  */
 const HOT_OPTIONS =
-  '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off';
+  '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c jit=off';
 
 /** What every connection of the service starts with. */
 const SESSION_OPTIONS = [

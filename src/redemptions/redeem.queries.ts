@@ -5,8 +5,10 @@ import type { HotStatement } from '../db/sql.ts';
  *
  * In:  columns of equal length: $1 merchant, $2 code key, $3 PIN key, $4 amount in ten-thousandths of a major unit,
  *      $5 reference or null, $6 id of the transaction to be; and $7, the time.
- * Out: one row each, in no order: its position, the outcome (a status code, `ok`, `replay`, `again` or `account`), and the
- *      transaction.
+ * Out: a row each, in no order: its position, the outcome (a status code, `replay`, `again` or `account`), and the
+ *      transaction of a replay. One that was booked is told by its id instead of its position (outcome `ok`), and one that
+ *      lost its reference to another statement not at all, which means `again`: so nothing needs to be joined again, and
+ *      a join of two lists without an index is what grows with the square of their length.
  *
  * How it stays right with other statements at the same time, here or in another process:
  * - `locked` takes every voucher's row lock in the order of serial numbers, before anything is written (the sort in
@@ -39,7 +41,7 @@ with asked as (
   select ('{10000,1000,100,10,1}'::bigint[])[max(decimals) + 1] as unit from products
 ), decided as materialized (
   select a.ord, a.id, a.merchant_id, a.reference, v.serial_number, v.version, v.wrong_pins, v.pin_ok,
-    b.currency, b.decimals, b.unit, s.id as settlement,
+    b.currency, s.id as settlement,
     p.id as prior_id, p.occurred_at as prior_at, a.amount / b.unit as amount_minor,
     case
       when a.turn > 1 then 'again'
@@ -69,7 +71,7 @@ with asked as (
     where c.code_key = a.code_key
   ) v on true
   left join lateral (
-    select n.merchant_id, n.currency, n.decimals, n.scope, ('{10000,1000,100,10,1}'::bigint[])[n.decimals + 1] as unit
+    select n.merchant_id, n.currency, n.scope, ('{10000,1000,100,10,1}'::bigint[])[n.decimals + 1] as unit
     from batches n where n.id = v.batch_id limit 1
   ) b on true
   left join lateral (
@@ -91,7 +93,7 @@ with asked as (
   from decided where outcome = 'ok'
   order by merchant_id, reference
   on conflict do nothing
-  returning id, amount_minor
+  returning id, serial_number, amount_minor, currency
 ), touched as (
   update vouchers v set
     balance_minor = v.balance_minor - t.spent,
@@ -103,21 +105,22 @@ with asked as (
     end,
     version = v.version + 1
   from (
-    select d.serial_number, coalesce(p.amount_minor, 0) as spent,
-      case when d.outcome = '55' then least(d.wrong_pins + 1, 15) else 0 end as wrong_pins
-    from decided d left join posted p on p.id = d.id
-    where p.id is not null or d.outcome = '55'
-      or (d.pin_ok and d.wrong_pins > 0 and d.outcome not in ('again', '13', '94', '75'))
+    select serial_number, amount_minor as spent, 0 as wrong_pins from posted
+    union all
+    select serial_number, 0, case when outcome = '55' then least(wrong_pins + 1, 15) else 0 end
+    from decided
+    where outcome = '55' or (pin_ok and wrong_pins > 0 and outcome not in ('ok', 'again', '13', '94', '75'))
   ) t
   where v.serial_number = t.serial_number
 )
-select d.ord::int as ord,
+select null::int as ord, 'ok' as outcome, id, $7 as occurred_at, serial_number, amount_minor, currency from posted
+union all
+select ord::int,
   case
-    when d.outcome = 'ok' and p.id is null then 'again'
-    when d.outcome in ('44', '43', '54', '40', '47', '42', '51') and d.reference is not null
-      and d.version <> (select n.version from vouchers n where n.serial_number = d.serial_number) then 'again'
-    else d.outcome
-  end as outcome,
-  d.prior_id, d.prior_at, d.serial_number, d.amount_minor, d.decimals, d.currency
-from decided d left join posted p on p.id = d.id`,
+    when outcome in ('44', '43', '54', '40', '47', '42', '51') and reference is not null
+      and version <> (select n.version from vouchers n where n.serial_number = d.serial_number) then 'again'
+    else outcome
+  end,
+  prior_id, prior_at, serial_number, amount_minor, currency
+from decided d where outcome <> 'ok'`,
 };

@@ -6,7 +6,7 @@ import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
 import type { Transaction } from '../ledger/transactions.ts';
 import { permit } from '../merchants/permit.ts';
-import { MOST_DECIMALS, toPositiveMinor } from '../money.ts';
+import { decimalsOf, MOST_DECIMALS, toPositiveMinor } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { refuseVoucher } from '../vouchers/refuse.ts';
 import { REDEEM } from './redeem.queries.ts';
@@ -33,13 +33,13 @@ type Request = Redeem & {
 };
 
 type Row = {
-  ord: number;
+  /** Null for what was booked: its id is the request's. */
+  ord: number | null;
   outcome: RefusalCode | 'ok' | 'replay' | 'again' | 'account';
-  prior_id: string | null;
-  prior_at: Date | null;
+  id: string;
+  occurred_at: Date;
   serial_number: bigint;
   amount_minor: bigint;
-  decimals: number;
   currency: string;
 };
 
@@ -48,7 +48,6 @@ const redeemGathered = gather<Request, Outcome | RefusalCode>({
     return reference === undefined ? [codeKey] : [codeKey, `${context.merchant.id} ${reference}`];
   },
   async run(db, requests) {
-    const now = requests[requests.length - 1]?.context.now;
     const rows = await db.hot<Row>(REDEEM, [
       plainArray(requests.map(({ context }) => context.merchant.id)),
       plainArray(requests.map(({ codeKey }) => codeKey)),
@@ -56,30 +55,30 @@ const redeemGathered = gather<Request, Outcome | RefusalCode>({
       plainArray(requests.map(({ amountUnits }) => amountUnits)),
       textArray(requests.map(({ reference }) => reference ?? null)),
       plainArray(requests.map(({ id }) => id)),
-      now,
+      requests.at(-1)?.context.now,
     ]);
+    const positions = new Map(requests.map(({ id }, index) => [id, index]));
     const answers: (Outcome | RefusalCode | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
     for (const row of rows) {
-      const request = requests[row.ord - 1] as Request;
+      const position = row.ord === null ? (positions.get(row.id) as number) : row.ord - 1;
+      const request = requests[position] as Request;
       if (row.outcome === 'account') await ensureAccounts(db, request.context.merchant.id, row.currency);
-      else if (row.outcome === 'ok') answers[row.ord - 1] = { transaction: toRedemption(request, row, request.id, now as Date), replayed: false };
-      else if (row.outcome === 'replay') {
-        const transaction = toRedemption(request, row, row.prior_id as string, row.prior_at as Date);
-        answers[row.ord - 1] = { transaction, replayed: true };
-      } else if (row.outcome !== 'again') answers[row.ord - 1] = row.outcome;
+      else if (row.outcome === 'ok') answers[position] = { transaction: toRedemption(request, row), replayed: false };
+      else if (row.outcome === 'replay') answers[position] = { transaction: toRedemption(request, row), replayed: true };
+      else if (row.outcome !== 'again') answers[position] = row.outcome;
     }
     return answers;
   },
 });
 
-function toRedemption(request: Request, row: Row, transactionId: string, timestamp: Date): Transaction {
+function toRedemption({ reference, code }: Request, row: Row): Transaction {
   return {
-    transactionId,
+    transactionId: row.id,
     type: 'REDEMPTION',
-    amount: { minor: row.amount_minor, decimals: row.decimals },
-    timestamp,
-    reference: request.reference ?? null,
-    code: request.code,
+    amount: { minor: row.amount_minor, decimals: decimalsOf(row.currency) ?? 0 },
+    timestamp: row.occurred_at,
+    reference: reference ?? null,
+    code,
     serialNumber: row.serial_number,
     refundStatus: null,
     note: null,
