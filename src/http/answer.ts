@@ -1,0 +1,128 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Service } from '../context.ts';
+import type { Refusal } from '../refusal.ts';
+import { BatchVoucher } from './batch.ts';
+import type { Answer, Dialect } from './endpoint.ts';
+import { outcomeOf, refusalText } from './envelope.ts';
+import { logAccess } from './trace.ts';
+import { TransportRefusal, toRefusal } from './transport.ts';
+
+const SUCCESS = { statusCode: '00', message: 'Success' } as const;
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** Up to here the vouchers of a batch are answered in one piece. */
+const ONE_PIECE = 10;
+
+/** How much of a download waits in memory for a slow client. */
+const STREAM_BUFFER_BYTES = 64 * 1024;
+
+type Row = Record<string, unknown>;
+
+/** How a server tells refusals: by a dialect's statuses, or outside every dialect. */
+type Manner = { readonly statuses?: Dialect['statuses']; readonly notFound?: string | undefined };
+
+/** Sends what an endpoint answered, as its schema writes it. */
+export async function sendAnswer(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { data, replayed, outcome, vouchers }: Answer<never>,
+): Promise<FastifyReply> {
+  const { statusCode, message } = outcome ?? SUCCESS;
+  request.trace.statusCode = statusCode;
+  if (replayed) reply.header('idempotent-replayed', 'true');
+  if (data === null) return reply.type(JSON_TYPE).send(refusalText(statusCode, message));
+  const body = { statusCode, message, data };
+  if (!vouchers) return reply.send(body);
+
+  const serialize = reply.getSerializationFunction('200') as (body: unknown) => string;
+  const serializeVoucher = reply.compileSerializationSchema(BatchVoucher as unknown as Row);
+  const parts = voucherParts(serialize(body), serializeVoucher, vouchers.pages);
+  reply.type(JSON_TYPE);
+  if (vouchers.quantity <= ONE_PIECE) return reply.send(await Array.fromAsync(parts).then((all) => all.join('')));
+  // The first part is there before the status is sent: a database that is down is still told as such.
+  const first = await parts.next();
+  return reply.send(stream(service, request, reply, first.value ?? '', parts));
+}
+
+/** The text of a batch with its vouchers: what stands before them, a part for each page, and the end. */
+async function* voucherParts(
+  head: string,
+  serialize: (voucher: Row) => string,
+  pages: AsyncGenerator<Row[]>,
+): AsyncGenerator<string, undefined> {
+  // `{…,"data":{…}}` is opened again to take the list in; `vouchers` is the last property of its schema.
+  let before = `${head.slice(0, -2)},"vouchers":[`;
+  for await (const page of pages) {
+    if (page.length === 0) continue;
+    yield before + page.map((voucher) => serialize(voucher)).join(',');
+    before = ',';
+  }
+  yield before === ',' ? ']}}' : `${before}]}}`;
+}
+
+/** Sends parts as fast as the client takes them. An error in the middle breaks the connection off, and is logged. */
+function stream(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  first: string,
+  parts: AsyncGenerator<string, undefined>,
+): Readable {
+  async function* all() {
+    yield first;
+    yield* parts;
+  }
+  const readable = Readable.from(all(), { objectMode: false, highWaterMark: STREAM_BUFFER_BYTES });
+  readable.once('error', (error) => {
+    service.log.error({ requestId: request.id, err: error }, 'a download broke off');
+  });
+  reply.raw.once('close', () => {
+    if (reply.raw.writableFinished) return;
+    // A generator that was never entered would not tell its source to stop.
+    parts.return(undefined).catch(() => {});
+    logAccess(service.log, request, reply.statusCode, true);
+  });
+  return readable;
+}
+
+/** Sends the refusal behind whatever was thrown; a bug is logged and told as `96`. */
+export function sendRefusal(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+  { statuses, notFound }: Manner,
+): FastifyReply {
+  const refusal = toRefusal(error, request.raw.complete);
+  if (!refusal) service.log.error({ requestId: request.id, err: error }, 'a request failed');
+  const { statusCode, message } = outcomeOf(refusal, notFound);
+  request.trace.statusCode = statusCode;
+  reply.code(httpStatusOf(refusal, statuses));
+  setRefusalHeaders(reply, refusal);
+  // Only `58` carries data: the first update's result, rendered by the endpoint and written by its schema.
+  if (refusal?.data !== undefined) {
+    const serialize = reply.getSerializationFunction('200') as (body: unknown) => string;
+    return reply.type(JSON_TYPE).send(serialize({ statusCode, message, data: refusal.data }));
+  }
+  return reply.type(JSON_TYPE).send(refusalText(statusCode, message, refusal?.errors));
+}
+
+function httpStatusOf(refusal: Refusal | undefined, statuses: Dialect['statuses'] | undefined): number {
+  if (!refusal) return 500;
+  if (refusal instanceof TransportRefusal) return refusal.httpStatus;
+  if (refusal.code === '91') return 503;
+  return statuses?.[refusal.code] ?? 400;
+}
+
+function setRefusalHeaders(reply: FastifyReply, refusal: Refusal | undefined): void {
+  // Fastify closes the connection after a body that it did not read to the end. Closing while the client still sends
+  // would reach it before the answer does; the rest is read and thrown away instead, up to the request timeout.
+  reply.removeHeader('connection');
+  if (!refusal) return;
+  if (refusal.code === '01') reply.header('www-authenticate', 'Basic');
+  if (refusal instanceof TransportRefusal && refusal.allow) reply.header('allow', refusal.allow);
+  const wait = refusal.retryAfterSeconds ?? (refusal.code === '91' || refusal.code === '97' ? 1 : undefined);
+  if (wait !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(wait))));
+}

@@ -1,0 +1,54 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import type { Service } from '../context.ts';
+import { Refusal } from '../refusal.ts';
+import { sendAnswer, sendRefusal } from './answer.ts';
+import { authenticateRequest } from './authenticate.ts';
+import type { Dialect, Endpoint } from './endpoint.ts';
+import { Envelope } from './envelope.ts';
+import { fieldErrors } from './field-errors.ts';
+import { parseJson } from './parse-json.ts';
+import { judgeHead, TransportRefusal } from './transport.ts';
+
+/** Serves the endpoints of a dialect below its prefix. */
+export function serveDialect(app: FastifyInstance, service: Service, dialect: Dialect): void {
+  for (const endpoint of dialect.endpoints) serveEndpoint(app, service, dialect, endpoint);
+}
+
+/**
+ * A request passes its gates in the order of precedence: route, media type and length (98), who asks and whether that
+ * one may (01, 97, 04), the body (30), and then the endpoint itself.
+ */
+function serveEndpoint(app: FastifyInstance, service: Service, dialect: Dialect, endpoint: Endpoint): void {
+  const { method, body, otherMediaTypes = [], carriesPin = false, check, notFound } = endpoint;
+  const url = dialect.prefix + endpoint.path;
+  const mediaTypes = ['application/json', ...otherMediaTypes];
+  const manner = { statuses: dialect.statuses, notFound };
+
+  app.route({
+    method,
+    url,
+    schema: { ...(body && { body }), response: { 200: Envelope(endpoint.data) } },
+    attachValidation: true,
+    onRequest(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction) {
+      request.trace.route = url;
+      // A path that ends where the reference should begin is the path of nothing.
+      const isNoPath = (request.params as { reference?: string }).reference === '';
+      done(isNoPath ? new TransportRefusal('98', 404) : body && judgeHead(request.headers, mediaTypes));
+    },
+    async preValidation(request: FastifyRequest) {
+      await authenticateRequest(service, request, carriesPin);
+      if (body) request.body = parseJson(request.body as Buffer | undefined);
+    },
+    async handler(request, reply) {
+      const errors = request.validationError ? fieldErrors(request.validationError.validation ?? []) : [];
+      if (check) errors.push(...check(request.body));
+      if (errors.length > 0) throw new Refusal('30', { errors });
+      const { reference = '' } = request.params as { reference?: string };
+      const context = request.trace.context;
+      if (!context) throw new Error('a request came this far without having been authenticated');
+      const answer = await endpoint.run(context, request.body as never, reference);
+      return sendAnswer(service, request, reply, answer as never);
+    },
+    errorHandler: (error, request, reply) => sendRefusal(service, request, reply, error, manner),
+  });
+}

@@ -1,0 +1,152 @@
+import type { Socket } from 'node:net';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Service } from '../context.ts';
+import { sendRefusal } from './answer.ts';
+import { parseDateTime } from './date-time.ts';
+import { serveDocs } from './docs.ts';
+import { refusalText } from './envelope.ts';
+import { serveHealth } from './health.ts';
+import { serveDialect } from './routes.ts';
+import { beginTrace, logAccess, requestIds } from './trace.ts';
+import { BODY_LIMIT_BYTES, judgeRoute } from './transport.ts';
+import { VARIANT_A } from './variant-a/routes.ts';
+import { VARIANT_B } from './variant-b/routes.ts';
+
+const DIALECTS = [VARIANT_A, VARIANT_B];
+
+/** The whole request has to be there by then. */
+const REQUEST_TIMEOUT_MS = 30_000;
+/** Longer than what load balancers keep an idle connection for (60 s), so that they close it, and never into a request. */
+const KEEP_ALIVE_TIMEOUT_MS = 72_000;
+/** A connection on which nothing moves: a client that stopped reading its download. */
+const SOCKET_TIMEOUT_MS = 120_000;
+/** What is accepted has this long to end once the server closes. */
+const CLOSE_TIMEOUT_MS = 30_000;
+/** Far above what a process can serve at once; a bound on memory. */
+const MOST_CONNECTIONS = 10_000;
+/** A reference in a path: Node ends a longer request line itself. What is no reference is told so by the core. */
+const LONGEST_PARAMETER = 16 * 1024;
+
+/**
+ * Builds the server: both variants, their documentation under /docs, /healthz and /readyz. It does not listen.
+ * Closing it finishes what was accepted.
+ */
+export function buildServer(service: Service): FastifyInstance {
+  const nextId = requestIds();
+  const app = Fastify({
+    // Fastify's own log lines hold addresses, and with them references. trace.ts writes the access log.
+    logger: false,
+    genReqId: nextId,
+    requestIdHeader: false,
+    bodyLimit: BODY_LIMIT_BYTES,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    connectionTimeout: SOCKET_TIMEOUT_MS,
+    // A request without Host is answered like any other, in JSON, rather than by Node with an empty 400.
+    http: { requireHostHeader: false },
+    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    ajv: {
+      customOptions: {
+        allErrors: true,
+        coerceTypes: false,
+        useDefaults: false,
+        removeAdditional: false,
+        allowUnionTypes: true,
+        // 1e999 is a number, and a bad amount: the core refuses it.
+        strictNumbers: false,
+      },
+      onCreate(ajv) {
+        ajv.addFormat('date-time', (text: string) => parseDateTime(text) !== undefined);
+      },
+    },
+    frameworkErrors: (error, request, reply) => answerUnrouted(service, error, request, reply),
+    clientErrorHandler: (error, socket) => answerUnparsed(service, nextId(), error, socket),
+  });
+  app.server.maxConnections = MOST_CONNECTIONS;
+  // Any other expectation than 100-continue is ignored, and CONNECT is no method of this server.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  app.server.on('connect', (_request, socket) => writeRaw(socket as Socket, 405, nextId(), 'Allow: GET, POST\r\n'));
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  followRequests(app, service);
+  closeGently(app);
+  serveHealth(app, service);
+  for (const dialect of DIALECTS) serveDialect(app, service, dialect);
+  serveDocs(app, DIALECTS);
+  return app;
+}
+
+/** Every request has a trace and a line in the log; one that no route matches ends here. */
+function followRequests(app: FastifyInstance, service: Service): void {
+  const routes: { method: string; url: string }[] = [];
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const each of [method].flat()) routes.push({ method: each, url });
+  });
+  app.addHook('onRequest', (request, reply, done) => {
+    beginTrace(request, reply);
+    // Before the body is read: nobody waits for what nobody takes.
+    done(request.is404 ? judgeRoute(request.raw.url ?? '', routes) : undefined);
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    logAccess(service.log, request, reply.statusCode);
+    done();
+  });
+  app.setErrorHandler((error, request, reply) => sendRefusal(service, request, reply, error, {}));
+  app.decorateRequest('trace');
+}
+
+/** While the server closes, each response ends its connection: one that is kept alive would hold the server open. */
+function closeGently(app: FastifyInstance): void {
+  let closing = false;
+  let deadline: NodeJS.Timeout | undefined;
+  app.addHook('preClose', (done) => {
+    closing = true;
+    deadline = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
+    done();
+  });
+  app.addHook('onClose', (_app, done) => {
+    clearTimeout(deadline);
+    done();
+  });
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    if (closing) reply.header('connection', 'close');
+    done(null, payload);
+  });
+}
+
+/** A path that cannot even be decoded; Fastify runs no hooks for it. */
+function answerUnrouted(service: Service, error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  beginTrace(request, reply);
+  reply.raw.once('finish', () => logAccess(service.log, request, reply.statusCode));
+  sendRefusal(service, request, reply, error, {});
+}
+
+/** What is not HTTP, or took too long to become a request. */
+function answerUnparsed(service: Service, requestId: string, error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  service.log.info({ requestId, httpStatus: status, statusCode: '98' }, 'request');
+  writeRaw(socket, status, requestId);
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+};
+
+function writeRaw(socket: Socket, status: number, requestId: string, headers = ''): void {
+  const body = refusalText('98', 'Unsupported request');
+  socket.end(
+    `HTTP/1.1 ${status} ${REASONS[status]}\r\n${headers}Content-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\nCache-Control: no-store\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import type { Logger } from '../log.ts';
+
+/** What is known of a request while it is served, for its line in the access log. */
+export type Trace = {
+  readonly startedAt: number;
+  /** The pattern of the route, never the address: that holds references. */
+  route: string | undefined;
+  statusCode: string | undefined;
+  context: Context | undefined;
+};
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    trace: Trace;
+  }
+}
+
+/**
+ * Makes the ids of requests: a random part for the process, and a number. A client's own X-Request-Id is not taken over:
+ * it could hold anything, and ends up in the log.
+ */
+export function requestIds(): () => string {
+  const process = randomBytes(8).toString('hex');
+  let last = 0;
+  return () => `${process}-${(++last).toString(36)}`;
+}
+
+/** Begins to follow a request, and sets the headers that every response has. */
+export function beginTrace(request: FastifyRequest, reply: FastifyReply): void {
+  request.trace = { startedAt: performance.now(), route: undefined, statusCode: undefined, context: undefined };
+  reply.header('x-request-id', request.id);
+  reply.header('cache-control', 'no-store');
+}
+
+/** Writes the one line of a request: no address, no header, no body, no reference. */
+export function logAccess(log: Logger, request: FastifyRequest, httpStatus: number, aborted = false): void {
+  const { trace } = request;
+  log.info(
+    {
+      requestId: request.id,
+      method: request.method,
+      route: trace.route,
+      httpStatus,
+      statusCode: trace.statusCode,
+      merchantId: trace.context?.merchant.id,
+      keyId: trace.context?.keyId,
+      durationMs: Math.round((performance.now() - trace.startedAt) * 1000) / 1000,
+      ...(aborted && { aborted }),
+    },
+    'request',
+  );
+}
