@@ -5,8 +5,7 @@ import type { Refusal } from '../refusal.ts';
 import { BatchVoucher } from './batch.ts';
 import type { Answer, Dialect } from './endpoint.ts';
 import { outcomeOf, refusalText } from './envelope.ts';
-import { logAccess } from './trace.ts';
-import { TransportRefusal, toRefusal } from './transport.ts';
+import { drain, TransportRefusal, toRefusal } from './transport.ts';
 
 const SUCCESS = { statusCode: '00', message: 'Success' } as const;
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -79,34 +78,42 @@ function stream(
     service.log.error({ requestId: request.id, err: error }, 'a download broke off');
   });
   reply.raw.once('close', () => {
-    if (reply.raw.writableFinished) return;
     // A generator that was never entered would not tell its source to stop.
     parts.return(undefined).catch(() => {});
-    logAccess(service.log, request, reply.statusCode, true);
   });
   return readable;
 }
 
-/** Sends the refusal behind whatever was thrown; a bug is logged and told as `96`. */
+/**
+ * Sends the refusal behind whatever was thrown; a bug is logged and told as `96`.
+ * A client that is still sending its body gets the answer once it has stopped: a connection that is closed while data
+ * arrives on it is reset, and the answer lost.
+ */
 export function sendRefusal(
   service: Service,
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
   { statuses, notFound }: Manner,
-): FastifyReply {
-  const refusal = toRefusal(error, request.raw.complete);
+): void {
+  const refusal = toRefusal(error, request.raw.errored === null);
   if (!refusal) service.log.error({ requestId: request.id, err: error }, 'a request failed');
   const { statusCode, message } = outcomeOf(refusal, notFound);
   request.trace.statusCode = statusCode;
-  reply.code(httpStatusOf(refusal, statuses));
+  reply.code(httpStatusOf(refusal, statuses)).type(JSON_TYPE);
   setRefusalHeaders(reply, refusal);
   // Only `58` carries data: the first update's result, rendered by the endpoint and written by its schema.
-  if (refusal?.data !== undefined) {
-    const serialize = reply.getSerializationFunction('200') as (body: unknown) => string;
-    return reply.type(JSON_TYPE).send(serialize({ statusCode, message, data: refusal.data }));
+  const text =
+    refusal?.data === undefined
+      ? refusalText(statusCode, message, refusal?.errors)
+      : reply.serializeInput({ statusCode, message, data: refusal.data }, '200');
+  if (request.raw.complete !== false) reply.send(text);
+  else {
+    drain(request.raw, () => {
+      if (!request.raw.complete) reply.header('connection', 'close');
+      reply.send(text);
+    });
   }
-  return reply.type(JSON_TYPE).send(refusalText(statusCode, message, refusal?.errors));
 }
 
 function httpStatusOf(refusal: Refusal | undefined, statuses: Dialect['statuses'] | undefined): number {
@@ -117,9 +124,6 @@ function httpStatusOf(refusal: Refusal | undefined, statuses: Dialect['statuses'
 }
 
 function setRefusalHeaders(reply: FastifyReply, refusal: Refusal | undefined): void {
-  // Fastify closes the connection after a body that it did not read to the end. Closing while the client still sends
-  // would reach it before the answer does; the rest is read and thrown away instead, up to the request timeout.
-  reply.removeHeader('connection');
   if (!refusal) return;
   if (refusal.code === '01') reply.header('www-authenticate', 'Basic');
   if (refusal instanceof TransportRefusal && refusal.allow) reply.header('allow', refusal.allow);

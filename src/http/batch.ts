@@ -19,7 +19,9 @@ export const BatchData = Type.Object({
       '`PROCESSING` becomes `COMPLETED` or `CANCELED`, both final. While it is `PROCESSING`, download again later. The vouchers of a `CANCELED` batch cannot be used, and its whole price is back in your balance.',
   }),
   expiryDate: Type.String({ format: 'date-time', description: 'When the vouchers expire, in UTC.' }),
-  value: Nullable(Type.Number({ description: 'The value of each voucher; null for vouchers that get one when activated.' })),
+  value: Nullable(
+    Type.Number({ description: 'The value of each voucher; null for vouchers that get one when activated.' }),
+  ),
   vouchers: Type.Optional(
     Type.Array(BatchVoucher, {
       description: 'Exactly the quantity ordered, in order of serial number. Only there when the batch is `COMPLETED`.',

@@ -12,7 +12,10 @@ export function parseDateTime(text: string): Date | undefined {
   const [, year, month, day, , offset] = parts;
   // Date would turn 30 February into 2 March.
   if (Number(day) > new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()) return undefined;
-  const instant = text.toUpperCase().replace(' ', 'T').replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
+  const instant = text
+    .toUpperCase()
+    .replace(' ', 'T')
+    .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
   const date = new Date(offset ? instant : `${instant}Z`);
   return Number.isNaN(date.getTime()) ? undefined : date;
 }

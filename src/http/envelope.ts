@@ -1,5 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox';
-import { type FieldError, type Refusal, REFUSALS } from '../refusal.ts';
+import { type FieldError, REFUSALS, type Refusal } from '../refusal.ts';
 
 /** A schema that also takes null, in the one form that validates, serializes and documents fast: a list of types. */
 export function Nullable<Schema extends TSchema>(schema: Schema, options: object = {}) {

@@ -29,7 +29,12 @@ export function fieldErrors(found: readonly FastifySchemaValidationError[]): Fie
   });
 }
 
-function messageOf(keyword: string, field: string, params: Record<string, unknown>, message: string | undefined): string {
+function messageOf(
+  keyword: string,
+  field: string,
+  params: Record<string, unknown>,
+  message: string | undefined,
+): string {
   if (keyword === 'required') return 'is required';
   if (keyword === 'type') {
     const types = Array.isArray(params['type']) ? (params['type'] as string[]) : [String(params['type'])];

@@ -75,7 +75,11 @@ export function describeDialect(dialect: Dialect): object {
     paths,
     components: {
       securitySchemes: {
-        basic: { type: 'http', scheme: 'basic', description: 'The id of your API key as the user, its secret as the password.' },
+        basic: {
+          type: 'http',
+          scheme: 'basic',
+          description: 'The id of your API key as the user, its secret as the password.',
+        },
       },
     },
   };
@@ -129,7 +133,10 @@ function describeResponses(dialect: Dialect, endpoint: Endpoint): object {
       ...(here.length > 0 || (success && endpoint.examples.response['none']) ? [RefusalBody] : []),
     ];
     responses[httpStatus] = {
-      description: [...(success ? ['`00`: done'] : []), ...here.map(({ code, meaning }) => `\`${code}\`: ${meaning}`)].join('\n\n'),
+      description: [
+        ...(success ? ['`00`: done'] : []),
+        ...here.map(({ code, meaning }) => `\`${code}\`: ${meaning}`),
+      ].join('\n\n'),
       headers: headersOf(httpStatus, endpoint),
       content: {
         'application/json': {
@@ -146,7 +153,10 @@ function describeResponses(dialect: Dialect, endpoint: Endpoint): object {
 }
 
 function headersOf(httpStatus: number, endpoint: Endpoint): object {
-  const replay = { schema: { type: 'string', enum: ['true'] }, description: 'There when an earlier copy of the request had the effect.' };
+  const replay = {
+    schema: { type: 'string', enum: ['true'] },
+    description: 'There when an earlier copy of the request had the effect.',
+  };
   return {
     'X-Request-Id': REQUEST_ID,
     ...(httpStatus === 200 && endpoint.refusals.includes('94') && { 'Idempotent-Replayed': replay }),

@@ -36,6 +36,7 @@ function exact(_key: string, value: unknown, context: { readonly source?: string
   if (typeof value !== 'number' || context.source === undefined) return value;
   const written = parseDecimal(context.source);
   const read = parseDecimal(String(value));
-  const same = written !== undefined && read !== undefined && written.digits === read.digits && written.scale === read.scale;
+  const same =
+    written !== undefined && read !== undefined && written.digits === read.digits && written.scale === read.scale;
   return same ? value : Number.POSITIVE_INFINITY;
 }

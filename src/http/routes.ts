@@ -49,6 +49,8 @@ function serveEndpoint(app: FastifyInstance, service: Service, dialect: Dialect,
       const answer = await endpoint.run(context, request.body as never, reference);
       return sendAnswer(service, request, reply, answer as never);
     },
-    errorHandler: (error, request, reply) => sendRefusal(service, request, reply, error, manner),
+    errorHandler(error, request, reply) {
+      sendRefusal(service, request, reply, error, manner);
+    },
   });
 }

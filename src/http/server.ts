@@ -7,7 +7,7 @@ import { serveDocs } from './docs.ts';
 import { refusalText } from './envelope.ts';
 import { serveHealth } from './health.ts';
 import { serveDialect } from './routes.ts';
-import { beginTrace, logAccess, requestIds } from './trace.ts';
+import { beginTrace, requestIds } from './trace.ts';
 import { BODY_LIMIT_BYTES, judgeRoute } from './transport.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
@@ -86,15 +86,13 @@ function followRequests(app: FastifyInstance, service: Service): void {
     for (const each of [method].flat()) routes.push({ method: each, url });
   });
   app.addHook('onRequest', (request, reply, done) => {
-    beginTrace(request, reply);
+    beginTrace(service.log, request, reply);
     // Before the body is read: nobody waits for what nobody takes.
     done(request.is404 ? judgeRoute(request.raw.url ?? '', routes) : undefined);
   });
-  app.addHook('onResponse', (request, reply, done) => {
-    logAccess(service.log, request, reply.statusCode);
-    done();
+  app.setErrorHandler((error, request, reply) => {
+    sendRefusal(service, request, reply, error, {});
   });
-  app.setErrorHandler((error, request, reply) => sendRefusal(service, request, reply, error, {}));
   app.decorateRequest('trace');
 }
 
@@ -119,8 +117,7 @@ function closeGently(app: FastifyInstance): void {
 
 /** A path that cannot even be decoded; Fastify runs no hooks for it. */
 function answerUnrouted(service: Service, error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  beginTrace(request, reply);
-  reply.raw.once('finish', () => logAccess(service.log, request, reply.statusCode));
+  beginTrace(service.log, request, reply);
   sendRefusal(service, request, reply, error, {});
 }
 

@@ -28,27 +28,32 @@ export function requestIds(): () => string {
   return () => `${process}-${(++last).toString(36)}`;
 }
 
-/** Begins to follow a request, and sets the headers that every response has. */
-export function beginTrace(request: FastifyRequest, reply: FastifyReply): void {
+/**
+ * Begins to follow a request: sets the headers that every response has, and writes its line in the access log when it is
+ * over, whether it was answered or its client went away.
+ */
+export function beginTrace(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   request.trace = { startedAt: performance.now(), route: undefined, statusCode: undefined, context: undefined };
   reply.header('x-request-id', request.id);
   reply.header('cache-control', 'no-store');
+  reply.raw.once('close', () => logAccess(log, request, reply));
 }
 
 /** Writes the one line of a request: no address, no header, no body, no reference. */
-export function logAccess(log: Logger, request: FastifyRequest, httpStatus: number, aborted = false): void {
-  const { trace } = request;
+function logAccess(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
+  const { startedAt, route, statusCode, context } = request.trace;
   log.info(
     {
       requestId: request.id,
       method: request.method,
-      route: trace.route,
-      httpStatus,
-      statusCode: trace.statusCode,
-      merchantId: trace.context?.merchant.id,
-      keyId: trace.context?.keyId,
-      durationMs: Math.round((performance.now() - trace.startedAt) * 1000) / 1000,
-      ...(aborted && { aborted }),
+      route,
+      httpStatus: reply.raw.statusCode,
+      statusCode,
+      merchantId: context?.merchant.id,
+      keyId: context?.keyId,
+      durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
+      // The whole answer could not be sent: the client went away, or a download broke off.
+      ...(!reply.raw.writableEnded && { aborted: true }),
     },
     'request',
   );

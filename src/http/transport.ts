@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isUnavailable } from '../db/pool.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 
@@ -53,15 +53,43 @@ function pathOf(url: string): string {
  * Tells what is wrong with a request that no route matches: the path (404), or only the method (405).
  * @param routes every route of the server, with `:name` for a parameter
  */
-export function judgeRoute(url: string, routes: readonly { readonly method: string; readonly url: string }[]): TransportRefusal {
+export function judgeRoute(
+  url: string,
+  routes: readonly { readonly method: string; readonly url: string }[],
+): TransportRefusal {
   const parts = pathOf(url).split('/');
   const methods = routes
     .filter((route) => {
       const wanted = route.url.split('/');
-      return wanted.length === parts.length && wanted.every((part, at) => part === parts[at] || (part[0] === ':' && parts[at]));
+      return (
+        wanted.length === parts.length &&
+        wanted.every((part, at) => part === parts[at] || (part[0] === ':' && parts[at]))
+      );
     })
     .map(({ method }) => method);
   return methods.length > 0 ? new TransportRefusal('98', 405, methods.join(', ')) : new TransportRefusal('98', 404);
+}
+
+/** What is thrown away of a body that nobody wants, before its client is answered all the same. */
+const DRAIN_LIMIT_BYTES = 1024 * 1024;
+/** A client that sends nothing for so long is waiting for its answer. */
+const DRAIN_IDLE_MS = 200;
+
+/** Throws the rest of a body away, and calls back at its end, or when it is too long or does not come. */
+export function drain(request: IncomingMessage, done: () => void): void {
+  let left = DRAIN_LIMIT_BYTES;
+  const timer = setTimeout(finish, DRAIN_IDLE_MS);
+  function onData(chunk: Buffer) {
+    left -= chunk.length;
+    if (left < 0) finish();
+    else timer.refresh();
+  }
+  function finish() {
+    clearTimeout(timer);
+    request.off('data', onData).off('end', finish).off('close', finish);
+    done();
+  }
+  request.on('data', onData).once('end', finish).once('close', finish).resume();
 }
 
 /** What Fastify itself refuses, by its error codes. */
@@ -78,13 +106,13 @@ const RETRY_AFTER_SECONDS = 1;
 
 /**
  * The refusal behind anything that was thrown while a request was served, or undefined for a bug.
- * @param received whether the whole request had arrived: a client that went away is no fault of the service
+ * @param connected whether the request did not break off: a client that went away is no fault of the service
  */
-export function toRefusal(error: unknown, received: boolean): Refusal | undefined {
+export function toRefusal(error: unknown, connected: boolean): Refusal | undefined {
   if (error instanceof Refusal) return error;
   const code = (error as { code?: unknown } | undefined)?.code;
   const known = typeof code === 'string' && Object.hasOwn(FRAMEWORK, code) ? FRAMEWORK[code] : undefined;
   if (known) return known();
-  if (!received) return new TransportRefusal('30', 400);
+  if (!connected) return new TransportRefusal('30', 400);
   return isUnavailable(error) ? new Refusal('91', { retryAfterSeconds: RETRY_AFTER_SECONDS }) : undefined;
 }

@@ -126,13 +126,15 @@ export const EXAMPLES = {
         balance: 14.5,
         usableAmount: 14.5,
         value: 25,
-        transactions: [activation, redemption].map(({ transactionId, transactionType, amount, timestamp, reference }) => ({
-          transactionId,
-          transactionType,
-          amount,
-          timestamp,
-          reference,
-        })),
+        transactions: [activation, redemption].map(
+          ({ transactionId, transactionType, amount, timestamp, reference }) => ({
+            transactionId,
+            transactionType,
+            amount,
+            timestamp,
+            reference,
+          }),
+        ),
       }),
     },
   },

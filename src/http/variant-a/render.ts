@@ -39,7 +39,12 @@ export function renderBalance(found: VoucherBalance, voucherCode: string): Stati
 }
 
 /** Both shapes that clients know: the named transactions, and the same in a list. */
-export function renderUpdate({ original, cancellation, replacement, reference }: RedemptionUpdate): Static<typeof UpdateData> {
+export function renderUpdate({
+  original,
+  cancellation,
+  replacement,
+  reference,
+}: RedemptionUpdate): Static<typeof UpdateData> {
   const originalTransaction = renderTransaction(original);
   const cancellationTransaction = renderTransaction(cancellation);
   const newTransaction = replacement && renderTransaction(replacement);

@@ -11,7 +11,16 @@ import { BatchData, batchAnswer } from '../batch.ts';
 import { type Dialect, endpoint } from '../endpoint.ts';
 import { EXAMPLES } from './examples.ts';
 import { renderBalance, renderTransaction, renderUpdate } from './render.ts';
-import { Activate, BalanceData, CheckBalance, Generate, Redeem, Transaction, UpdateData, UpdateRedemption } from './schemas.ts';
+import {
+  Activate,
+  BalanceData,
+  CheckBalance,
+  Generate,
+  Redeem,
+  Transaction,
+  UpdateData,
+  UpdateRedemption,
+} from './schemas.ts';
 import { STATUSES } from './status.ts';
 
 const generateVouchers = endpoint({
@@ -58,7 +67,10 @@ const activateVoucher = endpoint({
   refusals: ['18', '03', '61', '94', '14', '75', '55', '44', '43', '54', '41', '47', '42', '50'],
   examples: EXAMPLES.activate,
   async run(context, { code, pin, reference }) {
-    const { transaction, replayed } = await activate(context, { voucher: { code, pin }, reference: reference ?? undefined });
+    const { transaction, replayed } = await activate(context, {
+      voucher: { code, pin },
+      reference: reference ?? undefined,
+    });
     return { data: renderTransaction(transaction), replayed };
   },
 });

@@ -1,6 +1,15 @@
 import Type from 'typebox';
 import { Nullable, Word } from '../envelope.ts';
-import { AMOUNT_RULES, Code, DateTime, OptionalReference, Pin, Reference, SerialNumber, TransactionId } from '../fields.ts';
+import {
+  AMOUNT_RULES,
+  Code,
+  DateTime,
+  OptionalReference,
+  Pin,
+  Reference,
+  SerialNumber,
+  TransactionId,
+} from '../fields.ts';
 
 export const Generate = Type.Object({
   reference: Reference,
@@ -63,7 +72,8 @@ export const BalanceData = Type.Object({
   voucherCode: Type.String({ description: 'The code as you sent it.' }),
   balance: Type.Number({ description: 'What is left on the voucher.' }),
   usableAmount: Type.Number({
-    description: 'What can be redeemed now: the balance, or 0 when the voucher is not active, blocked, expired or canceled.',
+    description:
+      'What can be redeemed now: the balance, or 0 when the voucher is not active, blocked, expired or canceled.',
   }),
   value: Nullable(Type.Number(), { description: 'The value at activation; null before it.' }),
   transactions: Type.Array(
@@ -72,13 +82,17 @@ export const BalanceData = Type.Object({
       transactionType: Word(['ACTIVATION', 'REDEMPTION']),
       amount: Type.Number(),
       timestamp: DateTime,
-      reference: Nullable(Type.String(), { description: 'Your own reference; "" for a transaction of another merchant.' }),
+      reference: Nullable(Type.String(), {
+        description: 'Your own reference; "" for a transaction of another merchant.',
+      }),
     }),
     { description: 'Activation and redemptions of the voucher, oldest first.' },
   ),
 });
 
-const NullableTransaction = Nullable(Transaction, { description: 'The redemption in force now; null after a full reversal.' });
+const NullableTransaction = Nullable(Transaction, {
+  description: 'The redemption in force now; null after a full reversal.',
+});
 
 export const UpdateData = Type.Object({
   originalTransaction: Transaction,

@@ -84,13 +84,15 @@ export const EXAMPLES = {
         voucherCode: '482913057641',
         balance: 39.5,
         usableAmount: 39.5,
-        transactions: [activation, redemption].map(({ transactionId, transactionType, amount, timestamp, reference }) => ({
-          transactionId,
-          transactionType,
-          amount,
-          timestamp,
-          reference,
-        })),
+        transactions: [activation, redemption].map(
+          ({ transactionId, transactionType, amount, timestamp, reference }) => ({
+            transactionId,
+            transactionType,
+            amount,
+            timestamp,
+            reference,
+          }),
+        ),
       }),
     },
   },
@@ -100,7 +102,10 @@ export const EXAMPLES = {
       inOne: { summary: 'Code and PIN in one', value: { ...inOne, amount: 10.5, reference: 'order-10071' } },
     },
     response: {
-      redeemed: success('Redeemed; the code is repeated as it was sent', { ...redemption, voucherCode: '482913057641' }),
+      redeemed: success('Redeemed; the code is repeated as it was sent', {
+        ...redemption,
+        voucherCode: '482913057641',
+      }),
     },
   },
   lookup: {

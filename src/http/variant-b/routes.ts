@@ -19,8 +19,10 @@ function checkVoucherCode(body: unknown): FieldError[] {
   const { voucherCode, pin } = (body ?? {}) as { voucherCode?: unknown; pin?: unknown };
   const length = typeof voucherCode === 'string' && /^\d+$/.test(voucherCode) ? voucherCode.length : 0;
   const hasPin = pin !== undefined && pin !== null;
-  if (length === 12 && !hasPin) return [{ field: 'pin', rule: 'required', message: 'is required with a voucherCode of 12 digits' }];
-  if (length === 16 && hasPin) return [{ field: 'pin', rule: 'null', message: 'must be null or left out with a voucherCode of 16 digits' }];
+  if (length === 12 && !hasPin)
+    return [{ field: 'pin', rule: 'required', message: 'is required with a voucherCode of 12 digits' }];
+  if (length === 16 && hasPin)
+    return [{ field: 'pin', rule: 'null', message: 'must be null or left out with a voucherCode of 16 digits' }];
   return [];
 }
 
@@ -77,7 +79,11 @@ const activateVoucher = endpoint({
   refusals: ['18', '13', '03', '61', '94', '14', '44', '43', '54', '41', '47', '42', '50'],
   examples: EXAMPLES.activate,
   async run(context, { serialNumber, value, reference }) {
-    const { transaction, replayed } = await activate(context, { voucher: { serialNumber }, value: value ?? undefined, reference });
+    const { transaction, replayed } = await activate(context, {
+      voucher: { serialNumber },
+      value: value ?? undefined,
+      reference,
+    });
     return { data: renderTransaction(transaction), replayed };
   },
 });

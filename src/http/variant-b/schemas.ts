@@ -86,7 +86,8 @@ export const Transaction = Type.Object({
     description: 'Your reference; null for a transaction that was made without one, under the other prefix.',
   }),
   voucherCode: Type.String({
-    description: 'The voucher code, masked: the first and the last four digits. In the answer of a redemption: as you sent it.',
+    description:
+      'The voucher code, masked: the first and the last four digits. In the answer of a redemption: as you sent it.',
   }),
   serialNumber: Type.String({ description: 'The serial number of the voucher.' }),
 });
@@ -96,7 +97,8 @@ export const BalanceData = Type.Object({
   voucherCode: Type.String({ description: 'The code as you sent it.' }),
   balance: Type.Number({ description: 'What is left on the voucher.' }),
   usableAmount: Type.Number({
-    description: 'What can be redeemed now: the balance, or 0 when the voucher is not active, blocked, expired or canceled.',
+    description:
+      'What can be redeemed now: the balance, or 0 when the voucher is not active, blocked, expired or canceled.',
   }),
   transactions: Type.Array(
     Type.Object({
@@ -104,7 +106,9 @@ export const BalanceData = Type.Object({
       transactionType: Word(['ACTIVATION', 'REDEMPTION']),
       amount: Type.Number(),
       timestamp: DateTime,
-      reference: Nullable(Type.String(), { description: 'Your own reference; "" for a transaction of another merchant.' }),
+      reference: Nullable(Type.String(), {
+        description: 'Your own reference; "" for a transaction of another merchant.',
+      }),
     }),
     { description: 'Activation and redemptions of the voucher, oldest first.' },
   ),
