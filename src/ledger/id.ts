@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto';
+
+/** Random bytes are drawn for this many ids at a time: a call to the system's generator costs as much as fifty ids. */
+const POOL_IDS = 512;
+const RANDOM_BYTES = 8;
+
+let pool = Buffer.alloc(0);
+let offset = 0;
+/** Milliseconds and counter of the last id, as one number of 60 bits. */
+let last = 0n;
+
+/**
+ * A new transaction id: a UUID of version 7 (RFC 9562), ordered by time and, within this process, strictly increasing: the
+ * twelve bits behind the milliseconds count, and borrow from the next millisecond when they run over.
+ * @param now the time it tells
+ */
+export function newId(now: Date): string {
+  const time = BigInt(now.getTime()) << 12n;
+  last = time > last ? time : last + 1n;
+  if (offset === pool.length) {
+    pool = randomBytes(RANDOM_BYTES * POOL_IDS);
+    offset = 0;
+  }
+  // The variant takes the two highest bits of the random part.
+  pool[offset] = ((pool[offset] as number) & 0x3f) | 0x80;
+  const tail = pool.toString('hex', offset, offset + RANDOM_BYTES);
+  offset += RANDOM_BYTES;
+  const head = last.toString(16).padStart(15, '0');
+  return `${head.slice(0, 8)}-${head.slice(8, 12)}-7${head.slice(12)}-${tail.slice(0, 4)}-${tail.slice(4)}`;
+}

@@ -1,0 +1,54 @@
+import type { Context, Service } from '../context.ts';
+import { Refusal } from '../refusal.ts';
+import { hashSecret, sameHash } from '../secrets.ts';
+import { countCall } from './guessing.ts';
+import { findKey, type Key } from './key-cache.ts';
+
+/** Who calls, and whether its key has been guessing too much today. */
+export type Caller = { readonly context: Context; readonly guessing: boolean };
+
+/** Compared with where there is no key, so that the time tells nothing of which keys exist. */
+const NO_HASH = Buffer.alloc(32);
+/** Longer than any credentials of ours: what is longer is not worth decoding. */
+const LONGEST_HEADER = 512;
+const DAY_MS = 86_400_000;
+
+/**
+ * Finds out who calls by HTTP Basic, `keyId:secret` (docs/reference/interface.md, "Authentication").
+ * @throws Refusal `01`, the same for an unknown key, a wrong secret and a revoked key
+ */
+export async function authenticate(service: Service, header: string | undefined): Promise<Caller> {
+  const credentials = readBasic(header);
+  if (!credentials) throw new Refusal('01');
+  const { keyId, secret } = credentials;
+  const found = findKey(service, keyId);
+  const key: Key | undefined = found instanceof Promise ? await found : found;
+  const same = sameHash(hashSecret(secret), key?.secretHash ?? NO_HASH);
+  if (!key || !same) throw new Refusal('01');
+  const now = service.clock();
+  countCall(service, keyId, now);
+  return { context: { service, merchant: key.merchant, keyId, now }, guessing: key.blocked };
+}
+
+/**
+ * Refuses a caller that may not call now: `97` where its key keeps guessing and the call carries a PIN, then `04`.
+ * @param carriesPin whether the endpoint takes a PIN
+ */
+export function admit({ context, guessing }: Caller, carriesPin: boolean): void {
+  if (guessing && carriesPin) {
+    const leftMs = DAY_MS - (context.now.getTime() % DAY_MS);
+    throw new Refusal('97', { retryAfterSeconds: Math.ceil(leftMs / 1000) });
+  }
+  if (context.merchant.suspended) throw new Refusal('04');
+}
+
+function readBasic(header: string | undefined): { keyId: string; secret: string } | undefined {
+  if (!header || header.length > LONGEST_HEADER) return undefined;
+  const encoded = /^Basic +([A-Za-z0-9+/_-]+=*) *$/i.exec(header)?.[1];
+  if (!encoded) return undefined;
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  // A NUL cannot be asked of the database, and is in no key id.
+  if (colon < 1 || text.includes('\0')) return undefined;
+  return { keyId: text.slice(0, colon), secret: text.slice(colon + 1) };
+}

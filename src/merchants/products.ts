@@ -1,0 +1,91 @@
+import type { Queries } from '../db/pool.ts';
+import { decimalsOf } from '../money.ts';
+import { findProductRow, insertProduct, listProductRows, type NewProduct, setOnSale } from './queries.ts';
+
+export type Product = NewProduct & { readonly id: number; readonly onSale: boolean };
+
+/** The product that is always there. */
+export const DEFAULT_PRODUCT = 'DEFAULT';
+
+const VALIDITY_DAYS = 365;
+const MOST_QUANTITY = 100_000;
+/** The greatest value unless set, in major units. */
+const GREATEST_VALUE = 100_000n;
+
+/** Bounds and terms of a product where nothing else is said. */
+export function productDefaults(currency: string, decimals: number) {
+  return {
+    currency,
+    decimals,
+    activation: 'immediate',
+    scope: 'network',
+    minValueMinor: 1n,
+    maxValueMinor: GREATEST_VALUE * 10n ** BigInt(decimals),
+    maxQuantity: MOST_QUANTITY,
+    validityDays: VALIDITY_DAYS,
+    merchantId: null,
+  } as const;
+}
+
+/** Makes the product `DEFAULT` where it is missing; safe in several processes at once. */
+export async function ensureDefaultProduct(db: Queries, currency: string): Promise<void> {
+  if (await findProduct(db, DEFAULT_PRODUCT)) return;
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined) throw new Error(`${currency} is not a currency of ISO 4217`);
+  await db.query(insertProduct({ code: DEFAULT_PRODUCT, name: 'Voucher', ...productDefaults(currency, decimals) }));
+}
+
+/** Makes a product. @returns undefined where the code is taken */
+export async function createProduct(db: Queries, product: NewProduct): Promise<Product | undefined> {
+  const [row] = await db.query<ProductRow>(insertProduct(product));
+  return row && toProduct(row);
+}
+
+export async function findProduct(db: Queries, code: string): Promise<Product | undefined> {
+  const [row] = await db.query<ProductRow>(findProductRow(code));
+  return row && toProduct(row);
+}
+
+export async function listProducts(db: Queries): Promise<Product[]> {
+  return (await db.query<ProductRow>(listProductRows())).map(toProduct);
+}
+
+/** Puts a product on sale or takes it off: vouchers sold stay what they are. */
+export async function putOnSale(db: Queries, code: string, onSale: boolean): Promise<Product | undefined> {
+  const [row] = await db.query<ProductRow>(setOnSale(code, onSale));
+  return row && toProduct(row);
+}
+
+type ProductRow = {
+  id: number;
+  code: string;
+  name: string;
+  currency: string;
+  decimals: number;
+  activation: Product['activation'];
+  scope: Product['scope'];
+  min_value_minor: bigint;
+  max_value_minor: bigint;
+  max_quantity: number;
+  validity_days: number;
+  merchant_id: number | null;
+  on_sale: boolean;
+};
+
+function toProduct(row: ProductRow): Product {
+  return {
+    id: row.id,
+    code: row.code,
+    name: row.name,
+    currency: row.currency,
+    decimals: row.decimals,
+    activation: row.activation,
+    scope: row.scope,
+    minValueMinor: row.min_value_minor,
+    maxValueMinor: row.max_value_minor,
+    maxQuantity: row.max_quantity,
+    validityDays: row.validity_days,
+    merchantId: row.merchant_id,
+    onSale: row.on_sale,
+  };
+}

@@ -1,0 +1,155 @@
+import { type HotStatement, type Sql, sql } from '../db/sql.ts';
+
+/** Looks keys up. In: column $1 key id; and $2, the day. Out: a row for each that exists and is not revoked. */
+export const FIND_KEYS: HotStatement = {
+  name: 'find-keys',
+  text: `
+select a.ord::int as ord, k.secret_hash, m.id as merchant_id, m.name, m.permissions, m.opaque,
+  m.suspended_at is not null as suspended, m.default_product_id, d.blocked_at is not null as blocked
+from unnest($1::text[]) with ordinality as a (key_id, ord)
+join api_keys k on k.id = a.key_id and k.revoked_at is null
+join merchants m on m.id = k.merchant_id
+left join key_days d on d.key_id = k.id and d.day = $2::date`,
+};
+
+/** Adds calls to the keys' day. Parameters are columns of equal length. */
+export function addCalls(keyIds: string, calls: string, day: string): Sql {
+  return sql`
+insert into key_days as d (key_id, day, calls)
+select n.key_id, ${day}::date, n.calls from unnest(${keyIds}::text[], ${calls}::bigint[]) as n (key_id, calls)
+order by n.key_id
+on conflict (key_id, day) do update set calls = d.calls + excluded.calls`;
+}
+
+/** Adds guesses to the keys' day and tells where each of them stands. */
+export function addGuesses(keyIds: string, day: string): Sql {
+  return sql`
+insert into key_days as d (key_id, day, guesses)
+select n.key_id, ${day}::date, count(*) from unnest(${keyIds}::text[]) as n (key_id) group by n.key_id order by n.key_id
+on conflict (key_id, day) do update set guesses = d.guesses + excluded.guesses
+returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null as blocked`;
+}
+
+/** Blocks a key that keeps guessing: more than `most` in the day, and more than `share` of its calls. */
+export function blockGuesser(keyId: string, day: string, most: number, share: number, now: Date): Sql {
+  return sql`
+update key_days set blocked_at = ${now}
+where key_id = ${keyId} and day = ${day}::date and blocked_at is null
+  and guesses - pardoned_guesses > ${most} and guesses - pardoned_guesses > calls * ${share}::float8
+returning guesses, calls`;
+}
+
+export function pardonKey(keyId: string, day: string): Sql {
+  return sql`
+update key_days set pardoned_guesses = guesses, blocked_at = null
+where key_id = ${keyId} and day = ${day}::date returning key_id`;
+}
+
+export function insertKey(keyId: string, merchantId: number, secretHash: Buffer): Sql {
+  return sql`insert into api_keys (id, merchant_id, secret_hash) values (${keyId}, ${merchantId}, ${secretHash})`;
+}
+
+export function revokeKeyRow(keyId: string, merchantId: number | null): Sql {
+  return sql`
+update api_keys set revoked_at = coalesce(revoked_at, now())
+where id = ${keyId} and (${merchantId}::int is null or merchant_id = ${merchantId}) returning id`;
+}
+
+export function listKeyRows(merchantId: number, day: string): Sql {
+  return sql`
+select k.id, k.created_at, k.revoked_at, coalesce(d.calls, 0) as calls, coalesce(d.guesses, 0) as guesses, d.blocked_at
+from api_keys k left join key_days d on d.key_id = k.id and d.day = ${day}::date
+where k.merchant_id = ${merchantId} order by k.created_at, k.id limit 1000`;
+}
+
+export function insertMerchant(name: string, permissions: readonly string[], opaque: boolean, productId: number): Sql {
+  return sql`
+insert into merchants (name, permissions, opaque, default_product_id)
+values (${name}, ${permissions}, ${opaque}, ${productId}) returning *`;
+}
+
+export function findMerchantRow(id: number): Sql {
+  return sql`select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id where m.id = ${id}`;
+}
+
+export function listMerchantRows(): Sql {
+  return sql`
+select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id order by m.id limit 10000`;
+}
+
+export function setPermission(id: number, permission: string, allowed: boolean): Sql {
+  return sql`
+update merchants set permissions = case
+  when ${allowed}::boolean then array_append(array_remove(permissions, ${permission}), ${permission})
+  else array_remove(permissions, ${permission}) end
+where id = ${id} returning id`;
+}
+
+export function setSuspended(id: number, suspended: boolean): Sql {
+  return sql`
+update merchants set suspended_at = case when ${suspended}::boolean then coalesce(suspended_at, now()) end
+where id = ${id} returning id`;
+}
+
+export function setMerchant(id: number, opaque: boolean | null, productId: number | null): Sql {
+  return sql`
+update merchants set opaque = coalesce(${opaque}::boolean, opaque), default_product_id = coalesce(${productId}::int, default_product_id)
+where id = ${id} returning id`;
+}
+
+export function findProductRow(code: string): Sql {
+  return sql`select * from products where code = ${code}`;
+}
+
+export function listProductRows(): Sql {
+  return sql`select * from products order by id limit 10000`;
+}
+
+export type NewProduct = {
+  readonly code: string;
+  readonly name: string;
+  readonly currency: string;
+  readonly decimals: number;
+  readonly activation: 'immediate' | 'on-activation';
+  readonly scope: 'network' | 'issuer';
+  readonly minValueMinor: bigint;
+  readonly maxValueMinor: bigint;
+  readonly maxQuantity: number;
+  readonly validityDays: number;
+  readonly merchantId: number | null;
+};
+
+export function insertProduct(product: NewProduct): Sql {
+  return sql`
+insert into products (code, name, currency, decimals, activation, scope, min_value_minor, max_value_minor, max_quantity,
+  validity_days, merchant_id)
+values (${product.code}, ${product.name}, ${product.currency}, ${product.decimals}, ${product.activation}::product_activation,
+  ${product.scope}::product_scope, ${product.minValueMinor}, ${product.maxValueMinor}, ${product.maxQuantity},
+  ${product.validityDays}, ${product.merchantId})
+on conflict on constraint products_code_unique do nothing
+returning *`;
+}
+
+export function setOnSale(code: string, onSale: boolean): Sql {
+  return sql`update products set on_sale = ${onSale} where code = ${code} returning *`;
+}
+
+export function creditFloatAccount(merchantId: number, currency: string, amountMinor: bigint): Sql {
+  return sql`
+update accounts set balance_minor = balance_minor + ${amountMinor}
+where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency = ${currency}
+returning id, balance_minor, decimals`;
+}
+
+export function insertTopUp(id: string, merchantId: number, currency: string, floatAccount: bigint, amountMinor: bigint, now: Date): Sql {
+  return sql`
+insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, occurred_at)
+select ${id}, 'TOP_UP', a.id, ${floatAccount}, ${amountMinor}, ${currency}, ${merchantId}, ${now}
+from accounts a where a.kind = 'FUNDING' and a.currency = ${currency}`;
+}
+
+export function listFloatRows(merchantId: number): Sql {
+  return sql`
+select currency, decimals, balance_minor from accounts
+where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' order by currency`;
+}
