@@ -1,0 +1,96 @@
+import { StartError } from './db/start-error.ts';
+import { decimalsOf } from './money.ts';
+
+/**
+ * Every setting, with its default, its bounds and what it is for. This is the only file that reads the environment; the
+ * help texts and docs/reference/settings.md tell the same list.
+ */
+export type Setting = {
+  readonly name: string;
+  readonly fallback: string | undefined;
+  readonly description: string;
+  /** What is wrong with a value, or undefined. */
+  readonly refuse: (value: string) => string | undefined;
+};
+
+const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+const LAST_PORT = 65_535;
+
+export const SETTINGS = {
+  host: {
+    name: 'SCRIP_HOST',
+    fallback: '127.0.0.1',
+    description: 'Where to listen: an address or a host name.',
+    refuse: (value) => (/^[A-Za-z0-9.:_-]+$/.test(value) ? undefined : 'must be an address or a host name'),
+  },
+  port: {
+    name: 'SCRIP_PORT',
+    fallback: '8080',
+    description: 'Where to listen: a port from 1 to 65535, or 0 for any free one.',
+    refuse: (value) =>
+      /^\d{1,5}$/.test(value) && Number(value) <= LAST_PORT ? undefined : 'must be a whole number from 0 to 65535',
+  },
+  databaseUrl: {
+    name: 'SCRIP_DATABASE_URL',
+    fallback: undefined,
+    description: 'A PostgreSQL server (15 to 18), as postgres://user:password@host:port/database. Without it Scrip runs its own.',
+    refuse: (value) =>
+      /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? undefined : 'must be an address that begins with postgres://',
+  },
+  dataDir: {
+    name: 'SCRIP_DATA_DIR',
+    fallback: './.scrip',
+    description: 'The folder of the embedded database, and of the key file that a first start makes.',
+    refuse: (value) => (value.includes('\0') ? 'must be the path of a folder' : undefined),
+  },
+  keys: {
+    name: 'SCRIP_KEYS',
+    fallback: undefined,
+    description: 'The key ring of codes and PINs: id:key entries, newest first. Without it, the key file in the data folder.',
+    refuse: () => undefined,
+  },
+  logLevel: {
+    name: 'SCRIP_LOG_LEVEL',
+    fallback: 'info',
+    description: `How much is logged: ${LEVELS.join(', ')}.`,
+    refuse: (value) => (LEVELS.includes(value) ? undefined : `must be one of ${LEVELS.join(', ')}`),
+  },
+  currency: {
+    name: 'SCRIP_CURRENCY',
+    fallback: 'USD',
+    description: 'The currency of the product DEFAULT, when a first start makes it: a code of ISO 4217.',
+    refuse: (value) => (decimalsOf(value) === undefined ? 'must be a currency code of ISO 4217, such as USD' : undefined),
+  },
+} as const satisfies Record<string, Setting>;
+
+export type Config = {
+  readonly host: string;
+  readonly port: number;
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+  readonly keys: string | undefined;
+  readonly logLevel: string;
+  readonly currency: string;
+};
+
+/**
+ * Reads all settings; an empty one counts as not set.
+ * @throws StartError that names the setting which is out of bounds, never its value: it could be a password
+ */
+export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+  const read = (setting: Setting): string | undefined => {
+    const value = env[setting.name] || setting.fallback;
+    const problem = value === undefined ? undefined : setting.refuse(value);
+    if (problem) throw new StartError(`${setting.name} ${problem}`);
+    return value;
+  };
+  return {
+    host: read(SETTINGS.host) as string,
+    port: Number(read(SETTINGS.port)),
+    databaseUrl: read(SETTINGS.databaseUrl),
+    dataDir: read(SETTINGS.dataDir) as string,
+    keys: read(SETTINGS.keys),
+    logLevel: read(SETTINGS.logLevel) as string,
+    currency: read(SETTINGS.currency) as string,
+  };
+}
