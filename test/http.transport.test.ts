@@ -1,0 +1,309 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { openDatabase } from '../src/db/pool.ts';
+import { buildServer } from '../src/http/server.ts';
+import { createLogger } from '../src/log.ts';
+import { newRingKey, readKeyRing } from '../src/secrets.ts';
+
+/** What is not valid at transport level is answered alike below both prefixes, and without any database. */
+const DIALECTS = [
+  { prefix: '/merchant-client/v2', posts: ['/vouchers', '/activate', '/balance', '/redeem', '/redemptions/update'] },
+  { prefix: '/api/v2', posts: ['/vouchers', '/activate', '/balance', '/redeem'] },
+];
+const GETS = ['/vouchers/x', '/transactions/x', '/transactions'];
+const CREDENTIALS = `Basic ${btoa('key_nobody:secret')}`;
+
+const UNSUPPORTED = { statusCode: '98', message: 'Unsupported request', data: null };
+const UNAUTHORIZED = { statusCode: '01', message: 'Unauthorized', data: null };
+
+let app: FastifyInstance;
+let port: number;
+const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
+
+before(async () => {
+  app = buildServer({
+    db,
+    keys: readKeyRing(newRingKey(), 'the test'),
+    log: createLogger('silent'),
+    clock: () => new Date(),
+  });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  port = (app.server.address() as AddressInfo).port;
+});
+
+after(async () => {
+  await app.close();
+  await db.close();
+});
+
+async function call(method: string, path: string, init: { headers?: Record<string, string>; body?: string } = {}) {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, ...init });
+  const text = await response.text();
+  assert.match(response.headers.get('x-request-id') ?? '', /^[0-9a-f]{16}-[0-9a-z]+$/);
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+/** Sends bytes as they are and reads until the server closes. */
+async function raw(...parts: string[]): Promise<{ status: number; head: string; body: unknown }> {
+  const socket = connect(port, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  for (const part of parts) socket.write(part);
+  await once(socket, 'close');
+  const [head = '', body = ''] = text.split('\r\n\r\n');
+  return { status: Number(head.split(' ')[1]), head, body: JSON.parse(body) };
+}
+
+for (const { prefix, posts } of DIALECTS) {
+  const gets = prefix === '/api/v2' ? GETS : [...GETS, '/redemptions/update/x'];
+
+  describe(`below ${prefix}`, () => {
+    for (const path of [
+      '',
+      '/',
+      '/nothing',
+      '/vouchers/',
+      '/transactions/',
+      '/vouchers/a/b',
+      '//vouchers',
+      '/Vouchers',
+      '/transactions/%zz',
+      '/transactions/%ff',
+      '/%',
+      '/redeem/x',
+    ]) {
+      test(`GET ${path || 'the prefix'} is an unknown path`, async () => {
+        const { status, body } = await call('GET', prefix + path);
+        assert.equal(status, 404);
+        assert.deepEqual(body, UNSUPPORTED);
+      });
+    }
+
+    test('an unknown path is told before anything about credentials, media type or length', async () => {
+      const headers = { 'content-type': 'text/xml' };
+      const { status, body } = await call('POST', `${prefix}/nothing`, { headers, body: 'x'.repeat(70_000) });
+      assert.equal(status, 404);
+      assert.deepEqual(body, UNSUPPORTED);
+    });
+
+    for (const [paths, allowed, refused] of [
+      [posts, 'POST', ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND']],
+      [gets, 'GET', ['POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND']],
+    ] as const) {
+      for (const path of paths) {
+        test(`${path} knows no method but ${allowed}`, async () => {
+          for (const method of refused) {
+            // Another endpoint: POST /vouchers and GET /transactions have none, GET /redeem neither.
+            const { status, headers, body } = await call(method, prefix + path);
+            assert.equal(status, 405, method);
+            assert.equal(headers.get('allow'), allowed, method);
+            assert.deepEqual(body, method === 'HEAD' ? undefined : UNSUPPORTED, method);
+          }
+        });
+      }
+    }
+
+    for (const path of posts) {
+      test(`POST ${path} takes no body above 64 KiB, whether its length is told or not`, async () => {
+        const headers = { 'content-type': 'application/json' };
+        const told = await call('POST', prefix + path, { headers, body: 'x'.repeat(65_537) });
+        assert.equal(told.status, 413);
+        assert.deepEqual(told.body, UNSUPPORTED);
+
+        const chunk = `${(60_000).toString(16)}\r\n${'x'.repeat(60_000)}\r\n`;
+        const untold = await raw(
+          `POST ${prefix}${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
+          chunk,
+          chunk,
+          '0\r\n\r\n',
+        );
+        assert.equal(untold.status, 413);
+        assert.deepEqual(untold.body, UNSUPPORTED);
+      });
+
+      test(`POST ${path} refuses media types before it asks who calls`, async () => {
+        for (const type of [
+          'text/plain',
+          'application/xml',
+          'application/x-www-form-urlencoded',
+          'application/json; charset=iso-8859-1',
+          'json',
+          '',
+        ]) {
+          const { status, body } = await call('POST', prefix + path, { headers: { 'content-type': type }, body: '{}' });
+          assert.equal(status, 415, type);
+          assert.deepEqual(body, UNSUPPORTED);
+        }
+        const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+        assert.equal((await call('POST', prefix + path, { headers, body: '{}' })).status, 415);
+      });
+
+      test(`POST ${path} takes patch media types only where it updates`, async () => {
+        for (const type of ['application/json-patch+json', 'application/merge-patch+json']) {
+          const { status } = await call('POST', prefix + path, { headers: { 'content-type': type }, body: '{}' });
+          assert.equal(status, path === '/redemptions/update' ? 401 : 415);
+        }
+      });
+
+      test(`POST ${path} asks who calls before it looks at the body`, async () => {
+        for (const type of [
+          'application/json',
+          'APPLICATION/JSON',
+          'application/json; charset=UTF-8',
+          'application/json;charset="utf-8"',
+        ]) {
+          const { status, headers, body } = await call('POST', prefix + path, {
+            headers: { 'content-type': type },
+            body: '{',
+          });
+          assert.equal(status, 401, type);
+          assert.equal(headers.get('www-authenticate'), 'Basic');
+          assert.deepEqual(body, UNAUTHORIZED);
+        }
+        assert.equal((await call('POST', prefix + path)).status, 401);
+      });
+    }
+
+    for (const path of gets) {
+      test(`GET ${path} asks who calls`, async () => {
+        for (const authorization of ['', 'Basic', 'Basic !!!', `Bearer ${btoa('a:b')}`, `Basic ${btoa('no colon')}`]) {
+          const { status, headers, body } = await call('GET', prefix + path, { headers: { authorization } });
+          assert.equal(status, 401, authorization);
+          assert.equal(headers.get('www-authenticate'), 'Basic');
+          assert.deepEqual(body, UNAUTHORIZED);
+        }
+      });
+
+      test(`GET ${path} says when there is no database`, async () => {
+        const { status, headers, body } = await call('GET', `${prefix}${path}?a=%zz`, {
+          headers: { authorization: CREDENTIALS },
+        });
+        assert.equal(status, 503);
+        assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+        assert.deepEqual(body, { statusCode: '91', message: 'Service unavailable', data: null });
+      });
+    }
+  });
+}
+
+describe('the server', () => {
+  test('answers unknown paths outside the prefixes in the same form', async () => {
+    for (const path of ['/', '/favicon.ico', '/api', '/api/v3/vouchers']) {
+      const { status, body } = await call('GET', path);
+      assert.equal(status, 404);
+      assert.deepEqual(body, UNSUPPORTED);
+    }
+  });
+
+  test('is alive, but not ready without a database', async () => {
+    assert.equal((await call('GET', '/healthz')).status, 200);
+    const { status, body } = await call('GET', '/readyz');
+    assert.equal(status, 503);
+    assert.equal(body.statusCode, '91');
+  });
+
+  test('gives each request an id of its own, never the one that it was sent', async () => {
+    const headers = { 'x-request-id': '482913057641' };
+    const one = await call('GET', '/healthz', { headers });
+    const two = await call('GET', '/healthz', { headers });
+    assert.notEqual(one.headers.get('x-request-id'), two.headers.get('x-request-id'));
+    assert.doesNotMatch(one.headers.get('x-request-id') ?? '', /482913057641/);
+  });
+
+  for (const [name, status, text] of [
+    ['what is no HTTP', 400, 'NONSENSE\r\n\r\n'],
+    ['a header that is none', 400, 'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n'],
+    ['two lengths', 400, 'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}'],
+    ['too long an address', 431, `GET /api/v2/transactions/${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+    ['CONNECT', 405, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
+  ] as const) {
+    test(`answers ${name} with JSON`, async () => {
+      const answer = await raw(text);
+      assert.equal(answer.status, status);
+      assert.match(answer.head, /x-request-id: /i);
+      assert.deepEqual(answer.body, UNSUPPORTED);
+    });
+  }
+
+  for (const [name, text] of [
+    ['without Host', 'GET /api/v2/transactions HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    [
+      'by a full address',
+      'GET http://example.com/api/v2/transactions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    ],
+    [
+      'that wants to upgrade',
+      'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade, close\r\n\r\n',
+    ],
+    [
+      'with an unknown expectation',
+      'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nExpect: more\r\nConnection: close\r\n\r\n',
+    ],
+  ] as const) {
+    test(`serves a request ${name}`, async () => {
+      const answer = await raw(text);
+      assert.equal(answer.status, 401);
+      assert.deepEqual(answer.body, UNAUTHORIZED);
+    });
+  }
+
+  test('refuses by the length that is told, without waiting for the body', async () => {
+    const answer = await raw(
+      'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n{',
+    );
+    assert.equal(answer.status, 413);
+    assert.deepEqual(answer.body, UNSUPPORTED);
+  });
+
+  test('keeps a connection after a refusal', async () => {
+    const request = (path: string, end = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${end}\r\n`;
+    const socket = connect(port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    socket.write(request('/nothing') + request('/api/v2/transactions') + request('/healthz', 'Connection: close\r\n'));
+    await once(socket, 'close');
+    assert.deepEqual(
+      [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
+      ['404', '401', '200'],
+    );
+  });
+
+  test('finishes what it accepted when it closes, and ends the connection with it', async () => {
+    const own = buildServer({
+      db,
+      keys: readKeyRing(newRingKey(), 'the test'),
+      log: createLogger('silent'),
+      clock: () => new Date(),
+    });
+    await own.listen({ host: '127.0.0.1', port: 0 });
+    const { port: ownPort } = own.server.address() as AddressInfo;
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port: ownPort,
+      method: 'POST',
+      path: '/api/v2/redeem',
+      headers: { 'content-type': 'application/json', 'content-length': 2, connection: 'keep-alive' },
+    });
+    const accepted = once(own.server, 'request');
+    request.write('{');
+    await accepted;
+    const closed = own.close();
+    const answered = once(request, 'response');
+    request.end('}');
+    const [response] = await answered;
+    assert.equal(response.statusCode, 401);
+    assert.equal(response.headers.connection, 'close');
+    response.resume();
+    await closed;
+  });
+});
