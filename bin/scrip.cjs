@@ -1,0 +1,20 @@
+#!/bin/sh
+':' //; here=$(dirname "$(readlink -f "$0")"); node="$here/../node_modules/node/bin/node"; [ -x "$node" ] || node=node; exec "$node" "$here/../src/main.ts" "$@"
+// The line above is for the shell, which ends there: run directly, this file becomes the project's own Node in one step, so
+// that signals and the exit status are the program's. What follows is for `node bin/scrip.cjs`, whatever Node that is.
+'use strict';
+const { existsSync } = require('node:fs');
+const { join } = require('node:path');
+
+const OLDEST_MAJOR = 24;
+const main = join(__dirname, '..', 'src', 'main.ts');
+
+if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) {
+  import(main);
+} else {
+  const { spawn } = require('node:child_process');
+  const own = join(__dirname, '..', 'node_modules', 'node', 'bin', 'node');
+  const child = spawn(existsSync(own) ? own : 'node', [main, ...process.argv.slice(2)], { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  child.on('exit', (code, signal) => process.exit(signal ? 1 : code));
+}

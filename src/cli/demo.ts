@@ -1,0 +1,103 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findBatch, readVouchers } from '../batches/download.ts';
+import { generate } from '../batches/generate.ts';
+import type { Context, Service } from '../context.ts';
+import { authenticate } from '../merchants/authenticate.ts';
+import { topUp } from '../merchants/floats.ts';
+import type { NewKey } from '../merchants/keys.ts';
+import { createMerchant } from '../merchants/merchants.ts';
+import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
+import { Refusal } from '../refusal.ts';
+
+/** Enough for a long afternoon of trying things out, in major units. */
+const DEMO_FLOAT = 1_000_000n;
+const DEMO_VALUE = 50;
+
+/**
+ * Makes sure of the demo merchant and prints the whole round as curl lines that work as they stand. Its key is kept in the
+ * data folder, so a second start shows the same one; each start generates fresh vouchers for the lines to use.
+ */
+export async function prepareDemo(service: Service, baseUrl: string, dataDir: string): Promise<string[]> {
+  const key = await findOrCreate(service, join(dataDir, 'demo.json'));
+  const { context } = await authenticate(service, basic(key));
+  const run = Date.now().toString(36);
+  // Paid for anew at every start: a demo must not end because its float did.
+  await topUp(service, context.merchant.id, await currencyOf(service), 1_000n * 100n);
+  const [voucher] = await make(context, `demo-${run}`, DEMO_VALUE);
+  const [inactive] = await make(context, `demo-${run}-inactive`, undefined);
+  return lines(baseUrl, key, run, voucher as Made, inactive as Made);
+}
+
+type Made = { serialNumber: bigint; code: string; pin: string };
+
+async function make(context: Context, reference: string, value: number | undefined): Promise<Made[]> {
+  await generate(context, { reference, quantity: 1, value });
+  for await (const page of readVouchers(context.service, await findBatch(context, reference))) return page;
+  return [];
+}
+
+const basic = (key: NewKey) => `Basic ${Buffer.from(`${key.keyId}:${key.secret}`).toString('base64')}`;
+
+async function currencyOf(service: Service): Promise<string> {
+  return (await findProduct(service.db, DEFAULT_PRODUCT))?.currency ?? 'USD';
+}
+
+async function findOrCreate(service: Service, file: string): Promise<NewKey> {
+  const kept = await readFile(file, 'utf8').then((text) => JSON.parse(text) as NewKey, () => undefined);
+  if (kept) {
+    // Of another database, or revoked: then a new demo merchant is made.
+    const known = await authenticate(service, basic(kept)).catch((error: unknown) => {
+      if (error instanceof Refusal && error.code === '01') return undefined;
+      throw error;
+    });
+    if (known) return kept;
+  }
+  const product = await findProduct(service.db, DEFAULT_PRODUCT);
+  if (!product) throw new Error('the product DEFAULT is missing');
+  const { keyId, secret } = await createMerchant(service, {
+    name: 'Demo',
+    permit: ['update-redemption'],
+    opaque: false,
+    productId: product.id,
+    float: { currency: product.currency, amountMinor: DEMO_FLOAT * 10n ** BigInt(product.decimals) },
+  });
+  const draft = `${file}.${process.pid}`;
+  await writeFile(draft, `${JSON.stringify({ keyId, secret })}\n`, { mode: 0o600 });
+  await rename(draft, file);
+  return { keyId, secret };
+}
+
+function lines(baseUrl: string, key: NewKey, run: string, voucher: Made, inactive: Made): string[] {
+  const user = `-u ${key.keyId}:${key.secret}`;
+  const get = (path: string) => `curl ${user} ${baseUrl}${path}`;
+  const post = (path: string, body: object) =>
+    `curl ${user} ${baseUrl}${path} -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`;
+  const { code, pin } = voucher;
+  const a = '/merchant-client/v2';
+  const b = '/api/v2';
+  return [
+    `Demo merchant: key ${key.keyId}, secret ${key.secret}`,
+    'The whole round, to paste line by line (variant A):',
+    '',
+    post(`${a}/vouchers`, { reference: `order-${run}`, productCode: DEFAULT_PRODUCT, quantity: 2, amount: DEMO_VALUE }),
+    get(`${a}/vouchers/order-${run}`),
+    post(`${a}/activate`, { code: inactive.code, pin: inactive.pin, reference: `activation-${run}` }),
+    post(`${a}/balance`, { code, pin }),
+    post(`${a}/redeem`, { code, pin, amount: 12.5, reference: `sale-${run}` }),
+    post(`${a}/redemptions/update`, { reference: `sale-${run}`, amountUsed: 10 }),
+    get(`${a}/redemptions/update/sale-${run}`),
+    get(`${a}/transactions/sale-${run}`),
+    get(`${a}/transactions`),
+    '',
+    'The same vouchers by variant B:',
+    '',
+    post(`${b}/vouchers`, { reference: `order-b-${run}`, quantity: 2, value: DEMO_VALUE }),
+    get(`${b}/vouchers/order-b-${run}`),
+    post(`${b}/activate`, { serialNumber: Number(inactive.serialNumber), reference: `activation-${run}` }),
+    post(`${b}/balance`, { voucherCode: code, pin }),
+    post(`${b}/redeem`, { voucherCode: `${code}${pin}`, amount: 5, reference: `sale-b-${run}` }),
+    get(`${b}/transactions/sale-b-${run}`),
+    get(`${b}/transactions`),
+  ];
+}

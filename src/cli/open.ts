@@ -1,0 +1,71 @@
+import type { Config } from '../config.ts';
+import { readConfig } from '../config.ts';
+import type { Service } from '../context.ts';
+import { type Embedded, openEmbedded } from '../db/embedded.ts';
+import { openKeyRing } from '../db/key-ring.ts';
+import { migrate } from '../db/migrate.ts';
+import { isUnavailable, openDatabase } from '../db/pool.ts';
+import { StartError } from '../db/start-error.ts';
+import { createLogger } from '../log.ts';
+import { flushCalls } from '../merchants/guessing.ts';
+import { ensureDefaultProduct } from '../merchants/products.ts';
+
+/** A service that is ready to work, with what has to be closed after it. */
+export type Opened = { readonly service: Service; readonly config: Config; close(): Promise<void> };
+
+/**
+ * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), brings its schema up to date, and opens the key ring.
+ * @throws StartError, one clear line, with everything closed that was opened
+ */
+export async function openService(name = 'scrip', config = readConfig(), log = createLogger(config.logLevel)): Promise<Opened> {
+  let embedded: Embedded | undefined;
+  let service: Service | undefined;
+  const close = async () => {
+    if (service) await flushCalls(service);
+    await service?.db.close();
+    await embedded?.release();
+  };
+  try {
+    if (config.databaseUrl === undefined) embedded = await openEmbedded(config.dataDir, log);
+    const url = embedded?.serviceUrl ?? (config.databaseUrl as string);
+    const applied = await migrate(embedded?.ownerUrl ?? url);
+    if (applied.length > 0) log.info({ applied }, 'schema brought up to date');
+    const db = openDatabase(url, name);
+    try {
+      const keys = await openKeyRing(db, config);
+      await ensureDefaultProduct(db, config.currency);
+      service = { db, keys, log, clock: () => new Date() };
+    } catch (error) {
+      await db.close();
+      throw error;
+    }
+    return { service, config, close };
+  } catch (error) {
+    await close();
+    throw config.databaseUrl === undefined ? error : explain(error, config.databaseUrl);
+  }
+}
+
+/** What the operator can do something about, said in one line, and never with the address's password. */
+function explain(error: unknown, url: string): unknown {
+  if (error instanceof StartError) return error;
+  const { host, pathname } = new URL(url);
+  const { code, message } = (error ?? {}) as { code?: string; message?: string };
+  if (isUnavailable(error)) return new StartError(`the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`);
+  if (code === '28P01' || code === '28000') return new StartError(`the database at ${host} refuses the user or password of SCRIP_DATABASE_URL`);
+  if (code === '3D000') return new StartError(`there is no database "${pathname.slice(1)}" at ${host}: create it, or check SCRIP_DATABASE_URL`);
+  return error;
+}
+
+/** Runs a command on an open service and closes it after, whatever happens. */
+export async function withService(run: (service: Service, config: Config) => Promise<void>): Promise<void> {
+  const config = readConfig();
+  // A command says what it has to say itself; of the log only trouble is of interest beside it.
+  const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
+  const opened = await openService('scrip-command', config, log);
+  try {
+    await run(opened.service, opened.config);
+  } finally {
+    await opened.close();
+  }
+}

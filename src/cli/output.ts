@@ -1,0 +1,31 @@
+import Table from 'cli-table3';
+
+/** Why a command fails, in one line for who typed it: printed as `scrip: …`, exit status 1. */
+export class CommandError extends Error {}
+
+/** Ends the command with a message. */
+export function fail(message: string): never {
+  throw new CommandError(message);
+}
+
+/** One JSON document on stdout, and nothing else. */
+export function printJson(value: unknown): void {
+  const text = JSON.stringify(value, (_key, each) => (typeof each === 'bigint' ? Number(each) : each), 2);
+  process.stdout.write(`${text}\n`);
+}
+
+/** A table for people. */
+export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const table = new Table({ head: [...head], style: { head: [], border: [], compact: true } });
+  for (const row of rows) table.push([...row]);
+  process.stdout.write(`${table.toString()}\n`);
+}
+
+/** Name and value, a line each. */
+export function printFields(fields: Readonly<Record<string, unknown>>): void {
+  const width = Math.max(...Object.keys(fields).map((name) => name.length));
+  for (const [name, value] of Object.entries(fields)) {
+    const text = value instanceof Date ? value.toISOString() : value === null || value === undefined ? '-' : String(value);
+    process.stdout.write(`${name.padEnd(width)}  ${text}\n`);
+  }
+}

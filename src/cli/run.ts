@@ -1,0 +1,1 @@
+export { withService } from './open.ts';
