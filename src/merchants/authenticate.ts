@@ -2,7 +2,7 @@ import type { Context, Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
 import { hashSecret, sameHash } from '../secrets.ts';
 import { countCall } from './guessing.ts';
-import { findKey, type Key } from './key-cache.ts';
+import { dayOf, findKey, waitLikeUnknown } from './key-cache.ts';
 
 /** Who calls, and whether its key has been guessing too much today. */
 export type Caller = { readonly context: Context; readonly guessing: boolean };
@@ -15,19 +15,26 @@ const DAY_MS = 86_400_000;
 
 /**
  * Finds out who calls by HTTP Basic, `keyId:secret` (docs/reference/interface.md, "Authentication").
- * @throws Refusal `01`, the same for an unknown key, a wrong secret and a revoked key
+ * @param header the Authorization header as it came
+ * @throws Refusal `01`, the same for no credentials, an unknown key, a wrong secret and a revoked key; errors of the
+ *   database as they are
  */
 export async function authenticate(service: Service, header: string | undefined): Promise<Caller> {
   const credentials = readBasic(header);
   if (!credentials) throw new Refusal('01');
   const { keyId, secret } = credentials;
   const found = findKey(service, keyId);
-  const key: Key | undefined = found instanceof Promise ? await found : found;
+  const waited = found instanceof Promise;
+  const key = waited ? await found : found;
   const same = sameHash(hashSecret(secret), key?.secretHash ?? NO_HASH);
-  if (!key || !same) throw new Refusal('01');
+  if (!key || !same) {
+    if (!waited) await waitLikeUnknown(service, keyId);
+    throw new Refusal('01');
+  }
   const now = service.clock();
   countCall(service, keyId, now);
-  return { context: { service, merchant: key.merchant, keyId, now }, guessing: key.blocked };
+  const guessing = key.blockedDay !== undefined && key.blockedDay === dayOf(now);
+  return { context: { service, merchant: key.merchant, keyId, now }, guessing };
 }
 
 /**
@@ -44,11 +51,11 @@ export function admit({ context, guessing }: Caller, carriesPin: boolean): void 
 
 function readBasic(header: string | undefined): { keyId: string; secret: string } | undefined {
   if (!header || header.length > LONGEST_HEADER) return undefined;
-  const encoded = /^Basic +([A-Za-z0-9+/_-]+=*) *$/i.exec(header)?.[1];
+  const encoded = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header)?.[1];
   if (!encoded) return undefined;
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
-  // A NUL cannot be asked of the database, and is in no key id.
-  if (colon < 1 || text.includes('\0')) return undefined;
+  // Only what could be a key id is asked of the database.
+  if (colon < 1 || !/^[A-Za-z0-9_-]+$/.test(text.slice(0, colon))) return undefined;
   return { keyId: text.slice(0, colon), secret: text.slice(colon + 1) };
 }

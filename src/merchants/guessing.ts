@@ -1,5 +1,6 @@
 import type { Service } from '../context.ts';
 import { gather } from '../db/gather.ts';
+import { retrying } from '../db/retry.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { dayOf, markBlocked } from './key-cache.ts';
 import { addCalls, addGuesses, blockGuesser } from './queries.ts';
@@ -16,38 +17,67 @@ const MOST_SHARE = 0.02;
 /** How late a call is counted at most. */
 const FLUSH_MS = 250;
 
-type Pending = { day: string; calls: Map<string, number>; timer: NodeJS.Timeout | undefined };
+type Calls = {
+  /** By day and key: the calls that are not written yet. */
+  days: Map<string, Map<string, number>>;
+  timer: NodeJS.Timeout | undefined;
+  /** The flush under way, if any. */
+  flushing: Promise<void>;
+};
 
-const pendings = new WeakMap<Service, Pending>();
+const counters = new WeakMap<Service, Calls>();
 
 /** Counts a call of a key. Costs no statement: calls are written together, a quarter of a second later. */
 export function countCall(service: Service, keyId: string, now: Date): void {
-  let pending = pendings.get(service);
-  if (!pending) {
-    pending = { day: dayOf(now), calls: new Map(), timer: undefined };
-    pendings.set(service, pending);
-  }
-  pending.calls.set(keyId, (pending.calls.get(keyId) ?? 0) + 1);
-  if (pending.timer) return;
-  pending.day = dayOf(now);
-  pending.timer = setTimeout(() => void flushCalls(service), FLUSH_MS).unref();
+  const calls = callsOf(service);
+  add(calls.days, dayOf(now), keyId, 1);
+  // The timer keeps no process alive: whoever closes the service flushes.
+  calls.timer ??= setTimeout(() => void flushCalls(service), FLUSH_MS).unref();
 }
 
-/** Writes the calls counted so far. What cannot be written now is written with the next ones. */
-export async function flushCalls(service: Service): Promise<void> {
-  const pending = pendings.get(service);
-  if (!pending) return;
-  clearTimeout(pending.timer);
-  pending.timer = undefined;
-  if (pending.calls.size === 0) return;
-  const { calls, day } = pending;
-  pending.calls = new Map();
-  try {
-    await service.db.query(addCalls(textArray([...calls.keys()]), plainArray([...calls.values()]), day));
-  } catch (error) {
-    for (const [keyId, count] of calls) pending.calls.set(keyId, (pending.calls.get(keyId) ?? 0) + count);
-    service.log.debug({ error: (error as Error).message }, 'calls could not be counted yet');
+/**
+ * Writes the calls counted so far; when it is done, those of an earlier flush are written too. What cannot be written now
+ * is written with the next ones: calls only ever speak for a key.
+ */
+export function flushCalls(service: Service): Promise<void> {
+  const calls = callsOf(service);
+  clearTimeout(calls.timer);
+  calls.timer = undefined;
+  const due = calls.days;
+  calls.days = new Map();
+  const earlier = calls.flushing;
+  calls.flushing = (async () => {
+    await earlier;
+    for (const [day, keys] of due) {
+      try {
+        await retrying(() =>
+          service.db.query(addCalls(textArray([...keys.keys()]), plainArray([...keys.values()]), day)),
+        );
+      } catch (error) {
+        for (const [keyId, count] of keys) add(calls.days, day, keyId, count);
+        service.log.debug({ error: (error as Error).message }, 'calls could not be counted yet');
+      }
+    }
+  })();
+  return calls.flushing;
+}
+
+function callsOf(service: Service): Calls {
+  let calls = counters.get(service);
+  if (!calls) {
+    calls = { days: new Map(), timer: undefined, flushing: Promise.resolve() };
+    counters.set(service, calls);
   }
+  return calls;
+}
+
+function add(days: Calls['days'], day: string, keyId: string, count: number): void {
+  let keys = days.get(day);
+  if (!keys) {
+    keys = new Map();
+    days.set(day, keys);
+  }
+  keys.set(keyId, (keys.get(keyId) ?? 0) + count);
 }
 
 type Guess = { readonly service: Service; readonly keyId: string; readonly now: Date };
@@ -61,7 +91,7 @@ const guessGathered = gather<Guess, void>({
       addGuesses(textArray(guesses.map(({ keyId }) => keyId)), day),
     );
     for (const { key_id, guesses: count, blocked } of rows) {
-      if (blocked) markBlocked(service, key_id);
+      if (blocked) markBlocked(service, key_id, day);
       else if (count > MOST_GUESSES) await judge(service, key_id, day, now);
     }
     return guesses.map(() => undefined);
@@ -75,11 +105,17 @@ async function judge(service: Service, keyId: string, day: string, now: Date): P
     blockGuesser(keyId, day, MOST_GUESSES, MOST_SHARE, now),
   );
   if (!blocked) return;
-  markBlocked(service, keyId);
-  service.log.warn({ keyId, guesses: blocked.guesses, calls: Number(blocked.calls) }, 'key blocked for today: it keeps guessing');
+  markBlocked(service, keyId, day);
+  service.log.warn(
+    { keyId, guesses: blocked.guesses, calls: Number(blocked.calls) },
+    'key blocked for today: it keeps guessing',
+  );
 }
 
-/** Counts guesses of keys, one for each id given; when it is done, a key that guesses too much is blocked. */
+/**
+ * Counts guesses of keys, one for each id given. When it is done they are counted for all processes, and a key that guesses
+ * too much is blocked: in this process at once, in the others within a second.
+ */
 export async function recordGuesses(service: Service, keyIds: readonly string[]): Promise<void> {
   const now = service.clock();
   await Promise.all(keyIds.map((keyId) => guessGathered(service.db, { service, keyId, now })));

@@ -5,26 +5,37 @@ import { FIND_KEYS } from './queries.ts';
 
 /**
  * What a process knows of the keys that are calling it. A revoked key, a suspended merchant or a changed permission takes
- * effect within a second: an answer older than that is never used.
+ * effect within a second on every process: knowledge older than that is never used.
  */
 
 export type Key = {
   readonly secretHash: Buffer;
   readonly merchant: Merchant;
-  /** It keeps guessing: calls that carry a PIN are refused until the next day. */
-  blocked: boolean;
+  /** The day (`dayOf`) for which it is blocked because it keeps guessing: it may send no PIN on it. */
+  readonly blockedDay: string | undefined;
 };
 
-type Entry = { key: Key | undefined; askedAtMs: number; pending: Promise<Key | undefined> | undefined };
+/** A point of both clocks: the one that only runs, and the one that people (and tests) can set forward. */
+type Instant = { readonly runMs: number; readonly clockMs: number };
+
+type Entry = { readonly key: Key; readonly askedAt: Instant };
+
+type Cache = {
+  readonly entries: Map<string, Entry>;
+  /** Look-ups under way: a key never has two. */
+  readonly pending: Map<string, { readonly askedAt: Instant; readonly key: Promise<Key | undefined> }>;
+  /** Blocks that this process decided itself: look-ups that were sent before must not undo them. */
+  readonly blocks: Map<string, { readonly day: string; readonly at: Instant }>;
+};
 
 /** Until this age an entry is used as it is, */
 const FRESH_MS = 300;
-/** and until this one it is used while a newer one is on its way. Together with a slow look-up that is below a second. */
+/** and until this one it is used while a newer one is on its way: that leaves a fifth of the second to spare. */
 const USABLE_MS = 800;
-/** Far more keys than call one process within a second; beyond it the oldest are forgotten and looked up again. */
+/** Far more keys than call one process within a second; beyond it the oldest is forgotten and looked up again. */
 const MOST_ENTRIES = 10_000;
 
-const caches = new WeakMap<Service, Map<string, Entry>>();
+const caches = new WeakMap<Service, Cache>();
 
 type Lookup = { readonly service: Service; readonly keyId: string };
 
@@ -40,17 +51,21 @@ type Row = {
   blocked: boolean;
 };
 
-const findGathered = gather<Lookup, Key | undefined>({
+const operation = {
   keysOf: () => [],
-  async run(db, lookups) {
-    const day = dayOf(lookups[0]?.service.clock() ?? new Date());
+  async run(db: Service['db'], lookups: readonly Lookup[]) {
+    const day = dayOf((lookups[0] as Lookup).service.clock());
     const rows = await db.hot<Row>(FIND_KEYS, [textArray(lookups.map(({ keyId }) => keyId)), day]);
-    const found = new Map(rows.map((row) => [row.ord, toKey(row)]));
+    const found = new Map(rows.map((row) => [row.ord, toKey(row, day)]));
     return lookups.map((_, index) => found.get(index + 1));
   },
-});
+};
 
-function toKey(row: Row): Key {
+/** Two queues: whoever floods the one with ids that do not exist keeps nobody waiting whose key is known. */
+const refreshKnown = gather<Lookup, Key | undefined>(operation);
+const findUnknown = gather<Lookup, Key | undefined>(operation);
+
+function toKey(row: Row, day: string): Key {
   return {
     secretHash: row.secret_hash,
     merchant: {
@@ -61,7 +76,7 @@ function toKey(row: Row): Key {
       suspended: row.suspended,
       defaultProductId: row.default_product_id,
     },
-    blocked: row.blocked,
+    blockedDay: row.blocked ? day : undefined,
   };
 }
 
@@ -71,58 +86,89 @@ export function dayOf(now: Date): string {
 }
 
 /**
- * The key of an id, at most a second old: at once where it is known well enough, else a promise.
+ * The key of an id, less than a second old: at once where it is known well enough, else a promise.
  * @returns undefined for a key that is unknown or revoked
  */
-export function findKey(service: Service, keyId: string): Key | undefined | Promise<Key | undefined> {
+export function findKey(service: Service, keyId: string): Key | Promise<Key | undefined> {
   const cache = cacheOf(service);
-  const nowMs = performance.now();
-  const entry = cache.get(keyId);
-  const ageMs = entry ? nowMs - entry.askedAtMs : Number.POSITIVE_INFINITY;
-  if (entry && ageMs < FRESH_MS) return entry.key;
-  const newer = entry?.pending ?? refresh(service, cache, keyId, entry);
-  if (entry && ageMs < USABLE_MS) {
-    // Who waits for a newer one finds out that it did not come; this one still may be used.
-    newer.catch(() => {});
-    return entry.key;
-  }
-  return newer;
+  const now = instant(service);
+  const entry = cache.entries.get(keyId);
+  if (!entry) return lookUp(service, cache, keyId, now);
+  const ageMs = ageOf(entry.askedAt, now);
+  if (ageMs < FRESH_MS) return entry.key;
+  if (ageMs >= USABLE_MS) return lookUp(service, cache, keyId, now);
+  // Whoever has to wait for the newer one will be told that it did not come; this one still may be used.
+  lookUp(service, cache, keyId, now).catch(() => {});
+  return entry.key;
 }
 
-/** Tells this process at once that a key is blocked; others find out when they look it up again. */
-export function markBlocked(service: Service, keyId: string): void {
-  const key = cacheOf(service).get(keyId)?.key;
-  if (key) key.blocked = true;
+/**
+ * Takes the time of a look-up. Who sent a wrong secret for a key that is in use waits as long as who invented the key, so
+ * that the time does not tell the two apart.
+ */
+export async function waitLikeUnknown(service: Service, keyId: string): Promise<void> {
+  await findUnknown(service.db, { service, keyId });
 }
 
-function cacheOf(service: Service): Map<string, Entry> {
+/** Tells this process at once that a key is blocked for a day; others find out when they look it up again. */
+export function markBlocked(service: Service, keyId: string, day: string): void {
+  const { entries, blocks } = cacheOf(service);
+  const entry = entries.get(keyId);
+  if (entry) entries.set(keyId, { ...entry, key: { ...entry.key, blockedDay: day } });
+  blocks.set(keyId, { day, at: instant(service) });
+  if (blocks.size > MOST_ENTRIES) forgetOldest(blocks);
+}
+
+function cacheOf(service: Service): Cache {
   let cache = caches.get(service);
   if (!cache) {
-    cache = new Map();
+    cache = { entries: new Map(), pending: new Map(), blocks: new Map() };
     caches.set(service, cache);
   }
   return cache;
 }
 
-function refresh(service: Service, cache: Map<string, Entry>, keyId: string, old: Entry | undefined): Promise<Key | undefined> {
-  const askedAtMs = performance.now();
-  const pending = findGathered(service.db, { service, keyId }).then(
-    (key) => {
-      // A block that this process found out itself while the look-up was under way must not be forgotten.
-      if (key && cache.get(keyId)?.key?.blocked && old?.key?.blocked === false) key.blocked = true;
-      if (cache.size >= MOST_ENTRIES) cache.delete(cache.keys().next().value as string);
-      // An unknown id is looked up each time: whoever invents ids must not push out those that exist.
-      if (key) cache.set(keyId, { key, askedAtMs, pending: undefined });
-      else cache.delete(keyId);
-      return key;
-    },
-    (error: unknown) => {
-      const entry = cache.get(keyId);
-      if (entry) entry.pending = undefined;
-      throw error;
-    },
-  );
-  if (old) old.pending = pending;
-  return pending;
+function instant(service: Service): Instant {
+  return { runMs: performance.now(), clockMs: service.clock().getTime() };
 }
 
+/** By whichever clock it is older. One that is set back cannot make it younger: the other one only runs. */
+function ageOf(since: Instant, now: Instant): number {
+  return Math.max(now.runMs - since.runMs, now.clockMs - since.clockMs);
+}
+
+/** Joins the look-up under way, or sends one where there is none that is young enough for a call that came at `arrival`. */
+async function lookUp(service: Service, cache: Cache, keyId: string, arrival: Instant): Promise<Key | undefined> {
+  const pending = cache.pending.get(keyId);
+  if (!pending) return send(service, cache, keyId);
+  const key = await pending.key;
+  return ageOf(pending.askedAt, arrival) < USABLE_MS ? key : lookUp(service, cache, keyId, arrival);
+}
+
+async function send(service: Service, cache: Cache, keyId: string): Promise<Key | undefined> {
+  const askedAt = instant(service);
+  const find = cache.entries.has(keyId) ? refreshKnown : findUnknown;
+  const key = find(service.db, { service, keyId })
+    .then((found) => remember(cache, keyId, found, askedAt))
+    .finally(() => cache.pending.delete(keyId));
+  cache.pending.set(keyId, { askedAt, key });
+  return key;
+}
+
+function remember(cache: Cache, keyId: string, found: Key | undefined, askedAt: Instant): Key | undefined {
+  // An unknown id is looked up each time: whoever invents ids must not push out those that exist.
+  if (!found) {
+    cache.entries.delete(keyId);
+    return undefined;
+  }
+  const block = cache.blocks.get(keyId);
+  if (block && block.at.runMs < askedAt.runMs) cache.blocks.delete(keyId);
+  const key = block && block.at.runMs >= askedAt.runMs ? { ...found, blockedDay: block.day } : found;
+  if (!cache.entries.has(keyId) && cache.entries.size >= MOST_ENTRIES) forgetOldest(cache.entries);
+  cache.entries.set(keyId, { key, askedAt });
+  return key;
+}
+
+function forgetOldest(map: Map<string, unknown>): void {
+  map.delete(map.keys().next().value as string);
+}

@@ -36,7 +36,14 @@ export async function pardon(service: Service, keyId: string): Promise<boolean> 
 
 /** A merchant's keys, and what each did today. */
 export async function listKeys(service: Service, merchantId: number): Promise<KeyInfo[]> {
-  type Row = { id: string; created_at: Date; revoked_at: Date | null; calls: bigint; guesses: number; blocked_at: Date | null };
+  type Row = {
+    id: string;
+    created_at: Date;
+    revoked_at: Date | null;
+    calls: bigint;
+    guesses: number;
+    blocked_at: Date | null;
+  };
   const rows = await service.db.query<Row>(listKeyRows(merchantId, dayOf(service.clock())));
   return rows.map((row) => ({
     keyId: row.id,

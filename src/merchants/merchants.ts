@@ -2,7 +2,14 @@ import type { Permission, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { topUp } from './floats.ts';
 import { createKey, type NewKey } from './keys.ts';
-import { findMerchantRow, insertMerchant, listMerchantRows, setMerchant, setPermission, setSuspended } from './queries.ts';
+import {
+  findMerchantRow,
+  insertMerchant,
+  listMerchantRows,
+  setMerchant,
+  setPermission,
+  setSuspended,
+} from './queries.ts';
 
 export type MerchantInfo = {
   readonly id: number;
@@ -30,7 +37,9 @@ export type CreateMerchant = {
 export async function createMerchant(service: Service, wanted: CreateMerchant): Promise<{ id: number } & NewKey> {
   return service.db.transaction(async (tx) => {
     const permissions = [...new Set([...NEW_MERCHANT, ...wanted.permit])];
-    const [row] = await tx.query<{ id: number }>(insertMerchant(wanted.name, permissions, wanted.opaque, wanted.productId));
+    const [row] = await tx.query<{ id: number }>(
+      insertMerchant(wanted.name, permissions, wanted.opaque, wanted.productId),
+    );
     if (!row) throw new Error('a merchant was inserted, and no row came back');
     const key = await createKey(tx, row.id);
     if (wanted.float) await topUp(service, row.id, wanted.float.currency, wanted.float.amountMinor, tx);
@@ -48,7 +57,12 @@ export async function listMerchants(db: Queries): Promise<MerchantInfo[]> {
 }
 
 /** Gives or takes a permission. @returns whether there is such a merchant */
-export async function permitMerchant(db: Queries, id: number, permission: Permission, allowed: boolean): Promise<boolean> {
+export async function permitMerchant(
+  db: Queries,
+  id: number,
+  permission: Permission,
+  allowed: boolean,
+): Promise<boolean> {
   return (await db.query(setPermission(id, permission, allowed))).length > 0;
 }
 

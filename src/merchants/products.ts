@@ -11,6 +11,8 @@ const VALIDITY_DAYS = 365;
 const MOST_QUANTITY = 100_000;
 /** The greatest value unless set, in major units. */
 const GREATEST_VALUE = 100_000n;
+/** The least value unless set is a hundredth, or one minor unit where the currency has none as small. */
+const LEAST_DECIMALS = 2;
 
 /** Bounds and terms of a product where nothing else is said. */
 export function productDefaults(currency: string, decimals: number) {
@@ -19,7 +21,7 @@ export function productDefaults(currency: string, decimals: number) {
     decimals,
     activation: 'immediate',
     scope: 'network',
-    minValueMinor: 1n,
+    minValueMinor: 10n ** BigInt(Math.max(decimals - LEAST_DECIMALS, 0)),
     maxValueMinor: GREATEST_VALUE * 10n ** BigInt(decimals),
     maxQuantity: MOST_QUANTITY,
     validityDays: VALIDITY_DAYS,

@@ -141,7 +141,14 @@ where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency =
 returning id, balance_minor, decimals`;
 }
 
-export function insertTopUp(id: string, merchantId: number, currency: string, floatAccount: bigint, amountMinor: bigint, now: Date): Sql {
+export function insertTopUp(
+  id: string,
+  merchantId: number,
+  currency: string,
+  floatAccount: bigint,
+  amountMinor: bigint,
+  now: Date,
+): Sql {
   return sql`
 insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, occurred_at)
 select ${id}, 'TOP_UP', a.id, ${floatAccount}, ${amountMinor}, ${currency}, ${merchantId}, ${now}
