@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { request as httpRequest } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
@@ -261,49 +260,5 @@ describe('the server', () => {
     );
     assert.equal(answer.status, 413);
     assert.deepEqual(answer.body, UNSUPPORTED);
-  });
-
-  test('keeps a connection after a refusal', async () => {
-    const request = (path: string, end = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${end}\r\n`;
-    const socket = connect(port, '127.0.0.1');
-    let text = '';
-    socket.setEncoding('utf8').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    socket.write(request('/nothing') + request('/api/v2/transactions') + request('/healthz', 'Connection: close\r\n'));
-    await once(socket, 'close');
-    assert.deepEqual(
-      [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
-      ['404', '401', '200'],
-    );
-  });
-
-  test('finishes what it accepted when it closes, and ends the connection with it', async () => {
-    const own = buildServer({
-      db,
-      keys: readKeyRing(newRingKey(), 'the test'),
-      log: createLogger('silent'),
-      clock: () => new Date(),
-    });
-    await own.listen({ host: '127.0.0.1', port: 0 });
-    const { port: ownPort } = own.server.address() as AddressInfo;
-    const request = httpRequest({
-      host: '127.0.0.1',
-      port: ownPort,
-      method: 'POST',
-      path: '/api/v2/redeem',
-      headers: { 'content-type': 'application/json', 'content-length': 2, connection: 'keep-alive' },
-    });
-    const accepted = once(own.server, 'request');
-    request.write('{');
-    await accepted;
-    const closed = own.close();
-    const answered = once(request, 'response');
-    request.end('}');
-    const [response] = await answered;
-    assert.equal(response.statusCode, 401);
-    assert.equal(response.headers.connection, 'close');
-    response.resume();
-    await closed;
   });
 });

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { A, B, type Client, fresh, masked, startClient, TIME } from './http.client.ts';
+
+let client: Client;
+const call: Client['call'] = (...request) => client.call(...request);
+const newVoucher: Client['newVoucher'] = (value) => client.newVoucher(value);
+
+before(async () => {
+  client = await startClient();
+});
+
+after(() => client?.stop());
+
+for (const dialect of [A, B]) {
+  const { prefix, refused, missing } = dialect;
+
+  describe(`the answers of ${dialect.name}`, () => {
+    test('a batch has the fields of the interface, in their order', async () => {
+      const reference = fresh();
+      const generated = await call('POST', `${prefix}/vouchers`, dialect.generate(reference, 3, 12.5));
+      assert.equal(generated.status, 200);
+      assert.deepEqual(Object.keys(generated.body), ['statusCode', 'message', 'data']);
+      assert.equal(generated.body.message, 'Success');
+      const { data } = generated.body;
+      assert.deepEqual(Object.keys(data), ['reference', 'transactionId', 'status', 'expiryDate', 'value', 'vouchers']);
+      assert.deepEqual([data.reference, data.status, data.value], [reference, 'COMPLETED', 12.5]);
+      assert.match(data.expiryDate, TIME);
+      assert.equal(data.vouchers.length, 3);
+      for (const voucher of data.vouchers) {
+        assert.deepEqual(Object.keys(voucher), ['serialNumber', 'code', 'pin']);
+        assert.ok(Number.isSafeInteger(voucher.serialNumber));
+        assert.match(voucher.code, /^[1-9]\d{11}$/);
+        assert.match(voucher.pin, /^\d{4}$/);
+      }
+      const downloaded = await call('GET', `${prefix}/vouchers/${reference}`);
+      assert.deepEqual(downloaded.body, generated.body);
+      assert.equal(downloaded.headers['idempotent-replayed'], undefined);
+    });
+
+    test('a batch in process has no vouchers', async () => {
+      const reference = fresh();
+      for (const answer of [
+        await call('POST', `${prefix}/vouchers`, dialect.generate(reference, 11, 1)),
+        await call('GET', `${prefix}/vouchers/${reference}`),
+      ]) {
+        assert.equal(answer.body.data.status, 'PROCESSING');
+        assert.deepEqual(Object.keys(answer.body.data), [
+          'reference',
+          'transactionId',
+          'status',
+          'expiryDate',
+          'value',
+        ]);
+      }
+    });
+
+    test('a redemption, its look-up and the list show the transaction alike, with the code masked', async () => {
+      const voucher = await newVoucher();
+      const reference = fresh();
+      const redeemed = await call('POST', `${prefix}/redeem`, {
+        ...dialect.voucher(voucher),
+        amount: 10.25,
+        reference,
+      });
+      assert.equal(redeemed.status, 200);
+      const { data } = redeemed.body;
+      assert.deepEqual(Object.keys(data), dialect.transaction);
+      assert.deepEqual([data.transactionType, data.amount, data.reference], ['REDEMPTION', 10.25, reference]);
+      assert.equal(data.serialNumber, String(voucher.serialNumber));
+      assert.match(data.timestamp, TIME);
+      assert.equal(data.voucherCode, dialect === A ? masked(voucher.code) : voucher.code);
+      if (dialect === A) assert.deepEqual([data.refundStatus, data.note], [null, null]);
+
+      const found = await call('GET', `${prefix}/transactions/${reference}`);
+      assert.deepEqual(found.body.data, { ...data, voucherCode: masked(voucher.code) });
+      const listed = await call('GET', `${prefix}/transactions`);
+      assert.deepEqual(listed.body.data[0], found.body.data);
+      assert.ok(!listed.text.includes(voucher.code));
+    });
+
+    test('a balance has the fields of the interface, in their order', async () => {
+      const voucher = await newVoucher();
+      const reference = fresh();
+      await call('POST', `${prefix}/redeem`, { ...dialect.voucher(voucher), amount: 5, reference });
+      const { status, body } = await call('POST', `${prefix}/balance`, dialect.voucher(voucher));
+      assert.equal(status, 200);
+      const { data } = body;
+      assert.deepEqual(Object.keys(data), dialect.balance);
+      assert.deepEqual(
+        [data.serialNumber, data.voucherCode, data.balance, data.usableAmount],
+        [voucher.serialNumber, voucher.code, 20, 20],
+      );
+      if (dialect === A) assert.equal(data.value, 25);
+      assert.deepEqual(
+        data.transactions.map((each: Record<string, unknown>) => [each['transactionType'], each['amount']]),
+        [
+          ['ACTIVATION', 25],
+          ['REDEMPTION', 5],
+        ],
+      );
+      for (const each of data.transactions) {
+        assert.deepEqual(Object.keys(each), ['transactionId', 'transactionType', 'amount', 'timestamp', 'reference']);
+      }
+    });
+
+    test('a replay says so in a header, and answers the same', async () => {
+      const voucher = await newVoucher();
+      const body = { ...dialect.voucher(voucher), amount: 1, reference: fresh() };
+      const first = await call('POST', `${prefix}/redeem`, body);
+      const again = await call('POST', `${prefix}/redeem`, body);
+      assert.equal(first.headers['idempotent-replayed'], undefined);
+      assert.equal(again.headers['idempotent-replayed'], 'true');
+      assert.deepEqual(again.body, first.body);
+      const batch = dialect.generate(fresh(), 2, 1);
+      const generated = await call('POST', `${prefix}/vouchers`, batch);
+      const regenerated = await call('POST', `${prefix}/vouchers`, batch);
+      assert.equal(regenerated.headers['idempotent-replayed'], 'true');
+      assert.deepEqual(regenerated.body, generated.body);
+    });
+
+    test('a reference may hold any character that a path can', async () => {
+      const voucher = await newVoucher();
+      for (const text of ['a/b c?d#e%25&f=g;h', '№ 7 – 顧客'.repeat(10), '😀'.repeat(90), '+', 'é'.normalize('NFD')]) {
+        const reference = `${fresh()} ${text}`;
+        const redeemed = await call('POST', `${prefix}/redeem`, {
+          ...dialect.voucher(voucher),
+          amount: 0.01,
+          reference,
+        });
+        assert.equal(redeemed.body.statusCode, '00', reference);
+        const found = await call('GET', `${prefix}/transactions/${encodeURIComponent(reference)}`);
+        assert.equal(found.body.data?.reference, reference);
+      }
+    });
+
+    test('what is not found has its own words', async () => {
+      const batch = await call('GET', `${prefix}/vouchers/${fresh()}`);
+      assert.equal(batch.status, missing);
+      assert.deepEqual(batch.body, { statusCode: '60', message: 'Vouchers not found', data: null });
+      const transaction = await call('GET', `${prefix}/transactions/${fresh()}`);
+      assert.equal(transaction.status, missing);
+      const statusCode = dialect === A ? '60' : '99';
+      assert.deepEqual(transaction.body, { statusCode, message: 'Transaction not found', data: null });
+    });
+
+    test('a body that is no object of the right form is refused with every error, and no value', async () => {
+      for (const body of ['null', '[]', '"x"', '7', 'true']) {
+        const { status, body: answer } = await call('POST', `${prefix}/redeem`, body);
+        assert.equal(status, refused);
+        assert.equal(answer.statusCode, '30');
+        assert.deepEqual(answer.errors, [{ field: 'body', rule: 'type', message: 'must be an object' }]);
+      }
+      const secret = '998877665544';
+      const wrong = {
+        code: `${secret}x`,
+        voucherCode: `${secret}x`,
+        pin: Number(secret),
+        amount: secret,
+        reference: [secret],
+      };
+      const { text, body } = await call('POST', `${prefix}/redeem`, { ...wrong, [secret]: 1 });
+      assert.equal(body.statusCode, '30');
+      assert.deepEqual(
+        body.errors.map(({ field, rule }: { field: string; rule: string }) => `${field} ${rule}`).toSorted(),
+        [
+          'amount type',
+          dialect === A ? 'code pattern' : 'voucherCode pattern',
+          'pin type',
+          'reference type',
+        ].toSorted(),
+      );
+      assert.ok(!text.includes(secret));
+    });
+
+    test('no JSON is HTTP 400 with either prefix', async () => {
+      for (const body of ['', '{', '{"amount":01}']) {
+        const answer = await call('POST', `${prefix}/redeem`, body);
+        assert.equal(answer.status, 400);
+        assert.deepEqual(answer.body, { statusCode: '30', message: 'Invalid request', data: null });
+      }
+    });
+
+    test('an amount that a number cannot carry is refused, never rounded', async () => {
+      const voucher = JSON.stringify(dialect.voucher(await newVoucher())).slice(0, -1);
+      for (const amount of [
+        '10.00000000000000001',
+        '1e999',
+        '9007199254740993',
+        '1e-999',
+        '0',
+        '-0.0',
+        '-1',
+        '0.001',
+      ]) {
+        const body = `${voucher},"reference":"${fresh()}","amount":${amount}}`;
+        const { status, body: answer } = await call('POST', `${prefix}/redeem`, body);
+        assert.equal(status, refused);
+        assert.deepEqual(answer, { statusCode: '13', message: 'Invalid amount', data: null }, amount);
+      }
+      for (const quantity of ['1.5', '0', '-1', '1e999', '1.00000000000000001', '100001']) {
+        const body = JSON.stringify(dialect.generate(fresh(), 77, 1)).replace('77', quantity);
+        assert.equal((await call('POST', `${prefix}/vouchers`, body)).body.statusCode, '16', quantity);
+      }
+    });
+
+    test('the form of a reference is the business of 18, its type of 30', async () => {
+      const voucher = dialect.voucher(await newVoucher());
+      for (const reference of ['', 'x'.repeat(101), 'a\u0000b', 'NEW-x', 'CANCEL-x', '\ud800']) {
+        const { body } = await call('POST', `${prefix}/redeem`, { ...voucher, amount: 1, reference });
+        assert.equal(body.statusCode, '18', JSON.stringify(reference));
+      }
+      const { body } = await call('POST', `${prefix}/redeem`, { ...voucher, amount: 1, reference: 5 });
+      assert.equal(body.statusCode, '30');
+    });
+  });
+}

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { findBatch } from '../src/batches/download.ts';
+import { fillBatch } from '../src/batches/fill.ts';
+import type { Service } from '../src/context.ts';
+import type { Sql } from '../src/db/sql.ts';
+import { buildServer } from '../src/http/server.ts';
+import { authenticate } from '../src/merchants/authenticate.ts';
+import { startTestService, type TestService } from './harness.ts';
+
+const QUANTITY = 2_500;
+const PATHS = ['/merchant-client/v2/vouchers/large', '/api/v2/vouchers/large'];
+
+let testService: TestService;
+let authorization: string;
+let pages = 0;
+/** What happens to the next page of vouchers, beside being read. */
+let onPage: (rows: unknown[], page: number) => unknown[] = (rows) => rows;
+let app: FastifyInstance;
+let port: number;
+
+before(async () => {
+  testService = await startTestService();
+  const { keyId, secret } = await testService.createMerchant({ float: 10_000_000n });
+  authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+  const { service } = testService;
+  app = buildServer(watchPages(service));
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  port = (app.server.address() as AddressInfo).port;
+  await app.inject({
+    method: 'POST',
+    url: '/api/v2/vouchers',
+    headers: { authorization },
+    payload: { reference: 'large', quantity: QUANTITY, value: 1 },
+  });
+  const { context } = await authenticate(service, authorization);
+  await fillBatch(service, (await findBatch(context, 'large')).id, () => false);
+});
+
+after(async () => {
+  await app?.close();
+  await testService?.stop();
+});
+
+/** The same service; each page of vouchers that it reads is counted, and goes through `onPage`. */
+function watchPages(service: Service): Service {
+  return {
+    ...service,
+    db: {
+      ...service.db,
+      async query<Row>(statement: Sql): Promise<Row[]> {
+        const rows = await service.db.query<Row>(statement);
+        if (!/\bsealed\b[\s\S]*\bvouchers\b/.test(statement.text)) return rows;
+        return onPage(rows, ++pages) as Row[];
+      },
+    },
+  };
+}
+
+const download = (path: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization } });
+
+/** Waits until no more pages are read. */
+async function standstill(): Promise<number> {
+  for (let still = 0, last = pages; still < 5; still = pages === last ? still + 1 : 0) {
+    last = pages;
+    assert.ok(pages < 3_000, 'a client that does not read has a hundred megabytes read for it');
+    await sleep(100);
+  }
+  return pages;
+}
+
+for (const path of PATHS) {
+  describe(`GET ${path}`, () => {
+    test('streams every voucher once, in order, in one JSON document', async () => {
+      onPage = (rows) => rows;
+      const response = await download(path);
+      assert.equal(response.status, 200);
+      assert.equal(response.headers.get('transfer-encoding'), 'chunked');
+      assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
+      const { statusCode, message, data } = (await response.json()) as {
+        statusCode: string;
+        message: string;
+        data: { status: string; vouchers: { serialNumber: number; code: string; pin: string }[] };
+      };
+      assert.deepEqual([statusCode, message, data.status], ['00', 'Success', 'COMPLETED']);
+      assert.equal(data.vouchers.length, QUANTITY);
+      assert.equal(new Set(data.vouchers.map(({ code }) => code)).size, QUANTITY);
+      const serials = data.vouchers.map(({ serialNumber }) => serialNumber);
+      assert.deepEqual(
+        serials,
+        serials.toSorted((a, b) => a - b),
+      );
+    });
+
+    test('reads on only as fast as its client does, and stops when that goes away', async () => {
+      // The first page comes again and again: a batch without end.
+      let first: unknown[] | undefined;
+      onPage = (rows) => {
+        first ??= rows;
+        return first;
+      };
+      pages = 0;
+      const socket = connect(port, '127.0.0.1');
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`);
+      await once(socket, 'readable');
+      const stalled = await standstill();
+      assert.ok(stalled > 0);
+      socket.destroy();
+      const afterwards = await standstill();
+      assert.ok(afterwards - stalled <= 2, `${afterwards - stalled} pages were read for nobody`);
+      // Nothing is held by it: the next one is served.
+      onPage = (rows) => rows;
+      assert.equal(
+        (await download(path).then((response) => response.json() as Promise<{ statusCode: string }>)).statusCode,
+        '00',
+      );
+    });
+
+    test('breaks the connection off when a page cannot be read, rather than pretend to be whole', async () => {
+      pages = 0;
+      onPage = (rows, page) => {
+        if (page === 2) throw new Error('a page that cannot be read');
+        return rows;
+      };
+      const response = await download(path);
+      assert.equal(response.status, 200);
+      await assert.rejects(response.text());
+    });
+
+    test('says so when the first page cannot be read', async () => {
+      onPage = () => {
+        throw Object.assign(new Error('no database'), { code: 'ECONNREFUSED' });
+      };
+      const response = await download(path);
+      assert.equal(response.status, 503);
+      assert.equal(((await response.json()) as { statusCode: string }).statusCode, '91');
+    });
+  });
+}
