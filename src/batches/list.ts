@@ -1,0 +1,57 @@
+import type { Queries } from '../db/pool.ts';
+import { type Batch, type BatchRow, toBatch } from './batch.ts';
+import { findBatchDetails, findBatchRow, listBatchRows } from './list.queries.ts';
+
+/** A list for a person to read, or for a script that looks for the newest ones. */
+const MOST_LISTED = 10_000;
+
+/** What the operator is told of a batch beside what its merchant sees. */
+export type BatchDetails = {
+  readonly product: string;
+  readonly failure: string | null;
+  readonly endedAt: Date | null;
+  /** Vouchers that are neither canceled nor replaced. */
+  readonly open: number;
+  readonly activated: number;
+  /** What its vouchers carry together, in minor units of a currency with that many decimals. */
+  readonly balanceMinor: bigint;
+  readonly decimals: number;
+};
+
+type DetailsRow = {
+  product: string;
+  failure: string | null;
+  ended_at: Date | null;
+  open: bigint;
+  activated: bigint;
+  balance_minor: bigint;
+  decimals: number;
+};
+
+/** The newest batches of one merchant or of all, newest first. */
+export async function listBatches(db: Queries, merchantId: number | null): Promise<Batch[]> {
+  return (await db.query<BatchRow>(listBatchRows(merchantId, MOST_LISTED))).map(toBatch);
+}
+
+/** A batch by its transaction id, with what the operator wants to know of it; undefined where there is none. */
+export async function findBatchForOperator(
+  db: Queries,
+  transactionId: string,
+): Promise<{ batch: Batch; details: BatchDetails } | undefined> {
+  const [row] = await db.query<BatchRow>(findBatchRow(transactionId));
+  if (!row) return undefined;
+  const [details] = await db.query<DetailsRow>(findBatchDetails(row.id));
+  if (!details) throw new Error('a batch has no product');
+  return {
+    batch: toBatch(row),
+    details: {
+      product: details.product,
+      failure: details.failure,
+      endedAt: details.ended_at,
+      open: Number(details.open),
+      activated: Number(details.activated),
+      balanceMinor: details.balance_minor,
+      decimals: details.decimals,
+    },
+  };
+}

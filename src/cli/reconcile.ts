@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import { reconcile } from '../ledger/reconcile.ts';
+import { withService } from './open.ts';
+import { printJson, printTable } from './output.ts';
+
+export function registerReconcile(program: Command): void {
+  program
+    .command('reconcile')
+    .description('prove the books: every balance, journal entry and batch; exit status 1 when anything differs')
+    .option('--json', 'print JSON')
+    .action(run);
+}
+
+async function run(options: { json?: boolean }): Promise<void> {
+  await withService(async ({ db }) => {
+    const result = await reconcile(db);
+    if (!result.ok) process.exitCode = 1;
+    if (options.json) return printJson(result);
+    printTable(
+      ['check', 'checked', 'result'],
+      result.checks.map(({ name, ok, checked }) => [name, String(checked), ok ? 'ok' : 'DIFFERS']),
+    );
+    printTable(
+      ['accounts', 'currency', 'balance'],
+      result.totals.map(({ kind, currency, balance }) => [kind, currency, balance]),
+    );
+    for (const { name, differing } of result.checks) {
+      for (const each of differing) process.stdout.write(`${name}: ${JSON.stringify(each)}\n`);
+    }
+    process.stdout.write(result.ok ? 'Everything agrees.\n' : 'The books differ.\n');
+  });
+}
