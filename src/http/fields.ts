@@ -16,7 +16,7 @@ export const Pin = Type.String({
 });
 
 /** What a reference may be is told as `18` by the core: a schema would tell it as `30`. */
-export const REFERENCE_RULES =
+const REFERENCE_RULES =
   '1 to 100 characters, no control characters, not beginning with `CANCEL-` or `NEW-` (`18` otherwise)';
 
 export const Reference = Type.String({

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import type { Logger } from '../log.ts';
 
 /** What is known of a request while it is served, for its line in the access log. */
-export type Trace = {
+type Trace = {
   readonly startedAt: number;
   /** The pattern of the route, never the address: that holds references. */
   route: string | undefined;
