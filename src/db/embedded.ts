@@ -1,177 +1,199 @@
-import { existsSync } from 'node:fs';
-import { mkdir, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { copyFile, stat, truncate } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from '../log.ts';
+import { createDatabase, createLogin, dropInUse, findContents, giveLogin, holdInUse, tryLast } from './embedded.queries.ts';
+import { describeFolder, type Folder, lockFolder, prepareFolder, readSettings, SETTINGS_FILE, type Settings } from './embedded-folder.ts';
+import { ADDRESS, ensureServer, findServer, OWNER, stopServer } from './embedded-server.ts';
 import { isUnavailable, SERVICE_ROLE, sqlState } from './pool.ts';
-import {
-  type Cluster,
-  createCluster,
-  findPostmaster,
-  type Launcher,
-  OWNER,
-  prepareLauncher,
-  readCluster,
-  startPostmaster,
-  stopPostmaster,
-} from './postmaster.ts';
+import type { Sql } from './sql.ts';
 import { StartError } from './start-error.ts';
 
-/** The embedded database, in use by this process. */
+/**
+ * The embedded PostgreSQL of a data folder. Any number of processes use it together; the first one starts it, the last
+ * one stops it. Each holds a connection with a shared lock, which the system takes from it however it ends.
+ */
+
 export type Embedded = {
-  /** For migrations: may do everything. */
+  /** For migrations only. */
   readonly ownerUrl: string;
-  /** For the service. */
+  /** The account that the service works as. */
   readonly serviceUrl: string;
-  /** Ends the use. Whoever is the last to use the database stops it. */
+  /** Gives the database back; it stops unless another process of this data folder still uses it. */
   release(): Promise<void>;
 };
 
 const DATABASE = 'scrip';
-/** Held, shared, by every process that uses the database: who gets it alone may stop it. */
-const USERS_LOCK = 7311990002;
-/** A first start takes about a second, one after a crash as long as replaying its journal does. */
-const START_TIMEOUT_MS = 120_000;
-const STOP_TIMEOUT_MS = 60_000;
-const POLL_MS = 20;
+const MOST_LOG_BYTES = 5 * 1024 * 1024;
+const LOG_LOOK_MS = 10 * 60_000;
+/** Between two tries to get a lost database back. */
+const RETRY_MS = 500;
+const CONNECT_TRIES = 40;
+const CONNECT_RETRY_MS = 100;
 
 /**
- * Uses the embedded database of a data folder: makes it where there is none, starts it where it does not run, and joins it
- * where it does, be it another process's or one that a killed process has left behind.
- * @throws StartError, one clear line, where that cannot be
+ * Opens the database of a data folder: made if there is none, started if it does not run. It is started again when it
+ * dies while this process uses it.
+ * @param dataDir its path; made if it is not there
+ * @throws StartError in one line where that cannot be
  */
 export async function openEmbedded(dataDir: string, log: Logger): Promise<Embedded> {
-  const folder = resolve(dataDir);
-  await claimFolder(folder);
-  const launcher = await prepareLauncher(folder);
-  const pgdata = join(folder, 'postgres');
-  let releasing = false;
-  const hold = async (): Promise<pg.Client> => {
-    const client = await joinServer(launcher, pgdata, join(folder, 'postgres.log'));
+  const hold = new Hold(await prepareFolder(resolve(dataDir)), log);
+  const { ownerPassword, servicePassword } = await hold.take(undefined);
+  return {
+    ownerUrl: addressOf(OWNER, ownerPassword, hold.port),
+    serviceUrl: addressOf(SERVICE_ROLE, servicePassword, hold.port),
+    release: () => hold.release(),
+  };
+}
+
+/** The address of a data folder's database, whether it runs or not; undefined where there is none yet. */
+export async function findServiceUrl(dataDir: string): Promise<string | undefined> {
+  const settings = await readSettings(describeFolder(resolve(dataDir)));
+  return settings && addressOf(SERVICE_ROLE, settings.servicePassword, settings.port);
+}
+
+function addressOf(user: string, password: string, port: number, database = DATABASE): string {
+  // Said outright, since PGSSLMODE in the environment would ask for what a server on the loopback does not have.
+  return `postgres://${user}:${password}@${ADDRESS}:${port}/${database}?sslmode=disable`;
+}
+
+/** One process's use of the database. */
+class Hold {
+  readonly #folder: Folder;
+  readonly #log: Logger;
+  #client: pg.Client | undefined;
+  #released = false;
+  #rotation: NodeJS.Timeout | undefined;
+  port = 0;
+
+  constructor(folder: Folder, log: Logger) {
+    this.#folder = folder;
+    this.#log = log;
+  }
+
+  async take(keepPort: number | undefined): Promise<Settings> {
+    const unlock = await lockFolder(this.#folder);
+    try {
+      await rotateLog(this.#folder);
+      const server = await ensureServer(this.#folder, this.#log, keepPort);
+      const settings = (await readSettings(this.#folder)) as Settings;
+      this.port = server.port;
+      this.#client = await this.#connect(settings);
+      this.#rotation ??= setInterval(() => void rotateLog(this.#folder).catch(() => {}), LOG_LOOK_MS).unref();
+      return settings;
+    } finally {
+      unlock();
+    }
+  }
+
+  async #connect(settings: Settings): Promise<pg.Client> {
+    const client = await connectPatiently(settings, this.port);
+    try {
+      await send(client, holdInUse());
+      await createContents(client, settings);
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
     client.once('end', () => {
-      if (releasing) return;
-      log.warn('the embedded database has gone: starting it again');
-      held = hold();
-      held.catch((error: Error) => log.fatal({ error: error.message }, 'the embedded database does not start again'));
+      if (!this.#released && client === this.#client) void this.#restore();
     });
     return client;
-  };
-  let held = hold();
-  await held;
-  const cluster = (await readCluster(pgdata)) as Cluster;
-  return {
-    ownerUrl: address(OWNER, cluster.ownerPassword, cluster.port, DATABASE),
-    serviceUrl: address(SERVICE_ROLE, cluster.servicePassword, cluster.port, DATABASE),
-    async release() {
-      if (releasing) return;
-      releasing = true;
-      await leave(await held, pgdata);
-    },
-  };
-}
-
-/** The address of a data folder's database, running or not; undefined where there is none yet. */
-export async function findServiceUrl(dataDir: string): Promise<string | undefined> {
-  const pgdata = join(resolve(dataDir), 'postgres');
-  const cluster = await readCluster(pgdata);
-  return cluster && address(SERVICE_ROLE, cluster.servicePassword, findPostmaster(pgdata)?.port ?? cluster.port, DATABASE);
-}
-
-function address(user: string, password: string, port: number, database: string): string {
-  return `postgres://${user}:${password}@127.0.0.1:${port}/${database}`;
-}
-
-/** Makes the data folder, or makes sure that the one that is there is ours. */
-async function claimFolder(folder: string): Promise<void> {
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    const reason = code === 'EEXIST' || code === 'ENOTDIR' ? 'there is a file in its place' : `it cannot be made (${code})`;
-    throw new StartError(`the data folder ${folder} cannot be used: ${reason} (SCRIP_DATA_DIR)`);
   }
-  const { uid } = await stat(folder);
-  const own = process.getuid?.();
-  if (own !== undefined && uid !== own) {
-    throw new StartError(`the data folder ${folder} belongs to another user (${uid}): start Scrip as that user, or set SCRIP_DATA_DIR`);
-  }
-}
 
-/** Connects to the running server and holds the lock of its users, starting the server as often as it takes. */
-async function joinServer(launcher: Launcher, pgdata: string, logFile: string): Promise<pg.Client> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
-  let ended: (() => string | undefined) | undefined;
-  for (;;) {
-    if (!existsSync(join(pgdata, 'PG_VERSION'))) await createCluster(launcher, pgdata);
-    const cluster = (await readCluster(pgdata)) as Cluster;
-    const server = findPostmaster(pgdata);
-    const reason = ended?.();
-    if (server?.ready) {
-      const client = await connect(cluster, server.port);
-      if (client) return client;
-    } else if (!server && (!ended || reason !== undefined)) {
-      // One that did not start because another one did just then is no failure: that one is found in the next round.
-      if (reason !== undefined && !/postmaster\.pid|in use/.test(reason)) {
-        throw new StartError(`the embedded database does not start: ${reason} (see ${logFile})`);
+  /** The database has died under us: everything waits for it, and the calls meanwhile find no database. */
+  async #restore(): Promise<void> {
+    this.#log.warn('the database has gone: starting it again');
+    while (!this.#released) {
+      try {
+        await this.take(this.port);
+        this.#log.warn('the database is back');
+        return;
+      } catch (error) {
+        this.#log.error({ error: (error as Error).message }, 'the database cannot be started again');
+        await sleep(RETRY_MS);
       }
-      ended = await startPostmaster(launcher, pgdata, cluster, logFile);
     }
-    if (Date.now() > deadline) throw new StartError(`the embedded database does not get ready (see ${logFile})`);
-    await sleep(POLL_MS);
+  }
+
+  async release(): Promise<void> {
+    if (this.#released) return;
+    this.#released = true;
+    clearInterval(this.#rotation);
+    const unlock = await lockFolder(this.#folder);
+    try {
+      if (!(await findServer(this.#folder))) return;
+      const client = await this.#usable();
+      const last = client ? await isLast(client).catch(() => false) : false;
+      await client?.end().catch(() => {});
+      if (last) await stopServer(this.#folder, this.#log);
+    } finally {
+      unlock();
+    }
+  }
+
+  /** The connection, or a new one where the server died since. */
+  async #usable(): Promise<pg.Client | undefined> {
+    const own = this.#client;
+    if (own && (await isAlive(own))) return own;
+    const settings = await readSettings(this.#folder);
+    return settings && connectPatiently(settings, this.port).catch(() => undefined);
   }
 }
 
-/** One connection that says "in use"; undefined where the server is just starting or stopping. */
-async function connect(cluster: Cluster, port: number): Promise<pg.Client | undefined> {
-  const client = new pg.Client({
-    connectionString: address(OWNER, cluster.ownerPassword, port, 'postgres'),
-    application_name: 'scrip-in-use',
-  });
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    // Waits for one that is about to stop the server; the stop then ends this connection, and the next round starts anew.
-    await client.query('select pg_advisory_lock_shared($1)', [USERS_LOCK]);
-    await setUp(client, cluster);
-    return client;
-  } catch (error) {
-    await client.end().catch(() => {});
-    if (isUnavailable(error)) return undefined;
-    throw error;
-  }
-}
-
-/** The database and the service's account, where a first start has not made them yet. */
-async function setUp(client: pg.Client, cluster: Cluster): Promise<void> {
-  const { rows } = await client.query(
-    'select exists (select from pg_database where datname = $1) and exists (select from pg_roles where rolname = $2 and rolcanlogin) as done',
-    [DATABASE, SERVICE_ROLE],
+async function isAlive(client: pg.Client): Promise<boolean> {
+  return send(client, dropInUse()).then(
+    () => true,
+    () => false,
   );
-  if (rows[0]?.done) return;
-  const ignore = (state: string) => (error: unknown) => {
-    if (sqlState(error) !== state && sqlState(error) !== '23505') throw error;
-  };
-  await client.query(`create role ${SERVICE_ROLE}`).catch(ignore('42710'));
-  await client.query(`alter role ${SERVICE_ROLE} login password ${client.escapeLiteral(cluster.servicePassword)}`);
-  await client.query(`create database ${DATABASE}`).catch(ignore('42P04'));
 }
 
-/** Gives the lock back, and stops the server if nobody else holds it. */
-async function leave(client: pg.Client, pgdata: string): Promise<void> {
-  let last = false;
-  try {
-    await client.query('select pg_advisory_unlock_shared($1)', [USERS_LOCK]);
-    const { rows } = await client.query('select pg_try_advisory_lock($1) as last', [USERS_LOCK]);
-    last = rows[0]?.last === true;
-  } catch {
-    // The server has gone already.
-  }
-  const server = findPostmaster(pgdata);
-  if (last && server) {
-    stopPostmaster(server.pid);
-    const deadline = Date.now() + STOP_TIMEOUT_MS;
-    while (findPostmaster(pgdata) && Date.now() < deadline) await sleep(POLL_MS);
-  }
-  await client.end().catch(() => {});
+async function isLast(client: pg.Client): Promise<boolean> {
+  const [row] = await send<{ last: boolean }>(client, tryLast());
+  return row?.last ?? false;
 }
+
+/** Connects as the owner, to the database that every server has; one that is just starting or stopping gets its time. */
+async function connectPatiently(settings: Settings, port: number): Promise<pg.Client> {
+  for (let tries = 1; ; tries++) {
+    // Not to the service's own database: it may not be there yet, and may one day be dropped and restored.
+    const connectionString = addressOf(OWNER, settings.ownerPassword, port, 'postgres');
+    const client = new pg.Client({ connectionString, application_name: 'scrip-holder', keepAlive: true });
+    client.on('error', () => {}); // `end` follows, and that is what is listened to.
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      await client.end().catch(() => {});
+      if (sqlState(error) === '28P01') {
+        throw new StartError(`the database does not accept the password in ${SETTINGS_FILE}: put back the file that belongs to it`);
+      }
+      if (tries >= CONNECT_TRIES || !isUnavailable(error)) throw error;
+      await sleep(CONNECT_RETRY_MS);
+    }
+  }
+}
+
+/** Makes the service's account and the database, where a first start has not made them yet. Under the folder's lock. */
+async function createContents(client: pg.Client, { servicePassword }: Settings): Promise<void> {
+  const [found] = await send<{ database: boolean; login: boolean; role: boolean }>(client, findContents(DATABASE, SERVICE_ROLE));
+  if (!found?.role) await send(client, createLogin(SERVICE_ROLE, servicePassword));
+  else if (!found.login) await send(client, giveLogin(SERVICE_ROLE, servicePassword));
+  if (!found?.database) await send(client, createDatabase(DATABASE));
+}
+
+async function send<Row>(client: pg.Client, { text, values }: Sql): Promise<Row[]> {
+  const result = await client.query(text, values.length > 0 ? [...values] : undefined);
+  return result.rows as Row[];
+}
+
+/** Keeps the server's log within bounds: it is appended to, so that cutting it off under the server is safe. */
+async function rotateLog({ log }: Folder): Promise<void> {
+  const facts = await stat(log).catch(() => undefined);
+  if (!facts || facts.size < MOST_LOG_BYTES) return;
+  await copyFile(log, `${log}.1`);
+  await truncate(log);
+}
+
