@@ -3,14 +3,19 @@ import type { Queries } from '../db/pool.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import type { Money } from '../money.ts';
+import { Refusal } from '../refusal.ts';
 import { creditFloatAccount, insertTopUp, listFloatRows } from './queries.ts';
 
 export type Float = { readonly currency: string; readonly balance: Money };
+
+/** The greatest balance that a JSON number can tell exactly. */
+const MOST_MINOR = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
  * Puts money on a merchant's float, which funding pays: the journal row and the balance in one step.
  * @param amountMinor above zero, in the currency's minor units
  * @param within a transaction that this belongs to
+ * @throws Refusal `13` where the float would hold more than JSON can tell exactly
  */
 export async function topUp(
   service: Service,
@@ -26,6 +31,7 @@ export async function topUp(
       creditFloatAccount(merchantId, currency, amountMinor),
     );
     if (!float) throw new Error('a float that was made sure of is not there');
+    if (float.balance_minor > MOST_MINOR) throw new Refusal('13', { message: 'the float would hold too much' });
     await tx.query(insertTopUp(newId(now), merchantId, currency, float.id, amountMinor, now));
     return { currency, balance: { minor: float.balance_minor, decimals: float.decimals } };
   };

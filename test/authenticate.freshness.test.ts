@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Service } from '../src/context.ts';
+import type { HotStatement } from '../src/db/sql.ts';
+import { admit, authenticate } from '../src/merchants/authenticate.ts';
+import { createKey, revokeKey } from '../src/merchants/keys.ts';
+import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
+import type { Refusal } from '../src/refusal.ts';
+import { startTestService, type TestService } from './harness.ts';
+
+let testService: TestService;
+
+before(async () => {
+  testService = await startTestService();
+});
+
+after(async () => {
+  await testService?.stop();
+});
+
+const basic = (keyId: string, secret: string) => `Basic ${btoa(`${keyId}:${secret}`)}`;
+const refusal = (code: string) => (error: unknown) => (error as Refusal).code === code;
+
+/** The service as another process has it: knowing nothing, with a clock that tests move and look-ups that they count. */
+function startProcess() {
+  const { service } = testService;
+  const state = { aheadMs: 0, lookups: [] as string[], gate: Promise.resolve(), broken: false };
+  const process: Service = {
+    ...service,
+    clock: () => new Date(Date.now() + state.aheadMs),
+    db: {
+      ...service.db,
+      async hot<Row>(statement: HotStatement, values: readonly unknown[]) {
+        state.lookups.push(String(values[0]));
+        await state.gate;
+        if (state.broken) throw Object.assign(new Error('no database'), { code: 'ECONNREFUSED' });
+        return service.db.hot<Row>(statement, values);
+      },
+    },
+  };
+  return { process, state };
+}
+
+describe('what a process knows of a key', () => {
+  test('is used again without asking while it is young', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    for (let call = 0; call < 500; call++) await authenticate(process, basic(keyId, secret));
+    // However slow the machine, it does not take these calls a second each.
+    assert.ok(state.lookups.length < 250);
+  });
+
+  test('is asked for once by any number of calls at the same time', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    const callers = await Promise.all(Array.from({ length: 200 }, () => authenticate(process, basic(keyId, secret))));
+    assert.equal(callers.length, 200);
+    assert.deepEqual(state.lookups, [`{"${keyId}"}`]);
+  });
+
+  test('is forgotten within a second: a revoked key is refused', async () => {
+    const { id } = await testService.createMerchant();
+    const { keyId, secret } = await createKey(testService.service.db, Number(id));
+    const { process, state } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    assert.equal(await revokeKey(testService.service.db, keyId, null), true);
+    state.aheadMs += 900;
+    await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
+  });
+
+  test('is forgotten within a second: a suspended merchant is told so, and let in again', async () => {
+    const { id, keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    admit(await authenticate(process, basic(keyId, secret)), true);
+    await suspendMerchant(testService.service.db, Number(id), true);
+    state.aheadMs += 900;
+    const suspended = await authenticate(process, basic(keyId, secret));
+    assert.throws(() => admit(suspended, false), refusal('04'));
+    await suspendMerchant(testService.service.db, Number(id), false);
+    state.aheadMs += 900;
+    admit(await authenticate(process, basic(keyId, secret)), false);
+  });
+
+  test('is forgotten within a second: permissions follow', async () => {
+    const { id, keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    const permissions = async () => (await authenticate(process, basic(keyId, secret))).context.merchant.permissions;
+    assert.ok(!(await permissions()).has('update-redemption'));
+    await permitMerchant(testService.service.db, Number(id), 'update-redemption', true);
+    await permitMerchant(testService.service.db, Number(id), 'redeem', false);
+    state.aheadMs += 900;
+    assert.ok((await permissions()).has('update-redemption'));
+    assert.ok(!(await permissions()).has('redeem'));
+  });
+
+  test('is used while a newer one is on its way, and not when that one takes too long', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    let open = () => {};
+    state.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    state.aheadMs += 500;
+    await authenticate(process, basic(keyId, secret));
+    state.aheadMs += 900;
+    await revokeKey(testService.service.db, keyId, null);
+    // The look-up under way was sent before the key was revoked: it does not speak for a call of now.
+    const late = authenticate(process, basic(keyId, secret));
+    open();
+    await assert.rejects(late, refusal('01'));
+  });
+
+  test('does not outlive the database: after a second its error is told', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    state.broken = true;
+    state.aheadMs += 500;
+    await authenticate(process, basic(keyId, secret));
+    state.aheadMs += 500;
+    await assert.rejects(authenticate(process, basic(keyId, secret)), /no database/);
+    state.broken = false;
+    await authenticate(process, basic(keyId, secret));
+  });
+});
+
+describe('credentials', () => {
+  test('are refused alike, whatever is wrong with them', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    const encoded = btoa(`${keyId}:${secret}`);
+    const wrong = [
+      undefined,
+      '',
+      'Basic',
+      'Basic ',
+      `Bearer ${encoded}`,
+      `Basic ${encoded}!`,
+      `Basic ${btoa(keyId)}`,
+      `Basic ${btoa(`:${secret}`)}`,
+      basic(keyId, ''),
+      basic(keyId, `${secret}x`),
+      basic(keyId, secret.slice(1)),
+      basic('key_unknown', secret),
+      basic('a\0b', secret),
+      basic("' or true --", secret),
+      `Basic ${'QUJD'.repeat(10_000)}`,
+    ];
+    for (const header of wrong) {
+      await assert.rejects(authenticate(process, header), (error: Refusal) => {
+        assert.equal(error.code, '01');
+        assert.equal(error.message, 'Unauthorized');
+        return true;
+      });
+    }
+  });
+
+  test('may be spelled as HTTP allows', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { context } = await authenticate(testService.service, `bASIC   ${btoa(`${keyId}:${secret}`)}`);
+    assert.equal(context.keyId, keyId);
+  });
+
+  test('cost the same look-up whether the key is in use or made up', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    await authenticate(process, basic(keyId, secret));
+    state.lookups.length = 0;
+    await assert.rejects(authenticate(process, basic(keyId, 'wrong')), refusal('01'));
+    assert.equal(state.lookups.length, 1);
+    await assert.rejects(authenticate(process, basic('key_made_up', 'wrong')), refusal('01'));
+    assert.equal(state.lookups.length, 2);
+  });
+
+  test('of two keys of a merchant work side by side, and one can be revoked alone', async () => {
+    const { id, keyId, secret } = await testService.createMerchant();
+    const second = await createKey(testService.service.db, Number(id));
+    const { process } = startProcess();
+    const { context } = await authenticate(process, basic(second.keyId, second.secret));
+    assert.equal(context.merchant.id, Number(id));
+    await revokeKey(testService.service.db, keyId, Number(id));
+    await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
+    await authenticate(process, basic(second.keyId, second.secret));
+  });
+});

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Service } from '../src/context.ts';
+import { admit, authenticate } from '../src/merchants/authenticate.ts';
+import { flushCalls, recordGuesses } from '../src/merchants/guessing.ts';
+import { listKeys, pardon } from '../src/merchants/keys.ts';
+import type { Refusal } from '../src/refusal.ts';
+import { startTestService, type TestService } from './harness.ts';
+
+let testService: TestService;
+
+before(async () => {
+  testService = await startTestService();
+});
+
+after(async () => {
+  await testService?.stop();
+});
+
+/** Noon, so that no test runs over midnight. */
+const NOON = Date.UTC(2030, 0, 15, 12);
+const HOUR_MS = 3_600_000;
+
+function startProcess() {
+  const state = { nowMs: NOON };
+  const process: Service = { ...testService.service, clock: () => new Date(state.nowMs) };
+  return { process, state };
+}
+
+async function newKey() {
+  const { id, keyId, secret } = await testService.createMerchant();
+  const header = `Basic ${btoa(`${keyId}:${secret}`)}`;
+  return { id: Number(id), keyId, header };
+}
+
+/** A call with a PIN: admitted or not; `guess` says that its code or PIN was wrong. */
+async function call(
+  process: Service,
+  key: { keyId: string; header: string },
+  guess: boolean,
+): Promise<'answered' | Refusal> {
+  const caller = await authenticate(process, key.header);
+  try {
+    admit(caller, true);
+  } catch (error) {
+    return error as Refusal;
+  }
+  if (guess) await recordGuesses(process, [key.keyId]);
+  return 'answered';
+}
+
+describe('a key that keeps guessing', () => {
+  test('gets its answer to the 51st guess, and 97 after it', async () => {
+    const key = await newKey();
+    const { process } = startProcess();
+    for (let guess = 1; guess <= 51; guess++) assert.equal(await call(process, key, true), 'answered');
+    const refused = (await call(process, key, true)) as Refusal;
+    assert.equal(refused.code, '97');
+    assert.equal(refused.retryAfterSeconds, 12 * 3600);
+  });
+
+  test('may still call without a PIN', async () => {
+    const key = await newKey();
+    const { process } = startProcess();
+    for (let guess = 1; guess <= 51; guess++) await call(process, key, true);
+    admit(await authenticate(process, key.header), false);
+  });
+
+  test('is known to the other processes within a second', async () => {
+    const key = await newKey();
+    const one = startProcess();
+    const other = startProcess();
+    assert.equal(await call(other.process, key, false), 'answered');
+    for (let guess = 1; guess <= 51; guess++) await call(one.process, key, true);
+    other.state.nowMs += 900;
+    assert.equal(((await call(other.process, key, false)) as Refusal).code, '97');
+  });
+
+  test('is blocked by what all processes count together, at any number of guesses at the same time', async () => {
+    const key = await newKey();
+    const processes = [startProcess().process, startProcess().process];
+    const some = async (count: number) => {
+      await Promise.all(
+        Array.from({ length: count }, (_, index) => recordGuesses(processes[index % 2] as Service, [key.keyId])),
+      );
+    };
+    await some(50);
+    assert.equal(await call(processes[0] as Service, key, false), 'answered');
+    await some(2);
+    const [info] = await listKeys(processes[0] as Service, key.id);
+    assert.equal(info?.guesses, 52);
+    assert.ok(info?.blockedAt);
+  });
+
+  test('goes on the next day', async () => {
+    const key = await newKey();
+    const { process, state } = startProcess();
+    for (let guess = 1; guess <= 51; guess++) await call(process, key, true);
+    state.nowMs += 11 * HOUR_MS;
+    assert.equal(((await call(process, key, false)) as Refusal).retryAfterSeconds, 3600);
+    state.nowMs += HOUR_MS;
+    assert.equal(await call(process, key, true), 'answered');
+  });
+
+  test('goes on when the operator says so, and then has fifty guesses more', async () => {
+    const key = await newKey();
+    const { process, state } = startProcess();
+    for (let guess = 1; guess <= 51; guess++) await call(process, key, true);
+    assert.equal(await pardon(process, key.keyId), true);
+    state.nowMs += 900;
+    for (let guess = 1; guess <= 51; guess++) assert.equal(await call(process, key, true), 'answered');
+    assert.equal(((await call(process, key, true)) as Refusal).code, '97');
+  });
+});
+
+describe('a key that mostly calls with right codes', () => {
+  test('may be wrong more than fifty times, up to two in a hundred', async () => {
+    const key = await newKey();
+    const { process } = startProcess();
+    for (let right = 0; right < 3_000; right++) await call(process, key, false);
+    for (let guess = 1; guess <= 60; guess++) await call(process, key, true);
+    // 60 of 3060 are less than two in a hundred.
+    assert.equal(await call(process, key, true), 'answered');
+    // 64 of 3064 are more.
+    for (let guess = 62; guess <= 64; guess++) await call(process, key, true);
+    assert.equal(((await call(process, key, true)) as Refusal).code, '97');
+  });
+
+  test('is counted to the last call, also by a process that ends', async () => {
+    const key = await newKey();
+    const one = startProcess().process;
+    const other = startProcess().process;
+    for (let count = 0; count < 7; count++) await call(one, key, false);
+    for (let count = 0; count < 5; count++) await call(other, key, false);
+    await Promise.all([flushCalls(one), flushCalls(other)]);
+    const [info] = await listKeys(one, key.id);
+    assert.deepEqual([Number(info?.calls), info?.guesses, info?.blockedAt], [12, 0, null]);
+  });
+});

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { reconcile } from '../src/ledger/reconcile.ts';
+import { listFloats, topUp } from '../src/merchants/floats.ts';
+import { listKeys } from '../src/merchants/keys.ts';
+import { createMerchant, findMerchant, listMerchants } from '../src/merchants/merchants.ts';
+import { DEFAULT_PRODUCT, ensureDefaultProduct, findProduct, listProducts } from '../src/merchants/products.ts';
+import { startTestService, type TestService } from './harness.ts';
+
+let testService: TestService;
+
+before(async () => {
+  testService = await startTestService();
+});
+
+after(async () => {
+  await testService?.stop();
+});
+
+describe('a merchant', () => {
+  test('is made with its key and its float, and may do everything but update redemptions', async () => {
+    const { service } = testService;
+    const productId = (await findProduct(service.db, DEFAULT_PRODUCT))?.id ?? 0;
+    const made = await createMerchant(service, {
+      name: 'Kiosk',
+      permit: [],
+      opaque: false,
+      productId,
+      float: { currency: 'USD', amountMinor: 12_345n },
+    });
+    const found = await findMerchant(service.db, made.id);
+    assert.deepEqual(found?.permissions, ['generate', 'activate', 'balance', 'redeem']);
+    assert.equal(found?.product, DEFAULT_PRODUCT);
+    assert.deepEqual(
+      (await listKeys(service, made.id)).map(({ keyId }) => keyId),
+      [made.keyId],
+    );
+    assert.deepEqual(await listFloats(service.db, made.id), [
+      { currency: 'USD', balance: { minor: 12_345n, decimals: 2 } },
+    ]);
+  });
+
+  test('is not made at all where its float cannot be', async () => {
+    const { service } = testService;
+    const productId = (await findProduct(service.db, DEFAULT_PRODUCT))?.id ?? 0;
+    const before = await listMerchants(service.db);
+    const wanted = { name: 'Half', permit: [], opaque: false, productId, float: { currency: 'NONE', amountMinor: 1n } };
+    await assert.rejects(createMerchant(service, wanted));
+    assert.deepEqual(await listMerchants(service.db), before);
+  });
+});
+
+describe('a float', () => {
+  test('takes every top-up once, however many come at the same time', async () => {
+    const { service } = testService;
+    const id = Number((await testService.createMerchant()).id);
+    await Promise.all(Array.from({ length: 40 }, () => topUp(service, id, 'EUR', 250n)));
+    assert.deepEqual(await listFloats(service.db, id), [{ currency: 'EUR', balance: { minor: 10_000n, decimals: 2 } }]);
+    assert.equal((await reconcile(service.db)).ok, true);
+  });
+
+  test('is kept for each currency in its own decimals', async () => {
+    const { service } = testService;
+    const id = Number((await testService.createMerchant()).id);
+    await topUp(service, id, 'JPY', 5_000n);
+    await topUp(service, id, 'KWD', 5_000n);
+    const floats = await listFloats(service.db, id);
+    assert.deepEqual(
+      floats.map(({ currency, balance }) => [currency, balance.decimals]),
+      [
+        ['JPY', 0],
+        ['KWD', 3],
+      ],
+    );
+  });
+
+  test('never holds more than JSON can tell exactly', async () => {
+    const { service } = testService;
+    const id = Number((await testService.createMerchant()).id);
+    const most = BigInt(Number.MAX_SAFE_INTEGER);
+    await topUp(service, id, 'USD', most);
+    await assert.rejects(topUp(service, id, 'USD', 1n), { code: '13' });
+    assert.deepEqual(await listFloats(service.db, id), [{ currency: 'USD', balance: { minor: most, decimals: 2 } }]);
+  });
+});
+
+describe('the product DEFAULT', () => {
+  test('is there once, whoever else makes sure of it', async () => {
+    const { db } = testService.service;
+    await Promise.all(Array.from({ length: 10 }, () => ensureDefaultProduct(db, 'EUR')));
+    const found = (await listProducts(db)).filter(({ code }) => code === DEFAULT_PRODUCT);
+    assert.equal(found.length, 1);
+    assert.deepEqual(
+      [found[0]?.minValueMinor, found[0]?.maxValueMinor, found[0]?.maxQuantity],
+      [1n, 10_000_000n, 100_000],
+    );
+  });
+});
