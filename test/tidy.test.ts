@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, it } from 'node:test';
+import { LATER, OUTSIDE, RULES, type SourceFile } from './tidy.ts';
+
+const ROOT = new URL('../', import.meta.url);
+const FOLDERS = ['src', 'sql', 'test', 'bench', 'bin', 'docs', '.ci'];
+const TEXT = /\.(ts|cjs|sql|md|json|ya?ml)$|^\.ci\/run$/;
+
+async function readProject(): Promise<SourceFile[]> {
+  const paths = (await readdir(ROOT)).filter((name) => TEXT.test(name) && name !== 'package-lock.json');
+  for (const folder of FOLDERS) {
+    const found = await readdir(new URL(folder, ROOT), { recursive: true }).catch(() => []);
+    paths.push(...found.map((name) => `${folder}/${name}`).filter((path) => TEXT.test(path)));
+  }
+  return Promise.all(paths.map(async (path) => ({ path, text: await readFile(new URL(path, ROOT), 'utf8') })));
+}
+
+const file = (path: string, text = ''): SourceFile => ({ path, text });
+const lines = (count: number) => '  step();\n'.repeat(count);
+
+/** For each rule: files that break it, each on its own, and files close to them that do not. */
+const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: SourceFile[] }> = {
+  'imports point one way': {
+    broken: [
+      [file('src/vouchers/balance.ts', "import { redeem } from '../redemptions/redeem.ts';")],
+      [file('src/refusal.ts', "import type { Money } from './money.ts';")],
+      [file('src/ledger/post.ts', "import {\n  one,\n  two,\n} from '../merchants/keys.ts';")],
+      [file('src/db/pool.ts', "const later = await import('../http/server.ts');")],
+      [file('src/jobs/work.ts', "export { serve } from '../cli/serve.ts';")],
+      [file('src/http/server.ts', "import { start } from '../../test/start.ts';")],
+      [file('src/unknown/one.ts')],
+    ],
+    fine: [
+      file('src/main.ts', "import { serve } from './cli/serve.ts';"),
+      file('src/http/variant-a/routes.ts', "import { redeem } from '../../redemptions/redeem.ts';"),
+      file(
+        'src/batches/fill.ts',
+        "import { update } from '../redemptions/update.ts';\nimport { join } from 'node:path';",
+      ),
+    ],
+  },
+  'SQL only in queries.ts, src/db and sql/': {
+    broken: [
+      [file('src/ledger/post.ts', 'await db.query(sql`commit`);')],
+      [file('src/http/health.ts', "await db.query('select 1');")],
+      [file('src/vouchers/balance.ts', 'const text = `\nwith asked as (select 1) select * from asked`;')],
+    ],
+    fine: [
+      file('src/ledger/queries.ts', 'sql`select 1`'),
+      file('src/ledger/post.queries.ts', 'sql`select 1`'),
+      file('src/db/pool.ts', 'sql`select 1`'),
+      file('src/cli/serve.ts', "say('update it'); say('with one as an example');"),
+    ],
+  },
+  'Fastify only in src/http': {
+    broken: [
+      [file('src/cli/serve.ts', "import Fastify from 'fastify';")],
+      [file('src/cli/serve.ts', "import helmet from '@fastify/helmet';")],
+    ],
+    fine: [file('src/http/server.ts', "import Fastify from 'fastify';")],
+  },
+  'the driver only in src/db': {
+    broken: [[file('src/jobs/worker.ts', "import pg from 'pg';")]],
+    fine: [file('src/db/pool.ts', "import pg from 'pg';")],
+  },
+  'the environment only in src/config.ts': {
+    broken: [
+      [file('src/log.ts', "const level = process.env['LEVEL'];")],
+      [file('src/log.ts', "import { argv, env } from 'node:process';")],
+    ],
+    fine: [file('src/config.ts', 'read(process.env)')],
+  },
+  'functions of at most 70 lines': {
+    broken: [
+      [file('src/log.ts', `function long() {\n${lines(69)}}\n`)],
+      [file('src/log.ts', `const long = (one: number): Promise<void> => {\n${lines(69)}};\n`)],
+      [
+        file(
+          'src/log.ts',
+          `export async function long(\n  one: string,\n  two: string,\n): Promise<void> {\n${lines(66)}}\n`,
+        ),
+      ],
+      [file('test/log.test.ts', `it('goes on and on', async () => {\n${lines(69)}});\n`)],
+    ],
+    fine: [
+      file('src/log.ts', `function short() {\n${lines(68)}}\n\nconst list = {\n${lines(100)}};\n`),
+      file('test/log.test.ts', `describe('a log', () => {\n${lines(100)}});\n`),
+    ],
+  },
+  'files of at most 300 lines': {
+    broken: [[file('src/log.ts', lines(301))], [file('sql/001-core.sql', lines(301))]],
+    fine: [file('src/log.ts', lines(300)), file('README.md', lines(301))],
+  },
+  'nothing is left for later': {
+    broken: LATER.map((word) => [file('docs/start.md', `${word}: more`)]),
+    fine: [file('docs/start.md', 'Nothing.')],
+  },
+  'no default exports': {
+    broken: [[file('src/log.ts', 'export default function log() {}')]],
+    fine: [file('src/log.ts', 'export function log() {}')],
+  },
+  'no enums': {
+    broken: [[file('src/log.ts', 'enum Level { one }')], [file('src/log.ts', 'export const enum Level { one }')]],
+    fine: [file('src/log.ts', "const word = { enum: ['one'] };")],
+  },
+  'every test runs': {
+    broken: ['only', 'skip'].map((word) => [file('test/log.test.ts', `it.${word}('logs', () => {});`)]),
+    fine: [file('test/log.test.ts', "it('logs', () => {});")],
+  },
+  'no drawers': {
+    broken: ['utils', 'helpers', 'common', 'shared'].map((folder) => [file(`src/${folder}/one.ts`)]),
+    fine: [file('src/ledger/post.ts')],
+  },
+  'nothing refers to the outside': {
+    broken: [[file('docs/start.md', `See ${OUTSIDE}/paper.md.`)]],
+    fine: [file('docs/start.md', 'It is a shared service.')],
+  },
+  'variants only in src/http': {
+    broken: [[file('src/ledger/post.ts', '// Variant A only.')]],
+    fine: [file('src/http/variant-a/routes.ts', '// variant A'), file('src/ledger/post.ts', '// It is invariant.')],
+  },
+  'migrations are numbered without a gap': {
+    broken: [
+      [file('sql/001-core.sql'), file('sql/003-webhooks.sql')],
+      [file('sql/001-core.sql'), file('sql/001-more.sql')],
+      [file('sql/core.sql')],
+    ],
+    fine: [file('sql/001-core.sql'), file('sql/002-webhooks.sql')],
+  },
+  'migrations begin with a comment': {
+    broken: [[file('sql/001-core.sql', 'create table one (id integer);')]],
+    fine: [file('sql/001-core.sql', '-- 001: the core.\ncreate table one (id integer);')],
+  },
+  'migrations keep to what all databases share': {
+    broken: [
+      'create index one on two using gist (three);',
+      'alter table one add exclude using btree (two with =);',
+      'alter table one add unique (two) deferrable initially deferred;',
+      'create table one () inherits (two);',
+      'lock table one;',
+      'create table one (two integer generated always as (three + 1) stored);',
+    ].map((text) => [file('sql/001-core.sql', text)]),
+    fine: [
+      file(
+        'sql/001-core.sql',
+        '-- no lock table, no using gist\ncreate table one (id int generated always as identity);',
+      ),
+    ],
+  },
+};
+
+describe('the rules of the house', async () => {
+  const project = await readProject();
+  for (const [name, rule] of Object.entries(RULES)) {
+    const { broken, fine } = EXAMPLES[name as keyof typeof RULES];
+    it(`"${name}" finds what breaks it, and nothing else`, () => {
+      for (const files of broken) assert.notDeepEqual(rule(files), [], `not found: ${JSON.stringify(files)}`);
+      assert.deepEqual(rule(fine), []);
+    });
+    it(`"${name}" holds in the project`, () => {
+      assert.deepEqual(rule(project), []);
+    });
+  }
+});

@@ -1,0 +1,202 @@
+/**
+ * The rules of the house that a program can check (STYLE.md gives their reasons). Each rule is a pure function from files
+ * to findings, so that tidy.test.ts can show that it finds what it is there to find.
+ */
+
+/** A file of the project: its path from the root, with forward slashes, and its text. */
+export type SourceFile = { readonly path: string; readonly text: string };
+export type Rule = (files: readonly SourceFile[]) => string[];
+
+const LONGEST_FUNCTION = 70;
+const LONGEST_FILE = 300;
+
+/** From the top to the bottom: a part imports from its own row and from those below it, never from one above. */
+const ROWS = [
+  ['main'],
+  ['cli'],
+  ['http'],
+  ['batches', 'redemptions'],
+  ['vouchers'],
+  ['merchants', 'webhooks'],
+  ['ledger', 'jobs'],
+  ['context'],
+  ['db', 'money', 'secrets', 'config', 'log'],
+  ['refusal'],
+];
+
+const isSource = ({ path }: SourceFile) => path.startsWith('src/') && path.endsWith('.ts');
+const isCode = ({ path }: SourceFile) => path.endsWith('.ts') || path.endsWith('.cjs');
+const isMigration = ({ path }: SourceFile) => path.startsWith('sql/') && path.endsWith('.sql');
+
+/** The part of src/ that a file belongs to: its folder, or its own name. */
+function partOf(path: string): string {
+  return (path.split('/')[1] ?? '').replace(/\.ts$/, '');
+}
+
+function lineOf(text: string, index: number): number {
+  return text.slice(0, index).split('\n').length;
+}
+
+/** Makes a rule that finds a pattern (with the flag g) in the files that a condition picks. */
+function forbid(pattern: RegExp, message: string, applies: (file: SourceFile) => boolean): Rule {
+  return (files) =>
+    files
+      .filter(applies)
+      .flatMap(({ path, text }) =>
+        [...text.matchAll(pattern)].map((hit) => `${path}:${lineOf(text, hit.index)} ${message}`),
+      );
+}
+
+/** What a file imports or exports again, as written. */
+function importsOf(text: string): string[] {
+  const found = text.matchAll(/^\s*(?:import|export|\}).*?\bfrom '([^']+)'|\bimport\('([^']+)'\)|^import '([^']+)'/gm);
+  return [...found].map((hit) => hit[1] ?? hit[2] ?? hit[3] ?? '');
+}
+
+const importsPointOneWay: Rule = (files) =>
+  files.filter(isSource).flatMap(({ path, text }) => {
+    const row = (part: string) => ROWS.findIndex((parts) => parts.includes(part));
+    const from = partOf(path);
+    if (row(from) < 0) return [`${path} belongs to no row: src/ has ${ROWS.flat().join(', ')}`];
+    return importsOf(text)
+      .filter((name) => name.startsWith('.'))
+      .flatMap((name) => {
+        const target = new URL(name, `file:///${path}`).pathname.slice(1);
+        const to = partOf(target);
+        if (!target.startsWith('src/')) return [`${path} imports ${name} from outside src/`];
+        if (row(to) < 0) return [`${path} imports ${name}, which belongs to no row`];
+        return row(to) < row(from) ? [`${path} imports ${name}: ${from} stands below ${to}`] : [];
+      });
+  });
+
+function importOnlyIn(packages: RegExp, folder: string, message: string): Rule {
+  return (files) =>
+    files
+      .filter((file) => isSource(file) && !file.path.startsWith(folder))
+      .flatMap(({ path, text }) =>
+        importsOf(text)
+          .filter((name) => packages.test(name))
+          .map((name) => `${path} imports ${name}: ${message}`),
+      );
+}
+
+const holdsSql = (path: string) => path.startsWith('src/db/') || /(\/|\.)queries\.ts$/.test(path);
+
+const sqlOnlyInQueries = forbid(
+  /\bsql`|['"`]\s*(?:select\s+\S|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s+(?:materialized\s+)?\(|(?:create|alter|drop)\s+(?:table|index|role|schema)\s)/g,
+  'SQL stands only in queries.ts files, src/db and sql/',
+  (file) => isSource(file) && !holdsSql(file.path),
+);
+
+/** The length of each function, told by its indentation, which the formatter keeps. */
+const functionsAreShort: Rule = (files) => files.filter(isCode).flatMap(longFunctions);
+
+function longFunctions({ path, text }: SourceFile): string[] {
+  const lines = text.split('\n');
+  const indentOf = (line: string) => line.length - line.trimStart().length;
+  return lines.flatMap((line, index) => {
+    const opens =
+      /(=>|\)|\)(?: is|:) [^=]*) \{$/.test(line) && !/^\s*(\} )?(if|else|for|while|switch|catch|do|try)\b/.test(line);
+    if (!opens || /\bdescribe\(/.test(line)) return [];
+    const indent = indentOf(line);
+    // A signature of several lines closes at the indentation at which it began.
+    let start = index;
+    if (/^\s*\)/.test(line)) while (start > 0 && (start === index || indentOf(lines[start] ?? '') > indent)) start--;
+    const length = lines.slice(index + 1).findIndex((each) => each.trim() !== '' && indentOf(each) <= indent);
+    const total = index - start + 2 + length;
+    return total > LONGEST_FUNCTION
+      ? [`${path}:${start + 1} is a function of ${total} lines, above ${LONGEST_FUNCTION}`]
+      : [];
+  });
+}
+
+const filesAreShort: Rule = (files) =>
+  files
+    .filter((file) => isCode(file) || file.path.endsWith('.sql'))
+    .map(({ path, text }) => ({ path, lines: text.trimEnd().split('\n').length }))
+    .filter(({ lines }) => lines > LONGEST_FILE)
+    .map(({ path, lines }) => `${path} has ${lines} lines, above ${LONGEST_FILE}`);
+
+/** Spelled in parts, here and in the test, so that these files do not break the rule themselves. */
+export const LATER = [
+  ['TO', 'DO'],
+  ['FIX', 'ME'],
+  ['XX', 'X'],
+  ['HA', 'CK'],
+].map((parts) => parts.join(''));
+export const OUTSIDE = ['..', 'shared'].join('/');
+
+const noDrawers: Rule = (files) =>
+  files
+    .filter(({ path }) => /(^|\/)(utils?|helpers?|common|shared)\//.test(path))
+    .map(({ path }) => `${path} lies in a drawer: a folder is a noun of the domain`);
+
+const migrationsAreNumbered: Rule = (files) =>
+  files
+    .filter(isMigration)
+    .map(({ path }) => path)
+    .sort()
+    .filter((path, index) => !path.startsWith(`sql/${String(index + 1).padStart(3, '0')}-`))
+    .map((path) => `${path} leaves a gap or has no number of three digits`);
+
+const migrationsExplain: Rule = (files) =>
+  files
+    .filter((file) => isMigration(file) && !file.text.startsWith('-- '))
+    .map(({ path }) => `${path} does not begin with a comment: what, why, which locks, how long`);
+
+const PARTICULAR =
+  /\busing\s+gist\b|\bexclude\s+(?:using\b|\()|\bdeferrable\b|\binherits\b|\block\s+table\b|\bgenerated\s+always\s+as\s*\(/gi;
+
+/** Comments may name what the statements may not use. */
+const migrationsArePortable: Rule = (files) =>
+  forbid(
+    PARTICULAR,
+    'is not shared by all databases that speak PostgreSQL',
+    isMigration,
+  )(files.map(({ path, text }) => ({ path, text: text.replace(/--.*$/gm, '').replace(/\/\*[\s\S]*?\*\//g, '') })));
+
+/** Every rule, by its name in STYLE.md. */
+export const RULES = {
+  'imports point one way': importsPointOneWay,
+  'SQL only in queries.ts, src/db and sql/': sqlOnlyInQueries,
+  'Fastify only in src/http': importOnlyIn(
+    /^(@?fastify\b|@scalar\/fastify)/,
+    'src/http/',
+    'Fastify belongs to src/http/',
+  ),
+  'the driver only in src/db': importOnlyIn(/^pg(\/|$)/, 'src/db/', 'the driver belongs to src/db/'),
+  'the environment only in src/config.ts': forbid(
+    /\bprocess\.env\b|\benv\b[^}]*\} from 'node:process'/g,
+    'reads the environment, which only src/config.ts does',
+    (file) => isSource(file) && file.path !== 'src/config.ts',
+  ),
+  'functions of at most 70 lines': functionsAreShort,
+  'files of at most 300 lines': filesAreShort,
+  'nothing is left for later': forbid(
+    new RegExp(`\\b(${LATER.join('|')})\\b`, 'g'),
+    'is left for later: do it, or open an issue',
+    () => true,
+  ),
+  'no default exports': forbid(/^export default\b/gm, 'is a default export', isCode),
+  'no enums': forbid(/^(export )?(declare )?(const )?enum\b/gm, 'is an enum', isCode),
+  'every test runs': forbid(
+    /\.(only|skip|todo)\(/g,
+    'leaves tests out',
+    ({ path }) => path.startsWith('test/') && isCode({ path, text: '' }),
+  ),
+  'no drawers': noDrawers,
+  'nothing refers to the outside': forbid(
+    new RegExp(OUTSIDE.replaceAll('.', '\\.'), 'g'),
+    'refers to what is not part of the project',
+    () => true,
+  ),
+  'variants only in src/http': forbid(
+    // Not a uuid's variant, which is another word.
+    /\bvariants?[ -][ab]\b/gi,
+    'names a variant: only src/http knows that there are two',
+    (file) => isSource(file) && !file.path.startsWith('src/http/'),
+  ),
+  'migrations are numbered without a gap': migrationsAreNumbered,
+  'migrations begin with a comment': migrationsExplain,
+  'migrations keep to what all databases share': migrationsArePortable,
+} as const satisfies Record<string, Rule>;
