@@ -42,20 +42,11 @@ const COMMANDS = [
   registerReconcile,
 ];
 for (const register of COMMANDS) register(program);
-inherit(program);
 
 try {
   await program.parseAsync();
 } catch (error) {
   process.exitCode = tell(error);
-}
-
-/** A subcommand has the settings of its parent only if it is told so. */
-function inherit(parent: Command): void {
-  for (const command of parent.commands) {
-    command.copyInheritedSettings(parent).exitOverride();
-    inherit(command);
-  }
 }
 
 /** Says what went wrong in one line, where it is something that the operator can do something about. */

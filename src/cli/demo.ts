@@ -7,11 +7,11 @@ import { authenticate } from '../merchants/authenticate.ts';
 import { topUp } from '../merchants/floats.ts';
 import type { NewKey } from '../merchants/keys.ts';
 import { createMerchant } from '../merchants/merchants.ts';
-import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
+import { DEFAULT_PRODUCT, findProduct, type Product } from '../merchants/products.ts';
 import { Refusal } from '../refusal.ts';
 
-/** Enough for a long afternoon of trying things out, in major units. */
-const DEMO_FLOAT = 1_000_000n;
+/** What each start puts on the demo merchant's float, in major units: enough for a long afternoon of trying things out. */
+const DEMO_FLOAT = 100_000n;
 const DEMO_VALUE = 50;
 
 /**
@@ -22,8 +22,8 @@ export async function prepareDemo(service: Service, baseUrl: string, dataDir: st
   const key = await findOrCreate(service, join(dataDir, 'demo.json'));
   const { context } = await authenticate(service, basic(key));
   const run = Date.now().toString(36);
-  // Paid for anew at every start: a demo must not end because its float did.
-  await topUp(service, context.merchant.id, await currencyOf(service), 1_000n * 100n);
+  const { currency, decimals } = await defaultProduct(service);
+  await topUp(service, context.merchant.id, currency, DEMO_FLOAT * 10n ** BigInt(decimals));
   const [voucher] = await make(context, `demo-${run}`, DEMO_VALUE);
   const [inactive] = await make(context, `demo-${run}-inactive`, undefined);
   return lines(baseUrl, key, run, voucher as Made, inactive as Made);
@@ -39,8 +39,10 @@ async function make(context: Context, reference: string, value: number | undefin
 
 const basic = (key: NewKey) => `Basic ${Buffer.from(`${key.keyId}:${key.secret}`).toString('base64')}`;
 
-async function currencyOf(service: Service): Promise<string> {
-  return (await findProduct(service.db, DEFAULT_PRODUCT))?.currency ?? 'USD';
+async function defaultProduct(service: Service): Promise<Product> {
+  const product = await findProduct(service.db, DEFAULT_PRODUCT);
+  if (!product) throw new Error('the product DEFAULT is missing');
+  return product;
 }
 
 async function findOrCreate(service: Service, file: string): Promise<NewKey> {
@@ -53,15 +55,9 @@ async function findOrCreate(service: Service, file: string): Promise<NewKey> {
     });
     if (known) return kept;
   }
-  const product = await findProduct(service.db, DEFAULT_PRODUCT);
-  if (!product) throw new Error('the product DEFAULT is missing');
-  const { keyId, secret } = await createMerchant(service, {
-    name: 'Demo',
-    permit: ['update-redemption'],
-    opaque: false,
-    productId: product.id,
-    float: { currency: product.currency, amountMinor: DEMO_FLOAT * 10n ** BigInt(product.decimals) },
-  });
+  const { id: productId } = await defaultProduct(service);
+  const permit = ['update-redemption'] as const;
+  const { keyId, secret } = await createMerchant(service, { name: 'Demo', permit, opaque: false, productId });
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, `${JSON.stringify({ keyId, secret })}\n`, { mode: 0o600 });
   await rename(draft, file);

@@ -43,9 +43,10 @@ async function serve(options: { demo?: boolean; work: boolean }): Promise<void> 
 async function say(demo: boolean, baseUrl: string, ...[service, dataDir]: [Parameters<typeof buildServer>[0], string]): Promise<void> {
   const lines = [
     `Scrip serves ${baseUrl}`,
-    `  variant A     ${baseUrl}/merchant-client/v2   documentation ${baseUrl}/docs/variant-a`,
-    `  variant B     ${baseUrl}/api/v2               documentation ${baseUrl}/docs/variant-b`,
-    `  health        ${baseUrl}/healthz and ${baseUrl}/readyz`,
+    `  variant A      ${baseUrl}/merchant-client/v2`,
+    `  variant B      ${baseUrl}/api/v2`,
+    `  documentation  ${baseUrl}/docs`,
+    `  health         ${baseUrl}/healthz and ${baseUrl}/readyz`,
   ];
   if (demo) {
     const { prepareDemo } = await import('./demo.ts');
