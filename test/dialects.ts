@@ -1,0 +1,71 @@
+/** How each variant spells the same requests, so that a test of behaviour runs `for (const dialect of DIALECTS)`. */
+
+export type Voucher = { readonly serialNumber: number; readonly code: string; readonly pin: string };
+
+export type Asked = { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: unknown };
+
+export type Dialect = {
+  readonly name: string;
+  readonly prefix: string;
+  /** The HTTP status that a refusal comes with. */
+  statusOf(code: string): number;
+  generate(reference: string, quantity: number, value: number): Asked;
+  download(reference: string): Asked;
+  /** By code and PIN in A, by serial number in B. */
+  activate(voucher: Voucher, reference: string): Asked;
+  balance(voucher: Voucher): Asked;
+  redeem(voucher: Voucher, amount: number, reference: string): Asked;
+  lookup(reference: string): Asked;
+  list(): Asked;
+  /** The code of a look-up that finds nothing. */
+  readonly notFound: '60' | '99';
+};
+
+const A = '/merchant-client/v2';
+const B = '/api/v2';
+
+const post = (path: string, body: unknown): Asked => ({ method: 'POST', path, body });
+const get = (path: string): Asked => ({ method: 'GET', path });
+const encode = encodeURIComponent;
+
+/** The same in both variants. Updates are A's alone. */
+export const update = (reference: string, amountUsed?: number): Asked =>
+  post(`${A}/redemptions/update`, { reference, ...(amountUsed !== undefined && { amountUsed }) });
+export const updateDetails = (reference: string): Asked => get(`${A}/redemptions/update/${encode(reference)}`);
+
+/** HTTP statuses that both variants share: what is not valid at transport level. */
+const TRANSPORT: Readonly<Record<string, number>> = { '01': 401, '97': 429, '91': 503, '96': 500 };
+const STATUSES_A: Readonly<Record<string, number>> = { '00': 200, '03': 403, '04': 403, '60': 404 };
+
+function reads(prefix: string) {
+  return {
+    prefix,
+    download: (reference: string) => get(`${prefix}/vouchers/${encode(reference)}`),
+    lookup: (reference: string) => get(`${prefix}/transactions/${encode(reference)}`),
+    list: () => get(`${prefix}/transactions`),
+  };
+}
+
+export const DIALECTS: readonly Dialect[] = [
+  {
+    name: 'variant A',
+    ...reads(A),
+    statusOf: (code) => TRANSPORT[code] ?? STATUSES_A[code] ?? 400,
+    generate: (reference, quantity, value) =>
+      post(`${A}/vouchers`, { reference, productCode: 'DEFAULT', quantity, amount: value }),
+    activate: ({ code, pin }, reference) => post(`${A}/activate`, { code, pin, reference }),
+    balance: ({ code, pin }) => post(`${A}/balance`, { code, pin }),
+    redeem: ({ code, pin }, amount, reference) => post(`${A}/redeem`, { code, pin, amount, reference }),
+    notFound: '60',
+  },
+  {
+    name: 'variant B',
+    ...reads(B),
+    statusOf: (code) => TRANSPORT[code] ?? 200,
+    generate: (reference, quantity, value) => post(`${B}/vouchers`, { reference, quantity, value }),
+    activate: ({ serialNumber }, reference) => post(`${B}/activate`, { serialNumber, reference }),
+    balance: ({ code, pin }) => post(`${B}/balance`, { voucherCode: code, pin }),
+    redeem: ({ code, pin }, amount, reference) => post(`${B}/redeem`, { voucherCode: code + pin, amount, reference }),
+    notFound: '99',
+  },
+];

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import type { TestContext } from 'node:test';
+import type { Permission, Service } from '../src/context.ts';
+import { openKeyRing } from '../src/db/key-ring.ts';
+import { openDatabase, openOwner } from '../src/db/pool.ts';
+import { buildServer } from '../src/http/server.ts';
+import { createLogger } from '../src/log.ts';
+import { flushCalls } from '../src/merchants/guessing.ts';
+import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
+import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';
+import { newRingKey } from '../src/secrets.ts';
+import type { Asked } from './dialects.ts';
+
+/** What a test works on: a fresh database, a service on it, and (testService) a server that listens. */
+
+type TestDatabase = {
+  /** As an account that may do everything; the service makes itself small on it. */
+  readonly url: string;
+  drop(): Promise<void>;
+};
+
+/** A clock that runs like every other until a test moves it. */
+type TestClock = {
+  now(): Date;
+  /** Stops it at a time. */
+  set(time: Date): void;
+  advance(ms: number): void;
+};
+
+type TestMerchant = {
+  readonly id: number;
+  readonly keyId: string;
+  readonly secret: string;
+  readonly authorization: string;
+};
+
+type NewMerchant = {
+  /** Beside those that every new merchant has. */
+  readonly permit?: readonly Permission[];
+  /** Of those that every new merchant has. */
+  readonly forbid?: readonly Permission[];
+  /** In minor units; a hundred thousand in major ones unless said. */
+  readonly float?: bigint;
+  readonly opaque?: boolean;
+  readonly product?: string;
+  readonly name?: string;
+};
+
+export type TestService = {
+  readonly service: Service;
+  readonly url: string;
+  /** The key ring as SCRIP_KEYS takes it: with it another process is the same service. */
+  readonly keys: string;
+  readonly clock: TestClock;
+  createMerchant(wanted?: NewMerchant): Promise<TestMerchant>;
+  stop(): Promise<void>;
+};
+
+/** What came back from a server. */
+type Answer = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly replayed: boolean;
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about.
+  readonly body: any;
+  readonly statusCode: string;
+  // biome-ignore lint/suspicious/noExplicitAny: as above.
+  readonly data: any;
+};
+
+export type ListeningService = TestService & {
+  readonly baseUrl: string;
+  /** Asks the server, as a merchant; parses the answer, which is always JSON. */
+  request(merchant: TestMerchant, asked: Asked): Promise<Answer>;
+};
+
+const FLOAT_MINOR = 10_000_000n;
+
+function required(name: string): string {
+  return (
+    process.env[name] ?? assert.fail(`run tests by \`npm test\`, or \`node test/run.ts WORD\`: ${name} is not set`)
+  );
+}
+
+function databaseUrl(name: string): string {
+  const url = new URL(required('SCRIP_TEST_URL'));
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function execute(text: string): Promise<void> {
+  const owner = await openOwner(required('SCRIP_TEST_URL'));
+  await owner.query({ text, values: [] }).finally(() => owner.close());
+}
+
+/** A copy of the migrated template; `drop` it, or give a test context that does so at its end. */
+export async function testDatabase(t?: TestContext): Promise<TestDatabase> {
+  const name = `scrip_test_${randomBytes(6).toString('hex')}`;
+  await execute(`create database ${name} template ${required('SCRIP_TEST_TEMPLATE')}`);
+  const drop = () => execute(`drop database if exists ${name} with (force)`);
+  t?.after(drop);
+  return { url: databaseUrl(name), drop };
+}
+
+function testClock(): TestClock {
+  let stoppedAt: number | undefined;
+  let ahead = 0;
+  return {
+    now: () => new Date((stoppedAt ?? Date.now()) + ahead),
+    set(time) {
+      stoppedAt = time.getTime();
+      ahead = 0;
+    },
+    advance(ms) {
+      ahead += ms;
+    },
+  };
+}
+
+/**
+ * A service on a database: a fresh one, or one that another service of the test already works on.
+ * @param on the service to share database and key ring with, as a second process does
+ */
+export async function startTestService(on?: TestService): Promise<TestService> {
+  const database = on ? undefined : await testDatabase();
+  const url = on?.url ?? (database as TestDatabase).url;
+  const keys = on?.keys ?? newRingKey();
+  const clock = on?.clock ?? testClock();
+  const db = openDatabase(url, 'scrip-test');
+  const ring = await openKeyRing(db, { keys, dataDir: tmpdir() });
+  const service: Service = { db, keys: ring, log: createLogger('silent'), clock: clock.now };
+
+  return {
+    service,
+    url,
+    keys,
+    clock,
+    createMerchant: (wanted = {}) => makeMerchant(service, wanted),
+    async stop() {
+      await flushCalls(service);
+      await db.close();
+      await database?.drop();
+    },
+  };
+}
+
+async function makeMerchant(service: Service, wanted: NewMerchant): Promise<TestMerchant> {
+  const { permit = [], forbid = [], float = FLOAT_MINOR, opaque = false, name = 'Test' } = wanted;
+  const product = await findProduct(service.db, wanted.product ?? DEFAULT_PRODUCT);
+  assert.ok(product, 'there is no such product');
+  const { id, keyId, secret } = await createMerchant(service, {
+    name,
+    permit,
+    opaque,
+    productId: product.id,
+    ...(float > 0n && { float: { currency: product.currency, amountMinor: float } }),
+  });
+  for (const permission of forbid) await permitMerchant(service.db, id, permission, false);
+  return { id, keyId, secret, authorization: `Basic ${btoa(`${keyId}:${secret}`)}` };
+}
+
+/** A service whose server listens on a free port, until the test ends. */
+export async function testService(t: TestContext, on?: TestService): Promise<ListeningService> {
+  const started = await startTestService(on);
+  const app = buildServer(started.service);
+  const stop = async () => {
+    await app.close();
+    await started.stop();
+  };
+  t.after(stop);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+
+  async function request({ authorization }: TestMerchant, { method, path, body }: Asked): Promise<Answer> {
+    const response = await fetch(baseUrl + path, {
+      method,
+      headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const told = (await response.json()) as { statusCode: string; data: unknown };
+    const { statusCode, data } = told;
+    const replayed = response.headers.get('idempotent-replayed') === 'true';
+    return { status: response.status, headers: response.headers, replayed, body: told, statusCode, data };
+  }
+
+  return { ...started, stop, baseUrl, request };
+}
