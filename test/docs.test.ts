@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { access, readdir, readFile } from 'node:fs/promises';
+import { describe, it } from 'node:test';
+import { SETTINGS } from '../src/config.ts';
+import { VARIANT_A } from '../src/http/variant-a/routes.ts';
+import { STATUSES as STATUSES_A } from '../src/http/variant-a/status.ts';
+import { NO_TRANSACTION, STATUSES as STATUSES_B } from '../src/http/variant-b/status.ts';
+import { REFUSALS, type RefusalCode } from '../src/refusal.ts';
+
+const ROOT = new URL('../', import.meta.url);
+const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
+
+/** The cells of every table row of a page whose first cell matches. */
+function rowsOf(page: string, first: RegExp): string[][] {
+  return page
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .map((line) =>
+      line
+        .split('|')
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
+    .filter(([cell = '']) => first.test(cell));
+}
+
+/** The anchor of a heading, as the usual renderers make it. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-');
+}
+
+async function findPages(): Promise<string[]> {
+  const docs = await readdir(new URL('docs/', ROOT), { recursive: true });
+  return [
+    'README.md',
+    'STYLE.md',
+    'CHANGELOG.md',
+    ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),
+  ];
+}
+
+describe('the documentation', () => {
+  it('links only to what is there', async () => {
+    for (const path of await findPages()) {
+      const text = (await read(path)).replace(/```[\s\S]*?```/g, '');
+      for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+        if (/^[a-z]+:/.test(link)) continue;
+        const [file = '', anchor] = link.split('#');
+        const target = new URL(file, new URL(path, ROOT));
+        await assert.doesNotReject(access(target), `${path} links to ${link}`);
+        if (anchor === undefined) continue;
+        const page = await readFile(file === '' ? new URL(path, ROOT) : target, 'utf8');
+        const anchors = [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchorOf(heading));
+        assert.ok(anchors.includes(anchor), `${path} links to ${link}, which has no such heading`);
+      }
+    }
+  });
+
+  it('tells every setting with its default, and no other', async () => {
+    const rows = rowsOf(await read('docs/reference/settings.md'), /^`SCRIP_/);
+    assert.deepEqual(
+      rows.map(([name, fallback]) => [name, fallback]),
+      Object.values(SETTINGS).map(({ name, fallback }) => [
+        `\`${name}\``,
+        fallback === undefined ? 'none' : `\`${fallback}\``,
+      ]),
+    );
+  });
+
+  it('tells every status code with its message and HTTP status, and no other', async () => {
+    const rows = rowsOf(await read('docs/reference/status-codes.md'), /^\d\d$/);
+    const expected = new Map<string, string>([
+      ...Object.entries(REFUSALS),
+      ['00', 'Success'],
+      ['96', 'Internal error'],
+      [NO_TRANSACTION.statusCode, NO_TRANSACTION.message],
+    ]);
+    assert.deepEqual(
+      rows.map(([code]) => code),
+      [...expected.keys()].sort(),
+    );
+    for (const [code = '', message = '', inA, inB] of rows) {
+      if (code === '60') {
+        const names = VARIANT_A.endpoints.map(({ notFound }) => notFound).filter((name) => name !== undefined);
+        assert.deepEqual([...message.matchAll(/`([^`]+)`/g)].map(([, name]) => name).sort(), names.sort());
+      } else assert.equal(message, expected.get(code), code);
+      if (!Object.hasOwn(REFUSALS, code) || code === '98') continue;
+      assert.equal(inA, String(STATUSES_A[code as RefusalCode]), code);
+      assert.equal(inB, String(STATUSES_B[code as RefusalCode]), code);
+    }
+  });
+
+  it('tells the order of precedence in which the refusals are written down', async () => {
+    // From the source: an object gives keys that look like numbers in the order of the numbers.
+    const [, list = ''] = /export const REFUSALS = \{([\s\S]*?)\n\}/.exec(await read('src/refusal.ts')) ?? [];
+    const written = [...list.matchAll(/^ {2}'(\d\d)':/gm)].map(([, code]) => code);
+    const [told = ''] = /^\d\d(, \d\d)+$/m.exec(await read('docs/reference/status-codes.md')) ?? [];
+    assert.deepEqual(
+      told.split(', '),
+      written.filter((code) => code !== '60' && code !== '91'),
+    );
+  });
+});
