@@ -43,7 +43,7 @@ select (select count(*) from vouchers) as checked, coalesce(json_agg(d), '[]') a
   full join moved m on m.account = v.serial_number
   left join batches b on b.id = v.batch_id
   where v.balance_minor is distinct from coalesce(m.amount_minor, 0)
-    or m.currency <> m.other_currency or m.currency is distinct from coalesce(b.currency, m.currency)
+    or m.currency <> m.other_currency or m.currency <> b.currency
   order by 1 limit ${EXAMPLES}
 ) d`,
 
