@@ -3,6 +3,7 @@ import { sweep, TASKS } from '../batches/tasks.ts';
 import { StartError } from '../db/start-error.ts';
 import { buildServer } from '../http/server.ts';
 import { startWorker } from '../jobs/worker.ts';
+import { flushLog } from '../log.ts';
 import { openService } from './open.ts';
 import { untilStopped } from './stop.ts';
 
@@ -36,7 +37,7 @@ async function serve(options: { demo?: boolean; work: boolean }): Promise<void> 
   } finally {
     await app.close();
     await close();
-    service.log.flush();
+    await flushLog(service.log);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { sweep, TASKS } from '../batches/tasks.ts';
 import { startWorker } from '../jobs/worker.ts';
+import { flushLog } from '../log.ts';
 import { openService } from './open.ts';
 import { untilStopped } from './stop.ts';
 
@@ -19,6 +20,6 @@ async function work(): Promise<void> {
     await worker.stop();
   } finally {
     await close();
-    service.log.flush();
+    await flushLog(service.log);
   }
 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Service } from '../context.ts';
+import { accessLogger } from '../log.ts';
 import { sendRefusal } from './answer.ts';
 import { parseDateTime } from './date-time.ts';
 import { serveDocs } from './docs.ts';
@@ -85,8 +86,9 @@ function followRequests(app: FastifyInstance, service: Service): void {
   app.addHook('onRoute', ({ method, url }) => {
     for (const each of [method].flat()) routes.push({ method: each, url });
   });
+  const log = accessLogger(service.log);
   app.addHook('onRequest', (request, reply, done) => {
-    beginTrace(service.log, request, reply);
+    beginTrace(log, request, reply);
     // Before the body is read: nobody waits for what nobody takes.
     done(request.is404 ? judgeRoute(request.raw.url ?? '', routes) : undefined);
   });
