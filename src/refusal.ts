@@ -1,41 +1,48 @@
 /**
- * The closed list of business refusals. Every door (variant A, variant B, the command line) tells them in its own form,
- * from a table that must name each of them: a new refusal does not compile until every door has decided.
+ * The closed list of business refusals. Every door (each dialect of the interface, the command line) tells them in its own
+ * form, from a table that must name each of them: a new refusal does not compile until every door has decided.
  *
- * The list stands in order of precedence: where two refusals apply, the earlier one is told (docs/reference/status-codes.md).
+ * The list stands in order of precedence: where two refusals apply, the earlier one is told
+ * (docs/reference/status-codes.md). The last two stand outside of it.
  */
-export const REFUSALS = {
-  '98': 'Unsupported request',
-  '01': 'Unauthorized',
-  '97': 'Too many requests',
-  '04': 'Merchant suspended',
-  '30': 'Invalid request',
-  '18': 'Invalid reference',
-  '16': 'Invalid quantity',
-  '13': 'Invalid amount',
-  '17': 'Invalid expiry date',
-  '03': 'Access denied',
-  '15': 'Invalid product',
-  '61': 'Amount outside limits',
-  '94': 'Reference already used',
-  '14': 'Invalid voucher',
-  '75': 'PIN locked',
-  '55': 'Invalid PIN',
-  '44': 'Voucher canceled',
-  '43': 'Voucher blocked',
-  '54': 'Voucher expired',
-  '40': 'Voucher not active',
-  '41': 'Voucher already activated',
-  '47': 'Voucher not accepted here',
-  '42': 'Voucher already redeemed',
-  '58': 'Redemption already updated',
-  '51': 'Insufficient balance',
-  '50': 'Insufficient merchant balance',
-  '60': 'Not found',
-  '91': 'Service unavailable',
-} as const;
+const LIST = [
+  ['98', 'Unsupported request'],
+  ['01', 'Unauthorized'],
+  ['97', 'Too many requests'],
+  ['04', 'Merchant suspended'],
+  ['30', 'Invalid request'],
+  ['18', 'Invalid reference'],
+  ['16', 'Invalid quantity'],
+  ['13', 'Invalid amount'],
+  ['17', 'Invalid expiry date'],
+  ['03', 'Access denied'],
+  ['15', 'Invalid product'],
+  ['61', 'Amount outside limits'],
+  ['94', 'Reference already used'],
+  ['14', 'Invalid voucher'],
+  ['75', 'PIN locked'],
+  ['55', 'Invalid PIN'],
+  ['44', 'Voucher canceled'],
+  ['43', 'Voucher blocked'],
+  ['54', 'Voucher expired'],
+  ['40', 'Voucher not active'],
+  ['41', 'Voucher already activated'],
+  ['47', 'Voucher not accepted here'],
+  ['42', 'Voucher already redeemed'],
+  ['58', 'Redemption already updated'],
+  ['51', 'Insufficient balance'],
+  ['50', 'Insufficient merchant balance'],
+  ['60', 'Not found'],
+  ['91', 'Service unavailable'],
+] as const;
 
-export type RefusalCode = keyof typeof REFUSALS;
+export type RefusalCode = (typeof LIST)[number][0];
+
+/** The message of each refusal. */
+export const REFUSALS = Object.fromEntries(LIST) as Readonly<Record<RefusalCode, string>>;
+
+/** The codes in order of precedence. An object could not tell it: its keys that look like numbers come first. */
+export const PRECEDENCE: readonly RefusalCode[] = LIST.map(([code]) => code);
 
 /** A value that was refused: which field, which rule of it, and what to do about it. Never the value itself. */
 export type FieldError = { readonly field: string; readonly rule: string; readonly message: string };

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { findBatch, readVouchers } from '../batches/download.ts';
 import { generate } from '../batches/generate.ts';
 import type { Context, Service } from '../context.ts';
+import { curlRound, type DemoVoucher } from '../http/curl-round.ts';
 import { authenticate } from '../merchants/authenticate.ts';
 import { topUp } from '../merchants/floats.ts';
 import type { NewKey } from '../merchants/keys.ts';
@@ -26,12 +27,10 @@ export async function prepareDemo(service: Service, baseUrl: string, dataDir: st
   await topUp(service, context.merchant.id, currency, DEMO_FLOAT * 10n ** BigInt(decimals));
   const [voucher] = await make(context, `demo-${run}`, DEMO_VALUE);
   const [inactive] = await make(context, `demo-${run}-inactive`, undefined);
-  return lines(baseUrl, key, run, voucher as Made, inactive as Made);
+  return curlRound({ baseUrl, ...key, run, voucher: voucher as DemoVoucher, inactive: inactive as DemoVoucher });
 }
 
-type Made = { serialNumber: bigint; code: string; pin: string };
-
-async function make(context: Context, reference: string, value: number | undefined): Promise<Made[]> {
+async function make(context: Context, reference: string, value: number | undefined): Promise<DemoVoucher[]> {
   await generate(context, { reference, quantity: 1, value });
   for await (const page of readVouchers(context.service, await findBatch(context, reference))) return page;
   return [];
@@ -62,38 +61,4 @@ async function findOrCreate(service: Service, file: string): Promise<NewKey> {
   await writeFile(draft, `${JSON.stringify({ keyId, secret })}\n`, { mode: 0o600 });
   await rename(draft, file);
   return { keyId, secret };
-}
-
-function lines(baseUrl: string, key: NewKey, run: string, voucher: Made, inactive: Made): string[] {
-  const user = `-u ${key.keyId}:${key.secret}`;
-  const get = (path: string) => `curl ${user} ${baseUrl}${path}`;
-  const post = (path: string, body: object) =>
-    `curl ${user} ${baseUrl}${path} -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`;
-  const { code, pin } = voucher;
-  const a = '/merchant-client/v2';
-  const b = '/api/v2';
-  return [
-    `Demo merchant: key ${key.keyId}, secret ${key.secret}`,
-    'The whole round, to paste line by line (variant A):',
-    '',
-    post(`${a}/vouchers`, { reference: `order-${run}`, productCode: DEFAULT_PRODUCT, quantity: 2, amount: DEMO_VALUE }),
-    get(`${a}/vouchers/order-${run}`),
-    post(`${a}/activate`, { code: inactive.code, pin: inactive.pin, reference: `activation-${run}` }),
-    post(`${a}/balance`, { code, pin }),
-    post(`${a}/redeem`, { code, pin, amount: 12.5, reference: `sale-${run}` }),
-    post(`${a}/redemptions/update`, { reference: `sale-${run}`, amountUsed: 10 }),
-    get(`${a}/redemptions/update/sale-${run}`),
-    get(`${a}/transactions/sale-${run}`),
-    get(`${a}/transactions`),
-    '',
-    'The same vouchers by variant B:',
-    '',
-    post(`${b}/vouchers`, { reference: `order-b-${run}`, quantity: 2, value: DEMO_VALUE }),
-    get(`${b}/vouchers/order-b-${run}`),
-    post(`${b}/activate`, { serialNumber: Number(inactive.serialNumber), reference: `activation-${run}` }),
-    post(`${b}/balance`, { voucherCode: code, pin }),
-    post(`${b}/redeem`, { voucherCode: `${code}${pin}`, amount: 5, reference: `sale-b-${run}` }),
-    get(`${b}/transactions/sale-b-${run}`),
-    get(`${b}/transactions`),
-  ];
 }

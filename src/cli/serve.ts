@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { sweep, TASKS } from '../batches/tasks.ts';
 import { StartError } from '../db/start-error.ts';
-import { buildServer } from '../http/server.ts';
+import { buildServer, SERVED } from '../http/server.ts';
 import { startWorker } from '../jobs/worker.ts';
 import { flushLog } from '../log.ts';
 import { openService } from './open.ts';
@@ -44,10 +44,9 @@ async function serve(options: { demo?: boolean; work: boolean }): Promise<void> 
 async function say(demo: boolean, baseUrl: string, ...[service, dataDir]: [Parameters<typeof buildServer>[0], string]): Promise<void> {
   const lines = [
     `Scrip serves ${baseUrl}`,
-    `  variant A      ${baseUrl}/merchant-client/v2`,
-    `  variant B      ${baseUrl}/api/v2`,
-    `  documentation  ${baseUrl}/docs`,
-    `  health         ${baseUrl}/healthz and ${baseUrl}/readyz`,
+    ...SERVED.map(({ title, prefix }) => `  ${title.padEnd(24)}${baseUrl}${prefix}`),
+    `  ${'Documentation'.padEnd(24)}${baseUrl}/docs/`,
+    `  ${'Health'.padEnd(24)}${baseUrl}/healthz and ${baseUrl}/readyz`,
   ];
   if (demo) {
     const { prepareDemo } = await import('./demo.ts');

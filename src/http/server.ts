@@ -15,6 +15,9 @@ import { VARIANT_B } from './variant-b/routes.ts';
 
 const DIALECTS = [VARIANT_A, VARIANT_B];
 
+/** What is served, for who starts the service: a title and the path of each. */
+export const SERVED: readonly { readonly title: string; readonly prefix: string }[] = DIALECTS;
+
 /** The whole request has to be there by then. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Longer than what load balancers keep an idle connection for (60 s), so that they close it, and never into a request. */
