@@ -43,7 +43,13 @@ try {
 
 async function bench(): Promise<void> {
   const port = await freePort();
-  const env = { ...process.env, SCRIP_DATA_DIR: folder, SCRIP_PORT: String(port), SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
+  const env = {
+    ...process.env,
+    SCRIP_DATA_DIR: folder,
+    SCRIP_PORT: String(port),
+    SCRIP_DATABASE_URL: '',
+    SCRIP_KEYS: '',
+  };
   const config = readConfig(env);
   const log = createLogger('warn');
   const embedded = await openEmbedded(folder, log);
@@ -61,12 +67,16 @@ async function bench(): Promise<void> {
       const calls = await yardstick({ url: embedded.ownerUrl, seconds: SECONDS, ...merchant });
       const http = await best(port, merchant.authorization, turn);
       results.push({ http: http.perSecond, calls });
-      print(`turn ${turn}: HTTP ${round(http.perSecond)}/s (p50 ${http.p50Ms} ms, p99 ${http.p99Ms} ms, failed ${http.failed})`);
+      print(
+        `turn ${turn}: HTTP ${round(http.perSecond)}/s (p50 ${http.p50Ms} ms, p99 ${http.p99Ms} ms, failed ${http.failed})`,
+      );
       print(`        one stored function a call ${round(calls)}/s, ratio ${(http.perSecond / calls).toFixed(2)}`);
       if (http.failed > 0) process.exitCode = 1;
     }
     const ratios = results.map(({ http, calls }) => http / calls).sort((one, other) => one - other);
-    print(`redeem: median ratio ${ratios[Math.floor(ratios.length / 2)]?.toFixed(2)} of HTTP to single stored-function calls`);
+    print(
+      `redeem: median ratio ${ratios[Math.floor(ratios.length / 2)]?.toFixed(2)} of HTTP to single stored-function calls`,
+    );
   } finally {
     serve.kill('SIGTERM');
     await new Promise((resolve) => serve.once('exit', resolve));
@@ -120,7 +130,14 @@ async function best(port: number, authorization: string, turn: number): Promise<
   for (const connections of CONNECTIONS) {
     const run = `t${turn}-${connections}`;
     const url = `http://127.0.0.1:${port}/merchant-client/v2/redeem`;
-    const plan = { url, authorization, vouchersFile: join(folder, 'vouchers.json'), connections, seconds: SECONDS, run };
+    const plan = {
+      url,
+      authorization,
+      vouchersFile: join(folder, 'vouchers.json'),
+      connections,
+      seconds: SECONDS,
+      run,
+    };
     const load = await runLoad(JSON.stringify(plan));
     if (!found || load.perSecond > found.perSecond) found = load;
   }
@@ -134,7 +151,9 @@ function runLoad(plan: string): Promise<Load> {
     child.stdout.on('data', (chunk: Buffer) => {
       text += chunk;
     });
-    child.once('exit', (code) => (code === 0 ? resolve(JSON.parse(text) as Load) : reject(new Error('the load ended badly'))));
+    child.once('exit', (code) =>
+      code === 0 ? resolve(JSON.parse(text) as Load) : reject(new Error('the load ended badly')),
+    );
   });
 }
 
@@ -146,4 +165,3 @@ function freePort(): Promise<number> {
     });
   });
 }
-

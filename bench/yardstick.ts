@@ -27,7 +27,10 @@ function hasPgbench(): boolean {
   return spawnSync('pgbench', ['--version'], { stdio: 'ignore' }).status === 0;
 }
 
-async function pgbench({ url, seconds, merchantId, firstSerial, lastSerial }: Yardstick, clients: number): Promise<number> {
+async function pgbench(
+  { url, seconds, merchantId, firstSerial, lastSerial }: Yardstick,
+  clients: number,
+): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-pgbench-'));
   try {
     const script = join(folder, 'redeem.sql');
@@ -46,7 +49,10 @@ select bench.redeem(${merchantId}, :serial, (:reference)::text, 1);
   }
 }
 
-async function loop({ url, seconds, merchantId, firstSerial, lastSerial }: Yardstick, clients: number): Promise<number> {
+async function loop(
+  { url, seconds, merchantId, firstSerial, lastSerial }: Yardstick,
+  clients: number,
+): Promise<number> {
   const until = Date.now() + seconds * 1000;
   const range = Number(lastSerial - firstSerial) + 1;
   let done = 0;

@@ -33,9 +33,12 @@ export const SETTINGS = {
   databaseUrl: {
     name: 'SCRIP_DATABASE_URL',
     fallback: undefined,
-    description: 'A PostgreSQL server (15 to 18), as postgres://user:password@host:port/database. Without it Scrip runs its own.',
+    description:
+      'A PostgreSQL server (15 to 18), as postgres://user:password@host:port/database. Without it Scrip runs its own.',
     refuse: (value) =>
-      /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? undefined : 'must be an address that begins with postgres://',
+      /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)
+        ? undefined
+        : 'must be an address that begins with postgres://',
   },
   dataDir: {
     name: 'SCRIP_DATA_DIR',
@@ -46,7 +49,8 @@ export const SETTINGS = {
   keys: {
     name: 'SCRIP_KEYS',
     fallback: undefined,
-    description: 'The key ring of codes and PINs: id:key entries, newest first. Without it, the key file in the data folder.',
+    description:
+      'The key ring of codes and PINs: id:key entries, newest first. Without it, the key file in the data folder.',
     refuse: () => undefined,
   },
   logLevel: {
@@ -59,7 +63,8 @@ export const SETTINGS = {
     name: 'SCRIP_CURRENCY',
     fallback: 'USD',
     description: 'The currency of the product DEFAULT, when a first start makes it: a code of ISO 4217.',
-    refuse: (value) => (decimalsOf(value) === undefined ? 'must be a currency code of ISO 4217, such as USD' : undefined),
+    refuse: (value) =>
+      decimalsOf(value) === undefined ? 'must be a currency code of ISO 4217, such as USD' : undefined,
   },
 } as const satisfies Record<string, Setting>;
 

@@ -22,7 +22,13 @@ export function createLogger(level: string): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: SECRET.flatMap((name) => [name, `*.${name}`]), censor: '[hidden]' },
     },
-    pino.destination({ fd: 2, sync: false, minLength: WRITE_BYTES, maxWrite: 2 * WRITE_BYTES, periodicFlush: FLUSH_MS }),
+    pino.destination({
+      fd: 2,
+      sync: false,
+      minLength: WRITE_BYTES,
+      maxWrite: 2 * WRITE_BYTES,
+      periodicFlush: FLUSH_MS,
+    }),
   );
 }
 

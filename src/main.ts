@@ -18,7 +18,10 @@ import { Refusal } from './refusal.ts';
 const WRONG_USAGE = 2;
 
 const settings = Object.values(SETTINGS)
-  .map(({ name, fallback, description }) => `  ${name.padEnd(20)}${description}${fallback === undefined ? '' : ` Default: ${fallback}`}`)
+  .map(
+    ({ name, fallback, description }) =>
+      `  ${name.padEnd(20)}${description}${fallback === undefined ? '' : ` Default: ${fallback}`}`,
+  )
   .join('\n');
 
 const program = new Command('scrip')

@@ -69,8 +69,3 @@ export class Refusal extends Error {
     this.retryAfterSeconds = details.retryAfterSeconds;
   }
 }
-
-/** Whether a word from the database is a refusal of this list. */
-export function isRefusalCode(word: string): word is RefusalCode {
-  return Object.hasOwn(REFUSALS, word);
-}

@@ -41,12 +41,17 @@ export function newRingKey(): string {
  * @throws StartError when it is no key ring
  */
 export function readKeyRing(text: string, source: string): KeyRing {
-  const entries = text.split(/[,\n]/).map((entry) => entry.trim()).filter(Boolean);
+  const entries = text
+    .split(/[,\n]/)
+    .map((entry) => entry.trim())
+    .filter(Boolean);
   const keys = entries.map((entry) => {
     const [, id, encoded] = /^([A-Za-z0-9_-]{1,16}):([A-Za-z0-9_+/=-]+)$/.exec(entry) ?? [];
     const master = Buffer.from(encoded ?? '', 'base64url');
     if (!id || master.length !== KEY_BYTES) {
-      throw new StartError(`${source} is not a key ring: it takes "id:key" entries, newest first, each key 32 bytes in base64url`);
+      throw new StartError(
+        `${source} is not a key ring: it takes "id:key" entries, newest first, each key 32 bytes in base64url`,
+      );
     }
     return ringKey(id, master);
   });
@@ -99,7 +104,14 @@ export class KeyRing {
     const nonce = this.#nonce();
     const cipher = createCipheriv('aes-256-gcm', seal, nonce).setAAD(Buffer.from(`${id}:${serialNumber}`));
     const sealed = cipher.update(code + pin, 'latin1');
-    return Buffer.concat([Buffer.from([id.length]), Buffer.from(id), nonce, sealed, cipher.final(), cipher.getAuthTag()]);
+    return Buffer.concat([
+      Buffer.from([id.length]),
+      Buffer.from(id),
+      nonce,
+      sealed,
+      cipher.final(),
+      cipher.getAuthTag(),
+    ]);
   }
 
   /** Opens what `seal` made. Throws where the key is missing, or the bytes belong to another voucher or were changed. */
@@ -107,7 +119,8 @@ export class KeyRing {
     const start = 1 + (sealed[0] ?? 0);
     const id = sealed.toString('latin1', 1, start);
     const key = this.#keys.find((each) => each.id === id);
-    if (!key) throw new Error(`voucher ${serialNumber} is sealed under key ${JSON.stringify(id)}, which the key ring lacks`);
+    if (!key)
+      throw new Error(`voucher ${serialNumber} is sealed under key ${JSON.stringify(id)}, which the key ring lacks`);
     const decipher = createDecipheriv('aes-256-gcm', key.seal, sealed.subarray(start, start + NONCE_BYTES));
     decipher.setAAD(Buffer.from(`${id}:${serialNumber}`)).setAuthTag(sealed.subarray(-TAG_BYTES));
     const text = decipher.update(sealed.subarray(start + NONCE_BYTES, -TAG_BYTES)).toString('latin1');

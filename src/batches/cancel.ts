@@ -1,10 +1,17 @@
 import type { Service } from '../context.ts';
-import { plainArray } from '../db/sql.ts';
 import { retrying } from '../db/retry.ts';
+import { plainArray } from '../db/sql.ts';
 import { enqueue } from '../jobs/enqueue.ts';
 import { newId } from '../ledger/id.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { cancelBatchRow, creditFloat, insertBatchEntry, lockBatch, lockBatchByTransactionId, voidVouchers } from './queries.ts';
+import {
+  cancelBatchRow,
+  creditFloat,
+  insertBatchEntry,
+  lockBatch,
+  lockBatchByTransactionId,
+  voidVouchers,
+} from './queries.ts';
 
 /** Vouchers taken back in one transaction. */
 const CHUNK = 5_000;
@@ -14,7 +21,11 @@ const CHUNK = 5_000;
  * whole float is back. The vouchers made so far are taken back in the background.
  * @returns the batch as it is now, canceled only if it was still `PROCESSING`; undefined for an unknown transaction id
  */
-export async function cancelBatch(service: Service, transactionId: string, failure: string | null = null): Promise<Batch | undefined> {
+export async function cancelBatch(
+  service: Service,
+  transactionId: string,
+  failure: string | null = null,
+): Promise<Batch | undefined> {
   const now = service.clock();
   return retrying(() =>
     service.db.transaction(async (tx) => {
@@ -26,7 +37,14 @@ export async function cancelBatch(service: Service, transactionId: string, failu
         const amountMinor = batch.value.minor * BigInt(batch.quantity);
         const [float] = await tx.query<{ id: bigint }>(creditFloat(batch.merchantId, batch.currency, amountMinor));
         const credit = float?.id as bigint;
-        const entry = { id: newId(now), kind: 'RELEASE', debit: batch.reserveAccount, credit, amountMinor, now } as const;
+        const entry = {
+          id: newId(now),
+          kind: 'RELEASE',
+          debit: batch.reserveAccount,
+          credit,
+          amountMinor,
+          now,
+        } as const;
         await tx.query(insertBatchEntry(batch, entry));
       }
       const [canceled] = await tx.query<BatchRow>(cancelBatchRow(batch.id, now, failure));

@@ -30,7 +30,8 @@ export async function* readVouchers(
   let after = 0n;
   for (;;) {
     const rows = await db.query<{ serial_number: bigint; sealed: Buffer }>(listVouchers(batch.id, after, PAGE));
-    if (rows.length > 0) yield rows.map((row) => ({ serialNumber: row.serial_number, ...keys.open(row.serial_number, row.sealed) }));
+    if (rows.length > 0)
+      yield rows.map((row) => ({ serialNumber: row.serial_number, ...keys.open(row.serial_number, row.sealed) }));
     if (rows.length < PAGE) return;
     after = rows.at(-1)?.serial_number ?? after;
   }

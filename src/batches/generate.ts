@@ -62,8 +62,10 @@ export async function generate(context: Context, request: Generate): Promise<{ b
   const [product] = await service.db.query<Product>(findProduct(request.productCode, merchant.defaultProductId));
   const valueMinor = checkValues(request, product, now);
   permit(context, 'generate');
-  if (!product?.on_sale || (product.merchant_id !== null && product.merchant_id !== merchant.id)) throw new Refusal('15');
-  if (valueMinor !== null && (valueMinor < product.min_value_minor || valueMinor > product.max_value_minor)) throw new Refusal('61');
+  if (!product?.on_sale || (product.merchant_id !== null && product.merchant_id !== merchant.id))
+    throw new Refusal('15');
+  if (valueMinor !== null && (valueMinor < product.min_value_minor || valueMinor > product.max_value_minor))
+    throw new Refusal('61');
 
   const wanted: Omit<NewBatch, 'reserveAccount'> = {
     transactionId: newId(now),
@@ -89,7 +91,11 @@ export async function generate(context: Context, request: Generate): Promise<{ b
 }
 
 /** Checks quantity, value and expiry in this order; returns the value in minor units, or null. */
-function checkValues({ quantity, value, expiryDate }: Generate, product: Product | undefined, now: Date): bigint | null {
+function checkValues(
+  { quantity, value, expiryDate }: Generate,
+  product: Product | undefined,
+  now: Date,
+): bigint | null {
   const most = product?.max_quantity ?? MOST_QUANTITY;
   if (!Number.isInteger(quantity) || quantity < 1 || quantity > most) throw new Refusal('16');
   const valueMinor = value === undefined ? null : toPositiveMinor(value, product?.decimals ?? MOST_DECIMALS);
@@ -110,7 +116,11 @@ async function findPrior(db: Queries, wanted: Omit<NewBatch, 'reserveAccount'>):
 }
 
 /** In one transaction: the batch, the float's debit, and the vouchers or the job that makes them. Undefined: already there. */
-async function accept(context: Context, tx: Queries, wanted: Omit<NewBatch, 'reserveAccount'>): Promise<Batch | undefined> {
+async function accept(
+  context: Context,
+  tx: Queries,
+  wanted: Omit<NewBatch, 'reserveAccount'>,
+): Promise<Batch | undefined> {
   const { merchantId, currency, decimals, valueMinor, quantity, now } = wanted;
   let reserveAccount: bigint | null = null;
   if (valueMinor !== null) {
@@ -124,7 +134,14 @@ async function accept(context: Context, tx: Queries, wanted: Omit<NewBatch, 'res
     const amountMinor = valueMinor * BigInt(quantity);
     const [float] = await tx.query<{ id: bigint }>(debitFloat(merchantId, currency, amountMinor));
     if (!float) throw new Refusal('50');
-    const entry = { id: newId(now), kind: 'RESERVATION', debit: float.id, credit: reserveAccount, amountMinor, now } as const;
+    const entry = {
+      id: newId(now),
+      kind: 'RESERVATION',
+      debit: float.id,
+      credit: reserveAccount,
+      amountMinor,
+      now,
+    } as const;
     await tx.query(insertBatchEntry(batch, entry));
   }
   if (quantity <= MOST_AT_ONCE) return produce(context.service, tx, batch, quantity);

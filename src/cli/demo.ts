@@ -45,7 +45,10 @@ async function defaultProduct(service: Service): Promise<Product> {
 }
 
 async function findOrCreate(service: Service, file: string): Promise<NewKey> {
-  const kept = await readFile(file, 'utf8').then((text) => JSON.parse(text) as NewKey, () => undefined);
+  const kept = await readFile(file, 'utf8').then(
+    (text) => JSON.parse(text) as NewKey,
+    () => undefined,
+  );
   if (kept) {
     // Of another database, or revoked: then a new demo merchant is made.
     const known = await authenticate(service, basic(kept)).catch((error: unknown) => {

@@ -42,7 +42,11 @@ async function show(options: { merchant: string; json?: boolean }): Promise<void
   await withService(async ({ db }) => {
     if (!(await findMerchant(db, merchantId))) fail(`there is no merchant ${merchantId}`);
     const floats = await listFloats(db, merchantId);
-    if (options.json) return printJson(floats.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) })));
-    printTable(['currency', 'balance'], floats.map(({ currency, balance }) => [currency, toText(balance)]));
+    if (options.json)
+      return printJson(floats.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) })));
+    printTable(
+      ['currency', 'balance'],
+      floats.map(({ currency, balance }) => [currency, toText(balance)]),
+    );
   });
 }

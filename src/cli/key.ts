@@ -25,7 +25,10 @@ export function registerKey(program: Command): void {
     .requiredOption('--merchant <id>', 'whose keys')
     .option('--json', 'print JSON')
     .action(list);
-  key.command('pardon <keyId>').description("let a key go on that was blocked for guessing: today's guesses no longer count").action(pardonKey);
+  key
+    .command('pardon <keyId>')
+    .description("let a key go on that was blocked for guessing: today's guesses no longer count")
+    .action(pardonKey);
 }
 
 async function create(options: { merchant: string; json?: boolean }): Promise<void> {
@@ -43,7 +46,8 @@ async function revoke(argument: string | undefined, options: { merchant?: string
   const keyId = argument ?? options.key ?? fail('which key: scrip key revoke KEYID');
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
   await withService(async ({ db }) => {
-    if (!(await revokeKey(db, keyId, merchantId))) fail(`there is no key ${keyId}${merchantId === null ? '' : ` of merchant ${merchantId}`}`);
+    if (!(await revokeKey(db, keyId, merchantId)))
+      fail(`there is no key ${keyId}${merchantId === null ? '' : ` of merchant ${merchantId}`}`);
     process.stdout.write('revoked\n');
   });
 }

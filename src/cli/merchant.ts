@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { PERMISSIONS, type Permission } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
 import { listFloats } from '../merchants/floats.ts';
 import {
   changeMerchant,
@@ -11,7 +12,6 @@ import {
   suspendMerchant,
 } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
-import type { Queries } from '../db/pool.ts';
 import { toNumber, toText } from '../money.ts';
 import { withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
@@ -25,7 +25,11 @@ export function registerMerchant(program: Command): void {
     .command('create')
     .description('make a merchant with its first API key; the secret is shown once')
     .requiredOption('--name <name>', 'what it is called')
-    .option('--permit <permission>', `a permission beside those every merchant has (repeatable): ${PERMISSIONS.join(', ')}`, repeat)
+    .option(
+      '--permit <permission>',
+      `a permission beside those every merchant has (repeatable): ${PERMISSIONS.join(', ')}`,
+      repeat,
+    )
     .option('--float <amount>', 'money to put on its float, in major units')
     .option('--currency <code>', 'of the float (default: that of its product)')
     .option('--product <code>', 'the product it generates by default', DEFAULT_PRODUCT)
@@ -34,13 +38,21 @@ export function registerMerchant(program: Command): void {
     .action(create);
   merchant.command('list').description('all merchants').option('--json', 'print JSON').action(list);
   merchant.command('show <id>').description('one merchant').option('--json', 'print JSON').action(show);
-  for (const [name, allowed] of [['permit', true], ['forbid', false]] as const) {
+  for (const [name, allowed] of [
+    ['permit', true],
+    ['forbid', false],
+  ] as const) {
     merchant
       .command(`${name} <id> <permission>`)
       .description(`${allowed ? 'give' : 'take'} a permission: ${PERMISSIONS.join(', ')}`)
-      .action((id: string, permission: string) => change(id, (db, number) => permitMerchant(db, number, parsePermission(permission), allowed)));
+      .action((id: string, permission: string) =>
+        change(id, (db, number) => permitMerchant(db, number, parsePermission(permission), allowed)),
+      );
   }
-  for (const [name, suspended] of [['suspend', true], ['resume', false]] as const) {
+  for (const [name, suspended] of [
+    ['suspend', true],
+    ['resume', false],
+  ] as const) {
     merchant
       .command(`${name} <id>`)
       .description(suspended ? 'refuse all its calls (04) until it is resumed' : 'let a suspended merchant go on')
@@ -76,9 +88,18 @@ async function create(options: CreateOptions): Promise<void> {
   await withService(async (service) => {
     const product = await requireProduct(service.db, options.product);
     const currency = options.currency ?? product.currency;
-    const float = options.float === undefined ? undefined : { currency, amountMinor: parseAmount(options.float, '--float', currency) };
+    const float =
+      options.float === undefined
+        ? undefined
+        : { currency, amountMinor: parseAmount(options.float, '--float', currency) };
     const opaque = options.opaque ?? false;
-    const { id, keyId, secret } = await createMerchant(service, { name: options.name, permit, opaque, productId: product.id, float });
+    const { id, keyId, secret } = await createMerchant(service, {
+      name: options.name,
+      permit,
+      opaque,
+      productId: product.id,
+      float,
+    });
     const made = { id: String(id), name: options.name, keyId, secret };
     if (options.json) return printJson(made);
     printFields(made);
@@ -92,7 +113,13 @@ async function list(options: { json?: boolean }): Promise<void> {
     if (options.json) return printJson(merchants.map(toJson));
     printTable(
       ['id', 'name', 'permissions', 'product', 'suspended'],
-      merchants.map((each) => [String(each.id), each.name, each.permissions.join(' '), each.product, each.suspendedAt?.toISOString() ?? '']),
+      merchants.map((each) => [
+        String(each.id),
+        each.name,
+        each.permissions.join(' '),
+        each.product,
+        each.suspendedAt?.toISOString() ?? '',
+      ]),
     );
   });
 }
@@ -103,7 +130,10 @@ async function show(id: string, options: { json?: boolean }): Promise<void> {
     const merchant = (await findMerchant(db, number)) ?? fail(`there is no merchant ${id}`);
     const floats = await listFloats(db, number);
     if (options.json) {
-      return printJson({ ...toJson(merchant), floats: floats.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) })) });
+      return printJson({
+        ...toJson(merchant),
+        floats: floats.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) })),
+      });
     }
     printFields({
       ...toJson(merchant),

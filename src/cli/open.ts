@@ -17,7 +17,11 @@ export type Opened = { readonly service: Service; readonly config: Config; close
  * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), brings its schema up to date, and opens the key ring.
  * @throws StartError, one clear line, with everything closed that was opened
  */
-export async function openService(name = 'scrip', config = readConfig(), log = createLogger(config.logLevel)): Promise<Opened> {
+export async function openService(
+  name = 'scrip',
+  config = readConfig(),
+  log = createLogger(config.logLevel),
+): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
   const close = async () => {
@@ -51,9 +55,14 @@ function explain(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
   const { host, pathname } = new URL(url);
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
-  if (isUnavailable(error)) return new StartError(`the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`);
-  if (code === '28P01' || code === '28000') return new StartError(`the database at ${host} refuses the user or password of SCRIP_DATABASE_URL`);
-  if (code === '3D000') return new StartError(`there is no database "${pathname.slice(1)}" at ${host}: create it, or check SCRIP_DATABASE_URL`);
+  if (isUnavailable(error))
+    return new StartError(`the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`);
+  if (code === '28P01' || code === '28000')
+    return new StartError(`the database at ${host} refuses the user or password of SCRIP_DATABASE_URL`);
+  if (code === '3D000')
+    return new StartError(
+      `there is no database "${pathname.slice(1)}" at ${host}: create it, or check SCRIP_DATABASE_URL`,
+    );
   return error;
 }
 

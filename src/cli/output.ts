@@ -25,7 +25,8 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
 export function printFields(fields: Readonly<Record<string, unknown>>): void {
   const width = Math.max(...Object.keys(fields).map((name) => name.length));
   for (const [name, value] of Object.entries(fields)) {
-    const text = value instanceof Date ? value.toISOString() : value === null || value === undefined ? '-' : String(value);
+    const text =
+      value instanceof Date ? value.toISOString() : value === null || value === undefined ? '-' : String(value);
     process.stdout.write(`${name.padEnd(width)}  ${text}\n`);
   }
 }

@@ -4,14 +4,16 @@ import { fail } from './output.ts';
 /** The number of a merchant as the command line takes it. */
 export function parseId(text: string, what = 'merchant'): number {
   const id = Number(text);
-  if (!/^\d{1,10}$/.test(text) || id < 1 || id > 2_147_483_647) fail(`"${text}" is no ${what} id: it is a whole number`);
+  if (!/^\d{1,10}$/.test(text) || id < 1 || id > 2_147_483_647)
+    fail(`"${text}" is no ${what} id: it is a whole number`);
   return id;
 }
 
 /** A whole number within bounds. */
 export function parseCount(text: string, option: string, least: number, most: number): number {
   const count = Number(text);
-  if (!/^\d{1,10}$/.test(text) || count < least || count > most) fail(`${option} takes a whole number from ${least} to ${most}`);
+  if (!/^\d{1,10}$/.test(text) || count < least || count > most)
+    fail(`${option} takes a whole number from ${least} to ${most}`);
   return count;
 }
 

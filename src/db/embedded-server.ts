@@ -6,7 +6,15 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
 import { findPrograms, lastWords, type Programs } from './embedded-binaries.ts';
-import { choosePort, type Folder, newSettings, readSettings, SETTINGS_FILE, type Settings, saveSettings } from './embedded-folder.ts';
+import {
+  choosePort,
+  type Folder,
+  newSettings,
+  readSettings,
+  SETTINGS_FILE,
+  type Settings,
+  saveSettings,
+} from './embedded-folder.ts';
 import { StartError } from './start-error.ts';
 
 /** The server itself: made, found, started, stopped. Everything here is done under the folder's lock. */
@@ -71,7 +79,9 @@ export async function ensureServer(folder: Folder, log: Logger, keepPort: number
   const running = await findServer(folder);
   if (running) {
     if (keepPort !== undefined && running.port !== keepPort) {
-      throw new StartError(`the database now runs on port ${running.port} instead of ${keepPort}: start this process again`);
+      throw new StartError(
+        `the database now runs on port ${running.port} instead of ${keepPort}: start this process again`,
+      );
     }
     return running;
   }
@@ -158,7 +168,8 @@ async function createCluster(folder: Folder, programs: Programs, log: Logger): P
   log.debug('making the database');
   const settings = newSettings();
   for (const name of await readdir(folder.root)) {
-    if (name.startsWith('postgres.new-')) await rm(join(folder.root, name), { recursive: true, force: true }).catch(() => {});
+    if (name.startsWith('postgres.new-'))
+      await rm(join(folder.root, name), { recursive: true, force: true }).catch(() => {});
   }
   const draft = join(folder.root, `postgres.new-${randomBytes(6).toString('hex')}`);
   const password = `${draft}.password`;
@@ -210,7 +221,12 @@ async function startServer(
 }
 
 /** One try. Returns the server's process once it takes connections, or what it said before it ended. */
-async function startOnce(folder: Folder, programs: Programs, port: number, log: Logger): Promise<ChildProcess | string> {
+async function startOnce(
+  folder: Folder,
+  programs: Programs,
+  port: number,
+  log: Logger,
+): Promise<ChildProcess | string> {
   const output = await open(folder.log, 'a', 0o600);
   try {
     const { size } = await output.stat();
@@ -222,10 +238,13 @@ async function startOnce(folder: Folder, programs: Programs, port: number, log: 
     const startedAt = performance.now();
     let told = false;
     for (;;) {
-      const [pid, , , , , , , status] = (await readFile(join(folder.cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
+      const [pid, , , , , , , status] = (
+        await readFile(join(folder.cluster, 'postmaster.pid'), 'utf8').catch(() => '')
+      ).split('\n');
       if (Number(pid) === child.pid && status?.trim() === 'ready') return child;
       if (failure !== undefined) return failure;
-      if (child.exitCode !== null || child.signalCode !== null) return (await readFile(folder.log)).subarray(size).toString();
+      if (child.exitCode !== null || child.signalCode !== null)
+        return (await readFile(folder.log)).subarray(size).toString();
       if (!told && performance.now() - startedAt > SLOW_START_MS) {
         log.info('the database was not stopped in order the last time, and is reading its log: this can take a minute');
         told = true;

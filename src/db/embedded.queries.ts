@@ -33,7 +33,8 @@ export function giveLogin(name: string, password: string): Sql {
 }
 
 function plain(password: string): string {
-  if (!/^[\w-]+$/.test(password)) throw new Error('a password of the embedded database has letters, digits, - and _ only');
+  if (!/^[\w-]+$/.test(password))
+    throw new Error('a password of the embedded database has letters, digits, - and _ only');
   return password;
 }
 

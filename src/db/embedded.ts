@@ -3,8 +3,24 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from '../log.ts';
-import { createDatabase, createLogin, dropInUse, findContents, giveLogin, holdInUse, tryLast } from './embedded.queries.ts';
-import { describeFolder, type Folder, lockFolder, prepareFolder, readSettings, SETTINGS_FILE, type Settings } from './embedded-folder.ts';
+import {
+  createDatabase,
+  createLogin,
+  dropInUse,
+  findContents,
+  giveLogin,
+  holdInUse,
+  tryLast,
+} from './embedded.queries.ts';
+import {
+  describeFolder,
+  type Folder,
+  lockFolder,
+  prepareFolder,
+  readSettings,
+  SETTINGS_FILE,
+  type Settings,
+} from './embedded-folder.ts';
 import { ADDRESS, ensureServer, findServer, OWNER, stopServer } from './embedded-server.ts';
 import { isUnavailable, SERVICE_ROLE, sqlState } from './pool.ts';
 import type { Sql } from './sql.ts';
@@ -168,7 +184,9 @@ async function connectPatiently(settings: Settings, port: number): Promise<pg.Cl
     } catch (error) {
       await client.end().catch(() => {});
       if (sqlState(error) === '28P01') {
-        throw new StartError(`the database does not accept the password in ${SETTINGS_FILE}: put back the file that belongs to it`);
+        throw new StartError(
+          `the database does not accept the password in ${SETTINGS_FILE}: put back the file that belongs to it`,
+        );
       }
       if (tries >= CONNECT_TRIES || !isUnavailable(error)) throw error;
       await sleep(CONNECT_RETRY_MS);
@@ -178,7 +196,10 @@ async function connectPatiently(settings: Settings, port: number): Promise<pg.Cl
 
 /** Makes the service's account and the database, where a first start has not made them yet. Under the folder's lock. */
 async function createContents(client: pg.Client, { servicePassword }: Settings): Promise<void> {
-  const [found] = await send<{ database: boolean; login: boolean; role: boolean }>(client, findContents(DATABASE, SERVICE_ROLE));
+  const [found] = await send<{ database: boolean; login: boolean; role: boolean }>(
+    client,
+    findContents(DATABASE, SERVICE_ROLE),
+  );
   if (!found?.role) await send(client, createLogin(SERVICE_ROLE, servicePassword));
   else if (!found.login) await send(client, giveLogin(SERVICE_ROLE, servicePassword));
   if (!found?.database) await send(client, createDatabase(DATABASE));
@@ -196,4 +217,3 @@ async function rotateLog({ log }: Folder): Promise<void> {
   await copyFile(log, `${log}.1`);
   await truncate(log);
 }
-

@@ -10,8 +10,13 @@ import { StartError } from './start-error.ts';
  * Opens the key ring: from the setting, else from the key file in the data folder, which a first start makes.
  * @throws StartError when the database belongs to another key ring, or to one that is missing; nothing is touched then
  */
-export async function openKeyRing(db: Database, config: { keys?: string | undefined; dataDir: string }): Promise<KeyRing> {
-  const known = await db.query<{ key_id: string; check_value: Buffer }>(sql`select key_id, check_value from key_checks`);
+export async function openKeyRing(
+  db: Database,
+  config: { keys?: string | undefined; dataDir: string },
+): Promise<KeyRing> {
+  const known = await db.query<{ key_id: string; check_value: Buffer }>(
+    sql`select key_id, check_value from key_checks`,
+  );
   const file = join(config.dataDir, 'keys');
   const ring =
     config.keys === undefined
@@ -28,12 +33,16 @@ export async function openKeyRing(db: Database, config: { keys?: string | undefi
   }
   for (const { keyId, check } of own) {
     if (known.some(({ key_id }) => key_id === keyId)) continue;
-    await db.query(sql`insert into key_checks (key_id, check_value) values (${keyId}, ${check}) on conflict do nothing`);
+    await db.query(
+      sql`insert into key_checks (key_id, check_value) values (${keyId}, ${check}) on conflict do nothing`,
+    );
   }
   // Two first starts with two rings: one was first, and the other one learns it here.
   const settled = await db.query<{ key_id: string }>(sql`select key_id from key_checks`);
   if (settled.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
-    throw new StartError('another process has just set up this database with another key ring: give both the same SCRIP_KEYS');
+    throw new StartError(
+      'another process has just set up this database with another key ring: give both the same SCRIP_KEYS',
+    );
   }
   return ring;
 }
@@ -44,7 +53,8 @@ async function readKeyFile(file: string, mayCreate: boolean): Promise<string> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new StartError(`the key file ${file} cannot be read`);
   }
-  if (!mayCreate) throw new StartError(`the key ring of this database is missing: set SCRIP_KEYS, or put back the key file ${file}`);
+  if (!mayCreate)
+    throw new StartError(`the key ring of this database is missing: set SCRIP_KEYS, or put back the key file ${file}`);
   await createKeyFile(file);
   return readFile(file, 'utf8');
 }

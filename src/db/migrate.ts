@@ -12,7 +12,7 @@ type Migration = { readonly version: number; readonly name: string; readonly tex
 const raw = (text: string): Sql => ({ text, values: [] });
 
 /** The numbered files of sql/, in order. */
-export async function readMigrations(): Promise<Migration[]> {
+async function readMigrations(): Promise<Migration[]> {
   const names = (await readdir(FOLDER)).filter((name) => /^\d{3}-.*\.sql$/.test(name)).sort();
   return Promise.all(
     names.map(async (name) => {
@@ -38,7 +38,9 @@ export async function migrate(url: string): Promise<string[]> {
     return applied;
   } catch (error) {
     if (sqlState(error) === '42501') {
-      throw new StartError('the database is not up to date, and this account may not alter it: run `scrip migrate` as its owner');
+      throw new StartError(
+        'the database is not up to date, and this account may not alter it: run `scrip migrate` as its owner',
+      );
     }
     throw error;
   } finally {
@@ -61,7 +63,9 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
     const todo = pending(await readApplied(owner), migrations);
     for (const { version, name, text, digest } of todo) {
       await owner.query(raw(text));
-      await owner.query(sql`insert into scrip.migrations (version, name, digest) values (${version}, ${name}, ${digest})`);
+      await owner.query(
+        sql`insert into scrip.migrations (version, name, digest) values (${version}, ${name}, ${digest})`,
+      );
     }
     await owner.query(raw(`grant select on scrip.migrations to ${SERVICE_ROLE}`));
     await owner.query(raw('commit'));
@@ -75,7 +79,9 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
 type Applied = { version: number; name: string; digest: string };
 
 async function readApplied(owner: Queries): Promise<Applied[]> {
-  const [found] = await owner.query<{ there: boolean }>(sql`select to_regclass('scrip.migrations') is not null as there`);
+  const [found] = await owner.query<{ there: boolean }>(
+    sql`select to_regclass('scrip.migrations') is not null as there`,
+  );
   if (!found?.there) return [];
   return owner.query<Applied>(sql`select version, name, digest from scrip.migrations order by version`);
 }
@@ -90,7 +96,8 @@ function pending(applied: readonly Applied[], migrations: readonly Migration[]):
   }
   for (const { version, name, digest } of applied) {
     const own = migrations.find((migration) => migration.version === version);
-    if (own?.digest !== digest) throw new StartError(`migration ${name} was changed after it had been applied to this database`);
+    if (own?.digest !== digest)
+      throw new StartError(`migration ${name} was changed after it had been applied to this database`);
   }
   return migrations.filter(({ version }) => !applied.some((done) => done.version === version));
 }

@@ -30,8 +30,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
  * Each hot statement looks rows up by index, whatever the planner's idea of a young and empty table: without these a
  * plan made in the first minute would scan the table for as long as the connection lives.
  */
-const HOT_OPTIONS =
-  '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c jit=off';
+const HOT_OPTIONS = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c jit=off';
 
 /** What every connection of the service starts with. */
 const SESSION_OPTIONS = [
@@ -132,7 +131,16 @@ export function isRetryable(error: unknown): boolean {
   return state === '40001' || state === '40P01';
 }
 
-const NETWORK = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENOENT']);
+const NETWORK = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENOENT',
+]);
 
 /** Whether an error means that there is no database to talk to just now (503), rather than a bug (500). */
 export function isUnavailable(error: unknown): boolean {
@@ -142,5 +150,10 @@ export function isUnavailable(error: unknown): boolean {
   if (state) return /^(08|53|57)/.test(state) || state === '25006' || state === '25P03' || isRetryable(error);
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if (typeof code === 'string' && NETWORK.has(code)) return true;
-  return typeof message === 'string' && /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after)/.test(message);
+  return (
+    typeof message === 'string' &&
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after)/.test(
+      message,
+    )
+  );
 }

@@ -1,4 +1,4 @@
-import { Logger as WorkerLogger, run } from 'graphile-worker';
+import { run, Logger as WorkerLogger } from 'graphile-worker';
 import type { Service } from '../context.ts';
 import { serviceAddress } from '../db/pool.ts';
 import type { Task } from './enqueue.ts';
@@ -44,7 +44,8 @@ export async function startWorker(
       else log.trace({ part: 'worker' }, message);
     }),
   });
-  const look = () => void sweep(service).catch((error: Error) => log.warn({ part: 'worker', error: error.message }, 'sweep failed'));
+  const look = () =>
+    void sweep(service).catch((error: Error) => log.warn({ part: 'worker', error: error.message }, 'sweep failed'));
   look();
   const timer = setInterval(look, SWEEP_MS);
   return {

@@ -64,7 +64,8 @@ const redeemGathered = gather<Request, Outcome | RefusalCode>({
       const request = requests[position] as Request;
       if (row.outcome === 'account') await ensureAccounts(db, request.context.merchant.id, row.currency);
       else if (row.outcome === 'ok') answers[position] = { transaction: toRedemption(request, row), replayed: false };
-      else if (row.outcome === 'replay') answers[position] = { transaction: toRedemption(request, row), replayed: true };
+      else if (row.outcome === 'replay')
+        answers[position] = { transaction: toRedemption(request, row), replayed: true };
       else if (row.outcome !== 'again') answers[position] = row.outcome;
     }
     return answers;

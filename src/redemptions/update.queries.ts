@@ -1,4 +1,4 @@
-import { type HotStatement } from '../db/sql.ts';
+import type { HotStatement } from '../db/sql.ts';
 
 /**
  * Decides and books a list of updates in one statement; built like the statement of redemptions.

@@ -61,9 +61,10 @@ function toUpdate(keys: KeyRing, reference: string, row: Row): RedemptionUpdate 
     amount_minor: row.original_minor,
     reference: named('CANCEL-'),
   };
-  const renewed: TransactionRow | null = row.new_id === null
-    ? null
-    : { ...made, id: row.new_id, kind: 'REDEMPTION', amount_minor: row.new_minor, reference: named('NEW-') };
+  const renewed: TransactionRow | null =
+    row.new_id === null
+      ? null
+      : { ...made, id: row.new_id, kind: 'REDEMPTION', amount_minor: row.new_minor, reference: named('NEW-') };
   return {
     original: toTransaction(keys, original),
     cancellation: toTransaction(keys, reversal),

@@ -65,7 +65,8 @@ const activateGathered = gather<Request, Outcome | RefusalCode>({
     for (const row of rows) {
       const request = requests[row.ord - 1] as Request;
       if (row.outcome === 'account') await ensureAccounts(db, request.context.merchant.id, row.currency);
-      else if (row.outcome === 'ok') answers[row.ord - 1] = { transaction: toActivation(request, row, request.id, now as Date), replayed: false };
+      else if (row.outcome === 'ok')
+        answers[row.ord - 1] = { transaction: toActivation(request, row, request.id, now as Date), replayed: false };
       else if (row.outcome === 'replay') {
         const transaction = toActivation(request, row, row.prior_id as string, row.prior_at as Date);
         answers[row.ord - 1] = { transaction, replayed: true };

@@ -3,8 +3,8 @@ import { AGAIN, gather } from '../db/gather.ts';
 import { plainArray } from '../db/sql.ts';
 import { permit } from '../merchants/permit.ts';
 import type { Money } from '../money.ts';
-import type { CodeAndPin } from '../secrets.ts';
 import type { RefusalCode } from '../refusal.ts';
+import type { CodeAndPin } from '../secrets.ts';
 import { BALANCE } from './balance.queries.ts';
 import { refuseVoucher } from './refuse.ts';
 
@@ -28,7 +28,13 @@ export type VoucherBalance = {
 
 type Request = { readonly context: Context; readonly codeKey: string; readonly pinKey: string };
 
-type HistoryEntry = [id: string, kind: 'ACTIVATION' | 'REDEMPTION', amountMinor: number, at: string, reference: string | null];
+type HistoryEntry = [
+  id: string,
+  kind: 'ACTIVATION' | 'REDEMPTION',
+  amountMinor: number,
+  at: string,
+  reference: string | null,
+];
 
 type Row = {
   ord: number;

@@ -1,1 +1,0 @@
-export { withService } from './open.ts';
