@@ -46,6 +46,12 @@ const COMMANDS = [
 ];
 for (const register of COMMANDS) register(program);
 
+// Who reads only the first lines (`scrip … | head`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
+
 try {
   await program.parseAsync();
 } catch (error) {
