@@ -1,16 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { registerBatch } from './cli/batch.ts';
-import { registerDb } from './cli/db.ts';
-import { registerFloat } from './cli/float.ts';
-import { registerKey } from './cli/key.ts';
-import { registerMerchant } from './cli/merchant.ts';
-import { registerMigrate } from './cli/migrate.ts';
 import { CommandError } from './cli/output.ts';
-import { registerProduct } from './cli/product.ts';
-import { registerReconcile } from './cli/reconcile.ts';
-import { registerServe } from './cli/serve.ts';
-import { registerVoucher } from './cli/voucher.ts';
-import { registerWork } from './cli/work.ts';
 import { SETTINGS } from './config.ts';
 import { StartError } from './db/start-error.ts';
 import { Refusal } from './refusal.ts';
@@ -31,37 +20,47 @@ const program = new Command('scrip')
   .configureOutput({ outputError: (text, write) => write(`scrip: ${text.replace(/^error: /, '')}`) })
   .exitOverride();
 
-const COMMANDS = [
-  registerServe,
-  registerWork,
-  registerMigrate,
-  registerDb,
-  registerMerchant,
-  registerKey,
-  registerFloat,
-  registerProduct,
-  registerBatch,
-  registerVoucher,
-  registerReconcile,
-];
-for (const register of COMMANDS) register(program);
+/** Loaded when they are asked for: nobody waits for the web server in order to top up a float. */
+const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  serve: async () => (await import('./cli/serve.ts')).registerServe,
+  work: async () => (await import('./cli/work.ts')).registerWork,
+  migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
+  db: async () => (await import('./cli/db.ts')).registerDb,
+  merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
+  key: async () => (await import('./cli/key.ts')).registerKey,
+  float: async () => (await import('./cli/float.ts')).registerFloat,
+  product: async () => (await import('./cli/product.ts')).registerProduct,
+  batch: async () => (await import('./cli/batch.ts')).registerBatch,
+  voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
+  reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
+};
 
-// Who reads only the first lines (`scrip … | head`) is no failure.
+// A reader that has seen enough (`scrip batch list | head`) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
-  process.exit(0);
 });
 
+const name = process.argv[2] ?? '';
+const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 try {
+  // The help tells of all of them, and so does the answer to a command that there is not.
+  for (const load of asked ? [asked] : Object.values(COMMANDS)) (await load())(program);
   await program.parseAsync();
 } catch (error) {
-  process.exitCode = tell(error);
+  process.exitCode = await tell(error);
 }
 
 /** Says what went wrong in one line, where it is something that the operator can do something about. */
-function tell(error: unknown): number {
+async function tell(error: unknown): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
   const known = error instanceof StartError || error instanceof CommandError || error instanceof Refusal;
-  process.stderr.write(`scrip: ${known ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+  process.stderr.write(`scrip: ${known ? error.message : await describe(error)}\n`);
   return 1;
+}
+
+/** A database that has gone is no bug, whatever was under way; for everything else the place where it happened is told. */
+async function describe(error: unknown): Promise<string> {
+  const { isUnavailable } = await import('./db/pool.ts');
+  if (isUnavailable(error)) return `the database cannot be reached: ${(error as Error).message}`;
+  return error instanceof Error ? String(error.stack) : String(error);
 }

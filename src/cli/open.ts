@@ -9,9 +9,19 @@ import { StartError } from '../db/start-error.ts';
 import { createLogger } from '../log.ts';
 import { flushCalls } from '../merchants/guessing.ts';
 import { ensureDefaultProduct } from '../merchants/products.ts';
+import { fail } from './output.ts';
+import { listenForStop } from './stop.ts';
 
 /** A service that is ready to work, with what has to be closed after it. */
-export type Opened = { readonly service: Service; readonly config: Config; close(): Promise<void> };
+export type Opened = {
+  readonly service: Service;
+  readonly config: Config;
+  /**
+   * Closes everything, the embedded database last. What is under way is waited for until `hurried` settles.
+   * @returns whether it had to hurry: something may then still hold the process
+   */
+  close(hurried?: Promise<void>): Promise<boolean>;
+};
 
 /**
  * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), brings its schema up to date, and opens the key ring.
@@ -24,10 +34,11 @@ export async function openService(
 ): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
-  const close = async () => {
-    if (service) await flushCalls(service);
-    await service?.db.close();
+  const close = async (hurried?: Promise<void>) => {
+    const inOrder = closeService(service).then(() => false);
+    const hadToHurry = await Promise.race([inOrder, ...(hurried ? [hurried.then(() => true)] : [])]);
     await embedded?.release();
+    return hadToHurry;
   };
   try {
     if (config.databaseUrl === undefined) embedded = await openEmbedded(config.dataDir, log);
@@ -50,6 +61,17 @@ export async function openService(
   }
 }
 
+async function closeService(service: Service | undefined): Promise<void> {
+  if (!service) return;
+  try {
+    await flushCalls(service);
+  } catch (error) {
+    // Without its database there is nothing left to write to, and the rest has to be closed all the same.
+    service.log.warn({ error: (error as Error).message }, 'the last calls were not counted');
+  }
+  await service.db.close();
+}
+
 /** What the operator can do something about, said in one line, and never with the address's password. */
 function explain(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
@@ -66,15 +88,17 @@ function explain(error: unknown, url: string): unknown {
   return error;
 }
 
-/** Runs a command on an open service and closes it after, whatever happens. */
+/** Runs a command on an open service and closes it after, whatever happens; a Ctrl-C leaves nothing running. */
 export async function withService(run: (service: Service, config: Config) => Promise<void>): Promise<void> {
+  const stop = listenForStop();
   const config = readConfig();
   // A command says what it has to say itself; of the log only trouble is of interest beside it.
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
   const opened = await openService('scrip-command', config, log);
+  const interrupted = stop.asked.then(() => fail('interrupted'));
   try {
-    await run(opened.service, opened.config);
+    await Promise.race(stop.isAsked() ? [interrupted] : [interrupted, run(opened.service, opened.config)]);
   } finally {
-    await opened.close();
+    if (await opened.close(stop.hurried)) process.exit(1);
   }
 }

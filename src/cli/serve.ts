@@ -1,11 +1,16 @@
+import { createServer } from 'node:net';
 import type { Command } from 'commander';
 import { sweep, TASKS } from '../batches/tasks.ts';
+import { type Config, readConfig } from '../config.ts';
+import type { Service } from '../context.ts';
 import { StartError } from '../db/start-error.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { startWorker } from '../jobs/worker.ts';
 import { flushLog } from '../log.ts';
 import { openService } from './open.ts';
-import { untilStopped } from './stop.ts';
+import { listenForStop, type Stop } from './stop.ts';
+
+type ServeOptions = { readonly demo?: boolean; readonly work: boolean };
 
 export function registerServe(program: Command): void {
   program
@@ -16,36 +21,62 @@ export function registerServe(program: Command): void {
     .action(serve);
 }
 
-async function serve(options: { demo?: boolean; work: boolean }): Promise<void> {
-  const stop = untilStopped();
-  const { service, config, close } = await openService('scrip-serve');
+async function serve(options: ServeOptions): Promise<void> {
+  const stop = listenForStop();
+  const config = readConfig();
+  // Before anything is made or started: this is what goes wrong most often.
+  await checkAddress(config);
+  const { service, close } = await openService('scrip-serve', config);
+  try {
+    if (!stop.isAsked()) await serveUntilStopped(service, config, options, stop);
+  } finally {
+    const hurried = await close(stop.hurried);
+    await flushLog(service.log);
+    if (hurried) process.exit(1);
+  }
+}
+
+async function serveUntilStopped(service: Service, config: Config, options: ServeOptions, stop: Stop): Promise<void> {
+  const { log } = service;
   const app = buildServer(service);
   try {
     await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
-      throw explain(error, config.host, config.port);
+      throw explain(error, config);
     });
     const worker = options.work ? await startWorker(service, TASKS, sweep) : undefined;
     const address = app.server.address();
     const port = typeof address === 'object' && address ? address.port : config.port;
-    const baseUrl = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
-    await say(options.demo ?? false, baseUrl, service, config.dataDir);
-    service.log.info({ host: config.host, port, work: options.work }, 'serving');
-    await stop;
-    service.log.info('stopping: what was accepted is finished first');
+    await say(service, config, addressForPeople(config.host, port), options.demo ?? false);
+    log.info({ host: config.host, port, work: options.work }, 'serving');
+    await stop.asked;
+    log.info('stopping: what was accepted is finished first');
+    const finished = Promise.all([app.close(), worker?.stop()]).then(() => true);
+    if (!(await Promise.race([finished, stop.hurried.then(() => false)]))) {
+      log.warn('stopping at once: what was accepted is not waited for');
+      app.server.closeAllConnections();
+    }
+  } catch (error) {
     await app.close();
-    await worker?.stop();
-  } finally {
-    await app.close();
-    await close();
-    await flushLog(service.log);
+    throw error;
   }
 }
 
-async function say(
-  demo: boolean,
-  baseUrl: string,
-  ...[service, dataDir]: [Parameters<typeof buildServer>[0], string]
-): Promise<void> {
+/** Whether the address can be had; refused in one line if it cannot. Port 0 always can. */
+async function checkAddress(config: Config): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)));
+    probe.listen(config.port, config.host, () => probe.close(() => resolve()));
+  });
+}
+
+/** An address to paste: one that means "every address" cannot be called. */
+function addressForPeople(host: string, port: number): string {
+  const called = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
+  return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
+}
+
+async function say(service: Service, config: Config, baseUrl: string, demo: boolean): Promise<void> {
   const lines = [
     `Scrip serves ${baseUrl}`,
     ...SERVED.map(({ title, prefix }) => `  ${title.padEnd(24)}${baseUrl}${prefix}`),
@@ -54,17 +85,17 @@ async function say(
   ];
   if (demo) {
     const { prepareDemo } = await import('./demo.ts');
-    lines.push('', ...(await prepareDemo(service, baseUrl, dataDir)));
+    lines.push('', ...(await prepareDemo(service, baseUrl, config.dataDir)));
   }
   process.stdout.write(`${lines.join('\n')}\n\n`);
 }
 
-function explain(error: NodeJS.ErrnoException, host: string, port: number): Error {
+function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {
   if (error.code === 'EADDRINUSE')
     return new StartError(`port ${port} at ${host} is taken: stop what listens there, or set SCRIP_PORT`);
   if (error.code === 'EACCES')
     return new StartError(`port ${port} may not be used by this account: set SCRIP_PORT to one above 1023`);
-  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN')
     return new StartError(`${host} is no address of this machine: check SCRIP_HOST`);
   return error;
 }

@@ -3,23 +3,26 @@ import { sweep, TASKS } from '../batches/tasks.ts';
 import { startWorker } from '../jobs/worker.ts';
 import { flushLog } from '../log.ts';
 import { openService } from './open.ts';
-import { untilStopped } from './stop.ts';
+import { listenForStop } from './stop.ts';
 
 export function registerWork(program: Command): void {
   program.command('work').description('run the background work alone, beside `scrip serve --no-work`').action(work);
 }
 
 async function work(): Promise<void> {
-  const stop = untilStopped();
+  const stop = listenForStop();
   const { service, close } = await openService('scrip-work');
   try {
-    const worker = await startWorker(service, TASKS, sweep);
-    service.log.info('working');
-    await stop;
-    service.log.info('stopping');
-    await worker.stop();
+    if (!stop.isAsked()) {
+      const worker = await startWorker(service, TASKS, sweep);
+      service.log.info('working');
+      await stop.asked;
+      service.log.info('stopping');
+      await Promise.race([worker.stop(), stop.hurried]);
+    }
   } finally {
-    await close();
+    const hurried = await close(stop.hurried);
     await flushLog(service.log);
+    if (hurried) process.exit(1);
   }
 }
