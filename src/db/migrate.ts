@@ -117,7 +117,7 @@ async function createRole(owner: Queries): Promise<void> {
   // The owner's account works as the service's role too, where no account of its own is set up for it.
   await owner.query(
     raw(`do $$ begin
-      if not pg_has_role(current_user, '${SERVICE_ROLE}', 'member') then execute format('grant ${SERVICE_ROLE} to %I', current_user); end if;
+      if not pg_has_role(current_user, '${SERVICE_ROLE}', 'usage') then execute format('grant ${SERVICE_ROLE} to %I', current_user); end if;
     end $$`),
   );
 }
