@@ -53,7 +53,7 @@ describe('a merchant', () => {
 describe('a float', () => {
   test('takes every top-up once, however many come at the same time', async () => {
     const { service } = testService;
-    const id = Number((await testService.createMerchant()).id);
+    const id = Number((await testService.createMerchant({ float: 0n })).id);
     await Promise.all(Array.from({ length: 40 }, () => topUp(service, id, 'EUR', 250n)));
     assert.deepEqual(await listFloats(service.db, id), [{ currency: 'EUR', balance: { minor: 10_000n, decimals: 2 } }]);
     assert.equal((await reconcile(service.db)).ok, true);
@@ -61,7 +61,7 @@ describe('a float', () => {
 
   test('is kept for each currency in its own decimals', async () => {
     const { service } = testService;
-    const id = Number((await testService.createMerchant()).id);
+    const id = Number((await testService.createMerchant({ float: 0n })).id);
     await topUp(service, id, 'JPY', 5_000n);
     await topUp(service, id, 'KWD', 5_000n);
     const floats = await listFloats(service.db, id);
@@ -76,7 +76,7 @@ describe('a float', () => {
 
   test('never holds more than JSON can tell exactly', async () => {
     const { service } = testService;
-    const id = Number((await testService.createMerchant()).id);
+    const id = Number((await testService.createMerchant({ float: 0n })).id);
     const most = BigInt(Number.MAX_SAFE_INTEGER);
     await topUp(service, id, 'USD', most);
     await assert.rejects(topUp(service, id, 'USD', 1n), { code: '13' });

@@ -8,7 +8,8 @@ const FIRST_VOUCHER = 10_000_000_000n;
 /**
  * One statement a check, each over the whole database. Out: how many were checked, and examples of what differs, as JSON.
  * Each reads its tables once or twice from end to end and joins them by hash, whatever their size; amounts are text in
- * minor units, since what differs can be of any size.
+ * minor units, since what differs can be of any size. Examples stand in no order: asked for one, the database walks through
+ * the journal by its index, which takes three times as long.
  */
 export const checks: Readonly<Record<string, () => Sql>> = {
   'float-balances': () => sql`
@@ -50,12 +51,7 @@ select (select count(*) from vouchers) as checked, coalesce(json_agg(d), '[]') a
   // One row moves one amount from one account to another, so it balances by itself: if both are there, of the kinds that its
   // own kind allows, in its currency, and its merchant's. (Vouchers that are not there: voucher-balances.)
   'journal-entries': () => sql`
-with allowed (kind, debit, credit) as (values
-  ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE'), ('ACTIVATION', 'RESERVE', 'VOUCHER'),
-  ('ACTIVATION', 'FLOAT', 'VOUCHER'), ('REDEMPTION', 'VOUCHER', 'SETTLEMENT'),
-  ('REDEMPTION_REVERSAL', 'SETTLEMENT', 'VOUCHER'), ('REPLACEMENT', 'VOUCHER', 'VOUCHER'),
-  ('EXPIRY', 'VOUCHER', 'BREAKAGE'), ('VOID', 'VOUCHER', 'RESERVE'), ('RELEASE', 'RESERVE', 'FLOAT')
-), sides as (
+with sides as (
   select j.*,
     case when j.debit_account >= ${FIRST_VOUCHER} then 'VOUCHER' else d.kind::text end as debit,
     case when j.credit_account >= ${FIRST_VOUCHER} then 'VOUCHER' else c.kind::text end as credit,
@@ -72,11 +68,21 @@ select (select count(*) from journal) as checked, coalesce(json_agg(e), '[]') as
   select s.id as "transactionId", s.kind, s.debit_account as "debitAccount", s.credit_account as "creditAccount",
     s.debit as "debitKind", s.credit as "creditKind", s.currency
   from sides s
-  left join allowed a on a.kind = s.kind::text and a.debit = s.debit and a.credit = s.credit
-  where a.kind is null or s.amount_minor <= 0 or s.debit_account = s.credit_account
+  where case s.kind
+      when 'TOP_UP' then s.debit = 'FUNDING' and s.credit = 'FLOAT'
+      when 'RESERVATION' then s.debit = 'FLOAT' and s.credit = 'RESERVE'
+      when 'ACTIVATION' then s.debit in ('RESERVE', 'FLOAT') and s.credit = 'VOUCHER'
+      when 'REDEMPTION' then s.debit = 'VOUCHER' and s.credit = 'SETTLEMENT'
+      when 'REDEMPTION_REVERSAL' then s.debit = 'SETTLEMENT' and s.credit = 'VOUCHER'
+      when 'REPLACEMENT' then s.debit = 'VOUCHER' and s.credit = 'VOUCHER'
+      when 'EXPIRY' then s.debit = 'VOUCHER' and s.credit = 'BREAKAGE'
+      when 'VOID' then s.debit = 'VOUCHER' and s.credit = 'RESERVE'
+      when 'RELEASE' then s.debit = 'RESERVE' and s.credit = 'FLOAT'
+    end is not true
+    or s.amount_minor <= 0 or s.debit_account = s.credit_account
     or s.currency <> s.debit_currency or s.currency <> s.credit_currency
     or s.merchant_id is distinct from s.owner or s.serial_number is distinct from s.voucher
-  order by s.id limit ${EXAMPLES}
+  limit ${EXAMPLES}
 ) e`,
 
   // A replacement takes over what its predecessor was: if that one was active, there is no activation of its own.
@@ -97,7 +103,7 @@ select (select count(*) from vouchers) as checked, coalesce(json_agg(d), '[]') a
   where case when p.serial_number is null
     then coalesce(a.entries, 0) <> (v.activated_at is not null)::int or v.value_minor is distinct from a.amount_minor
     else a.entries > 0 or v.value_minor is distinct from p.value_minor or v.activated_at is distinct from p.activated_at end
-  order by v.serial_number limit ${EXAMPLES}
+  limit ${EXAMPLES}
 ) d`,
 
   'redemption-updates': () => sql`
