@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+/** The service as an operator runs it, killed with its database in the middle of redemptions and of a large batch. */
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const TILLS = 16;
+const QUANTITY = 30_000;
+const CRASHES = 2;
+
+type Sent = { readonly reference: string; transactionId: string | undefined };
+
+let folder: string;
+let port: number;
+let authorization: string;
+let serve: ChildProcess;
+
+const environment = () => ({
+  ...process.env,
+  SCRIP_DATA_DIR: folder,
+  SCRIP_PORT: String(port),
+  SCRIP_DATABASE_URL: '',
+  SCRIP_KEYS: '',
+  SCRIP_LOG_LEVEL: 'fatal',
+});
+
+async function scrip(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args], { env: environment() });
+  return stdout;
+}
+
+async function start(): Promise<void> {
+  serve = spawn(process.execPath, [MAIN, 'serve'], { env: environment(), stdio: 'ignore' });
+  for (let tries = 0; tries < 600; tries++) {
+    if ((await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) return;
+    await sleep(50);
+  }
+  assert.fail('the service does not start');
+}
+
+/** Both at once, without a word: what a power cut does, but for the disk. */
+async function killAll(): Promise<void> {
+  const database = Number((await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+  const ended = new Promise((resolve) => serve.once('exit', resolve));
+  serve.kill('SIGKILL');
+  process.kill(database, 'SIGKILL');
+  await ended;
+}
+
+async function call(path: string, body?: object) {
+  const response = await fetch(`http://127.0.0.1:${port}/api/v2${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization, 'content-type': 'application/json' },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  return (await response.json()) as { statusCode: string; data: Record<string, unknown> };
+}
+
+/** Redeems until the service is gone. What was sent last has no answer: nobody knows yet what became of it. */
+async function till(
+  number: number,
+  crash: number,
+  voucher: { code: string; pin: string },
+  sent: Sent[],
+): Promise<void> {
+  for (let turn = 0; ; turn++) {
+    const one: Sent = { reference: `sale-${crash}-${number}-${turn}`, transactionId: undefined };
+    sent.push(one);
+    const body = { voucherCode: voucher.code, pin: voucher.pin, amount: 0.01, reference: one.reference };
+    const answer = await call('/redeem', body).catch(() => undefined);
+    if (answer?.statusCode !== '00') return;
+    one.transactionId = String(answer.data['transactionId']);
+  }
+}
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'scrip-crash-'));
+  port = await new Promise<number>((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+  const made = JSON.parse(await scrip('merchant', 'create', '--name', 'Crash', '--float', '10000000', '--json'));
+  authorization = `Basic ${Buffer.from(`${made.keyId}:${made.secret}`).toString('base64')}`;
+  await start();
+});
+
+after(async () => {
+  const ended = new Promise((resolve) => serve.once('exit', resolve));
+  serve.kill('SIGTERM');
+  await ended;
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('a service killed together with its database', () => {
+  it('has lost nothing that it acknowledged, and did all or nothing of the rest', async () => {
+    const { data } = await call('/vouchers', { reference: 'stock', quantity: 10, value: 1000 });
+    const vouchers = data['vouchers'] as { code: string; pin: string }[];
+    assert.equal((await call('/vouchers', { reference: 'large', quantity: QUANTITY, value: 1 })).statusCode, '00');
+    const sent: Sent[] = [];
+    for (let crash = 1; crash <= CRASHES; crash++) {
+      const tills = Array.from({ length: TILLS }, (_, number) =>
+        till(number, crash, vouchers[number % vouchers.length] as { code: string; pin: string }, sent),
+      );
+      await sleep(400);
+      await killAll();
+      await Promise.all(tills);
+      await start();
+    }
+    const acknowledged = sent.filter(({ transactionId }) => transactionId !== undefined);
+    assert.ok(acknowledged.length > TILLS * CRASHES, 'the service was killed before it had work');
+    for (const { reference, transactionId } of acknowledged) {
+      assert.equal((await call(`/transactions/${reference}`)).data['transactionId'], transactionId, reference);
+    }
+    for (const one of sent) {
+      const number = Number(one.reference.split('-')[2]);
+      const voucher = vouchers[number % vouchers.length] as { code: string; pin: string };
+      const again = await call('/redeem', {
+        voucherCode: voucher.code,
+        pin: voucher.pin,
+        amount: 0.01,
+        reference: one.reference,
+      });
+      assert.equal(again.statusCode, '00', one.reference);
+    }
+    let spent = 0;
+    for (const { code, pin } of vouchers) {
+      spent += 100_000 - Math.round(Number((await call('/balance', { voucherCode: code, pin })).data['balance']) * 100);
+    }
+    assert.equal(spent, sent.length, 'exactly one effect a reference');
+  });
+
+  it('completes the batch with exactly the quantity ordered', async () => {
+    let batch = await call('/vouchers/large');
+    for (let tries = 0; batch.data['status'] === 'PROCESSING' && tries < 600; tries++) {
+      await sleep(100);
+      batch = await call('/vouchers/large');
+    }
+    assert.equal(batch.data['status'], 'COMPLETED');
+    const vouchers = batch.data['vouchers'] as { code: string; serialNumber: number }[];
+    assert.equal(new Set(vouchers.map(({ code }) => code)).size, QUANTITY);
+    assert.equal(JSON.parse(await scrip('reconcile', '--json')).ok, true);
+  });
+});
