@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { cancelBatch, voidBatch } from '../src/batches/cancel.ts';
-import { findBatch, readVouchers } from '../src/batches/download.ts';
-import { fillBatch } from '../src/batches/fill.ts';
-import { generate } from '../src/batches/generate.ts';
+import { voidBatch } from '../src/batches/cancel.ts';
+import { findBatch } from '../src/batches/download.ts';
 import type { Context } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { type Sql, sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
-import { redeem } from '../src/redemptions/redeem.ts';
-import { updateRedemption } from '../src/redemptions/update.ts';
-import { activate } from '../src/vouchers/activate.ts';
-import { replaceVoucher } from '../src/vouchers/operate.ts';
+import { busyDay } from './busy-day.ts';
 import { startTestService, type TestService } from './harness.ts';
 
 let testService: TestService;
@@ -28,52 +21,11 @@ const names = async () => {
   return red.map(({ name }) => name);
 };
 
-async function vouchersOf(reference: string) {
-  const made = [];
-  for await (const page of readVouchers(context.service, await findBatch(context, reference))) made.push(...page);
-  return made;
-}
-
-type Made = Awaited<ReturnType<typeof vouchersOf>>[number];
-
-/** A day at the service: every kind of batch, and everything that can happen to a voucher. */
 before(async () => {
   testService = await startTestService();
   owner = await openOwner(testService.url);
   await owner.query(sql`set search_path to scrip`);
-  const { service } = testService;
-  const { keyId, secret } = await testService.createMerchant({ permit: ['update-redemption'], float: 100_000_00n });
-  ({ context } = await authenticate(service, `Basic ${btoa(`${keyId}:${secret}`)}`));
-  const later = { ...productDefaults('USD', 2), activation: 'on-activation', code: 'LATER', name: 'Later' } as const;
-  await createProduct(service.db, later);
-  await generate(context, { reference: 'now', quantity: 5, value: 20 });
-  await generate(context, { reference: 'later', quantity: 3, value: 20, productCode: 'LATER' });
-  await generate(context, { reference: 'open', quantity: 3 });
-  await generate(context, { reference: 'large', quantity: 2_050, value: 1 });
-  await generate(context, { reference: 'canceled', quantity: 2_050, value: 1 });
-  await generate(context, { reference: 'waiting', quantity: 11, value: 1 });
-  await fillBatch(service, (await findBatch(context, 'large')).id, () => false);
-  await cancelBatch(service, (await findBatch(context, 'canceled')).transactionId);
-
-  const [first, second, third] = (await vouchersOf('now')) as [Made, Made, Made];
-  const [fourth, fifth] = (await vouchersOf('later')) as [Made, Made];
-  const [sixth] = (await vouchersOf('open')) as [Made];
-  for (const [index, { code, pin }] of [fourth, sixth].entries()) {
-    await activate(context, { voucher: { code, pin }, reference: `activation-${index}` });
-  }
-  for (const [index, { code, pin }] of [first, second, third, fourth].entries()) {
-    await redeem(context, { code, pin, amount: 10, reference: `sale-${index}` });
-  }
-  await redeem(context, { code: third.code, pin: third.pin, amount: 10 });
-  await updateRedemption(context, { reference: 'sale-0', amountUsed: 7.5 });
-  await updateRedemption(context, { reference: 'sale-1', amountUsed: 0 });
-  // Active, redeemed to nothing, replaced twice, and not active yet.
-  await replaceVoucher(service, first.serialNumber);
-  await replaceVoucher(service, third.serialNumber);
-  await replaceVoucher(service, await replaceVoucher(service, second.serialNumber));
-  const replaced = await replaceVoucher(service, fifth.serialNumber);
-  const fresh = (await vouchersOf('later')).find(({ serialNumber }) => serialNumber === replaced) as Made;
-  await activate(context, { voucher: fresh, reference: 'activation-of-a-replacement' });
+  context = await busyDay(testService);
 });
 
 after(async () => {

@@ -1,5 +1,12 @@
 import type { Command } from 'commander';
-import { createProduct, listProducts, type Product, productDefaults, putOnSale } from '../merchants/products.ts';
+import {
+  createProduct,
+  findProduct,
+  listProducts,
+  type Product,
+  productDefaults,
+  putOnSale,
+} from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
 import { withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
@@ -30,6 +37,7 @@ export function registerProduct(program: Command): void {
     .option('--json', 'print JSON')
     .action(create);
   product.command('list').description('all products').option('--json', 'print JSON').action(list);
+  product.command('show <code>').description('one product').option('--json', 'print JSON').action(show);
   for (const [name, onSale] of [
     ['on-sale', true],
     ['off-sale', false],
@@ -89,6 +97,14 @@ async function create(options: CreateOptions): Promise<void> {
     };
     if (wanted.maxValueMinor < wanted.minValueMinor) fail('--max-value is below --min-value');
     const product = (await createProduct(db, wanted)) ?? fail(`there is a product ${options.code} already`);
+    if (options.json) return printJson(toJson(product));
+    printFields(toJson(product));
+  });
+}
+
+async function show(code: string, options: { json?: boolean }): Promise<void> {
+  await withService(async ({ db }) => {
+    const product = (await findProduct(db, code)) ?? fail(`there is no product ${code}`);
     if (options.json) return printJson(toJson(product));
     printFields(toJson(product));
   });

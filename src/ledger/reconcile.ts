@@ -2,7 +2,7 @@ import type { Database, Queries } from '../db/pool.ts';
 import { decimalsOf, toText } from '../money.ts';
 import { allowLongReading, checks, sumByKind } from './reconcile.queries.ts';
 
-export type Check = {
+type Check = {
   readonly name: string;
   readonly ok: boolean;
   readonly checked: number;
@@ -11,7 +11,7 @@ export type Check = {
 };
 
 /** What all accounts of a kind hold together; exact, in major units. */
-export type Total = { readonly kind: string; readonly currency: string; readonly balance: string };
+type Total = { readonly kind: string; readonly currency: string; readonly balance: string };
 
 export type Reconciliation = {
   readonly ok: boolean;

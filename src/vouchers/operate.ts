@@ -20,7 +20,7 @@ import {
 
 /** What the operator can do to a single voucher. Each returns without a word, or refuses and has changed nothing. */
 
-export type VoucherState = 'INACTIVE' | 'ACTIVE' | 'REDEEMED' | 'BLOCKED' | 'EXPIRED' | 'CANCELED' | 'REPLACED';
+type VoucherState = 'INACTIVE' | 'ACTIVE' | 'REDEEMED' | 'BLOCKED' | 'EXPIRED' | 'CANCELED' | 'REPLACED';
 
 export type VoucherInfo = {
   readonly serialNumber: bigint;

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Operator } from './operator.ts';
+
+let operator: Operator;
+
+before(async () => {
+  operator = await Operator.start();
+});
+
+after(async () => {
+  await operator?.stop();
+});
+
+describe('scrip merchant', () => {
+  test('create makes a merchant that can call at once', async () => {
+    const made = await operator.json(
+      'merchant',
+      'create',
+      '--name',
+      'Kiosk',
+      '--permit',
+      'update-redemption',
+      '--float',
+      '99.95',
+    );
+    assert.deepEqual(Object.keys(made), ['id', 'name', 'keyId', 'secret']);
+    const { merchant } = await operator.enter(made);
+    assert.equal(merchant.id, Number(made.id));
+    assert.ok(merchant.permissions.has('update-redemption'));
+    assert.deepEqual(await operator.json('float', 'show', '--merchant', made.id), [
+      { currency: 'USD', balance: 99.95 },
+    ]);
+    const listed = (await operator.json('merchant', 'list')).find(({ id }: { id: unknown }) => id === made.id);
+    assert.equal(listed.name, 'Kiosk');
+  });
+
+  test('permit, forbid, suspend, resume and set take its id', async () => {
+    const { id } = await operator.json('merchant', 'create', '--name', 'Changing');
+    for (const change of [
+      ['permit', id, 'update-redemption'],
+      ['forbid', id, 'generate'],
+      ['suspend', id],
+      ['set', id, '--opaque'],
+    ]) {
+      assert.equal((await operator.run('merchant', ...change)).status, 0);
+    }
+    const changed = await operator.json('merchant', 'show', id);
+    assert.deepEqual([...changed.permissions].sort(), ['activate', 'balance', 'redeem', 'update-redemption']);
+    assert.ok(changed.suspendedAt);
+    assert.equal(changed.opaque, true);
+    assert.equal((await operator.run('merchant', 'resume', id)).status, 0);
+    assert.equal((await operator.json('merchant', 'show', id)).suspendedAt, null);
+  });
+
+  test('says in one line what is wrong, and makes nothing', async () => {
+    const before = await operator.json('merchant', 'list');
+    await Promise.all([
+      operator.fails(/decimals/, 'merchant', 'create', '--name', 'Wrong', '--float', '1.005'),
+      operator.fails(/above zero/, 'merchant', 'create', '--name', 'Wrong', '--float', '0'),
+      operator.fails(/amount such as/, 'merchant', 'create', '--name', 'Wrong', '--float', 'much'),
+      operator.fails(/permission/, 'merchant', 'create', '--name', 'Wrong', '--permit', 'everything'),
+      operator.fails(/ISO 4217/, 'merchant', 'create', '--name', 'Wrong', '--float', '1', '--currency', 'ZZZ'),
+      operator.fails(/no merchant 999999/, 'merchant', 'suspend', '999999'),
+      operator.fails(/merchant id/, 'merchant', 'show', 'kiosk'),
+      operator.fails(/required option '--name/, 'merchant', 'create'),
+    ]);
+    assert.deepEqual(await operator.json('merchant', 'list'), before);
+  });
+});
+
+describe('scrip key', () => {
+  test('create and revoke rotate a key with overlap', async () => {
+    const { id, keyId, secret } = await operator.json('merchant', 'create', '--name', 'Rotating');
+    const second = await operator.json('key', 'create', '--merchant', id);
+    assert.deepEqual(Object.keys(second), ['keyId', 'secret']);
+    await operator.enter(second);
+    await operator.enter({ keyId, secret });
+    assert.equal((await operator.run('key', 'revoke', '--merchant', id, '--key', keyId)).status, 0);
+    const keys = await operator.json('key', 'list', '--merchant', id);
+    assert.deepEqual(
+      keys.map((key: { keyId: string; revokedAt: string | null }) => [key.keyId, key.revokedAt !== null]),
+      [
+        [keyId, true],
+        [second.keyId, false],
+      ],
+    );
+    assert.equal((await operator.run('key', 'revoke', second.keyId)).status, 0);
+    await Promise.all([
+      operator.fails(/no key key_none/, 'key', 'revoke', 'key_none'),
+      operator.fails(/no key/, 'key', 'revoke', '--merchant', String(Number(id) + 1), '--key', keyId),
+    ]);
+  });
+});
+
+describe('scrip float and product', () => {
+  test('top up exactly, in each currency', async () => {
+    const { id } = await operator.json('merchant', 'create', '--name', 'Prepaid');
+    await operator.json('float', 'top-up', '--merchant', id, '--amount', '0.10');
+    await operator.json('float', 'top-up', '--merchant', id, '--amount', '0.20');
+    await operator.json('float', 'top-up', '--merchant', id, '--amount', '1.005', '--currency', 'KWD');
+    assert.deepEqual(await operator.json('float', 'show', '--merchant', id), [
+      { currency: 'KWD', balance: 1.005 },
+      { currency: 'USD', balance: 0.3 },
+    ]);
+    await Promise.all([
+      operator.fails(/JPY has 0 decimals/, 'float', 'top-up', '--merchant', id, '--amount', '0.5', '--currency', 'JPY'),
+      operator.fails(/no merchant 999999/, 'float', 'top-up', '--merchant', '999999', '--amount', '1'),
+    ]);
+  });
+
+  test('make a product with its bounds, and take it off sale', async () => {
+    const bounds = ['--min-value', '5', '--max-value', '50.5', '--max-quantity', '5000000', '--validity-days', '30'];
+    const terms = ['--activation', 'on-activation', '--scope', 'issuer', '--currency', 'EUR'];
+    const made = await operator.json('product', 'create', '--code', 'GIFT', '--name', 'Gift card', ...terms, ...bounds);
+    assert.equal(made.code, 'GIFT');
+    assert.deepEqual([made.minValue, made.maxValue, made.maxQuantity, made.validityDays], [5, 50.5, 5_000_000, 30]);
+    assert.deepEqual(
+      [made.activation, made.scope, made.currency, made.onSale],
+      ['on-activation', 'issuer', 'EUR', true],
+    );
+    await Promise.all([
+      operator.fails(/GIFT/, 'product', 'create', '--code', 'GIFT', '--name', 'Again'),
+      operator.fails(/5000000/, 'product', 'create', '--code', 'MORE', '--name', 'More', '--max-quantity', '5000001'),
+    ]);
+    assert.equal((await operator.run('product', 'off-sale', 'GIFT')).status, 0);
+    assert.equal((await operator.json('product', 'show', 'GIFT')).onSale, false);
+    const codes = (await operator.json('product', 'list')).map(
+      ({ code, onSale }: { code: string; onSale: boolean }) => [code, onSale],
+    );
+    assert.deepEqual(codes, [
+      ['DEFAULT', true],
+      ['GIFT', false],
+    ]);
+  });
+});

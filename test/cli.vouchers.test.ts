@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { fillBatch } from '../src/batches/fill.ts';
+import { generate } from '../src/batches/generate.ts';
+import type { Context } from '../src/context.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { balance } from '../src/vouchers/balance.ts';
+import { type Made, makeVouchers, Operator, vouchersOf } from './operator.ts';
+
+let operator: Operator;
+
+before(async () => {
+  operator = await Operator.start();
+});
+
+after(async () => {
+  await operator?.stop();
+});
+
+describe('scrip batch', () => {
+  test('lists, shows and cancels', async () => {
+    const merchant = await operator.json('merchant', 'create', '--name', 'Batches', '--float', '1000');
+    const context = await operator.enter(merchant);
+    await makeVouchers(context, 'small', 2);
+    const { batch } = await generate(context, { reference: 'large', quantity: 11, value: 10 });
+    const listed = await operator.json('batch', 'list', '--merchant', merchant.id);
+    assert.deepEqual(listed[0], {
+      transactionId: batch.transactionId,
+      merchantId: merchant.id,
+      reference: 'large',
+      status: 'PROCESSING',
+      quantity: 11,
+      produced: 0,
+    });
+    assert.equal(listed.length, 2);
+    assert.equal((await operator.json('batch', 'show', batch.transactionId)).value, 10);
+    assert.equal((await operator.json('batch', 'cancel', batch.transactionId)).status, 'CANCELED');
+    assert.deepEqual(await operator.json('float', 'show', '--merchant', merchant.id), [
+      { currency: 'USD', balance: 940 },
+    ]);
+    await Promise.all([
+      operator.fails(/COMPLETED/, 'batch', 'cancel', listed[1].transactionId),
+      operator.fails(/no batch/, 'batch', 'show', '00000000-0000-7000-8000-000000000000'),
+      operator.fails(/no transaction id/, 'batch', 'show', 'large'),
+    ]);
+  });
+});
+
+describe('scrip voucher', () => {
+  let context: Context;
+  let merchantId: string;
+  before(async () => {
+    const merchant = await operator.json('merchant', 'create', '--name', 'Vouchers', '--float', '10000');
+    merchantId = merchant.id;
+    context = await operator.enter(merchant);
+  });
+
+  test('show masks the code and shows no PIN', async () => {
+    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'shown', 1)) as [Made];
+    await redeem(context, { code, pin, amount: 12, reference: 'shown-sale' });
+    const { status, out } = await operator.run('voucher', 'show', String(serialNumber));
+    assert.equal(status, 0);
+    assert.ok(!out.includes(code) && !new RegExp(`\\b${pin}\\b`).test(out));
+    const shown = await operator.json('voucher', 'show', String(serialNumber));
+    assert.equal(shown.voucherCode, `${code.slice(0, 4)}****${code.slice(8)}`);
+    assert.deepEqual(
+      [shown.serialNumber, shown.state, shown.balance, shown.value, shown.merchantId, shown.batchReference],
+      [Number(serialNumber), 'ACTIVE', 18, 30, merchantId, 'shown'],
+    );
+    assert.deepEqual(
+      shown.entries.map(({ kind, amount }: { kind: string; amount: number }) => [kind, amount]),
+      [
+        ['REDEMPTION', 12],
+        ['ACTIVATION', 30],
+      ],
+    );
+    assert.ok(!JSON.stringify(shown).includes(code));
+  });
+
+  test('block refuses redemptions until unblock', async () => {
+    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'blocked', 1)) as [Made];
+    const serial = String(serialNumber);
+    assert.equal((await operator.json('voucher', 'block', serial)).state, 'BLOCKED');
+    await assert.rejects(redeem(context, { code, pin, amount: 1 }), { code: '43' });
+    assert.equal((await operator.json('voucher', 'unblock', serial)).state, 'ACTIVE');
+    await redeem(context, { code, pin, amount: 1 });
+  });
+
+  test('unlock-pin ends a lock that no time ends', async () => {
+    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'locked', 1)) as [Made];
+    const owner = await openOwner(operator.testService.url);
+    await owner.query(
+      sql`update scrip.vouchers set wrong_pins = 15, pin_locked_until = 'infinity' where serial_number = ${serialNumber}`,
+    );
+    await owner.close();
+    await assert.rejects(balance(context, { code, pin }), { code: '75' });
+    assert.equal((await operator.json('voucher', 'show', String(serialNumber))).pinLocked, 'until unlocked');
+    const { wrongPins, pinLocked } = await operator.json('voucher', 'unlock-pin', String(serialNumber));
+    assert.deepEqual([wrongPins, pinLocked], [0, 'no']);
+    await balance(context, { code, pin });
+  });
+
+  test('extend lets an expired voucher live again, and never shortens one', async () => {
+    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'expired', 1)) as [Made];
+    const owner = await openOwner(operator.testService.url);
+    await owner.query(
+      sql`update scrip.vouchers set expires_at = now() - interval '1 day' where serial_number = ${serialNumber}`,
+    );
+    await owner.close();
+    await assert.rejects(redeem(context, { code, pin, amount: 1 }), { code: '54' });
+    const serial = String(serialNumber);
+    const extended = await operator.json('voucher', 'extend', serial, '--expiry', '2099-02-28');
+    assert.deepEqual([extended.state, extended.expiresAt], ['ACTIVE', '2099-02-28T23:59:59.999Z']);
+    await redeem(context, { code, pin, amount: 1 });
+    await Promise.all([
+      operator.fails(/can only be extended/, 'voucher', 'extend', serial, '--expiry', '2098-01-01'),
+      operator.fails(/--expiry takes a day/, 'voucher', 'extend', serial, '--expiry', '2099-02-30'),
+      operator.fails(/--expiry takes a day/, 'voucher', 'extend', serial, '--expiry', 'tomorrow'),
+    ]);
+  });
+
+  test('replace moves everything to a new code, which the batch then holds', async () => {
+    const [first, second] = (await makeVouchers(context, 'lost', 2)) as [Made, Made];
+    await redeem(context, { code: first.code, pin: first.pin, amount: 5 });
+    const { out, err } = await operator.run('voucher', 'replace', String(first.serialNumber), '--json');
+    const replacement = JSON.parse(out);
+    assert.deepEqual([replacement.state, replacement.balance, replacement.value], ['ACTIVE', 25, 30]);
+    const vouchers = await vouchersOf(context, 'lost');
+    assert.deepEqual(
+      vouchers.map(({ serialNumber }) => Number(serialNumber)),
+      [Number(second.serialNumber), replacement.serialNumber],
+    );
+    const fresh = vouchers[1] as Made;
+    assert.ok(!`${out}${err}`.includes(fresh.code));
+    await redeem(context, { code: fresh.code, pin: fresh.pin, amount: 25 });
+    await assert.rejects(redeem(context, { code: first.code, pin: first.pin, amount: 1 }), { code: '44' });
+    assert.equal((await operator.json('voucher', 'show', String(first.serialNumber))).state, 'REPLACED');
+    await Promise.all([
+      operator.fails(/final/, 'voucher', 'replace', String(first.serialNumber)),
+      operator.fails(/final/, 'voucher', 'block', String(first.serialNumber)),
+    ]);
+  });
+
+  test('knows no voucher of a batch that is not completed', async () => {
+    const { batch } = await generate(context, { reference: 'unfinished', quantity: 2_001, value: 1 });
+    await fillBatch(operator.testService.service, batch.id, () => true);
+    const owner = await openOwner(operator.testService.url);
+    const [made] = await owner.query<{ serial: string }>(
+      sql`select max(serial_number)::text as serial from scrip.vouchers where batch_id = ${batch.id}`,
+    );
+    await owner.close();
+    assert.equal((await operator.json('batch', 'show', batch.transactionId)).produced, 2_000);
+    await Promise.all([
+      operator.fails(/Invalid voucher/, 'voucher', 'show', made?.serial ?? ''),
+      operator.fails(/Invalid voucher/, 'voucher', 'block', made?.serial ?? ''),
+      operator.fails(/no serial number/, 'voucher', 'show', 'x1'),
+    ]);
+  });
+});
+
+describe('scrip reconcile', () => {
+  test('ends with status 0 while everything agrees, and with 1 when anything differs', async () => {
+    const good = await operator.json('reconcile');
+    assert.equal(good.ok, true);
+    assert.ok(good.checks.every((check: { ok: boolean }) => check.ok));
+    const owner = await openOwner(operator.testService.url);
+    try {
+      await owner.query(sql`update scrip.accounts set balance_minor = balance_minor + 1 where kind = 'FLOAT'`);
+      const { status, out, err } = await operator.run('reconcile', '--json');
+      assert.equal(status, 1);
+      assert.equal(err, '');
+      const bad = JSON.parse(out);
+      assert.equal(bad.ok, false);
+      assert.deepEqual(
+        bad.checks.filter(({ ok }: { ok: boolean }) => !ok).map(({ name }: { name: string }) => name),
+        ['float-balances'],
+      );
+      assert.equal((await operator.run('reconcile')).status, 1);
+    } finally {
+      await owner.query(sql`update scrip.accounts set balance_minor = balance_minor - 1 where kind = 'FLOAT'`);
+      await owner.close();
+    }
+  });
+});

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { findBatch, readVouchers } from '../src/batches/download.ts';
+import { generate } from '../src/batches/generate.ts';
+import type { Context } from '../src/context.ts';
+import { authenticate } from '../src/merchants/authenticate.ts';
+import { startTestService, type TestService } from './harness.ts';
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+type Ran = { readonly status: number; readonly out: string; readonly err: string };
+
+/** Who types commands, beside a service that works on the same database. */
+export class Operator {
+  readonly testService: TestService;
+
+  private constructor(testService: TestService) {
+    this.testService = testService;
+  }
+
+  static async start(): Promise<Operator> {
+    return new Operator(await startTestService());
+  }
+
+  stop(): Promise<void> {
+    return this.testService.stop();
+  }
+
+  /** Runs `scrip` in a process of its own. */
+  run(...args: string[]): Promise<Ran> {
+    const env = {
+      PATH: process.env['PATH'],
+      SCRIP_DATABASE_URL: this.testService.url,
+      SCRIP_KEYS: this.testService.keys,
+      SCRIP_DATA_DIR: tmpdir(),
+    };
+    return new Promise((resolve) => {
+      execFile(process.execPath, [MAIN, ...args], { env }, (error, out, err) => {
+        resolve({ status: error ? Number(error.code) : 0, out, err });
+      });
+    });
+  }
+
+  /** Runs a command that must succeed, and reads the one JSON document that it prints. */
+  async json(...args: string[]) {
+    const { status, out, err } = await this.run(...args, '--json');
+    assert.equal(err, '');
+    assert.equal(status, 0);
+    return JSON.parse(out);
+  }
+
+  /** Runs a command that must fail with one line that says why, and nothing on stdout. */
+  async fails(expected: RegExp, ...args: string[]): Promise<void> {
+    const { status, out, err } = await this.run(...args);
+    assert.notEqual(status, 0);
+    assert.equal(out, '');
+    assert.match(err, expected);
+    assert.match(err, /^scrip: [^\n]+\n(\(try --help\)\n)?$/);
+  }
+
+  /** Calls the service with a key, as its merchant. */
+  async enter({ keyId, secret }: { keyId: string; secret: string }): Promise<Context> {
+    return (await authenticate(this.testService.service, `Basic ${btoa(`${keyId}:${secret}`)}`)).context;
+  }
+}
+
+export async function makeVouchers(context: Context, reference: string, quantity: number, value = 30) {
+  await generate(context, { reference, quantity, value });
+  return vouchersOf(context, reference);
+}
+
+export async function vouchersOf(context: Context, reference: string) {
+  const vouchers = [];
+  for await (const page of readVouchers(context.service, await findBatch(context, reference))) vouchers.push(...page);
+  return vouchers;
+}
+
+export type Made = Awaited<ReturnType<typeof vouchersOf>>[number];
