@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { DIALECTS, type Dialect, update } from './dialects.ts';
+import { Till } from './till.ts';
+
+const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
+const either = <T>(all: readonly T[], index: number): T => all[index % all.length] as T;
+
+describe('two processes at the same time', () => {
+  test('book sixty copies of a redemption once, and answer each with it', async (t) => {
+    const one = await Till.open(t);
+    const tills = [one, await one.elsewhere(t)];
+    const voucher = await one.voucher(25);
+    const answers = await Promise.all(
+      times(60, (index) => {
+        const dialect = either(DIALECTS, Math.floor(index / 2)) as Dialect;
+        return either(tills, index).done(dialect.redeem(voucher, 25, 'sale'));
+      }),
+    );
+    assert.equal(new Set(answers.map(({ data }) => data.transactionId)).size, 1);
+    assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
+    assert.equal(await one.balanceOf(voucher), 0);
+    await one.reconciles();
+  });
+
+  test('never spend more than a voucher holds', async (t) => {
+    const one = await Till.open(t);
+    const tills = [one, await one.elsewhere(t)];
+    const voucher = await one.voucher(25);
+    const answers = await Promise.all(
+      times(60, (index) =>
+        either(tills, index).ask(either(DIALECTS, Math.floor(index / 2)).redeem(voucher, 1, `sale-${index}`)),
+      ),
+    );
+    const codes = answers.map(({ statusCode }) => statusCode);
+    assert.equal(codes.filter((code) => code === '00').length, 25);
+    assert.equal(codes.filter((code) => code === '42').length, 35);
+    assert.equal(await one.balanceOf(voucher), 0);
+    await one.reconciles();
+  });
+
+  test('let one of two different requests under a reference through', async (t) => {
+    const one = await Till.open(t);
+    const tills = [one, await one.elsewhere(t)];
+    const [voucher, other] = await one.vouchers(2);
+    assert.ok(voucher && other);
+    const answers = await Promise.all(
+      times(40, (index) =>
+        either(tills, index).ask(
+          either(DIALECTS, index).redeem(either([voucher, voucher, other, other], index), 5, 'x'),
+        ),
+      ),
+    );
+    const codes = answers.map(({ statusCode }) => statusCode);
+    assert.equal(codes.filter((code) => code === '00').length, 20);
+    assert.equal(codes.filter((code) => code === '94').length, 20);
+    assert.equal((await one.balanceOf(voucher)) + (await one.balanceOf(other)), 45);
+    await one.reconciles();
+  });
+
+  test('update a redemption once, and tell the first update to all others', async (t) => {
+    const one = await Till.open(t);
+    const tills = [one, await one.elsewhere(t)];
+    const voucher = await one.voucher(25);
+    await one.done((DIALECTS[0] as Dialect).redeem(voucher, 10, 'sale'));
+    const answers = await Promise.all(times(40, (index) => either(tills, index).ask(update('sale', index % 3))));
+    const first = answers.filter(({ statusCode }) => statusCode === '00');
+    assert.equal(first.length, 1);
+    for (const { statusCode, status, data } of answers) {
+      if (statusCode !== '00') assert.deepEqual([statusCode, status], ['58', 400]);
+      assert.deepEqual(data, first[0]?.data);
+    }
+    assert.equal(await one.balanceOf(voucher), 25 - first[0]?.data.summary.newAmount);
+    await one.reconciles();
+  });
+
+  test('activate a voucher once, and debit the float once', async (t) => {
+    const one = await Till.open(t, { float: 6_000_00n });
+    const tills = [one, await one.elsewhere(t)];
+    const [voucher, other] = await one.vouchers(2, null);
+    assert.ok(voucher && other);
+    const answers = await Promise.all(
+      times(40, (index) =>
+        either(tills, index).done(either(DIALECTS, Math.floor(index / 2)).activate(voucher, 'activation')),
+      ),
+    );
+    assert.equal(new Set(answers.map(({ data }) => data.transactionId)).size, 1);
+    assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
+    await one.refused(DIALECTS[0] as Dialect, '50', (DIALECTS[0] as Dialect).activate(other, 'too much'));
+    await one.reconciles();
+  });
+
+  test('generate one batch for any number of copies, and never beyond the float', async (t) => {
+    const one = await Till.open(t, { float: 100_00n });
+    const tills = [one, await one.elsewhere(t)];
+    const copies = await Promise.all(
+      times(20, (index) => either(tills, index).done((DIALECTS[0] as Dialect).generate('batch', 2, 10))),
+    );
+    assert.equal(new Set(copies.map(({ data }) => data.transactionId)).size, 1);
+    for (const { data } of copies) assert.deepEqual(data, copies[0]?.data);
+    const others = await Promise.all(
+      times(20, (index) => either(tills, index).ask(either(DIALECTS, index).generate(`batch-${index}`, 2, 10))),
+    );
+    const codes = others.map(({ statusCode }) => statusCode);
+    assert.equal(codes.filter((code) => code === '00').length, 4);
+    assert.equal(codes.filter((code) => code === '50').length, 16);
+    await one.reconciles();
+  });
+});
