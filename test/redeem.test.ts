@@ -38,7 +38,7 @@ for (const dialect of DIALECTS) {
     test('is refused for an amount that is none', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
-      for (const amount of [0, -1, 0.001, 10.005, 90_071_992_547_409.93]) {
+      for (const amount of [0, -1, 0.001, 10.005, 1e15]) {
         await till.refused(dialect, '13', dialect.redeem(voucher, amount, 'sale'));
       }
       assert.equal(await till.balanceOf(voucher), 25);

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { blockVoucher, replaceVoucher, unblockVoucher } from '../src/vouchers/operate.ts';
+import { DIALECTS, update } from './dialects.ts';
+import { Till, UNKNOWN, withWrongPin } from './till.ts';
+
+const DAY_MS = 86_400_000;
+
+for (const dialect of DIALECTS) {
+  describe(`a balance by ${dialect.name}`, () => {
+    test('tells what is left, and what led to it, the oldest first', async (t) => {
+      const till = await Till.open(t);
+      const other = await Till.at(till.testService);
+      const batch = await till.done(dialect.generate('batch', 1, 25));
+      const [voucher] = batch.data.vouchers;
+      const own = await till.done(dialect.redeem(voucher, 10, 'mine'));
+      const theirs = await other.done(dialect.redeem(voucher, 5, 'theirs'));
+      const { data } = await till.done(dialect.balance(voucher));
+      assert.deepEqual([data.serialNumber, data.voucherCode], [voucher.serialNumber, voucher.code]);
+      assert.deepEqual([data.balance, data.usableAmount], [10, 10]);
+      assert.deepEqual(
+        data.transactions.map((each: Record<string, unknown>) => [
+          each['transactionType'],
+          each['amount'],
+          each['reference'],
+        ]),
+        [
+          ['ACTIVATION', 25, 'batch'],
+          ['REDEMPTION', 10, 'mine'],
+          ['REDEMPTION', 5, ''],
+        ],
+      );
+      const ids = data.transactions.map((each: Record<string, unknown>) => each['transactionId']);
+      assert.deepEqual(ids.slice(1), [own.data.transactionId, theirs.data.transactionId]);
+      const seen = await other.done(dialect.balance(voucher));
+      assert.deepEqual(
+        seen.data.transactions.map((each: Record<string, unknown>) => each['reference']),
+        ['', '', 'theirs'],
+      );
+    });
+
+    test('tells the redemption in force after an update, and no reversal', async (t) => {
+      const till = await Till.open(t);
+      const voucher = await till.voucher(25);
+      await till.done(dialect.redeem(voucher, 10, 'one'));
+      await till.done(dialect.redeem(voucher, 10, 'two'));
+      await till.done(update('one', 4));
+      await till.done(update('two', 0));
+      const { data } = await till.done(dialect.balance(voucher));
+      assert.deepEqual([data.balance, data.usableAmount], [21, 21]);
+      const shown = data.transactions.slice(1);
+      assert.deepEqual(
+        shown.map((each: Record<string, unknown>) => [each['amount'], each['reference']]),
+        [[4, 'NEW-one']],
+      );
+    });
+
+    test('has nothing usable on a voucher that cannot be spent', async (t) => {
+      const till = await Till.open(t);
+      const { service, clock } = till.testService;
+      const [voucher, replaced] = await till.vouchers(2);
+      const inactive = await till.voucher(null);
+      assert.ok(voucher && replaced);
+      const amounts = async (of: typeof voucher) => {
+        const { data } = await till.done(dialect.balance(of));
+        return [data.balance, data.usableAmount];
+      };
+      assert.deepEqual(await amounts(inactive), [0, 0]);
+      await replaceVoucher(service, BigInt(replaced.serialNumber));
+      assert.deepEqual(await amounts(replaced), [0, 0]);
+      await blockVoucher(service, BigInt(voucher.serialNumber));
+      assert.deepEqual(await amounts(voucher), [25, 0]);
+      await unblockVoucher(service, BigInt(voucher.serialNumber));
+      assert.deepEqual(await amounts(voucher), [25, 25]);
+      clock.advance(366 * DAY_MS);
+      assert.deepEqual(await amounts(voucher), [25, 0]);
+    });
+
+    test('is told to nobody without the PIN', async (t) => {
+      const till = await Till.open(t);
+      const opaque = await Till.at(till.testService, { opaque: true });
+      const voucher = await till.voucher();
+      await till.refused(dialect, '14', dialect.balance(UNKNOWN));
+      await till.refused(dialect, '55', dialect.balance(withWrongPin(voucher)));
+      await opaque.refused(dialect, '14', dialect.balance(withWrongPin(voucher)));
+    });
+  });
+}
+
+describe('the value', () => {
+  test('is told by variant A: what the voucher held when it was activated', async (t) => {
+    const till = await Till.open(t);
+    const [voucher, inactive] = [await till.voucher(25), await till.voucher(null)];
+    const [a, b] = DIALECTS;
+    assert.ok(a && b);
+    await till.done(a.redeem(voucher, 10, 'sale'));
+    assert.equal((await till.done(a.balance(voucher))).data.value, 25);
+    assert.equal((await till.done(a.balance(inactive))).data.value, null);
+    assert.equal('value' in (await till.done(b.balance(voucher))).data, false);
+  });
+});

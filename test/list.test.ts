@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { DIALECTS, type Dialect, update } from './dialects.ts';
+import { Till } from './till.ts';
+
+const [A, B] = DIALECTS as [Dialect, Dialect];
+type Listed = Record<string, unknown>;
+const pick = (list: Listed[], ...fields: string[]) => list.map((each) => fields.map((field) => each[field]));
+
+/** An activation, a redemption as it was, one that was updated, and one that was reversed. */
+async function makeHistory(till: Till, dialect: Dialect): Promise<void> {
+  const voucher = await till.voucher(null);
+  await till.done(dialect.activate(voucher, 'activation'));
+  for (const [index, reference] of ['kept', 'changed', 'reversed'].entries())
+    await till.done(dialect.redeem(voucher, 10 + index, reference));
+  await till.done(update('changed', 5));
+  await till.done(update('reversed', 0));
+}
+
+for (const dialect of DIALECTS) {
+  describe(`the list of ${dialect.name}`, () => {
+    test('holds the fifty most recent transactions, the newest first', async (t) => {
+      const till = await Till.open(t);
+      const voucher = await till.voucher(100);
+      for (let index = 0; index < 55; index++) await till.done(dialect.redeem(voucher, 1, `sale-${index}`));
+      const { data } = await till.done(dialect.list());
+      assert.deepEqual(
+        data.map((each: Listed) => each['reference']),
+        Array.from({ length: 50 }, (_, index) => `sale-${54 - index}`),
+      );
+    });
+
+    test('holds nothing of others, and is empty before the first transaction', async (t) => {
+      const till = await Till.open(t);
+      const other = await Till.at(till.testService);
+      const voucher = await till.voucher();
+      await till.done(dialect.redeem(voucher, 1, 'sale'));
+      assert.deepEqual((await other.done(dialect.list())).data, []);
+      await other.done(dialect.redeem(voucher, 1, 'theirs'));
+      assert.deepEqual(pick((await other.done(dialect.list())).data, 'reference'), [['theirs']]);
+    });
+
+    test('holds activations by generation, under the reference of the batch', async (t) => {
+      const till = await Till.open(t);
+      await till.done(dialect.generate('batch', 2, 25));
+      const { data } = await till.done(dialect.list());
+      assert.deepEqual(pick(data, 'transactionType', 'amount', 'reference'), [
+        ['ACTIVATION', 25, 'batch'],
+        ['ACTIVATION', 25, 'batch'],
+      ]);
+    });
+
+    test('masks every code', async (t) => {
+      const till = await Till.open(t);
+      await makeHistory(till, dialect);
+      for (const { voucherCode } of (await till.done(dialect.list())).data)
+        assert.match(voucherCode, /^\d{4}\*{4}\d{4}$/);
+    });
+  });
+}
+
+test('variant A lists every kind, with refundStatus and note', async (t) => {
+  const till = await Till.open(t);
+  await makeHistory(till, A);
+  const { data } = await till.done(A.list());
+  assert.deepEqual(pick(data, 'transactionType', 'amount', 'reference', 'refundStatus').sort(), [
+    ['ACTIVATION', 5000, 'activation', null],
+    ['REDEMPTION', 10, 'kept', null],
+    ['REDEMPTION', 11, 'changed', 'CANCELLED'],
+    ['REDEMPTION', 12, 'reversed', 'CANCELLED'],
+    ['REDEMPTION', 5, 'NEW-changed', 'NEW'],
+    ['REDEMPTION_REVERSAL', -11, 'CANCEL-changed', null],
+    ['REDEMPTION_REVERSAL', -12, 'CANCEL-reversed', null],
+  ]);
+  assert.equal(data[0].reference, 'CANCEL-reversed');
+  for (const { note, reference } of data) assert.equal(note === null, ['activation', 'kept'].includes(reference));
+});
+
+test('variant B lists activations, and redemptions that are in force', async (t) => {
+  const till = await Till.open(t);
+  await makeHistory(till, B);
+  const { data } = await till.done(B.list());
+  assert.deepEqual(pick(data, 'transactionType', 'amount', 'reference'), [
+    ['REDEMPTION', 5, 'NEW-changed'],
+    ['REDEMPTION', 10, 'kept'],
+    ['ACTIVATION', 5000, 'activation'],
+  ]);
+  for (const each of data) assert.ok(!('refundStatus' in each) && !('note' in each));
+});

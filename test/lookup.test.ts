@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { DIALECTS, type Dialect, update } from './dialects.ts';
+import { Till } from './till.ts';
+
+const [A] = DIALECTS as [Dialect, Dialect];
+
+for (const dialect of DIALECTS) {
+  describe(`a look-up by ${dialect.name}`, () => {
+    test('finds the redemption first, then the activation', async (t) => {
+      const till = await Till.open(t);
+      const voucher = await till.voucher(null);
+      const activation = await till.done(dialect.activate(voucher, 'both'));
+      assert.deepEqual((await till.done(dialect.lookup('both'))).data, activation.data);
+      const redemption = await till.done(A.redeem(voucher, 10, 'both'));
+      const { data } = await till.done(dialect.lookup('both'));
+      assert.equal(data.transactionId, redemption.data.transactionId);
+      assert.equal(data.voucherCode, `${voucher.code.slice(0, 4)}****${voucher.code.slice(-4)}`);
+    });
+
+    test('finds what an update put in place, and it by no name of its own', async (t) => {
+      const till = await Till.open(t);
+      await till.done(dialect.redeem(await till.voucher(25), 10, 'x'));
+      const { newTransaction } = (await till.done(update('x', 7))).data;
+      const { data } = await till.done(dialect.lookup('x'));
+      assert.deepEqual([data.transactionId, data.amount], [newTransaction.transactionId, 7]);
+      assert.equal(data.reference, 'NEW-x');
+      await till.refused(dialect, dialect.notFound, dialect.lookup('NEW-x'));
+      await till.refused(dialect, dialect.notFound, dialect.lookup('CANCEL-x'));
+    });
+
+    test('finds nothing after a full reversal', async (t) => {
+      const till = await Till.open(t);
+      await till.done(dialect.redeem(await till.voucher(25), 10, 'x'));
+      await till.done(update('x', 0));
+      const { body } = await till.refused(dialect, dialect.notFound, dialect.lookup('x'));
+      assert.equal(body.message, 'Transaction not found');
+    });
+
+    test('finds nothing of a generated batch, of others, or of nobody', async (t) => {
+      const till = await Till.open(t);
+      const other = await Till.at(till.testService);
+      const { data } = await till.done(dialect.generate('batch', 1, 25));
+      await till.done(dialect.redeem(data.vouchers[0], 10, 'sale'));
+      await till.refused(dialect, dialect.notFound, dialect.lookup('batch'));
+      await till.refused(dialect, dialect.notFound, dialect.lookup('nobody'));
+      await other.refused(dialect, dialect.notFound, dialect.lookup('sale'));
+    });
+
+    test('tells a reference as it was given, whatever characters it holds', async (t) => {
+      const till = await Till.open(t);
+      const voucher = await till.voucher(25);
+      for (const reference of [
+        'a/b?c#d%2F',
+        'schön 你好 🎁',
+        "'; drop table x; --",
+        'x'.repeat(100),
+        '..',
+        '{a,"b"}',
+        'null',
+      ]) {
+        await till.done(dialect.redeem(voucher, 1, reference));
+        // A URL takes two dots for the folder above: they only arrive written out.
+        if (reference === '..') continue;
+        assert.equal((await till.done(dialect.lookup(reference))).data.reference, reference);
+      }
+    });
+  });
+}
