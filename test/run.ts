@@ -19,8 +19,7 @@ import { ensureDefaultProduct } from '../src/merchants/products.ts';
 
 /** Files at a time: more than the cores of a small machine only makes each of them slower. */
 const CONCURRENCY = 3;
-/** A test that takes longer hangs: the slowest ones take some seconds. */
-const TIMEOUT_MS = 120_000;
+const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
 
 type Server = { readonly url: string; close(): Promise<void> };
 
@@ -66,7 +65,7 @@ type Counts = { passed: number; failed: number };
 
 /** Runs the files, each in a process of its own, and tells how many tests passed and failed. */
 async function runFiles(files: string[]): Promise<Counts> {
-  const stream = runTests({ files, concurrency: CONCURRENCY, timeout: TIMEOUT_MS });
+  const stream = runTests({ files, concurrency: CONCURRENCY, execArgv: ['--import', DEADLINE] });
   let counts: Counts | undefined;
   stream.on('test:summary', ({ file, success, counts: { tests, passed, skipped, todo } }) => {
     // Each file has a summary of its own; the one without a file is of all of them.

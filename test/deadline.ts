@@ -1,0 +1,12 @@
+/**
+ * Loaded into the process of every test file. One that goes on when its tests are over has left something open, and would
+ * keep the run from ending: it ends here, as a failure.
+ */
+const DEADLINE_MS = 180_000;
+
+setTimeout(() => {
+  process.stderr.write(
+    `${process.argv[1]} did not end within ${DEADLINE_MS / 1000} s: a test hangs, or left something open\n`,
+  );
+  process.exit(1);
+}, DEADLINE_MS).unref();
