@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Embedded, findServiceUrl, openEmbedded } from '../src/db/embedded.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { createLogger } from '../src/log.ts';
+
+const log = createLogger('silent');
+const MODULE = new URL('../src/', import.meta.url).href;
+
+/** What a test has in use, by its folder: given back before the folder goes. */
+const inUse = new Map<string, { release(): Promise<void> }[]>();
+
+async function dataFolder(t: TestContext): Promise<string> {
+  const folder = join(await mkdtemp(join(tmpdir(), 'scrip-embedded-')), 'data');
+  const users: { release(): Promise<void> }[] = [];
+  inUse.set(folder, users);
+  t.after(async () => {
+    for (const user of users) await user.release();
+    // What a test that failed has left running.
+    const pid = await serverOf(folder);
+    if (pid !== undefined && pid !== process.pid && isRunning(pid)) process.kill(pid, 'SIGQUIT');
+    await rm(join(folder, '..'), { recursive: true, force: true, maxRetries: 10 });
+  });
+  return folder;
+}
+
+async function serverOf(folder: string): Promise<number | undefined> {
+  const text = await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : Number(text.split('\n')[0]);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function until(what: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await what())) await sleep(10);
+}
+
+async function ask(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const connection = await openOwner(url);
+  return connection.query<Record<string, unknown>>({ text, values: [] }).finally(() => connection.close());
+}
+
+/** Another process that uses the database, until it is told to stop or killed. */
+type User = { readonly url: string; release(): Promise<void>; kill(): Promise<void> };
+
+const USER = `
+import { openEmbedded } from '${MODULE}db/embedded.ts';
+import { createLogger } from '${MODULE}log.ts';
+const embedded = await openEmbedded(process.argv[1], createLogger('silent'));
+console.log(embedded.ownerUrl);
+process.stdin.resume().on('end', () => embedded.release());`;
+
+async function startUser(folder: string): Promise<User> {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', USER, folder], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const [text] = (await once(child.stdout, 'data')) as [Buffer];
+  const ended = once(child, 'exit');
+  const user = {
+    url: text.toString().trim(),
+    async release() {
+      child.stdin.end();
+      await ended;
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+  inUse.get(folder)?.push(user);
+  return user;
+}
+
+/** Uses the database until the test ends, or gives it back before. */
+async function use(folder: string): Promise<Embedded> {
+  const embedded = await openEmbedded(folder, log);
+  inUse.get(folder)?.push(embedded);
+  return embedded;
+}
+
+test('a first start makes a database that a second one finds as it was', async (t) => {
+  const folder = await dataFolder(t);
+  assert.equal(await findServiceUrl(folder), undefined);
+  const first = await use(folder);
+  await ask(first.ownerUrl, 'create table kept as select 7 as seven');
+  await first.release();
+  assert.equal(await serverOf(folder), undefined);
+  assert.equal(await findServiceUrl(folder), first.serviceUrl);
+  const second = await use(folder);
+  assert.deepEqual([second.ownerUrl, second.serviceUrl], [first.ownerUrl, first.serviceUrl]);
+  assert.deepEqual(await ask(second.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
+});
+
+test('nobody else can read the folder, and the service is not the owner', async (t) => {
+  const folder = await dataFolder(t);
+  const { serviceUrl } = await use(folder);
+  const modeOf = async (...path: string[]) => (await stat(join(folder, ...path))).mode & 0o777;
+  assert.equal((await modeOf()) & 0o066, 0);
+  assert.equal(await modeOf('postgres'), 0o700);
+  for (const file of ['postgres.log', 'postgres.lock', 'postgres/scrip.json']) assert.equal(await modeOf(file), 0o600);
+  assert.deepEqual(await ask(serviceUrl, 'select rolsuper, rolcreatedb from pg_roles where rolname = current_user'), [
+    { rolsuper: false, rolcreatedb: false },
+  ]);
+});
+
+test('what it acknowledges is on the disk, and no statement is in its log', async (t) => {
+  const folder = await dataFolder(t);
+  const { ownerUrl } = await use(folder);
+  const settings = ['fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums'];
+  for (const name of settings) assert.deepEqual(await ask(ownerUrl, `show ${name}`), [{ [name]: 'on' }]);
+  await assert.rejects(ask(ownerUrl, "select 'canary-1'::integer"));
+  await assert.rejects(ask(ownerUrl, "do $$ begin raise exception 'canary-2'; end $$"));
+  await ask(ownerUrl, "do $$ begin raise warning 'canary-3'; end $$");
+  assert.ok(!(await readFile(join(folder, 'postgres.log'), 'utf8')).includes('canary'));
+});
+
+test('two first starts at once share one database, and the last to leave stops it', async (t) => {
+  const folder = await dataFolder(t);
+  const [one, other] = await Promise.all([startUser(folder), startUser(folder)]);
+  assert.equal(one.url, other.url);
+  await one.release();
+  assert.deepEqual(await ask(other.url, 'select 1 as one'), [{ one: 1 }]);
+  await other.release();
+  assert.equal(await serverOf(folder), undefined);
+  assert.deepEqual((await readdir(folder)).sort(), ['postgres', 'postgres.lock', 'postgres.log']);
+});
+
+test('a start while the last user is leaving gets a running database', async (t) => {
+  const folder = await dataFolder(t);
+  const leaving = await use(folder);
+  const [embedded] = await Promise.all([use(folder), leaving.release()]);
+  assert.deepEqual(await ask(embedded.ownerUrl, 'select 1 as one'), [{ one: 1 }]);
+  const [again] = await Promise.all([use(folder), embedded.release()]);
+  assert.deepEqual(await ask(again.ownerUrl, 'select 1 as one'), [{ one: 1 }]);
+  await again.release();
+  assert.equal(await serverOf(folder), undefined);
+});
+
+test('a database that a killed process left behind is used on, and stopped in the end', async (t) => {
+  const folder = await dataFolder(t);
+  const killed = await startUser(folder);
+  const server = (await serverOf(folder)) as number;
+  await ask(killed.url, 'create table kept as select 7 as seven');
+  await killed.kill();
+  assert.ok(isRunning(server));
+  const embedded = await use(folder);
+  assert.equal(await serverOf(folder), server);
+  assert.deepEqual(await ask(embedded.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
+  await embedded.release();
+  assert.equal(await serverOf(folder), undefined);
+});
+
+test('nothing acknowledged is lost when both are killed', async (t) => {
+  const folder = await dataFolder(t);
+  const killed = await startUser(folder);
+  await ask(killed.url, 'create table kept as select 7 as seven');
+  const server = (await serverOf(folder)) as number;
+  process.kill(server, 'SIGKILL');
+  await killed.kill();
+  const { ownerUrl } = await use(folder);
+  assert.deepEqual(await ask(ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
+});
+
+test('a dead server whose number another process has got does not keep the next one from starting', async (t) => {
+  const folder = await dataFolder(t);
+  await (await use(folder)).release();
+  const note = [process.pid, join(folder, 'postgres'), 1, 5432, '', '127.0.0.1', '', 'ready'];
+  await writeFile(join(folder, 'postgres', 'postmaster.pid'), `${note.join('\n')}\n`);
+  const { ownerUrl } = await use(folder);
+  assert.deepEqual(await ask(ownerUrl, 'select 1 as one'), [{ one: 1 }]);
+});
+
+test('a start that is killed while it makes the database leaves nothing half made', async (t) => {
+  const folder = await dataFolder(t);
+  await mkdir(folder, { mode: 0o700 });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', USER, folder], { stdio: 'ignore' });
+  await until(async () => (await readdir(folder)).some((name) => name.startsWith('postgres.new-')));
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await assert.rejects(access(join(folder, 'postgres')));
+  const { ownerUrl } = await use(folder);
+  assert.deepEqual(await ask(ownerUrl, 'select 1 as one'), [{ one: 1 }]);
+});
+
+test('a database that dies is started again under its users, at the same address', async (t) => {
+  const folder = await dataFolder(t);
+  const { ownerUrl } = await use(folder);
+  const server = (await serverOf(folder)) as number;
+  process.kill(server, 'SIGKILL');
+  await until(() =>
+    ask(ownerUrl, 'select 1').then(
+      () => true,
+      () => false,
+    ),
+  );
+  assert.notEqual(await serverOf(folder), server);
+});
+
+test('a port that is taken is left to whom it belongs, and the new one is kept', async (t) => {
+  const folder = await dataFolder(t);
+  const { ownerUrl, release } = await use(folder);
+  await release();
+  const taken = createServer().listen(Number(new URL(ownerUrl).port), '127.0.0.1');
+  t.after(() => taken.close());
+  await once(taken, 'listening');
+  const moved = await use(folder);
+  assert.notEqual(new URL(moved.ownerUrl).port, new URL(ownerUrl).port);
+  await moved.release();
+  assert.equal(await findServiceUrl(folder), moved.serviceUrl);
+});
