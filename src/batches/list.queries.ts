@@ -14,7 +14,7 @@ export function findBatchDetails(id: number): Sql {
   return sql`
 select p.code as product, b.failure, b.ended_at, b.decimals,
   count(v.serial_number) filter (where v.closed is null) as open,
-  count(v.serial_number) filter (where v.activated_at is not null) as activated,
+  count(v.serial_number) filter (where v.activated_at is not null and v.closed is distinct from 'REPLACED') as activated,
   coalesce(sum(v.balance_minor), 0)::bigint as balance_minor
 from batches b
 join products p on p.id = b.product_id

@@ -12,6 +12,7 @@ export type BatchDetails = {
   readonly endedAt: Date | null;
   /** Vouchers that are neither canceled nor replaced. */
   readonly open: number;
+  /** Vouchers that were activated; one that was replaced counts once, as the one in its place. */
   readonly activated: number;
   /** What its vouchers carry together, in minor units of a currency with that many decimals. */
   readonly balanceMinor: bigint;

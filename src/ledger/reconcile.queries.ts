@@ -50,6 +50,7 @@ select (select count(*) from vouchers) as checked, coalesce(json_agg(d), '[]') a
 
   // One row moves one amount from one account to another, so it balances by itself: if both are there, of the kinds that its
   // own kind allows, in its currency, and its merchant's. (Vouchers that are not there: voucher-balances.)
+  // A redemption uses its reference up by its operation: without it a retry would be a second payment.
   'journal-entries': () => sql`
 with sides as (
   select j.*,
@@ -73,6 +74,7 @@ select (select count(*) from journal) as checked, coalesce(json_agg(e), '[]') as
       when 'RESERVATION' then s.debit = 'FLOAT' and s.credit = 'RESERVE'
       when 'ACTIVATION' then s.debit in ('RESERVE', 'FLOAT') and s.credit = 'VOUCHER'
       when 'REDEMPTION' then s.debit = 'VOUCHER' and s.credit = 'SETTLEMENT'
+        and (s.operation is not distinct from 'redeem') = (s.original_id is null)
       when 'REDEMPTION_REVERSAL' then s.debit = 'SETTLEMENT' and s.credit = 'VOUCHER'
       when 'REPLACEMENT' then s.debit = 'VOUCHER' and s.credit = 'VOUCHER'
       when 'EXPIRY' then s.debit = 'VOUCHER' and s.credit = 'BREAKAGE'
