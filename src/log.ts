@@ -9,12 +9,22 @@ const SECRET = ['authorization', 'pin', 'code', 'voucherCode', 'secret', 'passwo
 const WRITE_BYTES = 32 * 1024;
 /** and at least this often: a write for each line would cost the service a tenth of its time. */
 const FLUSH_MS = 100;
+const LAST_FLUSH_MS = 1_000;
 
 /**
  * The logger: JSON lines on stderr, so that stdout stays for what a command prints.
  * A log line never holds a body, a URL, a header or a reference: each of them can carry a code.
  */
 export function createLogger(level: string): Logger {
+  const destination = pino.destination({
+    fd: 2,
+    sync: false,
+    minLength: WRITE_BYTES,
+    maxWrite: 2 * WRITE_BYTES,
+    periodicFlush: FLUSH_MS,
+  });
+  // A log that nobody takes any more (its terminal was closed) must not end the service before it has stopped in order.
+  destination.on('error', () => {});
   return pino(
     {
       level,
@@ -22,13 +32,7 @@ export function createLogger(level: string): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       redact: { paths: SECRET.flatMap((name) => [name, `*.${name}`]), censor: '[hidden]' },
     },
-    pino.destination({
-      fd: 2,
-      sync: false,
-      minLength: WRITE_BYTES,
-      maxWrite: 2 * WRITE_BYTES,
-      periodicFlush: FLUSH_MS,
-    }),
+    destination,
   );
 }
 
@@ -40,7 +44,13 @@ export function accessLogger(log: Logger): Logger {
   return log.child({}, { redact: [] });
 }
 
-/** Writes what is still held back, before the process ends. */
+/** Writes what is still held back, before the process ends; not for longer than a moment, should nobody take it. */
 export function flushLog(log: Logger): Promise<void> {
-  return new Promise((resolve) => log.flush(() => resolve()));
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, LAST_FLUSH_MS);
+    log.flush(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
 }

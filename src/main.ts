@@ -35,10 +35,13 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
 
-// A reader that has seen enough (`scrip batch list | head`) is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
+// A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was closed: a service
+// that lives in it still has to stop in order.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+  });
+}
 
 const name = process.argv[2] ?? '';
 const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
