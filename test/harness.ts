@@ -105,6 +105,15 @@ export async function testDatabase(t?: TestContext): Promise<TestDatabase> {
   return { url: databaseUrl(name), drop };
 }
 
+/** Stopping twice is stopping once: a test may stop a service early, and its end does so in any case. */
+function once(run: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => {
+    running ??= run();
+    return running;
+  };
+}
+
 function testClock(): TestClock {
   let stoppedAt: number | undefined;
   let ahead = 0;
@@ -139,11 +148,11 @@ export async function startTestService(on?: TestService): Promise<TestService> {
     keys,
     clock,
     createMerchant: (wanted = {}) => makeMerchant(service, wanted),
-    async stop() {
+    stop: once(async () => {
       await flushCalls(service);
       await db.close();
       await database?.drop();
-    },
+    }),
   };
 }
 
@@ -166,10 +175,10 @@ async function makeMerchant(service: Service, wanted: NewMerchant): Promise<Test
 export async function testService(t: TestContext, on?: TestService): Promise<ListeningService> {
   const started = await startTestService(on);
   const app = buildServer(started.service);
-  const stop = async () => {
+  const stop = once(async () => {
     await app.close();
     await started.stop();
-  };
+  });
   t.after(stop);
   await app.listen({ host: '127.0.0.1', port: 0 });
   const baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
