@@ -160,7 +160,7 @@ export function choosePort(): number {
   return randomInt(FIRST_PORT, LAST_PORT + 1);
 }
 
-async function exists(path: string): Promise<boolean> {
+export async function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

@@ -68,7 +68,7 @@ log_checkpoints = off
 log_autovacuum_min_duration = -1
 `;
 
-export type Server = { readonly pid: number; readonly port: number };
+export type Server = { readonly pid: number; readonly port: number; readonly startedHere: boolean };
 
 /**
  * The server of this folder: the one that runs, else a new one; its files are made where there are none yet.
@@ -87,11 +87,22 @@ export async function ensureServer(folder: Folder, log: Logger, keepPort: number
   }
   await checkVersion(folder);
   const programs = await findPrograms(folder);
-  const settings = (await readSettings(folder)) ?? (await createCluster(folder, programs, log));
+  const settings = (await readSettings(folder)) ?? (await createFor(folder, programs, log, keepPort));
   await writeConfiguration(folder.cluster, programs);
   const server = await startServer(folder, settings, programs, log, keepPort);
   if (server.port !== settings.port) await saveSettings(folder.settings, { ...settings, port: server.port });
   return server;
+}
+
+/** A database that is in use has its files: an empty one must not take the place of those that were removed. */
+async function createFor(
+  folder: Folder,
+  programs: Programs,
+  log: Logger,
+  keepPort: number | undefined,
+): Promise<Settings> {
+  if (keepPort !== undefined) throw new StartError(`the files of the database are gone: ${folder.cluster}`);
+  return createCluster(folder, programs, log);
 }
 
 async function writeConfiguration(cluster: string, programs: Programs): Promise<void> {
@@ -118,6 +129,11 @@ export async function stopServer(folder: Folder, log: Logger): Promise<void> {
   }
 }
 
+/** Ends a server whose files were removed under it: there is nothing left that it could write to. */
+export async function endServer(pid: number, folder: Folder): Promise<void> {
+  if (await isServer(pid, folder)) process.kill(pid, 'SIGQUIT');
+}
+
 /** Finds the server that runs on this folder, waits until it is ready, and clears away what a dead one left. */
 export async function findServer(folder: Folder): Promise<Server | undefined> {
   const file = join(folder.cluster, 'postmaster.pid');
@@ -131,7 +147,7 @@ export async function findServer(folder: Folder): Promise<Server | undefined> {
       await rm(file, { force: true });
       return undefined;
     }
-    if (lines[7]?.trim() === 'ready') return { pid, port: Number(lines[3]) };
+    if (lines[7]?.trim() === 'ready') return { pid, port: Number(lines[3]), startedHere: false };
     await sleep(LOOK_MS);
   }
 }
@@ -144,7 +160,7 @@ async function isServer(pid: number, { cluster }: Folder): Promise<boolean> {
   if (!/\bpostgres$/.test(command)) return false;
   // The folder may have been moved since; where the system does not tell, the command line has to do.
   const at = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
-  return at === undefined ? args.includes(cluster) : at === cluster;
+  return at === undefined ? args.includes(cluster) : at === cluster || at === `${cluster} (deleted)`;
 }
 
 async function commandOf(pid: number): Promise<string> {
@@ -209,7 +225,7 @@ async function startServer(
       continue;
     }
     const outcome = await startOnce(folder, programs, port, log);
-    if (typeof outcome !== 'string') return { pid: outcome.pid as number, port };
+    if (typeof outcome !== 'string') return { pid: outcome.pid as number, port, startedHere: true };
     const isTaken = outcome.includes('Address already in use');
     const hasOrphans = outcome.includes('pre-existing shared memory block');
     if (!(isTaken ? tries < PORT_TRIES : hasOrphans && performance.now() < deadline)) {

@@ -14,6 +14,7 @@ import {
 } from './embedded.queries.ts';
 import {
   describeFolder,
+  exists,
   type Folder,
   lockFolder,
   prepareFolder,
@@ -21,7 +22,7 @@ import {
   SETTINGS_FILE,
   type Settings,
 } from './embedded-folder.ts';
-import { ADDRESS, ensureServer, findServer, OWNER, stopServer } from './embedded-server.ts';
+import { ADDRESS, endServer, ensureServer, findServer, OWNER, stopServer } from './embedded-server.ts';
 import { isUnavailable, SERVICE_ROLE, sqlState } from './pool.ts';
 import type { Sql } from './sql.ts';
 import { StartError } from './start-error.ts';
@@ -44,7 +45,7 @@ const DATABASE = 'scrip';
 const MOST_LOG_BYTES = 5 * 1024 * 1024;
 const LOG_LOOK_MS = 10 * 60_000;
 /** Between two tries to get a lost database back. */
-const RETRY_MS = 500;
+const RETRY_MS = 2_000;
 const CONNECT_TRIES = 40;
 const CONNECT_RETRY_MS = 100;
 
@@ -80,6 +81,7 @@ class Hold {
   readonly #folder: Folder;
   readonly #log: Logger;
   #client: pg.Client | undefined;
+  #pid = 0;
   #released = false;
   #rotation: NodeJS.Timeout | undefined;
   port = 0;
@@ -96,7 +98,11 @@ class Hold {
       const server = await ensureServer(this.#folder, this.#log, keepPort);
       const settings = (await readSettings(this.#folder)) as Settings;
       this.port = server.port;
-      this.#client = await this.#connect(settings);
+      this.#pid = server.pid;
+      this.#client = await this.#connect(settings).catch(async (error: unknown) => {
+        if (server.startedHere) await stopServer(this.#folder, this.#log);
+        throw error;
+      });
       this.#rotation ??= setInterval(() => void rotateLog(this.#folder).catch(() => {}), LOG_LOOK_MS).unref();
       return settings;
     } finally {
@@ -138,6 +144,10 @@ class Hold {
     if (this.#released) return;
     this.#released = true;
     clearInterval(this.#rotation);
+    if (!(await exists(this.#folder.cluster))) {
+      await this.#client?.end().catch(() => {});
+      return endServer(this.#pid, this.#folder);
+    }
     const unlock = await lockFolder(this.#folder);
     try {
       if (!(await findServer(this.#folder))) return;
