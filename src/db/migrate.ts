@@ -33,6 +33,11 @@ export async function migrate(url: string): Promise<string[]> {
   const migrations = await readMigrations();
   const owner = await openOwner(url);
   try {
+    if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) return [];
+    // One migrates, the others wait here and then find nothing left to do. The lock goes with the connection; the number is
+    // this lock's own.
+    await owner.query(sql`select pg_advisory_lock(7311990001)`);
+    await createRole(owner);
     const applied = await apply(owner, migrations);
     if (applied.length > 0 || !(await hasJobs(owner))) await migrateJobs(url, owner);
     return applied;
@@ -49,12 +54,8 @@ export async function migrate(url: string): Promise<string[]> {
 }
 
 async function apply(owner: Queries, migrations: readonly Migration[]): Promise<string[]> {
-  if (pending(await readApplied(owner), migrations).length === 0) return [];
-  await createRole(owner);
   await owner.query(raw('begin'));
   try {
-    // One migrates, the others wait here and then find nothing left to do. The number is this lock's own.
-    await owner.query(sql`select pg_advisory_xact_lock(7311990001)`);
     await owner.query(raw('create schema if not exists scrip; set local search_path to scrip'));
     await owner.query(
       raw(`create table if not exists scrip.migrations (
