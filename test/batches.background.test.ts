@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancelBatch } from '../src/batches/cancel.ts';
+import { sweep, TASKS } from '../src/batches/tasks.ts';
+import { startWorker } from '../src/jobs/worker.ts';
+import { DIALECTS, type Dialect, type Voucher } from './dialects.ts';
+import { Till } from './till.ts';
+
+const [A] = DIALECTS as [Dialect, Dialect];
+
+/** A batch's last word; the run's own limit ends a wait for one that never comes. */
+async function ended(till: Till, dialect: Dialect, reference: string) {
+  for (;;) {
+    const { data } = await till.done(dialect.download(reference));
+    if (data.status !== 'PROCESSING') return data;
+    assert.equal('vouchers' in data, false);
+    await sleep(20);
+  }
+}
+
+/** Works in the background of each till while something runs. */
+async function working(tills: readonly Till[], run: () => Promise<void>): Promise<void> {
+  const workers = await Promise.all(tills.map(({ testService }) => startWorker(testService.service, TASKS, sweep)));
+  try {
+    await run();
+  } finally {
+    // Before the test ends and takes the database away: a worker waits for it to come back.
+    await Promise.all(workers.map((worker) => worker.stop()));
+  }
+}
+
+for (const dialect of DIALECTS) {
+  describe(`a batch above ten by ${dialect.name}`, () => {
+    test('is accepted, paid for, and made in the background by two workers', async (t) => {
+      const till = await Till.open(t, { float: 50_11n });
+      const second = await till.elsewhere(t);
+      const accepted = await till.done(dialect.generate('eleven', 11, 0.01));
+      assert.deepEqual([accepted.data.status, 'vouchers' in accepted.data], ['PROCESSING', false]);
+      const large = await till.done(dialect.generate('large', 5_000, 0.01));
+      await till.refused(dialect, '50', dialect.generate('more', 1, 0.01));
+      await working([till, second], async () => {
+        for (const [reference, quantity, { transactionId }] of [
+          ['eleven', 11, accepted.data],
+          ['large', 5_000, large.data],
+        ] as const) {
+          const data = await ended(till, dialect, reference);
+          assert.deepEqual([data.status, data.transactionId], ['COMPLETED', transactionId]);
+          const vouchers = data.vouchers as Voucher[];
+          assert.equal(vouchers.length, quantity);
+          assert.equal(new Set(vouchers.map(({ code }) => code)).size, quantity);
+          assert.equal(new Set(vouchers.map(({ serialNumber }) => serialNumber)).size, quantity);
+          await till.done(dialect.redeem(vouchers[quantity - 1] as Voucher, 0.01, `sale of ${reference}`));
+        }
+      });
+      const again = await till.done(dialect.generate('eleven', 11, 0.01));
+      assert.deepEqual([again.replayed, again.data.status, again.data.vouchers.length], [true, 'COMPLETED', 11]);
+      await till.reconciles();
+    });
+  });
+}
+
+describe('a batch that is canceled', () => {
+  test('gives the whole float back, and none of its vouchers can be seen', async (t) => {
+    const till = await Till.open(t, { float: 50_00n });
+    const { service } = till.testService;
+    const { data } = await till.done(A.generate('batch', 5_000, 0.01));
+    await TASKS['fill-batch'](service, 1, () => true);
+    assert.equal((await cancelBatch(service, data.transactionId))?.status, 'CANCELED');
+    for (const dialect of DIALECTS) {
+      const now = (await till.done(dialect.download('batch'))).data;
+      assert.deepEqual([now.status, 'vouchers' in now], ['CANCELED', false]);
+      assert.equal(now.transactionId, data.transactionId);
+    }
+    await till.reconciles();
+    // What it cost can be spent again, while its vouchers are still being taken back.
+    await till.done(A.generate('next', 1, 50));
+    await working([till], () => TASKS['void-batch'](service, 1, () => false));
+    await till.reconciles();
+    assert.equal((await till.done(A.download('batch'))).data.status, 'CANCELED');
+  });
+
+  test('is one that was still in process', async (t) => {
+    const till = await Till.open(t);
+    const { data } = await till.done(A.generate('batch', 2, 25));
+    assert.equal((await cancelBatch(till.testService.service, data.transactionId))?.status, 'COMPLETED');
+    assert.equal((await till.done(A.download('batch'))).data.vouchers.length, 2);
+  });
+});

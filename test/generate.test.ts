@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
+import { type Asked, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
+import { Till } from './till.ts';
+
+const DAY_MS = 86_400_000;
+const [A, B] = DIALECTS as [Dialect, Dialect];
+
+/** As variant B, which has more to say, spells it. */
+const generateB = (reference: string, more: Record<string, unknown>): Asked => ({
+  method: 'POST',
+  path: '/api/v2/vouchers',
+  body: { reference, quantity: 1, value: 10, ...more },
+});
+
+const generateA = (reference: string, more: Record<string, unknown>): Asked => ({
+  method: 'POST',
+  path: '/merchant-client/v2/vouchers',
+  body: { reference, productCode: 'DEFAULT', quantity: 1, amount: 10, ...more },
+});
+
+for (const dialect of DIALECTS) {
+  describe(`generation by ${dialect.name}`, () => {
+    test('makes up to ten vouchers at once, active and paid for', async (t) => {
+      const till = await Till.open(t, { float: 250_00n });
+      const { data } = await till.done(dialect.generate('batch', 10, 25));
+      assert.deepEqual([data.status, data.value, data.reference], ['COMPLETED', 25, 'batch']);
+      const vouchers = data.vouchers as Voucher[];
+      assert.equal(new Set(vouchers.map(({ code }) => code)).size, 10);
+      let last = 0;
+      for (const { serialNumber, code, pin } of vouchers) {
+        assert.match(code, /^[1-9]\d{11}$/);
+        assert.match(pin, /^\d{4}$/);
+        assert.ok(serialNumber > last && serialNumber < 1e15);
+        last = serialNumber;
+      }
+      for (const voucher of vouchers) await till.done(dialect.redeem(voucher, 25, `sale-${voucher.serialNumber}`));
+      await till.refused(dialect, '50', dialect.generate('more', 1, 0.01));
+      await till.refused(dialect, '60', dialect.download('more'));
+      await till.reconciles();
+    });
+
+    test('again is a replay, through either prefix; another under its reference is refused', async (t) => {
+      const till = await Till.open(t);
+      const first = await till.done(dialect.generate('batch', 2, 25));
+      for (const other of DIALECTS) {
+        const again = await till.done(other.generate('batch', 2, 25));
+        assert.deepEqual([again.replayed, again.data], [true, first.data]);
+        await till.refused(other, '94', other.generate('batch', 3, 25));
+        await till.refused(other, '94', other.generate('batch', 2, 25.01));
+        assert.deepEqual((await till.done(other.download('batch'))).data, first.data);
+      }
+      await till.reconciles();
+    });
+
+    test('keeps to its bounds', async (t) => {
+      const till = await Till.open(t, { float: 1_000_000_000_00n });
+      for (const quantity of [0, -1, 1.5, 100_001, 1e15])
+        await till.refused(dialect, '16', dialect.generate('x', quantity, 1));
+      for (const value of [0, -1, 0.001, 1e300]) await till.refused(dialect, '13', dialect.generate('x', 1, value));
+      await till.refused(dialect, '61', dialect.generate('x', 1, 100_000.01));
+      for (const reference of ['', 'CANCEL-x', 'NEW-x', 'x'.repeat(101), 'a\u0000b', 'a\nb', 'a\u0085b', '\ud800'])
+        await till.refused(dialect, '18', dialect.generate(reference, 1, 1));
+      await till.done(dialect.generate('x', 1, 0.01));
+      await till.done(dialect.generate('y', 1, 100_000));
+    });
+
+    test('is found by its merchant only', async (t) => {
+      const till = await Till.open(t);
+      const other = await Till.at(till.testService);
+      await till.done(dialect.generate('batch', 1, 25));
+      const { body } = await other.refused(dialect, '60', dialect.download('batch'));
+      assert.equal(body.message, 'Vouchers not found');
+      assert.equal((await other.done(dialect.generate('batch', 2, 5))).replayed, false);
+    });
+  });
+}
+
+describe('a product', () => {
+  test('is named by A, unless it is unknown, off sale or of another merchant', async (t) => {
+    const till = await Till.open(t);
+    const { service } = till.testService;
+    const terms = productDefaults('USD', 2);
+    await createProduct(service.db, { ...terms, code: 'OFF', name: 'Off' });
+    await putOnSale(service.db, 'OFF', false);
+    const other = await Till.at(till.testService);
+    await createProduct(service.db, { ...terms, code: 'THEIRS', name: 'Theirs', merchantId: other.merchant.id });
+    for (const productCode of ['OFF', 'THEIRS', 'UNKNOWN', ''])
+      await till.refused(A, '15', generateA('x', { productCode }));
+    await other.done(generateA('x', { productCode: 'THEIRS' }));
+  });
+
+  test('sets bounds, currency and validity, and B takes the default one of the merchant', async (t) => {
+    const till = await Till.open(t);
+    const { service, clock } = till.testService;
+    const terms = { ...productDefaults('JPY', 0), minValueMinor: 100n, maxValueMinor: 900n, maxQuantity: 3 };
+    await createProduct(service.db, { ...terms, validityDays: 10, code: 'YEN', name: 'Yen' });
+    const yen = await Till.at(till.testService, { product: 'YEN', float: 1_000n });
+    for (const [code, more] of [
+      ['16', { quantity: 4, value: 100 }],
+      ['13', { value: 100.5 }],
+      ['61', { value: 99 }],
+      ['61', { value: 901 }],
+      ['50', { quantity: 2, value: 501 }],
+    ] as const)
+      await yen.refused(B, code, generateB('x', more));
+    clock.set(new Date(Date.UTC(2031, 0, 1)));
+    const { data } = await yen.done(generateB('x', { quantity: 2, value: 500 }));
+    assert.equal(data.expiryDate, new Date(Date.UTC(2031, 0, 11)).toISOString());
+    // Dollars on the float would not do: the voucher is paid for in its own currency.
+    await till.refused(A, '50', generateA('x', { productCode: 'YEN', amount: 100 }));
+    await till.reconciles();
+  });
+
+  test('also decides what another request under a reference is', async (t) => {
+    const till = await Till.open(t);
+    await createProduct(till.testService.service.db, { ...productDefaults('USD', 2), code: 'OTHER', name: 'Other' });
+    await till.done(generateA('x', {}));
+    await till.refused(A, '94', generateA('x', { productCode: 'OTHER' }));
+  });
+});
+
+describe('an expiry date', () => {
+  test('is at least a day away, or a year without one', async (t) => {
+    const till = await Till.open(t);
+    const now = new Date(Date.UTC(2031, 0, 1, 12));
+    till.testService.clock.set(now);
+    const inMs = (ms: number) => new Date(now.getTime() + ms).toISOString();
+    for (const ms of [-1, 0, DAY_MS - 60_000]) await till.refused(B, '17', generateB('x', { expiryDate: inMs(ms) }));
+    const day = await till.done(generateB('x', { expiryDate: inMs(DAY_MS) }));
+    assert.equal(day.data.expiryDate, inMs(DAY_MS));
+    for (const [reference, more] of [
+      ['y', {}],
+      ['z', { expiryDate: null }],
+    ] as const) {
+      const { data } = await till.done(generateB(reference, more));
+      assert.equal(data.expiryDate, inMs(365 * DAY_MS));
+    }
+    await till.refused(B, '94', generateB('x', { expiryDate: inMs(2 * DAY_MS) }));
+    await till.refused(B, '94', generateB('x', {}));
+    // Who leaves the date to the service asks for the same again, whenever that is.
+    till.testService.clock.advance(60_000);
+    assert.equal((await till.done(generateB('y', {}))).replayed, true);
+  });
+});
+
+describe('vouchers without a value', () => {
+  test('cost nothing until they are activated', async (t) => {
+    const till = await Till.open(t, { float: 0n });
+    const [voucher] = await till.vouchers(10, null);
+    assert.ok(voucher);
+    assert.equal(await till.balanceOf(voucher), 0);
+    await till.refused(B, '40', B.redeem(voucher, 1, 'sale'));
+    await till.refused(B, '50', B.activate(voucher, 'activation'));
+    await till.reconciles();
+  });
+});

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { showVoucher, unlockPin } from '../src/vouchers/operate.ts';
+import { type Asked, DIALECTS, type Voucher } from './dialects.ts';
+import { Till, withWrongPin } from './till.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+for (const dialect of DIALECTS) {
+  const calls: readonly (readonly [string, (voucher: Voucher) => Asked])[] = [
+    ['balance', (voucher) => dialect.balance(voucher)],
+    ['redemption', (voucher) => dialect.redeem(voucher, 1, 'sale')],
+  ];
+  for (const [name, asked] of calls) {
+    describe(`wrong PINs of a ${name} by ${dialect.name}`, () => {
+      test('lock for 15 minutes, for 24 hours, and until the operator unlocks', async (t) => {
+        const till = await Till.open(t);
+        const { service, clock } = till.testService;
+        clock.set(new Date(Date.UTC(2030, 0, 15, 8)));
+        const voucher = await till.voucher();
+        const fiveWrong = async () => {
+          for (let guess = 1; guess <= 5; guess++) await till.refused(dialect, '55', asked(withWrongPin(voucher)));
+          await till.refused(dialect, '75', asked(voucher));
+          await till.refused(dialect, '75', asked(withWrongPin(voucher)));
+        };
+        await fiveWrong();
+        clock.advance(15 * MINUTE_MS - 1);
+        await till.refused(dialect, '75', asked(voucher));
+        clock.advance(1);
+        await fiveWrong();
+        clock.advance(24 * HOUR_MS - 1);
+        await till.refused(dialect, '75', asked(voucher));
+        clock.advance(1);
+        await fiveWrong();
+        clock.advance(300 * 24 * HOUR_MS);
+        await till.refused(dialect, '75', asked(voucher));
+        await unlockPin(service, BigInt(voucher.serialNumber));
+        await till.done(asked(voucher));
+      });
+
+      test('are forgotten with a right one', async (t) => {
+        const till = await Till.open(t);
+        const voucher = await till.voucher();
+        for (let round = 1; round <= 3; round++) {
+          for (let guess = 1; guess <= 4; guess++) await till.refused(dialect, '55', asked(withWrongPin(voucher)));
+          await till.done(asked(voucher));
+        }
+        const { wrongPins } = await showVoucher(till.testService.service, BigInt(voucher.serialNumber));
+        assert.equal(wrongPins, 0);
+      });
+
+      test('are looked at five times, of any number at the same time at two processes', async (t) => {
+        // The key itself must stay in good standing.
+        const one = await Till.open(t);
+        const tills = [one, await one.elsewhere(t)] as const;
+        const voucher = await one.voucher();
+        const answers = await Promise.all(
+          Array.from({ length: 100 }, (_, index) => tills[index % 2 ? 1 : 0].ask(asked(withWrongPin(voucher)))),
+        );
+        const codes = answers.map(({ statusCode }) => statusCode);
+        assert.equal(codes.filter((code) => code === '55').length, 5);
+        assert.equal(codes.filter((code) => code === '75').length, 95);
+        await tills[1].refused(dialect, '75', asked(voucher));
+      });
+    });
+  }
+}
+
+test('wrong PINs of every kind of call count together', async (t) => {
+  const till = await Till.open(t);
+  const [a, b] = DIALECTS;
+  assert.ok(a && b);
+  const voucher = await till.voucher(null);
+  const wrong = withWrongPin(voucher);
+  await till.refused(a, '55', a.activate(wrong, 'x'));
+  await till.refused(a, '55', a.redeem(wrong, 1, 'x'));
+  await till.refused(b, '55', b.redeem(wrong, 1, 'x'));
+  await till.refused(a, '55', a.balance(wrong));
+  await till.refused(b, '55', b.balance(wrong));
+  await till.refused(a, '75', a.activate(voucher, 'x'));
+  // A serial number carries no PIN: the lock is not for it, and it does not end the lock.
+  await till.done(b.activate(voucher, 'x'));
+  await till.refused(b, '75', b.balance(voucher));
+});
+
+test('a declined redemption with the right PIN forgets the wrong ones', async (t) => {
+  const till = await Till.open(t);
+  const [a] = DIALECTS;
+  assert.ok(a);
+  const voucher = await till.voucher(25);
+  for (let round = 1; round <= 2; round++) {
+    for (let guess = 1; guess <= 4; guess++) await till.refused(a, '55', a.redeem(withWrongPin(voucher), 1, 'x'));
+    await till.refused(a, '51', a.redeem(voucher, 26, 'x'));
+  }
+});
