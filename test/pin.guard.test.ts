@@ -51,7 +51,6 @@ for (const dialect of DIALECTS) {
       });
 
       test('are looked at five times, of any number at the same time at two processes', async (t) => {
-        // The key itself must stay in good standing.
         const one = await Till.open(t);
         const tills = [one, await one.elsewhere(t)] as const;
         const voucher = await one.voucher();
