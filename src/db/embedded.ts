@@ -46,7 +46,9 @@ const MOST_LOG_BYTES = 5 * 1024 * 1024;
 const LOG_LOOK_MS = 10 * 60_000;
 /** Between two tries to get a lost database back. */
 const RETRY_MS = 2_000;
-const CONNECT_TRIES = 40;
+const CONNECT_TRIES = 10;
+/** A server can die between two looks, but not time and again. */
+const JOIN_TURNS = 5;
 const CONNECT_RETRY_MS = 100;
 
 /**
@@ -95,18 +97,28 @@ class Hold {
     const unlock = await lockFolder(this.#folder);
     try {
       await rotateLog(this.#folder);
-      const server = await ensureServer(this.#folder, this.#log, keepPort);
-      const settings = (await readSettings(this.#folder)) as Settings;
-      this.port = server.port;
-      this.#pid = server.pid;
-      this.#client = await this.#connect(settings).catch(async (error: unknown) => {
-        if (server.startedHere) await stopServer(this.#folder, this.#log);
-        throw error;
-      });
+      const settings = await this.#join(keepPort);
       this.#rotation ??= setInterval(() => void rotateLog(this.#folder).catch(() => {}), LOG_LOOK_MS).unref();
       return settings;
     } finally {
       unlock();
+    }
+  }
+
+  /** Finds or starts the server and connects to it; one that was found just as it died is looked for once more. */
+  async #join(keepPort: number | undefined): Promise<Settings> {
+    for (let turn = 1; ; turn++) {
+      const server = await ensureServer(this.#folder, this.#log, keepPort);
+      const settings = (await readSettings(this.#folder)) as Settings;
+      this.port = server.port;
+      this.#pid = server.pid;
+      try {
+        this.#client = await this.#connect(settings);
+        return settings;
+      } catch (error) {
+        if (server.startedHere) await stopServer(this.#folder, this.#log);
+        if (turn === JOIN_TURNS || !isUnavailable(error)) throw error;
+      }
     }
   }
 
