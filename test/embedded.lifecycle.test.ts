@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { access, chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +18,10 @@ const MODULE = new URL('../src/', import.meta.url).href;
 const inUse = new Map<string, { release(): Promise<void> }[]>();
 
 async function dataFolder(t: TestContext): Promise<string> {
-  const folder = join(await mkdtemp(join(tmpdir(), 'scrip-embedded-')), 'data');
+  const parent = await mkdtemp(join(tmpdir(), 'scrip-embedded-'));
+  // Where root cannot make user namespaces, an account of the database's own has to get at the data folder.
+  await chmod(parent, 0o755);
+  const folder = join(parent, 'data');
   const users: { release(): Promise<void> }[] = [];
   inUse.set(folder, users);
   t.after(async () => {
@@ -26,7 +29,7 @@ async function dataFolder(t: TestContext): Promise<string> {
     // What a test that failed has left running.
     const pid = await serverOf(folder);
     if (pid !== undefined && pid !== process.pid && isRunning(pid)) process.kill(pid, 'SIGQUIT');
-    await rm(join(folder, '..'), { recursive: true, force: true, maxRetries: 10 });
+    await rm(parent, { recursive: true, force: true, maxRetries: 10 });
   });
   return folder;
 }
@@ -67,8 +70,10 @@ async function startUser(folder: string): Promise<User> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', USER, folder], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  const [text] = (await once(child.stdout, 'data')) as [Buffer];
   const ended = once(child, 'exit');
+  const fails = ended.then(() => assert.fail('the process ended before it had the database'));
+  const [text] = (await Promise.race([once(child.stdout, 'data'), fails])) as [Buffer];
+  fails.catch(() => {});
   const user = {
     url: text.toString().trim(),
     async release() {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { access, chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -28,6 +28,8 @@ type Settings = { readonly [name: string]: string } & { readonly SCRIP_DATA_DIR:
 
 async function ownSettings(t: TestContext): Promise<Settings> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-serve-'));
+  // Where root cannot make user namespaces, an account of the database's own has to get at the data folder.
+  await chmod(folder, 0o755);
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return { PATH: process.env['PATH'] ?? '', SCRIP_DATA_DIR: join(folder, 'data'), SCRIP_PORT: '0' };
 }
@@ -127,7 +129,7 @@ test('a Ctrl-C at any moment of the start leaves nothing running', async (t) => 
   for (const sign of ['.', 'postgres.log', 'keys']) {
     const settings = await ownSettings(t);
     const service = scrip(t, settings, 'serve');
-    await until(() => exists(join(settings.SCRIP_DATA_DIR, sign)));
+    await until(async () => service.process.exitCode !== null || (await exists(join(settings.SCRIP_DATA_DIR, sign))));
     service.process.kill('SIGINT');
     assert.equal(await service.ended, 0, service.err());
     assert.ok(!(await runsDatabase(settings)));
