@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createKey, revokeKey } from '../src/merchants/keys.ts';
+import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
+import { type Asked, DIALECTS, type Dialect, update, updateDetails } from './dialects.ts';
+import { Till, UNKNOWN } from './till.ts';
+
+const SECOND_MS = 1_000;
+const [A] = DIALECTS as [Dialect, Dialect];
+
+/** Every call of a dialect. */
+function everyCall(dialect: Dialect): Asked[] {
+  return [
+    dialect.generate('x', 1, 1),
+    dialect.download('x'),
+    dialect.activate(UNKNOWN, 'x'),
+    dialect.balance(UNKNOWN),
+    dialect.redeem(UNKNOWN, 1, 'x'),
+    dialect.lookup('x'),
+    dialect.list(),
+    ...(dialect === A ? [update('x', 1), updateDetails('x')] : []),
+  ];
+}
+
+for (const dialect of DIALECTS) {
+  describe(`who calls ${dialect.name}`, () => {
+    test('is told the same of an unknown key, a wrong secret and a revoked key, by every call', async (t) => {
+      const till = await Till.open(t);
+      const { service, clock, request } = till.testService;
+      const { merchant } = till;
+      const old = await createKey(service.db, merchant.id);
+      await revokeKey(service.db, old.keyId, merchant.id);
+      clock.advance(SECOND_MS);
+      for (const [keyId, secret] of [
+        ['key_that_is_unknown', merchant.secret],
+        [merchant.keyId, old.secret],
+        [merchant.keyId, ''],
+        [old.keyId, old.secret],
+      ] as const) {
+        const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+        for (const asked of everyCall(dialect)) {
+          const { status, headers, body } = await request({ ...merchant, authorization }, asked);
+          assert.deepEqual(body, { statusCode: '01', message: 'Unauthorized', data: null });
+          assert.deepEqual([status, headers.get('www-authenticate')], [401, 'Basic']);
+          assert.ok(headers.get('x-request-id'));
+        }
+      }
+    });
+
+    test('is shut out within a second of a key that is revoked, and in with another one', async (t) => {
+      const till = await Till.open(t);
+      const second = await till.elsewhere(t);
+      const { service, clock, request } = till.testService;
+      const { keyId, secret } = await createKey(service.db, till.merchant.id);
+      await till.done(dialect.list());
+      await second.done(dialect.list());
+      await revokeKey(service.db, till.merchant.keyId, till.merchant.id);
+      clock.advance(SECOND_MS);
+      await till.refused(dialect, '01', dialect.list());
+      await second.refused(dialect, '01', dialect.list());
+      const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+      assert.equal((await request({ ...till.merchant, authorization }, dialect.list())).statusCode, '00');
+    });
+
+    test('may do nothing while the merchant is suspended', async (t) => {
+      const till = await Till.open(t);
+      const { service, clock } = till.testService;
+      await till.done(dialect.list());
+      await suspendMerchant(service.db, till.merchant.id, true);
+      clock.advance(SECOND_MS);
+      for (const asked of everyCall(dialect)) {
+        const { body } = await till.refused(dialect, '04', asked);
+        assert.equal(body.message, 'Merchant suspended');
+      }
+      await suspendMerchant(service.db, till.merchant.id, false);
+      clock.advance(SECOND_MS);
+      await till.done(dialect.list());
+    });
+
+    test('may do what the merchant has a permission for, and loses it within a second', async (t) => {
+      const till = await Till.open(t);
+      const { service, clock } = till.testService;
+      const voucher = await till.voucher();
+      for (const [permission, asked] of [
+        ['generate', dialect.generate('y', 1, 1)],
+        ['balance', dialect.balance(voucher)],
+        ['redeem', dialect.redeem(voucher, 1, 'y')],
+        ['activate', dialect.activate(voucher, 'y')],
+      ] as const) {
+        assert.notEqual((await till.ask(asked)).statusCode, '03');
+        await permitMerchant(service.db, till.merchant.id, permission, false);
+        clock.advance(SECOND_MS);
+        const { body } = await till.refused(dialect, '03', asked);
+        assert.equal(body.message, 'Access denied');
+      }
+      // Reading its own transactions takes none.
+      await till.done(dialect.list());
+    });
+  });
+}
+
+test('a secret has 256 bits, and is stored as a hash only', async (t) => {
+  const till = await Till.open(t);
+  const { keyId, secret } = till.merchant;
+  assert.equal(Buffer.from(secret, 'base64url').length, 32);
+  assert.match(keyId, /^[A-Za-z0-9_]+$/);
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import { openDatabase } from '../src/db/pool.ts';
+import { buildServer } from '../src/http/server.ts';
+import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
+import { startTestService } from './harness.ts';
+
+const [A] = DIALECTS as [Dialect, Dialect];
+
+/** The way to the database, which a test can cut and mend. */
+async function startWay(t: TestContext, to: URL) {
+  const sockets = new Set<Socket>();
+  const state = { open: true, silent: false };
+  const server = createServer((near) => {
+    sockets.add(near);
+    near.on('error', () => {}).on('close', () => sockets.delete(near));
+    if (!state.open) return void near.destroy();
+    const far = connect(Number(to.port || 5432), to.hostname);
+    sockets.add(far);
+    far.on('error', () => near.destroy()).on('close', () => near.destroy());
+    near.on('close', () => far.destroy());
+    near.pipe(far);
+    far.on('data', (data) => state.silent || near.write(data));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  t.after(() => {
+    cut();
+    server.close();
+  });
+  const url = new URL(to);
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as AddressInfo).port);
+  return { url: url.href, state, cut };
+}
+
+async function start(t: TestContext) {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const way = await startWay(t, new URL(testService.url));
+  const db = openDatabase(way.url, 'scrip-test');
+  const app = buildServer({ ...testService.service, db });
+  t.after(async () => {
+    await app.close();
+    await db.close();
+  });
+  const { authorization } = await testService.createMerchant({ permit: ['update-redemption'] });
+  const ask = async ({ method, path, body }: Asked) => {
+    const headers = { authorization, 'content-type': 'application/json' };
+    const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
+    return app.inject({ method, url: path, headers, ...payload });
+  };
+  return { way, ask };
+}
+
+const everyCall = (dialect: Dialect, voucher: Voucher): Asked[] => [
+  dialect.generate('y', 1, 1),
+  dialect.generate('z', 11, 1),
+  dialect.download('x'),
+  dialect.activate(voucher, 'y'),
+  dialect.balance(voucher),
+  dialect.redeem(voucher, 1, 'y'),
+  dialect.lookup('y'),
+  dialect.list(),
+  ...(dialect === A ? [update('y', 1), updateDetails('y')] : []),
+];
+
+function assertAway(answer: Awaited<ReturnType<Awaited<ReturnType<typeof start>>['ask']>>): void {
+  assert.equal(answer.statusCode, 503);
+  assert.deepEqual(answer.json(), { statusCode: '91', message: 'Service unavailable', data: null });
+  assert.match(String(answer.headers['retry-after']), /^[1-9]\d*$/);
+}
+
+for (const dialect of DIALECTS) {
+  describe(`without a database ${dialect.name}`, () => {
+    test('says so to every call, and goes on when it is back', async (t) => {
+      const { way, ask } = await start(t);
+      const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
+      way.state.open = false;
+      way.cut();
+      for (const asked of everyCall(dialect, voucher)) assertAway(await ask(asked));
+      way.state.open = true;
+      const answer = await ask(dialect.redeem(voucher, 1, 'y'));
+      assert.deepEqual([answer.statusCode, answer.json().statusCode], [200, '00']);
+    });
+
+    test('says so when the answer of the database does not come, and the retry is right', async (t) => {
+      const { way, ask } = await start(t);
+      const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
+      await ask(dialect.redeem(voucher, 1, 'first'));
+      // From here on statements arrive, and nothing comes back: who asked cannot know what became of it.
+      way.state.silent = true;
+      const lost = ask(dialect.redeem(voucher, 10, 'sale'));
+      setTimeout(way.cut, 300);
+      assertAway(await lost);
+      way.state.silent = false;
+      const again = await ask(dialect.redeem(voucher, 10, 'sale'));
+      assert.deepEqual([again.statusCode, again.json().statusCode], [200, '00']);
+      assert.equal((await ask(dialect.balance(voucher))).json().data.balance, 14);
+    });
+  });
+}
