@@ -125,9 +125,23 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
-/** Whether a statement lost a race against another one and may be sent again as it is. */
+/** What keeps balances from falling below zero (sql/001-core.sql). */
+const NEVER_NEGATIVE: ReadonlySet<unknown> = new Set(['vouchers_never_negative', 'accounts_never_negative']);
+
+/**
+ * Whether a statement lost a race against another one and may be sent again as it is.
+ *
+ * One of these races looks like a fault: where a balance has grown since a statement began (an activation, money given
+ * back, a top-up), the statement decides on the new balance, which it reads under the row's lock, but PostgreSQL checks the
+ * constraints of its update on the old one first, and only then notices that there is a newer one.
+ */
 export function isRetryable(error: unknown): boolean {
-  const state = sqlState(error);
+  const { constraint } = (error ?? {}) as { constraint?: unknown };
+  return lostRace(sqlState(error)) || NEVER_NEGATIVE.has(constraint);
+}
+
+/** Serialization failure, deadlock. */
+function lostRace(state: string | undefined): boolean {
   return state === '40001' || state === '40P01';
 }
 
@@ -147,7 +161,7 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const state = sqlState(error);
   // 08 connection, 53 out of resources, 57 operator intervention (shutdown, statement timeout), 25006 read-only standby.
-  if (state) return /^(08|53|57)/.test(state) || state === '25006' || state === '25P03' || isRetryable(error);
+  if (state) return /^(08|53|57)/.test(state) || state === '25006' || state === '25P03' || lostRace(state);
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if (typeof code === 'string' && NETWORK.has(code)) return true;
   return (

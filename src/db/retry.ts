@@ -1,6 +1,6 @@
 import { isRetryable } from './pool.ts';
 
-/** How often work is sent again that lost against other work (40001, 40P01). More in a row would be no accident. */
+/** How often work is sent again that lost against other work. More in a row would be no accident. */
 const MOST_RETRIES = 8;
 
 /** Runs a statement or a transaction, and once more where it lost a race that says nothing about the request. */
