@@ -23,7 +23,7 @@ import { yardstick } from './yardstick.ts';
 
 const VOUCHERS = 20_000;
 const TURNS = 3;
-const SECONDS = 8;
+const SECONDS = 5;
 const CONNECTIONS = [64, 128, 256];
 const SERVICE = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const LOAD = fileURLToPath(new URL('./load.ts', import.meta.url));

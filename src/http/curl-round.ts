@@ -19,7 +19,8 @@ const VALUE = 50;
 
 /** The whole round in both variants, as curl lines that work as they stand, in this order. */
 export function curlRound({ baseUrl, keyId, secret, run, voucher, inactive }: Demo): string[] {
-  const user = `-u ${keyId}:${secret}`;
+  // A line end after each answer, so that the next line does not begin behind it.
+  const user = `-u ${keyId}:${secret} -w '\\n'`;
   const get = (path: string) => `curl ${user} ${baseUrl}${path}`;
   const post = (path: string, body: object) =>
     `curl ${user} ${baseUrl}${path} -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`;
