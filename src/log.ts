@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type { Logger };
 
@@ -15,7 +15,20 @@ const LAST_FLUSH_MS = 1_000;
  * The logger: JSON lines on stderr, so that stdout stays for what a command prints.
  * A log line never holds a body, a URL, a header or a reference: each of them can carry a code.
  */
-export function createLogger(level: string): Logger {
+export function createLogger(level: string, destination: DestinationStream = standardError()): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: describeError },
+      redact: { paths: SECRET.flatMap((name) => [name, `*.${name}`]), censor: '[hidden]' },
+    },
+    destination,
+  );
+}
+
+function standardError(): DestinationStream {
   const destination = pino.destination({
     fd: 2,
     sync: false,
@@ -25,15 +38,18 @@ export function createLogger(level: string): Logger {
   });
   // A log that nobody takes any more (its terminal was closed) must not end the service before it has stopped in order.
   destination.on('error', () => {});
-  return pino(
-    {
-      level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      redact: { paths: SECRET.flatMap((name) => [name, `*.${name}`]), censor: '[hidden]' },
-    },
-    destination,
-  );
+  return destination;
+}
+
+/**
+ * What is told of an error: no more than these. What PostgreSQL says beside its message (detail, where) quotes rows, and
+ * with them references and what is stored of codes.
+ */
+function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { message: `${typeof error} instead of an error` };
+  const { type, message, stack } = pino.stdSerializers.err(error);
+  const { code: state, table, constraint, routine } = error as Error & Record<string, unknown>;
+  return { type, message, stack, state, table, constraint, routine };
 }
 
 /**
