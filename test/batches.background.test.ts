@@ -9,14 +9,17 @@ import { Till } from './till.ts';
 
 const [A] = DIALECTS as [Dialect, Dialect];
 
-/** A batch's last word; the run's own limit ends a wait for one that never comes. */
+/** Looks at a batch until it ends; a minute of looks, where a second will do, is for one that never does. */
+const MOST_LOOKS = 3_000;
+
 async function ended(till: Till, dialect: Dialect, reference: string) {
-  for (;;) {
+  for (let look = 0; look < MOST_LOOKS; look++) {
     const { data } = await till.done(dialect.download(reference));
     if (data.status !== 'PROCESSING') return data;
     assert.equal('vouchers' in data, false);
     await sleep(20);
   }
+  return assert.fail(`the batch ${reference} does not end`);
 }
 
 /** Works in the background of each till while something runs. */

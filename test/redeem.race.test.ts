@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { topUp } from '../src/merchants/floats.ts';
 import { DIALECTS, type Dialect, update } from './dialects.ts';
 import { Till } from './till.ts';
 
@@ -87,6 +88,27 @@ describe('two processes at the same time', () => {
     assert.equal(new Set(answers.map(({ data }) => data.transactionId)).size, 1);
     assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
     await one.refused(DIALECTS[0] as Dialect, '50', (DIALECTS[0] as Dialect).activate(other, 'too much'));
+    await one.reconciles();
+  });
+
+  test('spend at once what an update gives back and what a top-up brings, or are refused', async (t) => {
+    const one = await Till.open(t, { float: 10_000n });
+    const other = await one.elsewhere(t);
+    const { service } = one.testService;
+    const [dialect] = DIALECTS as [Dialect];
+    for (let round = 0; round < 20; round++) {
+      const voucher = await one.voucher(5);
+      const inactive = await one.voucher(null);
+      await one.done(dialect.redeem(voucher, 5, `all-${round}`));
+      const [redeemed, activated] = await Promise.all([
+        other.ask(dialect.redeem(voucher, 5, `again-${round}`)),
+        other.ask(dialect.activate(inactive, `activation-${round}`)),
+        one.done(update(`all-${round}`, 0)),
+        topUp(service, one.merchant.id, 'USD', 500_000n),
+      ]);
+      assert.ok(['00', '42'].includes(redeemed.statusCode), redeemed.statusCode);
+      assert.ok(['00', '50'].includes(activated.statusCode), activated.statusCode);
+    }
     await one.reconciles();
   });
 
