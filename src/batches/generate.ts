@@ -84,7 +84,12 @@ export async function generate(context: Context, request: Generate): Promise<{ b
   };
   const prior = await findPrior(service.db, wanted);
   if (prior) return { batch: prior, replayed: true };
-  const batch = await retrying(() => service.db.transaction((tx) => accept(context, tx, wanted)));
+  const batch = await retrying(() => service.db.transaction((tx) => accept(context, tx, wanted))).catch(
+    (error: unknown) => {
+      if (error instanceof ReferenceTaken) return undefined;
+      throw error;
+    },
+  );
   if (batch) return { batch, replayed: false };
   // Another copy of the request was faster; its batch is there now.
   return { batch: (await findPrior(service.db, wanted)) as Batch, replayed: true };
@@ -115,12 +120,11 @@ async function findPrior(db: Queries, wanted: Omit<NewBatch, 'reserveAccount'>):
   return toBatch(row);
 }
 
-/** In one transaction: the batch, the float's debit, and the vouchers or the job that makes them. Undefined: already there. */
-async function accept(
-  context: Context,
-  tx: Queries,
-  wanted: Omit<NewBatch, 'reserveAccount'>,
-): Promise<Batch | undefined> {
+/** Another copy of the request has its batch: this one's transaction is rolled back as if it had never been. */
+class ReferenceTaken extends Error {}
+
+/** In one transaction: the batch, the float's debit, and the vouchers or the job that makes them. */
+async function accept(context: Context, tx: Queries, wanted: Omit<NewBatch, 'reserveAccount'>): Promise<Batch> {
   const { merchantId, currency, decimals, valueMinor, quantity, now } = wanted;
   let reserveAccount: bigint | null = null;
   if (valueMinor !== null) {
@@ -128,7 +132,7 @@ async function accept(
     reserveAccount = reserve?.id ?? null;
   }
   const [row] = await tx.query<BatchRow>(insertBatch({ ...wanted, reserveAccount }));
-  if (!row) return undefined;
+  if (!row) throw new ReferenceTaken();
   const batch = toBatch(row);
   if (valueMinor !== null && reserveAccount !== null) {
     const amountMinor = valueMinor * BigInt(quantity);
