@@ -81,6 +81,8 @@ async function till(
   }
 }
 
+const answered = (sent: readonly Sent[]) => sent.filter(({ transactionId }) => transactionId !== undefined).length;
+
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'scrip-crash-'));
   port = await new Promise<number>((resolve) => {
@@ -111,7 +113,9 @@ describe('a service killed together with its database', () => {
       const tills = Array.from({ length: TILLS }, (_, number) =>
         till(number, crash, vouchers[number % vouchers.length] as { code: string; pin: string }, sent),
       );
-      await sleep(400);
+      // In the middle of work, however long the machine takes to get there.
+      const before = answered(sent);
+      while (answered(sent) < before + 4 * TILLS) await sleep(20);
       await killAll();
       await Promise.all(tills);
       await start();
