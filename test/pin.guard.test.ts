@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { showVoucher, unlockPin } from '../src/vouchers/operate.ts';
 import { type Asked, DIALECTS, type Voucher } from './dialects.ts';
 import { Till, withWrongPin } from './till.ts';
@@ -93,3 +94,23 @@ test('a declined redemption with the right PIN forgets the wrong ones', async (t
     await till.refused(a, '51', a.redeem(voucher, 26, 'x'));
   }
 });
+
+for (const dialect of DIALECTS) {
+  test(`a right PIN resets the count also where the currency of the voucher refuses the amount, by ${dialect.name}`, async (t) => {
+    const dollars = await Till.open(t);
+    const { service } = dollars.testService;
+    await createProduct(service.db, { code: 'YEN', name: 'Yen', ...productDefaults('JPY', 0) });
+    const yen = await Till.at(dollars.testService, { product: 'YEN' });
+    const [voucher] = await yen.vouchers(1, null);
+    assert.ok(voucher);
+    const wrongPins = async () => (await showVoucher(service, BigInt(voucher.serialNumber))).wrongPins;
+    for (let guess = 1; guess <= 4; guess++) {
+      await yen.refused(dialect, '55', dialect.redeem(withWrongPin(voucher), 1, 'sale'));
+    }
+    // Too fine for every currency there is: the amount is wrong before anybody looks at the PIN.
+    await yen.refused(dialect, '13', dialect.redeem(voucher, 1.005, 'sale'));
+    assert.equal(await wrongPins(), 4);
+    await yen.refused(dialect, '13', dialect.redeem(voucher, 1.5, 'sale'));
+    assert.equal(await wrongPins(), 0);
+  });
+}

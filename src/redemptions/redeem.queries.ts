@@ -41,6 +41,7 @@ with asked as (
   select ('{10000,1000,100,10,1}'::bigint[])[max(decimals) + 1] as unit from products
 ), decided as materialized (
   select a.ord, a.id, a.merchant_id, a.reference, v.serial_number, v.version, v.wrong_pins, v.pin_ok,
+    a.amount % f.unit <> 0 as too_fine,
     b.currency, s.id as settlement,
     p.id as prior_id, p.occurred_at as prior_at, a.amount / b.unit as amount_minor,
     case
@@ -109,7 +110,7 @@ with asked as (
     union all
     select serial_number, 0, case when outcome = '55' then least(wrong_pins + 1, 15) else 0 end
     from decided
-    where outcome = '55' or (pin_ok and wrong_pins > 0 and outcome not in ('ok', 'again', '13', '94', '75'))
+    where outcome = '55' or (pin_ok and wrong_pins > 0 and not too_fine and outcome not in ('ok', 'again', '94', '75'))
   ) t
   where v.serial_number = t.serial_number
 )

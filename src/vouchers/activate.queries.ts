@@ -136,7 +136,7 @@ with asked as (
       case when not d.by_code then d.wrong_pins when d.outcome = '55' then least(d.wrong_pins + 1, 15) else 0 end as wrong_pins
     from decided d left join posted p on p.id = d.id
     where p.id is not null or d.outcome = '55'
-      or (d.by_code and d.pin_ok and d.wrong_pins > 0 and d.outcome not in ('again', '13', '94', '75'))
+      or (d.by_code and d.pin_ok and d.wrong_pins > 0 and d.too_fine is not true and d.outcome not in ('again', '94', '75'))
   ) t
   where v.serial_number = t.serial_number
 )
