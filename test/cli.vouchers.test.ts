@@ -19,35 +19,6 @@ after(async () => {
   await operator?.stop();
 });
 
-describe('scrip batch', () => {
-  test('lists, shows and cancels', async () => {
-    const merchant = await operator.json('merchant', 'create', '--name', 'Batches', '--float', '1000');
-    const context = await operator.enter(merchant);
-    await makeVouchers(context, 'small', 2);
-    const { batch } = await generate(context, { reference: 'large', quantity: 11, value: 10 });
-    const listed = await operator.json('batch', 'list', '--merchant', merchant.id);
-    assert.deepEqual(listed[0], {
-      transactionId: batch.transactionId,
-      merchantId: merchant.id,
-      reference: 'large',
-      status: 'PROCESSING',
-      quantity: 11,
-      produced: 0,
-    });
-    assert.equal(listed.length, 2);
-    assert.equal((await operator.json('batch', 'show', batch.transactionId)).value, 10);
-    assert.equal((await operator.json('batch', 'cancel', batch.transactionId)).status, 'CANCELED');
-    assert.deepEqual(await operator.json('float', 'show', '--merchant', merchant.id), [
-      { currency: 'USD', balance: 940 },
-    ]);
-    await Promise.all([
-      operator.fails(/COMPLETED/, 'batch', 'cancel', listed[1].transactionId),
-      operator.fails(/no batch/, 'batch', 'show', '00000000-0000-7000-8000-000000000000'),
-      operator.fails(/no transaction id/, 'batch', 'show', 'large'),
-    ]);
-  });
-});
-
 describe('scrip voucher', () => {
   let context: Context;
   let merchantId: string;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { findBatch, readVouchers } from '../src/batches/download.ts';
@@ -9,6 +9,8 @@ import { authenticate } from '../src/merchants/authenticate.ts';
 import { startTestService, type TestService } from './harness.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+const MOST_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 type Ran = { readonly status: number; readonly out: string; readonly err: string };
 
@@ -30,17 +32,23 @@ export class Operator {
 
   /** Runs `scrip` in a process of its own. */
   run(...args: string[]): Promise<Ran> {
+    return this.start(...args).ended;
+  }
+
+  /** Like `run`, with the process itself: for who wants to send it signals. */
+  start(...args: string[]): { child: ChildProcess; ended: Promise<Ran> } {
     const env = {
       PATH: process.env['PATH'],
       SCRIP_DATABASE_URL: this.testService.url,
       SCRIP_KEYS: this.testService.keys,
       SCRIP_DATA_DIR: tmpdir(),
     };
-    return new Promise((resolve) => {
-      execFile(process.execPath, [MAIN, ...args], { env }, (error, out, err) => {
-        resolve({ status: error ? Number(error.code) : 0, out, err });
-      });
+    const { promise: ended, resolve } = Promise.withResolvers<Ran>();
+    const options = { env, maxBuffer: MOST_OUTPUT_BYTES };
+    const child = execFile(process.execPath, [MAIN, ...args], options, (error, out, err) => {
+      resolve({ status: error ? Number(error.code) : 0, out, err });
     });
+    return { child, ended };
   }
 
   /** Runs a command that must succeed, and reads the one JSON document that it prints. */

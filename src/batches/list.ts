@@ -56,3 +56,17 @@ export async function findBatchForOperator(
     },
   };
 }
+
+/** A batch as it is by now, and why it was canceled where it was by a failure: cheap enough to be asked time and again. */
+export async function findProgress(
+  db: Queries,
+  transactionId: string,
+): Promise<{ batch: Batch; failure: string | null } | undefined> {
+  const [row] = await db.query<BatchRow & { failure: string | null }>(findBatchRow(transactionId));
+  return row && { batch: toBatch(row), failure: row.failure };
+}
+
+/** How much of a batch exists, in whole percent: 100 only when all of it does. */
+export function percentOf({ produced, quantity }: Pick<Batch, 'produced' | 'quantity'>): number {
+  return Math.floor((100 * produced) / quantity);
+}

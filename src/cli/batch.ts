@@ -1,14 +1,16 @@
 import type { Command } from 'commander';
 import type { Batch } from '../batches/batch.ts';
 import { cancelBatch } from '../batches/cancel.ts';
-import { findBatchForOperator, listBatches } from '../batches/list.ts';
+import { findBatchForOperator, listBatches, percentOf } from '../batches/list.ts';
 import { toNumber, toText } from '../money.ts';
+import { addGenerate } from './batch-generate.ts';
 import { withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
 import { parseId } from './parse.ts';
 
 export function registerBatch(program: Command): void {
   const batch = program.command('batch').description('batches of vouchers');
+  addGenerate(batch);
   batch
     .command('list')
     .description('the newest batches, newest first')
@@ -31,7 +33,7 @@ async function list(options: { merchant?: string; json?: boolean }): Promise<voi
     const batches = await listBatches(db, merchantId);
     if (options.json) return printJson(batches.map(toJson));
     printTable(
-      ['transaction id', 'merchant', 'reference', 'status', 'quantity', 'produced'],
+      ['transaction id', 'merchant', 'reference', 'status', 'quantity', 'produced', 'progress'],
       batches.map((each) => [
         each.transactionId,
         String(each.merchantId),
@@ -39,6 +41,7 @@ async function list(options: { merchant?: string; json?: boolean }): Promise<voi
         each.status,
         String(each.quantity),
         String(each.produced),
+        `${percentOf(each)} %`,
       ]),
     );
   });
@@ -51,6 +54,7 @@ async function show(id: string, options: { json?: boolean }): Promise<void> {
     const balance = { minor: details.balanceMinor, decimals: details.decimals };
     const shown = {
       ...toJson(batch),
+      percent: percentOf(batch),
       product: details.product,
       value: batch.value && toNumber(batch.value),
       currency: batch.currency,
@@ -63,7 +67,12 @@ async function show(id: string, options: { json?: boolean }): Promise<void> {
       balance: toNumber(balance),
     };
     if (options.json) return printJson(shown);
-    printFields({ ...shown, value: batch.value && toText(batch.value), balance: toText(balance) });
+    printFields({
+      ...shown,
+      percent: `${shown.percent} %`,
+      value: batch.value && toText(batch.value),
+      balance: toText(balance),
+    });
   });
 }
 

@@ -10,7 +10,7 @@ import { createLogger } from '../log.ts';
 import { flushCalls } from '../merchants/guessing.ts';
 import { ensureDefaultProduct } from '../merchants/products.ts';
 import { fail } from './output.ts';
-import { listenForStop } from './stop.ts';
+import { listenForStop, type Stop } from './stop.ts';
 
 /** A service that is ready to work, with what has to be closed after it. */
 export type Opened = {
@@ -90,14 +90,23 @@ function explain(error: unknown, url: string): unknown {
 
 /** Runs a command on an open service and closes it after, whatever happens; a Ctrl-C leaves nothing running. */
 export async function withService(run: (service: Service, config: Config) => Promise<void>): Promise<void> {
+  await untilStopped((service, config, stop) =>
+    Promise.race([stop.asked.then(() => fail('interrupted')), run(service, config)]),
+  );
+}
+
+/** Like `withService`, for a command that has something to leave in order: it ends by itself once it is asked to stop. */
+export async function untilStopped(
+  run: (service: Service, config: Config, stop: Stop) => Promise<void>,
+): Promise<void> {
   const stop = listenForStop();
   const config = readConfig();
   // A command says what it has to say itself; of the log only trouble is of interest beside it.
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
   const opened = await openService('scrip-command', config, log);
-  const interrupted = stop.asked.then(() => fail('interrupted'));
   try {
-    await Promise.race(stop.isAsked() ? [interrupted] : [interrupted, run(opened.service, opened.config)]);
+    if (stop.isAsked()) fail('interrupted');
+    await Promise.race([run(opened.service, opened.config, stop), stop.hurried.then(() => fail('interrupted'))]);
   } finally {
     if (await opened.close(stop.hurried)) process.exit(1);
   }

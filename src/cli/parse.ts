@@ -29,7 +29,29 @@ export function parseAmount(text: string, option: string, currency: string): big
   return minor;
 }
 
+/** A number in major units for the core to judge, exactly as it was typed or not at all. */
+export function parseValue(text: string, option: string): number {
+  const typed = parseDecimal(text);
+  const read = parseDecimal(String(Number(text)));
+  if (!typed || typed.digits !== read?.digits || typed.scale !== read.scale)
+    fail(`${option} takes an amount such as 100 or 99.50`);
+  return Number(text);
+}
+
 /** The decimals of a currency code that was typed. */
 export function parseCurrency(currency: string): number {
   return decimalsOf(currency) ?? fail(`"${currency}" is no currency code of ISO 4217`);
+}
+
+/** An expiry date: a day is meant to its end; without an offset a time is UTC, as everything the service says is. */
+export function parseExpiry(text: string): Date {
+  const day = /^\d{4}-\d{2}-\d{2}$/.test(text);
+  const dateTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.test(text);
+  const zoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) && dateTime;
+  const date = new Date(day ? `${text}T23:59:59.999Z` : zoned ? text : `${text}Z`);
+  // A day that does not exist would otherwise become one of the next month.
+  const exists = new Date(`${text.slice(0, 10)}T00:00:00Z`).toJSON()?.slice(0, 10) === text.slice(0, 10);
+  if (!(day || dateTime) || Number.isNaN(date.getTime()) || !exists)
+    fail('--expiry takes a day such as 2030-01-31, or 2030-01-31T12:00:00Z');
+  return date;
 }

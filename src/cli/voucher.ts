@@ -13,6 +13,7 @@ import {
 } from '../vouchers/operate.ts';
 import { withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
+import { parseExpiry } from './parse.ts';
 
 type Json = { json?: boolean };
 
@@ -112,17 +113,4 @@ function toJson(voucher: VoucherInfo) {
 function parseSerial(text: string): bigint {
   if (!/^\d{1,15}$/.test(text)) fail(`"${text}" is no serial number: it has at most 15 digits`);
   return BigInt(text);
-}
-
-/** A day is meant to its end; without an offset a time is UTC, as everything the service says is. */
-function parseExpiry(text: string): Date {
-  const day = /^\d{4}-\d{2}-\d{2}$/.test(text);
-  const dateTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.test(text);
-  const zoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) && dateTime;
-  const date = new Date(day ? `${text}T23:59:59.999Z` : zoned ? text : `${text}Z`);
-  // A day that does not exist would otherwise become one of the next month.
-  const exists = new Date(`${text.slice(0, 10)}T00:00:00Z`).toJSON()?.slice(0, 10) === text.slice(0, 10);
-  if (!(day || dateTime) || Number.isNaN(date.getTime()) || !exists)
-    fail('--expiry takes a day such as 2030-01-31, or 2030-01-31T12:00:00Z');
-  return date;
 }

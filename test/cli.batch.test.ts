@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import type { ChildProcess } from 'node:child_process';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancelBatch } from '../src/batches/cancel.ts';
+import { generate } from '../src/batches/generate.ts';
+import type { Context } from '../src/context.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { makeVouchers, Operator, vouchersOf } from './operator.ts';
+
+let operator: Operator;
+
+before(async () => {
+  operator = await Operator.start();
+});
+
+after(async () => {
+  await operator?.stop();
+});
+
+/** A look at what never comes ends after this many, a minute in all. */
+const MOST_LOOKS = 1_200;
+
+/**
+ * Sends a signal to a command once it looks at how far a batch is. The batch's row is held until then, so that nobody can
+ * produce it meanwhile.
+ */
+async function interrupt(child: ChildProcess, batchId: number): Promise<void> {
+  const owner = await openOwner(operator.testService.url);
+  try {
+    await owner.query(sql`begin`);
+    await owner.query(sql`select from scrip.batches where id = ${batchId} for update`);
+    const look = sql`
+select from pg_stat_activity where datname = current_database() and application_name = 'scrip-command'
+  and query like '%where transaction_id = %'`;
+    for (let looks = 0; (await owner.query(look)).length === 0; looks++) {
+      assert.ok(looks < MOST_LOOKS, 'no command waits');
+      await owner.query(sql`select pg_stat_clear_snapshot()`);
+      await sleep(50);
+    }
+    child.kill('SIGINT');
+  } finally {
+    await owner.close();
+  }
+}
+
+describe('scrip batch', () => {
+  test('lists, shows and cancels', async () => {
+    const merchant = await operator.json('merchant', 'create', '--name', 'Batches', '--float', '1000');
+    const context = await operator.enter(merchant);
+    await makeVouchers(context, 'small', 2);
+    const { batch } = await generate(context, { reference: 'large', quantity: 11, value: 10 });
+    const listed = await operator.json('batch', 'list', '--merchant', merchant.id);
+    assert.deepEqual(listed[0], {
+      transactionId: batch.transactionId,
+      merchantId: merchant.id,
+      reference: 'large',
+      status: 'PROCESSING',
+      quantity: 11,
+      produced: 0,
+    });
+    assert.equal(listed.length, 2);
+    assert.equal((await operator.json('batch', 'show', batch.transactionId)).value, 10);
+    assert.equal((await operator.json('batch', 'cancel', batch.transactionId)).status, 'CANCELED');
+    assert.deepEqual(await operator.json('float', 'show', '--merchant', merchant.id), [
+      { currency: 'USD', balance: 940 },
+    ]);
+    await Promise.all([
+      operator.fails(/COMPLETED/, 'batch', 'cancel', listed[1].transactionId),
+      operator.fails(/no batch/, 'batch', 'show', '00000000-0000-7000-8000-000000000000'),
+      operator.fails(/no transaction id/, 'batch', 'show', 'large'),
+    ]);
+  });
+
+  test('tells how much of a batch exists', async () => {
+    const merchant = await operator.json('merchant', 'create', '--name', 'Percent', '--float', '1000');
+    const { batch } = await generate(await operator.enter(merchant), { reference: 'third', quantity: 30, value: 1 });
+    const owner = await openOwner(operator.testService.url);
+    await owner.query(sql`update scrip.batches set produced = 29 where id = ${batch.id}`);
+    assert.equal((await operator.json('batch', 'show', batch.transactionId)).percent, 96);
+    assert.match((await operator.run('batch', 'list', '--merchant', merchant.id)).out, /\b96 %/);
+    // As it was: a batch that says more than there is would differ in the books.
+    await owner.query(sql`update scrip.batches set produced = 0 where id = ${batch.id}`);
+    await owner.close();
+  });
+});
+
+describe('scrip batch generate', () => {
+  let merchantId: string;
+  let context: Context;
+  const order = (...args: string[]) => ['batch', 'generate', '--merchant', merchantId, ...args];
+
+  before(async () => {
+    const merchant = await operator.json('merchant', 'create', '--name', 'Orders', '--float', '1000');
+    merchantId = merchant.id;
+    context = await operator.enter(merchant);
+  });
+
+  test('orders as the merchant itself does, and tells no codes', async () => {
+    const args = order('--quantity', '3', '--value', '2.50', '--expiry', '2099-12-31', '--reference', 'three');
+    const made = await operator.json(...args);
+    const { transactionId, ...rest } = made;
+    assert.deepEqual(rest, {
+      merchantId,
+      reference: 'three',
+      status: 'COMPLETED',
+      quantity: 3,
+      produced: 3,
+      percent: 100,
+      value: 2.5,
+      currency: 'USD',
+      expiryDate: '2099-12-31T23:59:59.999Z',
+      replayed: false,
+    });
+    assert.deepEqual(await operator.json(...args), { ...made, replayed: true });
+    assert.equal((await operator.json('batch', 'show', transactionId)).balance, 7.5);
+    assert.equal((await vouchersOf(context, 'three')).length, 3);
+  });
+
+  test('makes a reference where none is given, and tells it', async () => {
+    const { status, out } = await operator.run(...order('--quantity', '1', '--value', '1'));
+    assert.equal(status, 0);
+    const [, reference = ''] = /^reference +(operator-\S+)$/m.exec(out) ?? [];
+    assert.equal((await vouchersOf(context, reference)).length, 1);
+  });
+
+  test('waits for a large batch, and makes it itself where nobody else does', async () => {
+    const made = await operator.json(...order('--quantity', '2500', '--value', '0.01', '--wait'));
+    assert.deepEqual([made.status, made.produced, made.percent], ['COMPLETED', 2_500, 100]);
+    assert.equal((await vouchersOf(context, made.reference)).length, 2_500);
+  });
+
+  test('ends with the cause where the batch is canceled meanwhile', async () => {
+    const { service } = operator.testService;
+    for (const [reference, failure, told] of [
+      ['called off', null, /was canceled: by its merchant or an operator\n$/],
+      ['failed', 'no space left', /was canceled: no space left\n$/],
+    ] as const) {
+      const { batch } = await generate(context, { reference, quantity: 40, value: 1 });
+      await cancelBatch(service, batch.transactionId, failure);
+      const args = order('--quantity', '40', '--value', '1', '--reference', reference, '--wait', '--json');
+      await operator.fails(told, ...args);
+    }
+  });
+
+  test('leaves the batch in peace when it is interrupted, and says how it goes on', async () => {
+    const { batch } = await generate(context, { reference: 'interrupted', quantity: 20, value: 1 });
+    const args = order('--quantity', '20', '--value', '1', '--reference', 'interrupted', '--wait');
+    const { child, ended } = operator.start(...args);
+    await interrupt(child, batch.id);
+    const { status, out, err } = await ended;
+    assert.deepEqual([status, out], [1, '']);
+    assert.match(
+      err,
+      /^scrip: interrupted: batch \S+ \(reference interrupted\) stands at 0 %, and goes on while [^\n]+\n$/,
+    );
+    const again = await operator.json(...args);
+    assert.deepEqual([again.transactionId, again.status, again.replayed], [batch.transactionId, 'COMPLETED', true]);
+  });
+
+  test('is refused in one line, for the same reasons as the merchant', async () => {
+    const other = await operator.json('merchant', 'create', '--name', 'Other');
+    await operator.run('merchant', 'forbid', other.id, 'generate');
+    const suspended = await operator.json('merchant', 'create', '--name', 'Suspended');
+    await operator.run('merchant', 'suspend', suspended.id);
+    const one = ['--quantity', '1', '--value', '1'];
+    await makeVouchers(context, 'taken', 1);
+    const cases: [RegExp, string[]][] = [
+      [/Insufficient merchant balance \(50\)/, order('--quantity', '1', '--value', '5000')],
+      [/Access denied \(03\): .*merchant permit/, ['batch', 'generate', '--merchant', other.id, ...one]],
+      [/Merchant suspended \(04\)/, ['batch', 'generate', '--merchant', suspended.id, ...one]],
+      [/Invalid product \(15\)/, order(...one, '--product', 'NONE')],
+      [/Invalid quantity \(16\)/, order('--quantity', '100001')],
+      [/Invalid amount \(13\)/, order('--quantity', '1', '--value', '1.001')],
+      [/Invalid expiry date \(17\)/, order(...one, '--expiry', '2020-01-01')],
+      [/Invalid reference \(18\)/, order(...one, '--reference', 'NEW-1')],
+      [/Reference already used \(94\)/, order(...one, '--reference', 'taken')],
+      [/Amount outside limits \(61\)/, order('--quantity', '1', '--value', '100001')],
+      [/no merchant 99999/, ['batch', 'generate', '--merchant', '99999', ...one]],
+      [/--quantity takes a whole number/, order('--quantity', '0')],
+      [/--value takes an amount/, order('--quantity', '1', '--value', '90071992547409.925')],
+      [/--value takes an amount/, order('--quantity', '1', '--value', 'ten')],
+    ];
+    for (const [told, args] of cases) await operator.fails(told, ...args);
+  });
+});
