@@ -59,6 +59,12 @@ export const SETTINGS = {
     description: `How much is logged: ${LEVELS.join(', ')}.`,
     refuse: (value) => (LEVELS.includes(value) ? undefined : `must be one of ${LEVELS.join(', ')}`),
   },
+  webhookAllowPrivate: {
+    name: 'SCRIP_WEBHOOK_ALLOW_PRIVATE',
+    fallback: 'false',
+    description: 'Whether webhooks may go to http and to private addresses: true or false. For development only.',
+    refuse: (value) => (value === 'true' || value === 'false' ? undefined : 'must be true or false'),
+  },
   currency: {
     name: 'SCRIP_CURRENCY',
     fallback: 'USD',
@@ -76,6 +82,7 @@ export type Config = {
   readonly keys: string | undefined;
   readonly logLevel: string;
   readonly currency: string;
+  readonly webhookAllowPrivate: boolean;
 };
 
 /**
@@ -97,5 +104,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     keys: read(SETTINGS.keys),
     logLevel: read(SETTINGS.logLevel) as string,
     currency: read(SETTINGS.currency) as string,
+    webhookAllowPrivate: read(SETTINGS.webhookAllowPrivate) === 'true',
   };
 }

@@ -31,6 +31,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   float: async () => (await import('./cli/float.ts')).registerFloat,
   product: async () => (await import('./cli/product.ts')).registerProduct,
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
+  webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };

@@ -100,10 +100,15 @@ export class KeyRing {
 
   /** Seals code and PIN (AES-256-GCM) under the newest key, bound to the serial number: it opens for no other voucher. */
   seal(serialNumber: bigint, code: string, pin: string): Buffer {
+    return this.sealText(String(serialNumber), code + pin);
+  }
+
+  /** Seals a text of latin letters under the newest key, bound to the name of what it belongs to. */
+  sealText(owner: string, text: string): Buffer {
     const { id, seal } = this.#newest;
     const nonce = this.#nonce();
-    const cipher = createCipheriv('aes-256-gcm', seal, nonce).setAAD(Buffer.from(`${id}:${serialNumber}`));
-    const sealed = cipher.update(code + pin, 'latin1');
+    const cipher = createCipheriv('aes-256-gcm', seal, nonce).setAAD(Buffer.from(`${id}:${owner}`));
+    const sealed = cipher.update(text, 'latin1');
     return Buffer.concat([
       Buffer.from([id.length]),
       Buffer.from(id),
@@ -116,16 +121,22 @@ export class KeyRing {
 
   /** Opens what `seal` made. Throws where the key is missing, or the bytes belong to another voucher or were changed. */
   open(serialNumber: bigint, sealed: Buffer): CodeAndPin {
+    const text = this.openText(String(serialNumber), sealed);
+    return { code: text.slice(0, 12), pin: text.slice(12) };
+  }
+
+  /** Opens what `sealText` made for the same owner; throws as `open` does. */
+  openText(owner: string, sealed: Buffer): string {
     const start = 1 + (sealed[0] ?? 0);
     const id = sealed.toString('latin1', 1, start);
     const key = this.#keys.find((each) => each.id === id);
     if (!key)
-      throw new Error(`voucher ${serialNumber} is sealed under key ${JSON.stringify(id)}, which the key ring lacks`);
+      throw new Error(`what belongs to ${owner} is sealed under key ${JSON.stringify(id)}, which the key ring lacks`);
     const decipher = createDecipheriv('aes-256-gcm', key.seal, sealed.subarray(start, start + NONCE_BYTES));
-    decipher.setAAD(Buffer.from(`${id}:${serialNumber}`)).setAuthTag(sealed.subarray(-TAG_BYTES));
+    decipher.setAAD(Buffer.from(`${id}:${owner}`)).setAuthTag(sealed.subarray(-TAG_BYTES));
     const text = decipher.update(sealed.subarray(start + NONCE_BYTES, -TAG_BYTES)).toString('latin1');
     decipher.final();
-    return { code: text.slice(0, 12), pin: text.slice(12) };
+    return text;
   }
 
   #nonce(): Buffer {
@@ -164,4 +175,9 @@ export function hashSecret(secret: string): Buffer {
 /** Compares two hashes of equal length in constant time. */
 export function sameHash(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
+}
+
+/** The secret of a webhook endpoint: 256 bits in the form of Standard Webhooks. */
+export function newWebhookSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
 }

@@ -1,4 +1,4 @@
-import type { Money } from '../money.ts';
+import { type Money, toNumber } from '../money.ts';
 
 /** A batch of vouchers (docs/reference/interface.md, "Voucher batch"). */
 export type Batch = {
@@ -60,4 +60,9 @@ export function toBatch(row: BatchRow): Batch {
     productId: row.product_id,
     requestedExpiry: row.requested_expiry,
   };
+}
+
+/** A batch as answers and webhooks show it, without its vouchers (docs/reference/interface.md, "Voucher batch"). */
+export function batchData({ reference, transactionId, status, expiresAt, value }: Batch) {
+  return { reference, transactionId, status, expiryDate: expiresAt.toISOString(), value: value && toNumber(value) };
 }

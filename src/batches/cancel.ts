@@ -3,6 +3,7 @@ import { retrying } from '../db/retry.ts';
 import { plainArray } from '../db/sql.ts';
 import { enqueue } from '../jobs/enqueue.ts';
 import { newId } from '../ledger/id.ts';
+import { announceEnd } from './announce-end.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import {
   cancelBatchRow,
@@ -48,8 +49,10 @@ export async function cancelBatch(
         await tx.query(insertBatchEntry(batch, entry));
       }
       const [canceled] = await tx.query<BatchRow>(cancelBatchRow(batch.id, now, failure));
+      const after = toBatch(canceled as BatchRow);
       await enqueue(tx, 'void-batch', batch.id);
-      return toBatch(canceled as BatchRow);
+      await announceEnd(tx, after, now);
+      return after;
     }),
   );
 }

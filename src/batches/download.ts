@@ -3,6 +3,7 @@ import { checkLookupReference } from '../ledger/reference.ts';
 import { Refusal } from '../refusal.ts';
 import type { CodeAndPin } from '../secrets.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
+import { findBatchRow as findBatchByTransactionId } from './list.queries.ts';
 import { findBatchByReference, listVouchers } from './queries.ts';
 
 /** A page is opened and written before the next one is read: this many vouchers are all that a download holds. */
@@ -35,4 +36,13 @@ export async function* readVouchers(
     if (rows.length < PAGE) return;
     after = rows.at(-1)?.serial_number ?? after;
   }
+}
+
+/** All vouchers of a completed batch, in order; undefined where it has more than `most`, or there is none. */
+export async function readVouchersOf(service: Service, transactionId: string, most: number) {
+  const [row] = await service.db.query<BatchRow>(findBatchByTransactionId(transactionId));
+  if (row?.status !== 'COMPLETED' || row.quantity > most) return undefined;
+  const vouchers = [];
+  for await (const page of readVouchers(service, toBatch(row))) vouchers.push(...page);
+  return vouchers;
 }

@@ -4,6 +4,7 @@ import { retrying } from '../db/retry.ts';
 import { enqueue } from '../jobs/enqueue.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
+import { announceLow, type DebitedFloat } from '../merchants/low-float.ts';
 import { permit } from '../merchants/permit.ts';
 import { MOST_DECIMALS, toPositiveMinor } from '../money.ts';
 import { Refusal } from '../refusal.ts';
@@ -136,8 +137,9 @@ async function accept(context: Context, tx: Queries, wanted: Omit<NewBatch, 'res
   const batch = toBatch(row);
   if (valueMinor !== null && reserveAccount !== null) {
     const amountMinor = valueMinor * BigInt(quantity);
-    const [float] = await tx.query<{ id: bigint }>(debitFloat(merchantId, currency, amountMinor));
+    const [float] = await tx.query<DebitedFloat>(debitFloat(merchantId, currency, amountMinor));
     if (!float) throw new Refusal('50');
+    await announceLow(tx, { merchantId, currency, decimals, float, amountMinor, now });
     const entry = {
       id: newId(now),
       kind: 'RESERVATION',

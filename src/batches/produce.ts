@@ -3,6 +3,7 @@ import type { Queries } from '../db/pool.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
 import { randomCode, randomPin } from '../secrets.ts';
+import { announceEnd } from './announce-end.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { advanceBatch, insertVouchers, reserveSerials } from './queries.ts';
 
@@ -16,7 +17,9 @@ export async function produce(service: Service, tx: Queries, batch: Batch, count
   // A code that exists already, one in some hundred thousand at most, is drawn again.
   while (missing > 0) missing -= await insert(service, tx, batch, missing, now);
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
-  return toBatch(row as BatchRow);
+  const after = toBatch(row as BatchRow);
+  if (after.status === 'COMPLETED') await announceEnd(tx, after, now);
+  return after;
 }
 
 async function insert(service: Service, tx: Queries, batch: Batch, count: number, now: Date): Promise<number> {

@@ -60,7 +60,7 @@ export function debitFloat(merchantId: number, currency: string, amountMinor: bi
   return sql`
 update accounts set balance_minor = balance_minor - ${amountMinor}
 where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency = ${currency} and balance_minor >= ${amountMinor}
-returning id`;
+returning id, balance_minor, coalesce(low_minor, topped_up_minor / 10) as threshold_minor`;
 }
 
 export function creditFloat(merchantId: number, currency: string, amountMinor: bigint): Sql {

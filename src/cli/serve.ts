@@ -1,12 +1,11 @@
 import { createServer } from 'node:net';
 import type { Command } from 'commander';
-import { sweep, TASKS } from '../batches/tasks.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/start-error.ts';
 import { buildServer, SERVED } from '../http/server.ts';
-import { startWorker } from '../jobs/worker.ts';
 import { flushLog } from '../log.ts';
+import { startBackground } from './background.ts';
 import { openService } from './open.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
@@ -43,7 +42,7 @@ async function serveUntilStopped(service: Service, config: Config, options: Serv
     await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
       throw explain(error, config);
     });
-    const worker = options.work ? await startWorker(service, TASKS, sweep) : undefined;
+    const worker = options.work ? await startBackground(service, config) : undefined;
     const address = app.server.address();
     const port = typeof address === 'object' && address ? address.port : config.port;
     await say(service, config, addressForPeople(config.host, port), options.demo ?? false);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Service } from '../context.ts';
-import { maskCode } from '../http/fields.ts';
+import { maskCode } from '../ledger/transaction-data.ts';
 import { toNumber, toText } from '../money.ts';
 import {
   blockVoucher,

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import { sweep, TASKS } from '../batches/tasks.ts';
-import { startWorker } from '../jobs/worker.ts';
 import { flushLog } from '../log.ts';
+import { startBackground } from './background.ts';
 import { openService } from './open.ts';
 import { listenForStop } from './stop.ts';
 
@@ -11,10 +10,10 @@ export function registerWork(program: Command): void {
 
 async function work(): Promise<void> {
   const stop = listenForStop();
-  const { service, close } = await openService('scrip-work');
+  const { service, config, close } = await openService('scrip-work');
   try {
     if (!stop.isAsked()) {
-      const worker = await startWorker(service, TASKS, sweep);
+      const worker = await startBackground(service, config);
       service.log.info('working');
       await stop.asked;
       service.log.info('stopping');

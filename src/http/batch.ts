@@ -1,8 +1,7 @@
 import Type, { type Static } from 'typebox';
-import type { Batch } from '../batches/batch.ts';
+import { type Batch, batchData } from '../batches/batch.ts';
 import { readVouchers } from '../batches/download.ts';
 import type { Context } from '../context.ts';
-import { toNumber } from '../money.ts';
 import type { Answer } from './endpoint.ts';
 import { Nullable, Word } from './envelope.ts';
 import { Code, Pin, SerialNumber } from './fields.ts';
@@ -31,13 +30,7 @@ export const BatchData = Type.Object({
 
 /** The answer of a batch: its vouchers follow page by page when it is complete. */
 export function batchAnswer({ service }: Context, batch: Batch, replayed: boolean): Answer<typeof BatchData> {
-  const data: Static<typeof BatchData> = {
-    reference: batch.reference,
-    transactionId: batch.transactionId,
-    status: batch.status,
-    expiryDate: batch.expiresAt.toISOString(),
-    value: batch.value && toNumber(batch.value),
-  };
+  const data = batchData(batch);
   if (batch.status !== 'COMPLETED') return { data, replayed };
   return { data, replayed, vouchers: { quantity: batch.quantity, pages: renderPages(readVouchers(service, batch)) } };
 }

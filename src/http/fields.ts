@@ -45,8 +45,3 @@ export const SerialNumber = Type.Number({
 export const DateTime = Type.String({ format: 'date-time' });
 
 export const TransactionId = Type.String({ description: 'The unique id of the transaction, given by the service.' });
-
-/** Masks a voucher code: its first four digits, four asterisks, its last four. */
-export function maskCode(code: string): string {
-  return `${code.slice(0, 4)}****${code.slice(-4)}`;
-}

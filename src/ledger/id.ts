@@ -28,3 +28,9 @@ export function newId(now: Date): string {
   const head = last.toString(16).padStart(15, '0');
   return `${head.slice(0, 8)}-${head.slice(8, 12)}-7${head.slice(12)}-${tail.slice(0, 4)}-${tail.slice(4)}`;
 }
+
+/** The least id of a time: all ids made since then are as great or greater. */
+export function idFloor(time: Date): string {
+  const head = Math.max(0, time.getTime()).toString(16).padStart(12, '0');
+  return `${head.slice(0, 8)}-${head.slice(8)}-7000-8000-000000000000`;
+}

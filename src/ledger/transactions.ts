@@ -22,6 +22,16 @@ export type Transaction = {
   readonly note: string | null;
 };
 
+/** The one update of a redemption: what it canceled, how, and what it put in place. */
+export type RedemptionUpdate = {
+  readonly original: Transaction;
+  readonly cancellation: Transaction;
+  /** The redemption in force now; null after a full reversal. */
+  readonly replacement: Transaction | null;
+  /** What the redemption is known by: its reference, or its transaction id. */
+  readonly reference: string;
+};
+
 /** A journal row with what else it takes to show it. */
 export type TransactionRow = {
   id: string;

@@ -136,7 +136,7 @@ export function setOnSale(code: string, onSale: boolean): Sql {
 
 export function creditFloatAccount(merchantId: number, currency: string, amountMinor: bigint): Sql {
   return sql`
-update accounts set balance_minor = balance_minor + ${amountMinor}
+update accounts set balance_minor = balance_minor + ${amountMinor}, topped_up_minor = balance_minor + ${amountMinor}
 where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency = ${currency}
 returning id, balance_minor, decimals`;
 }

@@ -94,7 +94,12 @@ with asked as (
   from decided where outcome = 'ok'
   order by merchant_id, reference
   on conflict do nothing
-  returning id, serial_number, amount_minor, currency
+  returning id, merchant_id, serial_number, amount_minor, currency
+), announced as (
+  insert into webhook_deliveries (endpoint_id, event_id, type, subject_id, occurred_at, due_at)
+  select e.id, p.id, 'voucher.redeemed', p.id, $7, $7
+  from posted p join webhook_endpoints e on e.merchant_id = p.merchant_id
+    and e.disabled_at is null and e.removed_at is null and (e.events is null or 'voucher.redeemed' = any (e.events))
 ), touched as (
   update vouchers v set
     balance_minor = v.balance_minor - t.spent,

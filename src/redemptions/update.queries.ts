@@ -59,7 +59,12 @@ with asked as (
   from decided where outcome = 'ok'
   order by original_id
   on conflict do nothing
-  returning id, original_id
+  returning id, merchant_id, original_id
+), announced as (
+  insert into webhook_deliveries (endpoint_id, event_id, type, subject_id, occurred_at, due_at)
+  select e.id, r.id, 'redemption.updated', r.id, $6, $6
+  from reversed r join webhook_endpoints e on e.merchant_id = r.merchant_id
+    and e.disabled_at is null and e.removed_at is null and (e.events is null or 'redemption.updated' = any (e.events))
 ), renewed as (
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
     reference, original_id, occurred_at)

@@ -3,22 +3,12 @@ import { AGAIN, gather } from '../db/gather.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
 import { checkLookupReference, checkReference } from '../ledger/reference.ts';
-import { type Transaction, type TransactionRow, toTransaction } from '../ledger/transactions.ts';
+import { type RedemptionUpdate, type TransactionRow, toTransaction } from '../ledger/transactions.ts';
 import { permit } from '../merchants/permit.ts';
 import { MOST_DECIMALS, toMinor } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import type { KeyRing } from '../secrets.ts';
 import { FIND_UPDATE, UPDATE_REDEMPTION } from './update.queries.ts';
-
-/** The one update of a redemption: what it canceled, how, and what it put in place. */
-export type RedemptionUpdate = {
-  readonly original: Transaction;
-  readonly cancellation: Transaction;
-  /** The redemption in force now; null after a full reversal. */
-  readonly replacement: Transaction | null;
-  /** What the redemption is known by: its reference, or its transaction id. */
-  readonly reference: string;
-};
 
 type Update = { readonly context: Context; readonly reference: string };
 type Request = Update & { readonly amountUnits: bigint; readonly reversalId: string; readonly newId: string };

@@ -5,7 +5,8 @@ import type { HotStatement } from '../db/sql.ts';
  * it stays right with others at the same time.
  *
  * In:  columns $1 merchant, $2 code key or null, $3 PIN key or null, $4 serial number or null, $5 value in
- *      ten-thousandths of a major unit or null, $6 reference or null, $7 id of the transaction to be; and $8, the time.
+ *      ten-thousandths of a major unit or null, $6 reference or null, $7 id of the transaction to be; and $8, the time; and
+ *      the column $9, the id of the event to be that tells of a low float.
  * Out: as for redemptions, with the sealed code.
  *
  * A voucher comes by code and PIN, or by serial number: then only to the merchant that generated it. The value is the one
@@ -19,8 +20,8 @@ export const ACTIVATE: HotStatement = {
   text: `
 with asked as (
   select a.*, n.serial_number, row_number() over (partition by coalesce(n.serial_number, -a.ord) order by a.ord) as turn
-  from unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::uuid[]) with ordinality
-    as a (merchant_id, code_key, pin_key, asked_serial, value, reference, id, ord)
+  from unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::uuid[], $9::uuid[]) with ordinality
+    as a (merchant_id, code_key, pin_key, asked_serial, value, reference, id, low_id, ord)
   left join lateral (
     select coalesce(a.asked_serial, (select c.serial_number from vouchers c where c.code_key = a.code_key)) as serial_number
   ) n on true
@@ -39,7 +40,7 @@ with asked as (
 ), finest as (
   select ('{10000,1000,100,10,1}'::bigint[])[max(decimals) + 1] as unit from products
 ), known as materialized (
-  select a.ord, a.id, a.merchant_id, a.reference, a.turn, a.asked_serial is null as by_code,
+  select a.ord, a.id, a.low_id, a.merchant_id, a.reference, a.turn, a.asked_serial is null as by_code,
     v.serial_number, v.version, v.wrong_pins, v.pin_key = a.pin_key as pin_ok, v.sealed,
     v.pin_locked_until, v.closed, v.blocked_at, v.expires_at, v.activated_at,
     b.merchant_id as issuer, b.scope, b.currency, b.decimals, b.reserve_account, f.id as float_account,
@@ -110,14 +111,28 @@ with asked as (
   from decided where outcome = 'ok'
   order by merchant_id, reference
   on conflict do nothing
-  returning id, debit_account, amount_minor
+  returning id, merchant_id, debit_account, amount_minor
 ), debited as (
   update accounts f set balance_minor = f.balance_minor - t.amount_minor
   from (
-    select p.debit_account, sum(p.amount_minor)::bigint as amount_minor
+    select p.debit_account, sum(p.amount_minor)::bigint as amount_minor, (array_agg(d.low_id order by d.ord))[1] as low_id
     from posted p join decided d on d.id = p.id where d.reserve_account is null group by p.debit_account
   ) t
   where f.id = t.debit_account
+  returning f.merchant_id, f.currency, f.decimals, f.balance_minor, t.amount_minor, t.low_id,
+    coalesce(f.low_minor, f.topped_up_minor / 10) as threshold_minor
+), announced as (
+  insert into webhook_deliveries (endpoint_id, event_id, type, subject_id, data, occurred_at, due_at)
+  select e.id, t.event_id, t.type, t.subject_id, t.data, $8, $8
+  from (
+    select merchant_id, id as event_id, 'voucher.activated' as type, id as subject_id, null::jsonb as data from posted
+    union all
+    select merchant_id, low_id, 'float.low', null, jsonb_build_object('currency', currency,
+      'balance', trim_scale(balance_minor / 10::numeric ^ decimals), 'threshold', trim_scale(threshold_minor / 10::numeric ^ decimals))
+    from debited where balance_minor < threshold_minor and balance_minor + amount_minor >= threshold_minor
+  ) t
+  join webhook_endpoints e on e.merchant_id = t.merchant_id
+    and e.disabled_at is null and e.removed_at is null and (e.events is null or t.type = any (e.events))
 ), touched as (
   update vouchers v set
     value_minor = coalesce(t.amount_minor, v.value_minor),

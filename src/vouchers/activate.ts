@@ -25,6 +25,8 @@ export type Outcome = { readonly transaction: Transaction; readonly replayed: bo
 type Request = {
   readonly context: Context;
   readonly id: string;
+  /** Of the event that tells of a float which this activation makes low. */
+  readonly lowId: string;
   readonly codeKey: string | null;
   readonly pinKey: string | null;
   readonly serialNumber: number | null;
@@ -60,6 +62,7 @@ const activateGathered = gather<Request, Outcome | RefusalCode>({
       textArray(requests.map(({ reference }) => reference ?? null)),
       plainArray(requests.map(({ id }) => id)),
       now,
+      plainArray(requests.map(({ lowId }) => lowId)),
     ]);
     const answers: (Outcome | RefusalCode | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
     for (const row of rows) {
@@ -103,6 +106,7 @@ export async function activate(context: Context, { voucher, value, reference }: 
   const outcome = await activateGathered(service.db, {
     context,
     id: newId(now),
+    lowId: newId(now),
     codeKey: byCode ? service.keys.codeKey(voucher.code) : null,
     pinKey: byCode ? service.keys.pinKey(voucher.code, voucher.pin) : null,
     serialNumber: byCode ? null : voucher.serialNumber,

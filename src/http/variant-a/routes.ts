@@ -1,16 +1,17 @@
 import Type from 'typebox';
 import { findBatch } from '../../batches/download.ts';
 import { generate } from '../../batches/generate.ts';
-import { findTransaction, listTransactions } from '../../ledger/transactions.ts';
+import { transactionData, updateData } from '../../ledger/transaction-data.ts';
+import { findTransaction, listTransactions, type RedemptionUpdate } from '../../ledger/transactions.ts';
 import { redeem } from '../../redemptions/redeem.ts';
-import { findUpdate, type RedemptionUpdate, updateRedemption } from '../../redemptions/update.ts';
+import { findUpdate, updateRedemption } from '../../redemptions/update.ts';
 import { Refusal } from '../../refusal.ts';
 import { activate } from '../../vouchers/activate.ts';
 import { balance } from '../../vouchers/balance.ts';
 import { BatchData, batchAnswer } from '../batch.ts';
 import { type Dialect, endpoint } from '../endpoint.ts';
 import { EXAMPLES } from './examples.ts';
-import { renderBalance, renderTransaction, renderUpdate } from './render.ts';
+import { renderBalance } from './render.ts';
 import {
   Activate,
   BalanceData,
@@ -71,7 +72,7 @@ const activateVoucher = endpoint({
       voucher: { code, pin },
       reference: reference ?? undefined,
     });
-    return { data: renderTransaction(transaction), replayed };
+    return { data: transactionData(transaction), replayed };
   },
 });
 
@@ -104,7 +105,7 @@ const redeemVoucher = endpoint({
   examples: EXAMPLES.redeem,
   async run(context, { code, pin, amount, reference }) {
     const { transaction, replayed } = await redeem(context, { code, pin, amount, reference: reference ?? undefined });
-    return { data: renderTransaction(transaction), replayed };
+    return { data: transactionData(transaction), replayed };
   },
 });
 
@@ -123,10 +124,10 @@ const updateRedemptionOnce = endpoint({
   examples: EXAMPLES.update,
   async run(context, { reference, amountUsed = 0 }) {
     try {
-      return { data: renderUpdate(await updateRedemption(context, { reference, amountUsed })) };
+      return { data: updateData(await updateRedemption(context, { reference, amountUsed })) };
     } catch (error) {
       if (!(error instanceof Refusal) || error.code !== '58' || error.data === undefined) throw error;
-      throw new Refusal('58', { data: renderUpdate(error.data as RedemptionUpdate) });
+      throw new Refusal('58', { data: updateData(error.data as RedemptionUpdate) });
     }
   },
 });
@@ -142,7 +143,7 @@ const getRedemptionUpdate = endpoint({
   refusals: ['18', '60'],
   examples: EXAMPLES.details,
   async run(context, _body, reference) {
-    return { data: renderUpdate(await findUpdate(context, reference)) };
+    return { data: updateData(await findUpdate(context, reference)) };
   },
 });
 
@@ -160,7 +161,7 @@ const getTransaction = endpoint({
   async run(context, _body, reference) {
     const transaction = await findTransaction(context, reference);
     if (!transaction) throw new Refusal('60');
-    return { data: renderTransaction(transaction) };
+    return { data: transactionData(transaction) };
   },
 });
 
@@ -174,7 +175,7 @@ const listRecentTransactions = endpoint({
   refusals: [],
   examples: EXAMPLES.list,
   async run(context) {
-    return { data: (await listTransactions(context, { inForceOnly: false })).map(renderTransaction) };
+    return { data: (await listTransactions(context, { inForceOnly: false })).map(transactionData) };
   },
 });
 

@@ -1,8 +1,8 @@
 import type { Static } from 'typebox';
+import { maskCode } from '../../ledger/transaction-data.ts';
 import type { Transaction as LedgerTransaction } from '../../ledger/transactions.ts';
 import { toNumber } from '../../money.ts';
 import type { VoucherBalance } from '../../vouchers/balance.ts';
-import { maskCode } from '../fields.ts';
 import type { BalanceData, Transaction } from './schemas.ts';
 
 /**

@@ -1,0 +1,16 @@
+import type { Queries } from '../db/pool.ts';
+import { newId } from '../ledger/id.ts';
+import { announce } from '../webhooks/announce.ts';
+import { type Batch, batchData } from './batch.ts';
+
+/** Tells the merchant that a batch is `COMPLETED` or `CANCELED`, in the transaction that made it so. */
+export async function announceEnd(tx: Queries, batch: Batch, now: Date): Promise<void> {
+  await announce(tx, {
+    merchantId: batch.merchantId,
+    type: batch.status === 'COMPLETED' ? 'voucher.batch.completed' : 'voucher.batch.canceled',
+    eventId: newId(now),
+    subjectId: batch.transactionId,
+    data: { ...batchData(batch), quantity: batch.quantity },
+    now,
+  });
+}

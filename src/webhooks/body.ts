@@ -1,0 +1,91 @@
+import type { Service } from '../context.ts';
+import { plainArray } from '../db/sql.ts';
+import { transactionData, updateData } from '../ledger/transaction-data.ts';
+import { type TransactionRow, toTransaction } from '../ledger/transactions.ts';
+import type { CodeAndPin, KeyRing } from '../secrets.ts';
+import { listSubjects } from './deliver.queries.ts';
+
+/** What a delivery tells: made when it is sent, of rows that never change, so every attempt tells the same. */
+
+/** A delivery that was taken to be sent, with its endpoint. */
+export type Delivery = {
+  readonly endpoint_id: number;
+  readonly event_id: string;
+  readonly type: string;
+  readonly subject_id: string | null;
+  readonly data: object | null;
+  readonly occurred_at: Date;
+  readonly attempts: number;
+  readonly tries: number;
+  readonly merchant_id: number;
+  readonly url: string;
+  readonly full_vouchers: boolean;
+  readonly secret: Buffer;
+  readonly previous_secret: Buffer | null;
+  readonly failing_since: Date | null;
+};
+
+type BatchVoucher = { readonly serialNumber: bigint } & CodeAndPin;
+
+/** Reads the vouchers of a completed batch, or nothing where there are more than `most`. */
+export type ReadBatch = (service: Service, transactionId: string, most: number) => Promise<BatchVoucher[] | undefined>;
+
+type SubjectRow = TransactionRow & { readonly subject_id: string };
+
+/** A batch of more is told without its vouchers also where they are asked for: it is downloaded. */
+const MOST_VOUCHERS = 1_000;
+
+/** The bodies of deliveries, in their order; where one cannot be made, why. */
+export async function makeBodies(
+  service: Service,
+  deliveries: readonly Delivery[],
+  read: ReadBatch,
+): Promise<(string | Error)[]> {
+  const ids = deliveries.filter(({ data }) => data === null).map(({ subject_id }) => subject_id);
+  const rows = ids.length === 0 ? [] : await service.db.query<SubjectRow>(listSubjects(plainArray(ids)));
+  const bySubject = Map.groupBy(rows, (row) => row.subject_id);
+  const bodies = deliveries.map((delivery) =>
+    makeBody(service, delivery, bySubject.get(delivery.subject_id ?? '') ?? [], read).catch((error: Error) => error),
+  );
+  return Promise.all(bodies);
+}
+
+async function makeBody(
+  service: Service,
+  delivery: Delivery,
+  rows: readonly SubjectRow[],
+  read: ReadBatch,
+): Promise<string> {
+  const { type, occurred_at } = delivery;
+  const data = delivery.data ?? describe(service.keys, rows);
+  const vouchers = tellsVouchers(delivery) ? await vouchersOf(service, delivery, read) : {};
+  return JSON.stringify({ type, timestamp: occurred_at.toISOString(), data: { ...data, ...vouchers } });
+}
+
+function describe(keys: KeyRing, rows: readonly SubjectRow[]): object {
+  const told = rows.find((row) => row.id === row.subject_id);
+  if (!told) throw new Error('an event tells of a journal row that is not there');
+  if (told.kind !== 'REDEMPTION_REVERSAL') return transactionData(toTransaction(keys, told));
+  const original = rows.find((row) => row.canceled);
+  if (!original) throw new Error('a reversal has no redemption');
+  const replacement = rows.find((row) => row !== told && row !== original);
+  return updateData({
+    original: toTransaction(keys, original),
+    cancellation: toTransaction(keys, told),
+    replacement: replacement ? toTransaction(keys, replacement) : null,
+    reference: original.reference ?? original.id,
+  });
+}
+
+/** Codes travel to endpoints that were set so, and never unencrypted. */
+function tellsVouchers({ type, full_vouchers, url }: Delivery): boolean {
+  return type === 'voucher.batch.completed' && full_vouchers && url.startsWith('https:');
+}
+
+async function vouchersOf(service: Service, { subject_id }: Delivery, read: ReadBatch): Promise<object> {
+  const vouchers = await read(service, subject_id ?? '', MOST_VOUCHERS);
+  if (!vouchers) return {};
+  return {
+    vouchers: vouchers.map(({ serialNumber, code, pin }) => ({ serialNumber: Number(serialNumber), code, pin })),
+  };
+}

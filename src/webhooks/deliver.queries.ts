@@ -1,0 +1,166 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+type Busy = { readonly endpointIds: string; readonly counts: string };
+
+/**
+ * Takes deliveries that are due, for as many as there is room, and marks them as under way until `leaseUntil`: a sender that
+ * dies is followed by another one then.
+ *
+ * Endpoints take turns, beginning behind the last one served, and each gets what its own room leaves, so that one with a
+ * million waiting, or one that never answers, takes nothing from the others. One that fails gets less room.
+ */
+export function claimDeliveries(
+  busy: Busy,
+  room: { readonly each: number; readonly failing: number; readonly all: number },
+  behind: number,
+  now: Date,
+  leaseUntil: Date,
+): Sql {
+  return sql`
+with due as materialized (
+  select d.endpoint_id, d.event_id
+  from (
+    select o.id, case when o.failing_since is null then ${room.each}::int else ${room.failing}::int end
+      - coalesce(b.under_way, 0) as room
+    from webhook_endpoints o
+    left join unnest(${busy.endpointIds}::int[], ${busy.counts}::int[]) as b (endpoint_id, under_way) on b.endpoint_id = o.id
+    where o.disabled_at is null and o.removed_at is null
+    order by o.id <= ${behind}, o.id
+  ) e
+  cross join lateral (
+    select n.endpoint_id, n.event_id from webhook_deliveries n
+    where n.endpoint_id = e.id and n.state = 'PENDING' and n.due_at <= ${now}
+    order by n.due_at
+    limit greatest(0, e.room)
+    for update skip locked
+  ) d
+  limit ${room.all}
+)
+update webhook_deliveries w set due_at = ${leaseUntil}, attempts = w.attempts + 1, tries = w.tries + 1
+from due join webhook_endpoints e on e.id = due.endpoint_id
+where w.endpoint_id = due.endpoint_id and w.event_id = due.event_id
+returning w.endpoint_id, w.event_id, w.type, w.subject_id, w.data, w.occurred_at, w.attempts, w.tries,
+  e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now} then e.previous_secret end as previous_secret,
+  e.failing_since`;
+}
+
+/**
+ * The journal rows that deliveries tell of: the row itself and, where it is a reversal, the redemption that it reverses and
+ * the one in its place.
+ */
+export function listSubjects(ids: string): Sql {
+  return sql`
+select s.id as subject_id, j.id, j.kind, j.amount_minor, b.decimals, j.occurred_at, j.reference, j.serial_number, v.sealed,
+  j.original_id, coalesce(j.id = s.original_id, false) as canceled
+from journal s
+cross join lateral (
+  select s.*
+  union all
+  select o.* from journal o where s.kind = 'REDEMPTION_REVERSAL' and o.id = s.original_id
+  union all
+  select n.* from journal n where s.kind = 'REDEMPTION_REVERSAL' and n.original_id = s.original_id and n.kind = 'REDEMPTION'
+) j
+join vouchers v on v.serial_number = j.serial_number
+join batches b on b.id = v.batch_id
+where s.id = any (${ids}::uuid[])`;
+}
+
+type Results = {
+  readonly endpointIds: string;
+  readonly eventIds: string;
+  readonly numbers: string;
+  readonly attemptedAt: string;
+  readonly durationsMs: string;
+  readonly statuses: string;
+  readonly errors: string;
+  readonly states: string;
+  readonly dueAt: string;
+};
+
+/**
+ * Records attempts and what becomes of their deliveries. One that was taken over by another sender meanwhile keeps what
+ * that one wrote, unless it went through here.
+ */
+export function recordAttempts(results: Results, now: Date): Sql {
+  return sql`
+with told as (
+  select * from unnest(${results.endpointIds}::int[], ${results.eventIds}::uuid[], ${results.numbers}::smallint[],
+    ${results.attemptedAt}::timestamptz[], ${results.durationsMs}::int[], ${results.statuses}::smallint[],
+    ${results.errors}::text[], ${results.states}::delivery_state[], ${results.dueAt}::timestamptz[])
+    as t (endpoint_id, event_id, number, attempted_at, duration_ms, status, error, state, due_at)
+), recorded as (
+  insert into webhook_attempts (endpoint_id, event_id, number, attempted_at, duration_ms, status, error)
+  select endpoint_id, event_id, number, attempted_at, duration_ms, status, error from told
+  on conflict do nothing
+)
+update webhook_deliveries d set state = t.state, due_at = coalesce(t.due_at, d.due_at),
+  finished_at = case when t.state <> 'PENDING' then ${now}::timestamptz end
+from told t
+where d.endpoint_id = t.endpoint_id and d.event_id = t.event_id and d.state = 'PENDING'
+  and (d.attempts = t.number or t.state = 'DELIVERED')`;
+}
+
+/** Gives back what was taken and not sent. */
+export function releaseDeliveries(endpointIds: string, eventIds: string, now: Date): Sql {
+  return sql`
+update webhook_deliveries d set due_at = ${now}, attempts = d.attempts - 1, tries = d.tries - 1
+from unnest(${endpointIds}::int[], ${eventIds}::uuid[]) as t (endpoint_id, event_id)
+where d.endpoint_id = t.endpoint_id and d.event_id = t.event_id and d.state = 'PENDING'`;
+}
+
+/** The first failure behind a success starts the count of days, and a success ends it. */
+export function markEndpoints(workingIds: string, failingIds: string, now: Date): Sql {
+  return sql`
+update webhook_endpoints e set failing_since = case when e.id = any (${workingIds}::int[]) then null else ${now}::timestamptz end
+where (e.id = any (${workingIds}::int[]) and e.failing_since is not null)
+  or (e.id = any (${failingIds}::int[]) and not e.id = any (${workingIds}::int[]) and e.failing_since is null)`;
+}
+
+/** Turns endpoints off: those that are gone, and those that have failed since before a time. */
+export function disableEndpoints(goneIds: string, failingIds: string, failingBefore: Date, now: Date): Sql {
+  return sql`
+update webhook_endpoints e set disabled_at = ${now},
+  disabled_reason = case when e.id = any (${goneIds}::int[]) then 'it answered 410 Gone' else 'it failed for five days' end
+where e.disabled_at is null and e.removed_at is null
+  and (e.id = any (${goneIds}::int[]) or (e.id = any (${failingIds}::int[]) and e.failing_since < ${failingBefore}))
+returning e.id, e.disabled_reason`;
+}
+
+/** What waits for endpoints that are off is not sent by itself; it can be sent again by hand. */
+export function failPending(endpointIds: string, now: Date): Sql {
+  return sql`
+update webhook_deliveries set state = 'FAILED', finished_at = ${now}
+where endpoint_id = any (${endpointIds}::int[]) and state = 'PENDING'`;
+}
+
+/** Forgets what is older than it has to be kept, a part at a time. */
+export function deleteOldAttempts(before: Date, floor: string, most: number): Sql {
+  return sql`
+with old as (
+  select a.endpoint_id, a.event_id, a.number from webhook_endpoints e
+  cross join lateral (
+    select n.endpoint_id, n.event_id, n.number from webhook_attempts n
+    where n.endpoint_id = e.id and n.event_id < ${floor}::uuid and n.attempted_at < ${before} limit ${most}
+  ) a
+  limit ${most}
+), gone as (
+  delete from webhook_attempts a using old
+  where a.endpoint_id = old.endpoint_id and a.event_id = old.event_id and a.number = old.number returning 1
+)
+select count(*)::int as deleted from gone`;
+}
+
+export function deleteOldDeliveries(before: Date, floor: string, most: number): Sql {
+  return sql`
+with old as (
+  select d.endpoint_id, d.event_id from webhook_endpoints e
+  cross join lateral (
+    select n.endpoint_id, n.event_id from webhook_deliveries n
+    where n.endpoint_id = e.id and n.event_id < ${floor}::uuid and n.finished_at < ${before} limit ${most}
+  ) d
+  limit ${most}
+), gone as (
+  delete from webhook_deliveries d using old where d.endpoint_id = old.endpoint_id and d.event_id = old.event_id returning 1
+)
+select count(*)::int as deleted from gone`;
+}

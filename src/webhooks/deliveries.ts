@@ -1,0 +1,115 @@
+import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { idFloor, newId } from '../ledger/id.ts';
+import { type Delivery, makeBodies } from './body.ts';
+import { prepare } from './deliver.ts';
+import { insertTest, listAttemptRows, listDeliveryRows, resendFailed, resendOne } from './endpoints.queries.ts';
+import { TEST_EVENT } from './events.ts';
+import type { Attempt, Sender } from './send.ts';
+import { settle } from './settle.ts';
+
+/** An event at an endpoint, with the last attempt. */
+export type DeliveryRecord = {
+  readonly eventId: string;
+  readonly type: string;
+  readonly occurredAt: Date;
+  readonly state: 'PENDING' | 'DELIVERED' | 'FAILED';
+  readonly attempts: number;
+  /** Of one that is waiting: when it is tried next. */
+  readonly dueAt: Date | null;
+  readonly lastAttempt: { readonly at: Date; readonly status: number | null; readonly error: string | null } | null;
+};
+
+type DeliveryRow = {
+  event_id: string;
+  type: string;
+  occurred_at: Date;
+  state: DeliveryRecord['state'];
+  attempts: number;
+  due_at: Date;
+  status: number | null;
+  error: string | null;
+  attempted_at: Date | null;
+};
+
+export type AttemptRecord = {
+  readonly number: number;
+  readonly at: Date;
+  readonly durationMs: number;
+  readonly status: number | null;
+  readonly error: string | null;
+};
+
+type AttemptRow = {
+  number: number;
+  attempted_at: Date;
+  duration_ms: number;
+  status: number | null;
+  error: string | null;
+};
+
+/** The newest deliveries of an endpoint, newest first. */
+export async function listDeliveries(
+  db: Queries,
+  endpointId: number,
+  state: DeliveryRecord['state'] | null,
+  most: number,
+): Promise<DeliveryRecord[]> {
+  const rows = await db.query<DeliveryRow>(listDeliveryRows(endpointId, state, most));
+  return rows.map((row) => ({
+    eventId: row.event_id,
+    type: row.type,
+    occurredAt: row.occurred_at,
+    state: row.state,
+    attempts: row.attempts,
+    dueAt: row.state === 'PENDING' ? row.due_at : null,
+    lastAttempt: row.attempted_at && { at: row.attempted_at, status: row.status, error: row.error },
+  }));
+}
+
+/** Every attempt to tell an endpoint of an event, the first one first. */
+export async function listAttempts(db: Queries, endpointId: number, eventId: string): Promise<AttemptRecord[]> {
+  const rows = await db.query<AttemptRow>(listAttemptRows(endpointId, eventId));
+  return rows.map(({ number, attempted_at, duration_ms, status, error }) => ({
+    number,
+    at: attempted_at,
+    durationMs: duration_ms,
+    status,
+    error,
+  }));
+}
+
+/**
+ * Sends again: one event, or all that failed since a time. Each gets all its tries anew.
+ * @returns how many
+ */
+export async function resend(
+  { db, clock }: Service,
+  endpointId: number,
+  what: { readonly eventId: string } | { readonly failedSince: Date },
+): Promise<number> {
+  const statement =
+    'eventId' in what
+      ? resendOne(endpointId, what.eventId, clock())
+      : resendFailed(endpointId, what.failedSince, idFloor(what.failedSince), clock());
+  return (await db.query(statement)).length;
+}
+
+/** How long another sender keeps its hands off a test. */
+const LEASE_MS = 45_000;
+
+/**
+ * Sends a test to an endpoint from this process, once, whether the endpoint is on or off.
+ * @returns what came of it; undefined where there is no such endpoint
+ */
+export async function sendTest(service: Service, sender: Sender, endpointId: number): Promise<Attempt | undefined> {
+  const now = service.clock();
+  const leaseUntil = new Date(now.getTime() + LEASE_MS);
+  const [delivery] = await service.db.query<Delivery>(insertTest(endpointId, newId(now), TEST_EVENT, now, leaseUntil));
+  if (!delivery) return undefined;
+  const [body] = await makeBodies(service, [delivery], async () => undefined);
+  if (typeof body !== 'string') throw body;
+  const attempt = await sender.send(prepare(service, delivery, body));
+  await settle(service, [{ delivery, attempt, final: true }]);
+  return attempt;
+}

@@ -1,0 +1,111 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+export function nextEndpointId(): Sql {
+  return sql`select nextval(pg_get_serial_sequence('webhook_endpoints', 'id'))::int as id`;
+}
+
+export type NewEndpoint = {
+  readonly id: number;
+  readonly merchantId: number;
+  readonly url: string;
+  readonly events: readonly string[] | null;
+  readonly full: boolean;
+  readonly secret: Buffer;
+  readonly now: Date;
+};
+
+export function insertEndpoint({ id, merchantId, url, events, full, secret, now }: NewEndpoint): Sql {
+  return sql`
+insert into webhook_endpoints (id, merchant_id, url, events, full_vouchers, secret, created_at)
+values (${id}, ${merchantId}, ${url}, ${events}::text[], ${full}, ${secret}, ${now})`;
+}
+
+/** Endpoints that were not removed, with what waits and what failed at each. */
+export function listEndpointRows(merchantId: number | null, id: number | null, most: number): Sql {
+  return sql`
+select e.*,
+  (select count(*) from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'PENDING') as pending,
+  (select count(*) from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'FAILED') as failed
+from (
+  select * from webhook_endpoints
+  where removed_at is null and (${merchantId}::int is null or merchant_id = ${merchantId}::int)
+    and (${id}::int is null or id = ${id}::int)
+  order by id limit ${most}
+) e order by e.id`;
+}
+
+export function countEndpoints(merchantId: number): Sql {
+  return sql`select count(*)::int as count from webhook_endpoints where merchant_id = ${merchantId} and removed_at is null`;
+}
+
+/** Serializes what is added for a merchant, so that its number of endpoints stays within the limit. */
+export function lockMerchant(merchantId: number): Sql {
+  return sql`select id from merchants where id = ${merchantId} for no key update`;
+}
+
+export function removeEndpointRow(id: number, now: Date): Sql {
+  return sql`update webhook_endpoints set removed_at = ${now} where id = ${id} and removed_at is null returning id`;
+}
+
+export function enableEndpointRow(id: number): Sql {
+  return sql`
+update webhook_endpoints set disabled_at = null, disabled_reason = null, failing_since = null
+where id = ${id} and removed_at is null returning id`;
+}
+
+export function rotateSecretRow(id: number, secret: Buffer, previousUntil: Date): Sql {
+  return sql`
+update webhook_endpoints set previous_secret = secret, previous_until = ${previousUntil}, secret = ${secret}
+where id = ${id} and removed_at is null returning id`;
+}
+
+/** The newest deliveries of an endpoint first: their ids are in the order of time. */
+export function listDeliveryRows(endpointId: number, state: string | null, most: number): Sql {
+  return sql`
+select d.event_id, d.type, d.occurred_at, d.state, d.attempts, d.due_at, d.finished_at, a.status, a.error, a.attempted_at
+from (
+  select * from webhook_deliveries
+  where endpoint_id = ${endpointId} and (${state}::text is null or state::text = ${state}::text)
+  order by event_id desc limit ${most}
+) d
+left join lateral (
+  select * from webhook_attempts n where n.endpoint_id = d.endpoint_id and n.event_id = d.event_id order by number desc limit 1
+) a on true
+order by d.event_id desc`;
+}
+
+export function listAttemptRows(endpointId: number, eventId: string): Sql {
+  return sql`
+select number, attempted_at, duration_ms, status, error from webhook_attempts
+where endpoint_id = ${endpointId} and event_id = ${eventId} order by number`;
+}
+
+/** Sends one again, whatever became of it; one that is waiting is sent at once. */
+export function resendOne(endpointId: number, eventId: string, now: Date): Sql {
+  return sql`
+update webhook_deliveries set state = 'PENDING', tries = 0, due_at = ${now}, finished_at = null
+where endpoint_id = ${endpointId} and event_id = ${eventId} returning 1`;
+}
+
+/** Sends again what failed since a time; the primary key finds it, since event ids begin with their time. */
+export function resendFailed(endpointId: number, since: Date, floor: string, now: Date): Sql {
+  return sql`
+update webhook_deliveries set state = 'PENDING', tries = 0, due_at = ${now}, finished_at = null
+where endpoint_id = ${endpointId} and event_id >= ${floor}::uuid and occurred_at >= ${since} and state = 'FAILED'
+returning 1`;
+}
+
+/** A test, taken at once by the one who sends it. */
+export function insertTest(endpointId: number, eventId: string, type: string, now: Date, leaseUntil: Date): Sql {
+  return sql`
+with made as (
+  insert into webhook_deliveries (endpoint_id, event_id, type, data, occurred_at, due_at, attempts, tries)
+  select id, ${eventId}, ${type}, '{}', ${now}, ${leaseUntil}, 1, 1 from webhook_endpoints
+  where id = ${endpointId} and removed_at is null
+  returning *
+)
+select m.endpoint_id, m.event_id, m.type, m.subject_id, m.data, m.occurred_at, m.attempts, m.tries,
+  e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now} then e.previous_secret end as previous_secret,
+  e.failing_since
+from made m join webhook_endpoints e on e.id = m.endpoint_id`;
+}

@@ -1,0 +1,155 @@
+import { lookup } from 'node:dns/promises';
+import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { newWebhookSecret } from '../secrets.ts';
+import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
+import {
+  countEndpoints,
+  enableEndpointRow,
+  insertEndpoint,
+  listEndpointRows,
+  lockMerchant,
+  nextEndpointId,
+  removeEndpointRow,
+  rotateSecretRow,
+} from './endpoints.queries.ts';
+import type { EventType } from './events.ts';
+
+/** Where a merchant is told of events. */
+export type Endpoint = {
+  readonly id: number;
+  readonly merchantId: number;
+  readonly url: string;
+  /** Null: all. */
+  readonly events: readonly string[] | null;
+  readonly full: boolean;
+  readonly createdAt: Date;
+  readonly failingSince: Date | null;
+  readonly disabledAt: Date | null;
+  readonly disabledReason: string | null;
+  readonly pending: number;
+  readonly failed: number;
+};
+
+type EndpointRow = {
+  id: number;
+  merchant_id: number;
+  url: string;
+  events: string[] | null;
+  full_vouchers: boolean;
+  created_at: Date;
+  failing_since: Date | null;
+  disabled_at: Date | null;
+  disabled_reason: string | null;
+  pending: bigint;
+  failed: bigint;
+};
+
+/** Every event is written once for each endpoint that takes it. */
+const MOST_ENDPOINTS = 20;
+const MOST_LISTED = 10_000;
+const OVERLAP_MS = 24 * 3_600_000;
+
+/** A merchant has as many endpoints as it may have. */
+export class TooManyEndpoints extends Error {}
+
+type NewEndpoint = {
+  readonly merchantId: number;
+  readonly url: string;
+  /** Null: all. */
+  readonly events: readonly EventType[] | null;
+  readonly full: boolean;
+};
+
+/**
+ * Adds an endpoint to a merchant that exists.
+ * @returns its id, and its secret, which is shown this once
+ * @throws ForbiddenAddress where webhooks may not go there; TooManyEndpoints
+ */
+export async function addEndpoint(
+  { db, keys, clock }: Service,
+  { merchantId, url, events, full }: NewEndpoint,
+  allowPrivate: boolean,
+): Promise<{ id: number; secret: string }> {
+  const target = await checkTarget(url, allowPrivate);
+  if (full && target.protocol !== 'https:')
+    throw new ForbiddenAddress('codes and PINs are sent to https addresses only: leave out --full, or use https');
+  const secret = newWebhookSecret();
+  return db.transaction(async (tx) => {
+    await tx.query(lockMerchant(merchantId));
+    const [counted] = await tx.query<{ count: number }>(countEndpoints(merchantId));
+    if ((counted?.count ?? 0) >= MOST_ENDPOINTS)
+      throw new TooManyEndpoints(`a merchant has at most ${MOST_ENDPOINTS} endpoints`);
+    const [next] = await tx.query<{ id: number }>(nextEndpointId());
+    const id = next?.id as number;
+    const sealed = keys.sealText(ownerOf(id), secret);
+    await tx.query(insertEndpoint({ id, merchantId, url: target.href, events, full, secret: sealed, now: clock() }));
+    return { id, secret };
+  });
+}
+
+/** Whom a sealed secret belongs to. */
+export function ownerOf(endpointId: number): string {
+  return `webhook:${endpointId}`;
+}
+
+/** A name that resolves to a private address is refused here already; one that does not resolve may do so later. */
+async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
+  const url = readEndpointUrl(text, allowPrivate);
+  if (allowPrivate) return url;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const found = await lookup(host, { all: true }).catch(() => []);
+  if (found.some(({ address }) => !isPublic(address)))
+    throw new ForbiddenAddress(`${host} resolves to an address that is not public`);
+  return url;
+}
+
+/** Endpoints that were not removed: of one merchant, or all. */
+export async function listEndpoints(db: Queries, merchantId: number | null): Promise<Endpoint[]> {
+  return (await db.query<EndpointRow>(listEndpointRows(merchantId, null, MOST_LISTED))).map(toEndpoint);
+}
+
+export async function findEndpoint(db: Queries, id: number): Promise<Endpoint | undefined> {
+  const [row] = await db.query<EndpointRow>(listEndpointRows(null, id, 1));
+  return row && toEndpoint(row);
+}
+
+function toEndpoint(row: EndpointRow): Endpoint {
+  return {
+    id: row.id,
+    merchantId: row.merchant_id,
+    url: row.url,
+    events: row.events,
+    full: row.full_vouchers,
+    createdAt: row.created_at,
+    failingSince: row.failing_since,
+    disabledAt: row.disabled_at,
+    disabledReason: row.disabled_reason,
+    pending: Number(row.pending),
+    failed: Number(row.failed),
+  };
+}
+
+/** Ends an endpoint: nothing more is sent to it. Its attempts can be seen for their 90 days. False where there is none. */
+export async function removeEndpoint({ db, clock }: Service, id: number): Promise<boolean> {
+  return (await db.query(removeEndpointRow(id, clock()))).length > 0;
+}
+
+/** Turns an endpoint on again; what happened while it was off is not sent by itself. False where there is none. */
+export async function enableEndpoint(db: Queries, id: number): Promise<boolean> {
+  return (await db.query(enableEndpointRow(id))).length > 0;
+}
+
+/**
+ * Gives an endpoint another secret. For 24 hours deliveries are signed by both, so that the receiver can change in between.
+ * @returns the new secret, which is shown this once, and until when the one before it holds; undefined where there is none
+ */
+export async function rotateSecret(
+  { db, keys, clock }: Service,
+  id: number,
+): Promise<{ secret: string; previousUntil: Date } | undefined> {
+  const secret = newWebhookSecret();
+  const previousUntil = new Date(clock().getTime() + OVERLAP_MS);
+  const rows = await db.query(rotateSecretRow(id, keys.sealText(ownerOf(id), secret), previousUntil));
+  return rows.length > 0 ? { secret, previousUntil } : undefined;
+}

@@ -1,0 +1,111 @@
+import { Agent, request } from 'undici';
+import { ForbiddenAddress, guardedLookup, type Resolve, readEndpointUrl } from './address.ts';
+import { readRetryAfter } from './retry.ts';
+
+/** One attempt: a request that is signed and ready, and what came of it. */
+
+export type Prepared = {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+};
+
+export type Attempt = {
+  readonly attemptedAt: Date;
+  readonly durationMs: number;
+  /** Null: there was no answer. */
+  readonly status: number | null;
+  /** Why it counts as failed; null for an answer of 2xx. Never what the receiver sent. */
+  readonly error: string | null;
+  readonly retryAfterMs: number | undefined;
+};
+
+export type Sender = {
+  send(prepared: Prepared, signal?: AbortSignal): Promise<Attempt>;
+  close(): Promise<void>;
+};
+
+type SenderOptions = {
+  readonly allowPrivate: boolean;
+  readonly clock: () => Date;
+  readonly timeoutMs?: number;
+  readonly resolve?: Resolve;
+};
+
+/** The receiver's time to answer, connecting included. */
+const TIMEOUT_MS = 15_000;
+/** Of an answer's body nothing is of use; this much is read so that the connection can be kept for the next delivery. */
+const MOST_READ_BYTES = 16_384;
+const MOST_HEADER_BYTES = 16_384;
+const KEEP_ALIVE_MS = 10_000;
+
+/** Makes what sends. It keeps connections open, follows no redirect, and goes through no proxy of the environment. */
+export function createSender({ allowPrivate, clock, timeoutMs = TIMEOUT_MS, resolve }: SenderOptions): Sender {
+  const agent = new Agent({
+    connect: { lookup: guardedLookup(allowPrivate, resolve), timeout: timeoutMs },
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxHeaderSize: MOST_HEADER_BYTES,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    pipelining: 1,
+  });
+
+  async function attempt({ url, headers, body }: Prepared, signal: AbortSignal) {
+    // The setting may have changed since the endpoint was added; a literal address is looked up by nobody.
+    const target = readEndpointUrl(url, allowPrivate);
+    const response = await request(target, {
+      dispatcher: agent,
+      method: 'POST',
+      headers: { ...headers },
+      body,
+      signal,
+    });
+    // The status has been told: what becomes of the rest changes nothing.
+    await response.body.dump({ limit: MOST_READ_BYTES, signal }).catch(() => {});
+    return { status: response.statusCode, retryAfter: response.headers['retry-after'] };
+  }
+
+  return {
+    async send(prepared, signal) {
+      const attemptedAt = clock();
+      const started = performance.now();
+      const limit = AbortSignal.timeout(timeoutMs);
+      const told = await attempt(prepared, signal ? AbortSignal.any([limit, signal]) : limit).catch(
+        (error: unknown) => ({ status: null, error: describe(error, limit.aborted) }),
+      );
+      const durationMs = Math.round(performance.now() - started);
+      if (told.status === null) return { attemptedAt, durationMs, ...told, retryAfterMs: undefined };
+      const { status, retryAfter } = told as { status: number; retryAfter: string | string[] | undefined };
+      const ok = status >= 200 && status < 300;
+      const header = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
+      return {
+        attemptedAt,
+        durationMs,
+        status,
+        error: ok ? null : status >= 300 && status < 400 ? 'redirects are not followed' : `answered ${status}`,
+        retryAfterMs: ok ? undefined : readRetryAfter(header, clock()),
+      };
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+const TOLD: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection closed without an answer',
+  UND_ERR_SOCKET: 'connection closed without an answer',
+  ENOTFOUND: 'the name is not known',
+  EAI_AGAIN: 'the name cannot be resolved just now',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+};
+
+/** What went wrong in the words of a closed list, or the error's code: nothing that a receiver could have written. */
+function describe(error: unknown, timedOut: boolean): string {
+  const cause = error instanceof AggregateError ? error.errors[0] : error;
+  if (cause instanceof ForbiddenAddress) return cause.message;
+  const code = (cause as { code?: unknown } | undefined)?.code;
+  if (timedOut || (typeof code === 'string' && /TIMEOUT|TIMEDOUT/.test(code))) return 'no answer in time';
+  return typeof code === 'string' ? (TOLD[code] ?? `failed: ${code}`) : 'failed';
+}
