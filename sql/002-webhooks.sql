@@ -60,3 +60,4 @@ alter table accounts add column topped_up_minor bigint;
 
 grant select, insert, update on webhook_endpoints to scrip_service;
 grant select, insert, update, delete on webhook_deliveries, webhook_attempts to scrip_service;
+grant usage on sequence webhook_endpoints_id_seq to scrip_service;

@@ -59,18 +59,18 @@ export const SETTINGS = {
     description: `How much is logged: ${LEVELS.join(', ')}.`,
     refuse: (value) => (LEVELS.includes(value) ? undefined : `must be one of ${LEVELS.join(', ')}`),
   },
-  webhookAllowPrivate: {
-    name: 'SCRIP_WEBHOOK_ALLOW_PRIVATE',
-    fallback: 'false',
-    description: 'Whether webhooks may go to http and to private addresses: true or false. For development only.',
-    refuse: (value) => (value === 'true' || value === 'false' ? undefined : 'must be true or false'),
-  },
   currency: {
     name: 'SCRIP_CURRENCY',
     fallback: 'USD',
     description: 'The currency of the product DEFAULT, when a first start makes it: a code of ISO 4217.',
     refuse: (value) =>
       decimalsOf(value) === undefined ? 'must be a currency code of ISO 4217, such as USD' : undefined,
+  },
+  webhookAllowPrivate: {
+    name: 'SCRIP_WEBHOOK_ALLOW_PRIVATE',
+    fallback: 'false',
+    description: 'Whether webhooks may go to http and to private addresses: true or false. For development only.',
+    refuse: (value) => (value === 'true' || value === 'false' ? undefined : 'must be true or false'),
   },
 } as const satisfies Record<string, Setting>;
 

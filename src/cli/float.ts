@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import { listFloats, topUp } from '../merchants/floats.ts';
+import type { Queries } from '../db/pool.ts';
+import { listFloats, setLow, topUp } from '../merchants/floats.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
 import { withService } from './open.ts';
 import { fail, printJson, printTable } from './output.ts';
-import { parseAmount, parseId } from './parse.ts';
+import { parseAmount, parseCurrency, parseId } from './parse.ts';
 
 export function registerFloat(program: Command): void {
   const float = program.command('float').description("a merchant's prefunded balance");
@@ -18,6 +19,14 @@ export function registerFloat(program: Command): void {
     .option('--json', 'print JSON')
     .action(add);
   float
+    .command('warn')
+    .description('set from where on a float counts as low: its merchant is told by webhook on the crossing')
+    .requiredOption('--merchant <id>', 'whose float')
+    .requiredOption('--below <amount>', 'in major units, or "default": a tenth of what it held after its last top-up')
+    .option('--currency <code>', 'of the float (default: that of the product DEFAULT)')
+    .option('--json', 'print JSON')
+    .action(warn);
+  float
     .command('show')
     .description('the floats of a merchant')
     .requiredOption('--merchant <id>', 'whose floats')
@@ -29,11 +38,31 @@ async function add(options: { merchant: string; amount: string; currency?: strin
   const merchantId = parseId(options.merchant);
   await withService(async (service) => {
     if (!(await findMerchant(service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
-    const currency = options.currency ?? (await findProduct(service.db, DEFAULT_PRODUCT))?.currency ?? '';
+    const currency = await currencyOf(service.db, options.currency);
     const amountMinor = parseAmount(options.amount, '--amount', currency);
     const { balance } = await topUp(service, merchantId, currency, amountMinor);
     if (options.json) return printJson({ merchantId: String(merchantId), currency, balance: toNumber(balance) });
     process.stdout.write(`the float is now ${toText(balance)} ${currency}\n`);
+  });
+}
+
+async function currencyOf(db: Queries, given: string | undefined): Promise<string> {
+  return given ?? (await findProduct(db, DEFAULT_PRODUCT))?.currency ?? '';
+}
+
+async function warn(options: { merchant: string; below: string; currency?: string; json?: boolean }): Promise<void> {
+  const merchantId = parseId(options.merchant);
+  await withService(async ({ db }) => {
+    const currency = await currencyOf(db, options.currency);
+    const decimals = parseCurrency(currency);
+    const lowMinor = options.below === 'default' ? null : parseAmount(options.below, '--below', currency);
+    if (!(await setLow(db, merchantId, currency, lowMinor)))
+      fail(`merchant ${merchantId} has no float in ${currency}: top it up first`);
+    const below = lowMinor === null ? null : { minor: lowMinor, decimals };
+    if (options.json) return printJson({ merchantId: String(merchantId), currency, below: below && toNumber(below) });
+    process.stdout.write(
+      below ? `low below ${toText(below)} ${currency}\n` : 'low below a tenth of what it held after its last top-up\n',
+    );
   });
 }
 

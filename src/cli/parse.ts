@@ -43,15 +43,23 @@ export function parseCurrency(currency: string): number {
   return decimalsOf(currency) ?? fail(`"${currency}" is no currency code of ISO 4217`);
 }
 
-/** An expiry date: a day is meant to its end; without an offset a time is UTC, as everything the service says is. */
+/** An expiry date: a day is meant to its end. */
 export function parseExpiry(text: string): Date {
+  return parseDate(text, '--expiry', '23:59:59.999');
+}
+
+/**
+ * A day, or a date and time; without an offset a time is UTC, as everything the service says is.
+ * @param timeOfDay what a day without a time means
+ */
+export function parseDate(text: string, option: string, timeOfDay = '00:00:00.000'): Date {
   const day = /^\d{4}-\d{2}-\d{2}$/.test(text);
   const dateTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.test(text);
   const zoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) && dateTime;
-  const date = new Date(day ? `${text}T23:59:59.999Z` : zoned ? text : `${text}Z`);
+  const date = new Date(day ? `${text}T${timeOfDay}Z` : zoned ? text : `${text}Z`);
   // A day that does not exist would otherwise become one of the next month.
   const exists = new Date(`${text.slice(0, 10)}T00:00:00Z`).toJSON()?.slice(0, 10) === text.slice(0, 10);
   if (!(day || dateTime) || Number.isNaN(date.getTime()) || !exists)
-    fail('--expiry takes a day such as 2030-01-31, or 2030-01-31T12:00:00Z');
+    fail(`${option} takes a day such as 2030-01-31, or 2030-01-31T12:00:00Z`);
   return date;
 }

@@ -76,8 +76,7 @@ async function add(
 ): Promise<void> {
   const merchantId = parseId(options.merchant);
   const events = options.event?.map(
-    (name) =>
-      EVENTS.find((each) => each === name) ?? fail(`"${name}" is no event: --event takes ${EVENTS.join(', ')}`),
+    (name) => EVENTS.find((each) => each === name) ?? fail(`"${name}" is no event: --event takes ${EVENTS.join(', ')}`),
   );
   await withService(async (service, { webhookAllowPrivate }) => {
     if (!(await findMerchant(service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
@@ -214,17 +213,18 @@ async function deliveries(
 }
 
 function showAttempts(attempts: Awaited<ReturnType<typeof listAttempts>>, options: Json): void {
-  if (options.json) return printJson(attempts);
-  printTable(
-    ['attempt', 'at', 'took', 'answer', 'error'],
-    attempts.map(({ number, at, durationMs, status, error }) => [
-      String(number),
-      at.toISOString(),
-      `${durationMs} ms`,
-      status === null ? '' : String(status),
-      error ?? '',
-    ]),
-  );
+  if (options.json) printJson(attempts);
+  else
+    printTable(
+      ['attempt', 'at', 'took', 'answer', 'error'],
+      attempts.map(({ number, at, durationMs, status, error }) => [
+        String(number),
+        at.toISOString(),
+        `${durationMs} ms`,
+        status === null ? '' : String(status),
+        error ?? '',
+      ]),
+    );
 }
 
 async function sendAgain(id: string, options: Json & { event?: string; failedSince?: string }): Promise<void> {

@@ -4,7 +4,7 @@ import { ensureAccounts } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { creditFloatAccount, insertTopUp, listFloatRows } from './queries.ts';
+import { creditFloatAccount, insertTopUp, listFloatRows, updateLow } from './queries.ts';
 
 export type Float = { readonly currency: string; readonly balance: Money };
 
@@ -36,6 +36,20 @@ export async function topUp(
     return { currency, balance: { minor: float.balance_minor, decimals: float.decimals } };
   };
   return within ? book(within) : service.db.transaction(book);
+}
+
+/**
+ * Sets from where on a float counts as low.
+ * @param lowMinor in minor units; null for a tenth of what it held after its last top-up
+ * @returns false where the merchant has no float in the currency
+ */
+export async function setLow(
+  db: Queries,
+  merchantId: number,
+  currency: string,
+  lowMinor: bigint | null,
+): Promise<boolean> {
+  return (await db.query(updateLow(merchantId, currency, lowMinor))).length > 0;
 }
 
 /** A merchant's floats, one for each currency it uses. */

@@ -141,6 +141,13 @@ where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency =
 returning id, balance_minor, decimals`;
 }
 
+export function updateLow(merchantId: number, currency: string, lowMinor: bigint | null): Sql {
+  return sql`
+update accounts set low_minor = ${lowMinor}
+where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency = ${currency}
+returning id`;
+}
+
 export function insertTopUp(
   id: string,
   merchantId: number,

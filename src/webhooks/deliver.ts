@@ -57,7 +57,7 @@ class Deliverer {
   #behind = 0;
   #made: Made[] = [];
   #recording = false;
-  /** Resolved when there is room again. */
+  /** Resolved, and followed by another one, whenever there is room again. */
   #progress = Promise.withResolvers<void>();
 
   constructor(service: Service, sender: Sender, read: ReadBatch) {
@@ -70,11 +70,12 @@ class Deliverer {
     const { log } = this.#service;
     let pruneAt = Date.now() + PRUNE_MS;
     while (!this.#stopping.signal.aborted) {
+      const room = this.#progress.promise;
       const claimed = await this.#claim().catch((error: Error) => {
         log.warn({ part: 'webhooks', error: error.message }, 'deliveries cannot be read');
         return 0;
       });
-      await (claimed > 0 ? Promise.race([this.#progress.promise, this.#pause()]) : this.#pause());
+      await (claimed > 0 ? Promise.race([room, this.#pause()]) : this.#pause());
       if (Date.now() < pruneAt) continue;
       pruneAt = Date.now() + PRUNE_MS;
       void prune(this.#service).catch((error: Error) =>
@@ -103,7 +104,6 @@ class Deliverer {
       endpointIds: plainArray([...this.#underWay.keys()]),
       counts: plainArray([...this.#underWay.values()]),
     };
-    this.#progress = Promise.withResolvers();
     const room = { each: ROOM_EACH, failing: ROOM_FAILING, all };
     const leaseUntil = new Date(now.getTime() + LEASE_MS);
     const deliveries = await db.query<Delivery>(claimDeliveries(busy, room, this.#behind, now, leaseUntil));
@@ -177,6 +177,7 @@ class Deliverer {
     }
     this.#all -= deliveries.length;
     this.#progress.resolve();
+    this.#progress = Promise.withResolvers();
   }
 }
 
