@@ -4,14 +4,16 @@ import { describe, it } from 'node:test';
 import { LATER, OUTSIDE, RULES, type SourceFile } from './tidy.ts';
 
 const ROOT = new URL('../', import.meta.url);
-const FOLDERS = ['src', 'sql', 'test', 'bench', 'bin', 'docs', '.ci'];
+const FOLDERS = ['src', 'sql', 'test', 'bench', 'bin', 'docs', 'sdk', '.ci'];
+/** What is built, or brought by others. */
+const FOREIGN = /^sdk\/(dist|node_modules)\//;
 const TEXT = /\.(ts|cjs|sql|md|json|ya?ml)$|^\.ci\/run$/;
 
 async function readProject(): Promise<SourceFile[]> {
   const paths = (await readdir(ROOT)).filter((name) => TEXT.test(name) && name !== 'package-lock.json');
   for (const folder of FOLDERS) {
     const found = await readdir(new URL(folder, ROOT), { recursive: true }).catch(() => []);
-    paths.push(...found.map((name) => `${folder}/${name}`).filter((path) => TEXT.test(path)));
+    paths.push(...found.map((name) => `${folder}/${name}`).filter((path) => TEXT.test(path) && !FOREIGN.test(path)));
   }
   return Promise.all(paths.map(async (path) => ({ path, text: await readFile(new URL(path, ROOT), 'utf8') })));
 }

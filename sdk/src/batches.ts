@@ -1,0 +1,127 @@
+import { mismatch } from './answer.ts';
+import { BatchStream } from './batch-stream.ts';
+import type { Caller } from './caller.ts';
+import { checkReference } from './check.ts';
+import type { Operation } from './errors.ts';
+import { type About, Failure, ownError } from './failure.ts';
+import { retry } from './retry.ts';
+import type { Batch, BatchHead, CallOptions, DownloadOptions, Voucher, WaitOptions } from './types.ts';
+import { pause } from './watch.ts';
+
+const IDLE_TIMEOUT_MS = 30_000;
+const LONGEST_WAIT_MS = 60 * 60_000;
+const FIRST_LOOK_MS = 500;
+const RAREST_LOOK_MS = 10_000;
+
+function open(
+  { connection }: Caller,
+  about: About,
+  { signal, timeoutMs, idleTimeoutMs }: { signal: AbortSignal | undefined; timeoutMs: number; idleTimeoutMs: number },
+): Promise<BatchStream> {
+  const path = `/vouchers/${encodeURIComponent(about.reference as string)}`;
+  return BatchStream.open(connection, about, { method: 'GET', path }, { signal, timeoutMs, idleTimeoutMs });
+}
+
+function aboutBatch(caller: Caller, operation: Operation, reference: string): About {
+  return caller.about(
+    operation,
+    caller.check(operation, undefined, () => checkReference(reference)),
+  );
+}
+
+/** Reads what comes until its end. */
+async function drain(stream: BatchStream, keep: (vouchers: readonly Voucher[]) => void): Promise<BatchHead> {
+  const pieces = stream.pieces();
+  for (let piece = await pieces.next(); ; piece = await pieces.next()) {
+    if (piece.done) return piece.value;
+    keep(piece.value);
+  }
+}
+
+/** A whole batch, in memory. */
+export async function downloadBatch(caller: Caller, reference: string, options: CallOptions): Promise<Batch> {
+  const about = aboutBatch(caller, 'download', reference);
+  const { signal } = options;
+  return retry(about, caller.rules, options, async (timeoutMs) => {
+    const stream = await open(caller, about, { signal, timeoutMs, idleTimeoutMs: IDLE_TIMEOUT_MS });
+    const vouchers: Voucher[] = [];
+    const batch = await drain(stream, (piece) => {
+      for (const voucher of piece) vouchers.push(voucher);
+    });
+    if (batch.reference !== reference) throw mismatch(about, 'it is of another reference');
+    if (batch.status !== 'COMPLETED') return { ...batch, status: batch.status };
+    if (!stream.hasVouchers) throw mismatch(about, 'a completed batch has no vouchers');
+    return { ...batch, status: batch.status, vouchers };
+  });
+}
+
+/** The vouchers of a completed batch, as they come. */
+export async function* streamVouchers(
+  caller: Caller,
+  reference: string,
+  { signal, idleTimeoutMs = IDLE_TIMEOUT_MS }: DownloadOptions,
+): AsyncGenerator<Voucher, BatchHead, undefined> {
+  const about = aboutBatch(caller, 'downloadVouchers', reference);
+  const stream = await retry(about, caller.rules, { signal }, (timeoutMs) =>
+    open(caller, about, { signal, timeoutMs, idleTimeoutMs }),
+  );
+  try {
+    if (stream.batch) requireCompleted(about, stream.batch);
+    const pieces = stream.pieces();
+    for (let piece = await pieces.next(); ; piece = await pieces.next()) {
+      if (piece.done) {
+        requireCompleted(about, piece.value);
+        if (!stream.hasVouchers) throw mismatch(about, 'a completed batch has no vouchers');
+        return piece.value;
+      }
+      yield* piece.value;
+    }
+  } catch (error) {
+    throw error instanceof Failure ? error.error : error;
+  } finally {
+    stream.close();
+  }
+}
+
+function requireCompleted(about: About, { status }: BatchHead): void {
+  if (status === 'CANCELED') throw ownError(about, 'batchCanceled', undefined, { isRetryable: false });
+  if (status === 'PROCESSING') throw ownError(about, 'batchNotCompleted', undefined, { isRetryable: true });
+}
+
+/** Looks at a batch, more and more rarely, until it is completed. */
+export async function waitForBatch(
+  caller: Caller,
+  reference: string,
+  { signal, deadlineMs = LONGEST_WAIT_MS, onProgress }: WaitOptions,
+): Promise<BatchHead<'COMPLETED'>> {
+  const about = aboutBatch(caller, 'waitForBatch', reference);
+  const startedAt = performance.now();
+  const elapsedMs = () => performance.now() - startedAt;
+  for (let looks = 1; ; looks++) {
+    const left = { signal, deadlineMs: Math.min(caller.rules.deadlineMs, deadlineMs - elapsedMs()) };
+    const batch = await retry(about, caller.rules, left, (timeoutMs) => look(caller, about, signal, timeoutMs));
+    if (batch.status === 'COMPLETED') return { ...batch, status: batch.status };
+    if (batch.status === 'CANCELED') requireCompleted(about, batch);
+    onProgress?.({ batch, looks, elapsedMs: elapsedMs() });
+    const delayMs = Math.min(RAREST_LOOK_MS, FIRST_LOOK_MS * 1.5 ** (looks - 1)) * (0.75 + Math.random() / 2);
+    if (elapsedMs() + delayMs >= deadlineMs) throw ownError(about, 'timedOut', undefined, { isRetryable: true });
+    if (!(await pause(delayMs, signal))) {
+      throw ownError(about, 'aborted', undefined, { isRetryable: true, cause: signal?.reason });
+    }
+  }
+}
+
+/** What is told of a batch before its vouchers, which nobody needs to send for a look. */
+async function look(
+  caller: Caller,
+  about: About,
+  signal: AbortSignal | undefined,
+  timeoutMs: number,
+): Promise<BatchHead> {
+  const stream = await open(caller, about, { signal, timeoutMs, idleTimeoutMs: IDLE_TIMEOUT_MS });
+  try {
+    return stream.batch ?? (await drain(stream, () => {}));
+  } finally {
+    stream.close();
+  }
+}

@@ -1,0 +1,176 @@
+/** What the calls take and give: one set of types for both variants of the interface. */
+
+/** The variant of the interface that a client speaks: `a` under `/merchant-client/v2`, `b` under `/api/v2`. */
+export type Variant = 'a' | 'b';
+
+/** A voucher as the customer hands it over: 12 digits and the PIN, or both in one as 16 digits. */
+export type VoucherInput =
+  | { readonly code: string; readonly pin: string }
+  | { readonly code: string; readonly pin?: null | undefined };
+
+type GenerateInA = {
+  readonly productCode: string;
+  /** How many vouchers. Up to 10 are in the answer; more are produced in the background. */
+  readonly quantity: number;
+  /** Of each voucher, in major units. */
+  readonly value: number;
+  /** Made when it is left out, and told in the result. */
+  readonly reference?: string | undefined;
+};
+
+type GenerateInB = {
+  /** How many vouchers. Up to 10 are in the answer; more are produced in the background. */
+  readonly quantity: number;
+  /** Of each voucher, in major units. Left out or null: the value is given when a voucher is activated. */
+  readonly value?: number | null | undefined;
+  /** At least one day from now. Left out: the validity of the merchant's product. */
+  readonly expiryDate?: string | Date | null | undefined;
+  /** Made when it is left out, and told in the result. */
+  readonly reference?: string | undefined;
+};
+
+export type GenerateInput<V extends Variant> = V extends 'a' ? GenerateInA : GenerateInB;
+
+type ActivateInA = VoucherInput & { readonly reference?: string | undefined };
+
+type ActivateInB = {
+  readonly serialNumber: number | string;
+  /** In major units. Left out: the batch's value, else 5000. */
+  readonly value?: number | null | undefined;
+  readonly reference?: string | undefined;
+};
+
+/** Variant A activates by code and PIN, variant B by serial number. */
+export type ActivateInput<V extends Variant> = V extends 'a' ? ActivateInA : ActivateInB;
+
+export type RedeemInput = VoucherInput & {
+  /** In major units. All of it is redeemed, or nothing. */
+  readonly amount: number;
+  /** Made when it is left out, and told in the result. Give your own, such as the order's number, and keep it. */
+  readonly reference?: string | undefined;
+};
+
+export type UpdateRedemptionInput = {
+  /** Of the redemption; its `transactionId` if it had no reference. */
+  readonly reference: string;
+  /** What the redemption should have been, in major units. To take it back in full, call `reverseRedemption`. */
+  readonly amountUsed: number;
+};
+
+/** How a single call is made. */
+export type CallOptions = {
+  /** Ends the call. One that may have had an effect by then ends with an UnknownOutcomeError. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long the call may take, all its attempts together. */
+  readonly deadlineMs?: number | undefined;
+  /** How long one attempt may take before it is given up and, if time is left, made again. */
+  readonly attemptTimeoutMs?: number | undefined;
+};
+
+/** What calls that have an effect tell beside their result. */
+export type Told = {
+  /** The reference of the call, given or made. */
+  readonly reference: string;
+  /** Whether an earlier copy of the request had the effect. */
+  readonly replayed: boolean;
+  /** The service's id of the request, for its operator. */
+  readonly requestId: string | null;
+};
+
+export type Voucher = {
+  readonly serialNumber: number;
+  readonly code: string;
+  /** Null for a voucher that has none. */
+  readonly pin: string | null;
+};
+
+export type BatchStatus = 'PROCESSING' | 'COMPLETED' | 'CANCELED';
+
+/** A batch without its vouchers. */
+export type BatchHead<Status extends BatchStatus = BatchStatus> = {
+  readonly reference: string;
+  readonly transactionId: string;
+  readonly status: Status;
+  /** ISO 8601. */
+  readonly expiryDate: string;
+  /** Of each voucher; null where it is given at activation. */
+  readonly value: number | null;
+};
+
+export type CompletedBatch = BatchHead<'COMPLETED'> & { readonly vouchers: readonly Voucher[] };
+
+/** A batch; only a completed one has vouchers. */
+export type Batch = CompletedBatch | (BatchHead<'PROCESSING' | 'CANCELED'> & { readonly vouchers?: undefined });
+
+export type TransactionType = 'ACTIVATION' | 'REDEMPTION' | 'REDEMPTION_REVERSAL';
+
+export type Transaction = {
+  readonly transactionId: string;
+  readonly transactionType: TransactionType;
+  /** In major units; negative for a reversal. */
+  readonly amount: number;
+  /** ISO 8601. */
+  readonly timestamp: string;
+  readonly reference: string | null;
+  /** Always masked, also where the service repeats the code as it was sent. */
+  readonly voucherCode: string;
+  readonly serialNumber: string;
+  /** `CANCELLED`: undone by an update; `NEW`: put in its place by it. Always null in variant B, which has no updates. */
+  readonly refundStatus: 'CANCELLED' | 'NEW' | null;
+  readonly note: string | null;
+};
+
+export type BalanceTransaction = {
+  readonly transactionId: string;
+  readonly transactionType: TransactionType;
+  readonly amount: number;
+  readonly timestamp: string;
+  /** The caller's own; "" for a transaction of another merchant. */
+  readonly reference: string | null;
+};
+
+export type Balance = {
+  readonly serialNumber: number;
+  /** Masked. */
+  readonly voucherCode: string;
+  readonly balance: number;
+  /** What can be redeemed now. */
+  readonly usableAmount: number;
+  /** The value at activation. Null before it, and in variant B, which does not tell it. */
+  readonly value: number | null;
+  readonly transactions: readonly BalanceTransaction[];
+};
+
+/** A transaction of an update; the interface does not promise its time. */
+export type UpdateTransaction = Omit<Transaction, 'timestamp'> & { readonly timestamp: string | null };
+
+/** What an update of a redemption came to. */
+export type RedemptionUpdate = {
+  readonly originalTransaction: UpdateTransaction;
+  readonly cancellationTransaction: UpdateTransaction;
+  /** The redemption in force; null after a full reversal. */
+  readonly newTransaction: UpdateTransaction | null;
+  readonly summary: {
+    readonly originalAmount: number;
+    readonly newAmount: number;
+    readonly reference: string;
+  };
+};
+
+/** How `waitForBatch` waits. */
+export type WaitOptions = {
+  readonly signal?: AbortSignal | undefined;
+  /** How long to wait at most; an hour unless said. */
+  readonly deadlineMs?: number | undefined;
+  /** Told after every look that found the batch still in production. */
+  readonly onProgress?: ((progress: WaitProgress) => void) | undefined;
+};
+
+export type WaitProgress = { readonly batch: BatchHead; readonly looks: number; readonly elapsedMs: number };
+
+/** How downloads are read. */
+export type DownloadOptions = {
+  readonly signal?: AbortSignal | undefined;
+  /** How long the service may send nothing before the download counts as cut. */
+  readonly idleTimeoutMs?: number | undefined;
+};

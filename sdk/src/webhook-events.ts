@@ -1,0 +1,41 @@
+import type { BatchHead, Transaction, Voucher } from './types.ts';
+
+/** What the service announces by webhook. New types and fields may come: ignore what you do not know. */
+
+type Event<Type extends string, Data> = {
+  /** The same for every attempt at the delivery: what was handled under it already needs no second time. */
+  readonly id: string;
+  readonly type: Type;
+  /** When it happened, ISO 8601. */
+  readonly timestamp: string;
+  readonly data: Data;
+};
+
+/** A batch; its vouchers only for endpoints that are set to `full`, and in batches that are small enough. */
+export type BatchEventData<Status extends 'COMPLETED' | 'CANCELED'> = BatchHead<Status> & {
+  readonly quantity: number;
+  readonly vouchers?: readonly Voucher[];
+};
+
+/** An update as it is announced: the three transactions by name, and in a list. */
+export type RedemptionUpdateEventData = {
+  readonly originalTransaction: Transaction;
+  readonly cancellationTransaction: Transaction;
+  readonly newTransaction: Transaction | null;
+  readonly transactions: readonly Transaction[];
+  readonly summary: { readonly originalAmount: number; readonly newAmount: number; readonly reference: string };
+};
+
+/** The merchant's prefunded balance went below its threshold. */
+export type FloatLowEventData = { readonly currency: string; readonly balance: number; readonly threshold: number };
+
+export type WebhookEvent =
+  | Event<'voucher.batch.completed', BatchEventData<'COMPLETED'>>
+  | Event<'voucher.batch.canceled', BatchEventData<'CANCELED'>>
+  | Event<'voucher.activated', Transaction>
+  | Event<'voucher.redeemed', Transaction>
+  | Event<'redemption.updated', RedemptionUpdateEventData>
+  | Event<'float.low', FloatLowEventData>
+  | Event<'webhook.test', Record<string, never>>;
+
+export type WebhookEventType = WebhookEvent['type'];

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { inspect } from 'node:util';
+import { Webhook } from 'standardwebhooks';
+import { verifyWebhook, type WebhookRefusal, WebhookVerificationError } from '../sdk/src/index.ts';
+
+/** Deliveries signed by the off-the-shelf library, verified by the merchant's client. */
+
+const SECRET = `whsec_${btoa('a secret of thirty-two bytes, eh')}`;
+const OTHER = `whsec_${btoa('another secret of thirty-two byt')}`;
+const SENT_AT = new Date('2026-03-01T12:00:00Z');
+const now = () => SENT_AT.getTime();
+const ID = 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W';
+const EVENT = {
+  type: 'float.low',
+  timestamp: '2026-03-01T11:59:59.000Z',
+  data: { currency: 'EUR', balance: 90.5, threshold: 100, note: 'é € 😀' },
+};
+const BODY = JSON.stringify(EVENT);
+const TIMESTAMP = String(SENT_AT.getTime() / 1000);
+
+const sign = (body = BODY, secret = SECRET) => new Webhook(secret).sign(ID, SENT_AT, body);
+const headersOf = (signature: string) => ({
+  'webhook-id': ID,
+  'webhook-timestamp': TIMESTAMP,
+  'webhook-signature': signature,
+});
+
+async function refused(reason: WebhookRefusal, delivery: Promise<unknown>): Promise<void> {
+  await assert.rejects(delivery, (error) => {
+    assert.ok(error instanceof WebhookVerificationError, String(error));
+    assert.equal(error.reason, reason);
+    assert.doesNotMatch(inspect(error), /whsec_|a secret|another/);
+    return true;
+  });
+}
+
+describe('a webhook', () => {
+  it('is verified however its body and its headers come', async () => {
+    const headers = headersOf(sign());
+    const bytes = new TextEncoder().encode(BODY);
+    const expected = { id: ID, ...EVENT };
+    const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]));
+    const lists = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]));
+    for (const each of [headers, new Headers(headers), upper, lists]) {
+      for (const body of [BODY, bytes, bytes.buffer, Buffer.from(BODY)]) {
+        assert.deepEqual(await verifyWebhook(body, each, SECRET, { now }), expected);
+      }
+    }
+    const event = await verifyWebhook(BODY, headers, SECRET.slice('whsec_'.length), { now });
+    assert.ok(event.type === 'float.low');
+    assert.equal(event.data.balance, 90.5);
+  });
+
+  it('is verified while its secret is rotated, on either side', async () => {
+    const both = headersOf(`v1a,${btoa('asymmetric')} ${sign(BODY, OTHER)} ${sign()}`);
+    await verifyWebhook(BODY, both, SECRET, { now });
+    await verifyWebhook(BODY, headersOf(sign()), [OTHER, SECRET], { now });
+    await refused('noMatchingSignature', verifyWebhook(BODY, headersOf(sign(BODY, OTHER)), SECRET, { now }));
+    await refused('noMatchingSignature', verifyWebhook(BODY, both, [], { now }));
+  });
+
+  it('is refused when anything of it was changed', async () => {
+    const headers = headersOf(sign());
+    await refused('noMatchingSignature', verifyWebhook(BODY.replace('90.5', '90.6'), headers, SECRET, { now }));
+    await refused('noMatchingSignature', verifyWebhook(`${BODY} `, headers, SECRET, { now }));
+    await refused('noMatchingSignature', verifyWebhook(BODY, { ...headers, 'webhook-id': 'msg_1' }, SECRET, { now }));
+    const later = { ...headers, 'webhook-timestamp': String(Number(TIMESTAMP) + 1) };
+    await refused('noMatchingSignature', verifyWebhook(BODY, later, SECRET, { now }));
+    for (const signature of [
+      sign().replace('v1,', 'v2,'),
+      sign().replace('v1,', ''),
+      sign().slice(0, -4),
+      'v1,',
+      'v1,%%%',
+      'x',
+    ]) {
+      await refused('noMatchingSignature', verifyWebhook(BODY, headersOf(signature), SECRET, { now }));
+    }
+  });
+
+  it('is refused when it is old, or from the future', async () => {
+    const at = (seconds: number) => ({ now: () => SENT_AT.getTime() + seconds * 1000 });
+    const headers = headersOf(sign());
+    await verifyWebhook(BODY, headers, SECRET, at(300));
+    await verifyWebhook(BODY, headers, SECRET, at(-300));
+    await refused('tooOld', verifyWebhook(BODY, headers, SECRET, at(301)));
+    await refused('tooNew', verifyWebhook(BODY, headers, SECRET, at(-301)));
+    await verifyWebhook(BODY, headers, SECRET, { ...at(-301), toleranceSeconds: 400 });
+    for (const timestamp of ['soon', '1e9', '-1', ' 1']) {
+      const other = { ...headers, 'webhook-timestamp': timestamp };
+      await refused('invalidTimestamp', verifyWebhook(BODY, other, SECRET, { now }));
+    }
+  });
+
+  it('is refused when a header is missing, or its signed body is no event', async () => {
+    for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
+      await refused('missingHeader', verifyWebhook(BODY, { ...headersOf(sign()), [name]: undefined }, SECRET, { now }));
+      await refused('missingHeader', verifyWebhook(BODY, { ...headersOf(sign()), [name]: '' }, SECRET, { now }));
+    }
+    for (const body of ['', 'null', '[]', '{"type":"x"}', '{"type":"x","timestamp":"y","data":null}', '{"type":']) {
+      await refused('invalidBody', verifyWebhook(body, headersOf(sign(body)), SECRET, { now }));
+    }
+  });
+
+  it('tells a secret that is none without repeating it', async () => {
+    for (const secret of ['whsec_', 'whsec_%canary%', '']) {
+      await assert.rejects(verifyWebhook(BODY, headersOf(sign()), secret, { now }), (error) => {
+        assert.ok(error instanceof TypeError);
+        assert.doesNotMatch(inspect(error), /canary/);
+        return true;
+      });
+    }
+  });
+});
