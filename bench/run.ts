@@ -94,13 +94,16 @@ async function owner(url: string): Promise<pg.Client> {
 
 /** A merchant with vouchers to redeem from, waiting until the service is up and has made them. */
 async function prepare(service: Service, port: number) {
-  const made = await createMerchant(service, {
-    name: 'Bench',
-    permit: [],
-    opaque: false,
-    productId: 1,
-    float: { currency: 'USD', amountMinor: 1_000_000_000_000n },
-  });
+  const made = await createMerchant(
+    { service, actor: { name: 'bench', origin: 'bench', reason: null } },
+    {
+      name: 'Bench',
+      permit: [],
+      opaque: false,
+      productId: 1,
+      float: { currency: 'USD', amountMinor: 1_000_000_000_000n },
+    },
+  );
   const authorization = `Basic ${Buffer.from(`${made.keyId}:${made.secret}`).toString('base64')}`;
   const { context } = await authenticate(service, authorization);
   await generate(context, { reference: 'bench', quantity: VOUCHERS, value: 100_000 });

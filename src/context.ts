@@ -31,3 +31,9 @@ export type Context = {
   readonly keyId: string;
   readonly now: Date;
 };
+
+/** Who operates the service, from where, and why: what the audit tells of a change. */
+export type Actor = { readonly name: string; readonly origin: string; readonly reason: string | null };
+
+/** Who operates, with which service: the first argument of everything that only an operator can ask for. */
+export type Operator = { readonly service: Service; readonly actor: Actor };

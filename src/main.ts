@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { takeActor } from './cli/actor.ts';
 import { CommandError } from './cli/output.ts';
 import { SETTINGS } from './config.ts';
 import { StartError } from './db/start-error.ts';
@@ -19,6 +20,7 @@ const program = new Command('scrip')
   .showHelpAfterError('(try --help)')
   .configureOutput({ outputError: (text, write) => write(`scrip: ${text.replace(/^error: /, '')}`) })
   .exitOverride();
+takeActor(program);
 
 /** Loaded when they are asked for: nobody waits for the web server in order to top up a float. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
@@ -33,6 +35,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
+  audit: async () => (await import('./cli/audit.ts')).registerAudit,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
 

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Asked, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
+import { asOperator } from './harness.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';
 
 const DAY_MS = 86_400_000;
@@ -52,7 +53,7 @@ for (const dialect of DIALECTS) {
         code: 'LATER',
         name: 'Later',
       } as const;
-      await createProduct(service.db, terms);
+      await createProduct(asOperator(service), terms);
       const shop = await Till.at(till.testService, { product: 'LATER', float: 30_00n });
       const voucher = await shop.voucher(30);
       await shop.refused(A, '40', A.redeem(voucher, 1, 'early'));
@@ -67,8 +68,8 @@ for (const dialect of DIALECTS) {
       const { service, clock } = till.testService;
       const [blocked, replaced, expired] = await till.vouchers(3, null);
       assert.ok(blocked && replaced && expired);
-      await blockVoucher(service, BigInt(blocked.serialNumber));
-      await replaceVoucher(service, BigInt(replaced.serialNumber));
+      await blockVoucher(asOperator(service), BigInt(blocked.serialNumber));
+      await replaceVoucher(asOperator(service), BigInt(replaced.serialNumber));
       await till.refused(dialect, '43', dialect.activate(blocked, 'x'));
       await till.refused(dialect, '44', dialect.activate(replaced, 'x'));
       await till.refused(dialect, '14', dialect.activate(UNKNOWN, 'x'));
@@ -86,7 +87,7 @@ describe('an activation by code and PIN', () => {
     const other = await Till.at(issuer.testService, { float: 5_000_00n });
     await other.done(A.activate(await issuer.voucher(null), 'x'));
     const terms = { ...productDefaults('USD', 2), scope: 'issuer', code: 'OWN', name: 'Own' } as const;
-    await createProduct(issuer.testService.service.db, terms);
+    await createProduct(asOperator(issuer.testService.service), terms);
     const seller = await Till.at(issuer.testService, { product: 'OWN' });
     await other.refused(A, '47', A.activate(await seller.voucher(null), 'y'));
     await issuer.reconciles();
@@ -128,7 +129,7 @@ describe('an activation by serial number', () => {
   test('takes no other value than that of the batch', async (t) => {
     const till = await Till.open(t);
     const terms = { ...productDefaults('USD', 2), activation: 'on-activation', code: 'LATER', name: 'Later' } as const;
-    await createProduct(till.testService.service.db, terms);
+    await createProduct(asOperator(till.testService.service), terms);
     const shop = await Till.at(till.testService, { product: 'LATER' });
     const voucher = await shop.voucher(30);
     await shop.refused(B, '13', activateAt(voucher, 30.01, 'x'));

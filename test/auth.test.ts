@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { createKey, revokeKey } from '../src/merchants/keys.ts';
 import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails } from './dialects.ts';
+import { asOperator } from './harness.ts';
 import { Till, UNKNOWN } from './till.ts';
 
 const SECOND_MS = 1_000;
@@ -28,8 +29,8 @@ for (const dialect of DIALECTS) {
       const till = await Till.open(t);
       const { service, clock, request } = till.testService;
       const { merchant } = till;
-      const old = await createKey(service.db, merchant.id);
-      await revokeKey(service.db, old.keyId, merchant.id);
+      const old = await createKey(asOperator(service), merchant.id);
+      await revokeKey(asOperator(service), old.keyId, merchant.id);
       clock.advance(SECOND_MS);
       for (const [keyId, secret] of [
         ['key_that_is_unknown', merchant.secret],
@@ -51,10 +52,10 @@ for (const dialect of DIALECTS) {
       const till = await Till.open(t);
       const second = await till.elsewhere(t);
       const { service, clock, request } = till.testService;
-      const { keyId, secret } = await createKey(service.db, till.merchant.id);
+      const { keyId, secret } = await createKey(asOperator(service), till.merchant.id);
       await till.done(dialect.list());
       await second.done(dialect.list());
-      await revokeKey(service.db, till.merchant.keyId, till.merchant.id);
+      await revokeKey(asOperator(service), till.merchant.keyId, till.merchant.id);
       clock.advance(SECOND_MS);
       await till.refused(dialect, '01', dialect.list());
       await second.refused(dialect, '01', dialect.list());
@@ -66,13 +67,13 @@ for (const dialect of DIALECTS) {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       await till.done(dialect.list());
-      await suspendMerchant(service.db, till.merchant.id, true);
+      await suspendMerchant(asOperator(service), till.merchant.id, true);
       clock.advance(SECOND_MS);
       for (const asked of everyCall(dialect)) {
         const { body } = await till.refused(dialect, '04', asked);
         assert.equal(body.message, 'Merchant suspended');
       }
-      await suspendMerchant(service.db, till.merchant.id, false);
+      await suspendMerchant(asOperator(service), till.merchant.id, false);
       clock.advance(SECOND_MS);
       await till.done(dialect.list());
     });
@@ -88,7 +89,7 @@ for (const dialect of DIALECTS) {
         ['activate', dialect.activate(voucher, 'y')],
       ] as const) {
         assert.notEqual((await till.ask(asked)).statusCode, '03');
-        await permitMerchant(service.db, till.merchant.id, permission, false);
+        await permitMerchant(asOperator(service), till.merchant.id, permission, false);
         clock.advance(SECOND_MS);
         const { body } = await till.refused(dialect, '03', asked);
         assert.equal(body.message, 'Access denied');

@@ -6,7 +6,7 @@ import { admit, authenticate } from '../src/merchants/authenticate.ts';
 import { createKey, revokeKey } from '../src/merchants/keys.ts';
 import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import type { Refusal } from '../src/refusal.ts';
-import { startTestService, type TestService } from './harness.ts';
+import { asOperator, startTestService, type TestService } from './harness.ts';
 
 let testService: TestService;
 
@@ -60,10 +60,10 @@ describe('what a process knows of a key', () => {
 
   test('is forgotten within a second: a revoked key is refused', async () => {
     const { id } = await testService.createMerchant();
-    const { keyId, secret } = await createKey(testService.service.db, Number(id));
+    const { keyId, secret } = await createKey(asOperator(testService.service), Number(id));
     const { process, state } = startProcess();
     await authenticate(process, basic(keyId, secret));
-    assert.equal(await revokeKey(testService.service.db, keyId, null), true);
+    assert.equal(await revokeKey(asOperator(testService.service), keyId, null), true);
     state.aheadMs += 900;
     await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
   });
@@ -72,11 +72,11 @@ describe('what a process knows of a key', () => {
     const { id, keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
     admit(await authenticate(process, basic(keyId, secret)), true);
-    await suspendMerchant(testService.service.db, Number(id), true);
+    await suspendMerchant(asOperator(testService.service), Number(id), true);
     state.aheadMs += 900;
     const suspended = await authenticate(process, basic(keyId, secret));
     assert.throws(() => admit(suspended, false), refusal('04'));
-    await suspendMerchant(testService.service.db, Number(id), false);
+    await suspendMerchant(asOperator(testService.service), Number(id), false);
     state.aheadMs += 900;
     admit(await authenticate(process, basic(keyId, secret)), false);
   });
@@ -86,8 +86,8 @@ describe('what a process knows of a key', () => {
     const { process, state } = startProcess();
     const permissions = async () => (await authenticate(process, basic(keyId, secret))).context.merchant.permissions;
     assert.ok(!(await permissions()).has('update-redemption'));
-    await permitMerchant(testService.service.db, Number(id), 'update-redemption', true);
-    await permitMerchant(testService.service.db, Number(id), 'redeem', false);
+    await permitMerchant(asOperator(testService.service), Number(id), 'update-redemption', true);
+    await permitMerchant(asOperator(testService.service), Number(id), 'redeem', false);
     state.aheadMs += 900;
     assert.ok((await permissions()).has('update-redemption'));
     assert.ok(!(await permissions()).has('redeem'));
@@ -104,7 +104,7 @@ describe('what a process knows of a key', () => {
     state.aheadMs += 500;
     await authenticate(process, basic(keyId, secret));
     state.aheadMs += 900;
-    await revokeKey(testService.service.db, keyId, null);
+    await revokeKey(asOperator(testService.service), keyId, null);
     // The look-up under way was sent before the key was revoked: it does not speak for a call of now.
     const late = authenticate(process, basic(keyId, secret));
     open();
@@ -176,11 +176,11 @@ describe('credentials', () => {
 
   test('of two keys of a merchant work side by side, and one can be revoked alone', async () => {
     const { id, keyId, secret } = await testService.createMerchant();
-    const second = await createKey(testService.service.db, Number(id));
+    const second = await createKey(asOperator(testService.service), Number(id));
     const { process } = startProcess();
     const { context } = await authenticate(process, basic(second.keyId, second.secret));
     assert.equal(context.merchant.id, Number(id));
-    await revokeKey(testService.service.db, keyId, Number(id));
+    await revokeKey(asOperator(testService.service), keyId, Number(id));
     await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
     await authenticate(process, basic(second.keyId, second.secret));
   });

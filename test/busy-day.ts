@@ -9,7 +9,7 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import { replaceVoucher } from '../src/vouchers/operate.ts';
-import type { TestService } from './harness.ts';
+import { asOperator, type TestService } from './harness.ts';
 import { type Made, vouchersOf } from './operator.ts';
 
 /** A day at the service: every kind of batch, and everything that can happen to a voucher. */
@@ -18,7 +18,7 @@ export async function busyDay(testService: TestService): Promise<Context> {
   const { keyId, secret } = await testService.createMerchant({ permit: ['update-redemption'], float: 100_000_00n });
   const { context } = await authenticate(service, `Basic ${btoa(`${keyId}:${secret}`)}`);
   const later = { ...productDefaults('USD', 2), activation: 'on-activation', code: 'LATER', name: 'Later' } as const;
-  await createProduct(service.db, later);
+  await createProduct(asOperator(service), later);
   await generate(context, { reference: 'now', quantity: 5, value: 20 });
   await generate(context, { reference: 'later', quantity: 3, value: 20, productCode: 'LATER' });
   await generate(context, { reference: 'open', quantity: 3 });
@@ -28,7 +28,7 @@ export async function busyDay(testService: TestService): Promise<Context> {
   await fillBatch(service, (await findBatch(context, 'large')).id, () => false);
   // Canceled with vouchers that were made already.
   await fillBatch(service, (await findBatch(context, 'canceled')).id, () => true);
-  await cancelBatch(service, (await findBatch(context, 'canceled')).transactionId);
+  await cancelBatch(asOperator(service), (await findBatch(context, 'canceled')).transactionId);
 
   const [first, second, third] = (await vouchersOf(context, 'now')) as [Made, Made, Made];
   const [fourth, fifth] = (await vouchersOf(context, 'later')) as [Made, Made];
@@ -43,10 +43,10 @@ export async function busyDay(testService: TestService): Promise<Context> {
   await updateRedemption(context, { reference: 'sale-0', amountUsed: 7.5 });
   await updateRedemption(context, { reference: 'sale-1', amountUsed: 0 });
   // Active, redeemed to nothing, replaced twice, and not active yet.
-  await replaceVoucher(service, first.serialNumber);
-  await replaceVoucher(service, third.serialNumber);
-  await replaceVoucher(service, await replaceVoucher(service, second.serialNumber));
-  const replaced = await replaceVoucher(service, fifth.serialNumber);
+  await replaceVoucher(asOperator(service), first.serialNumber);
+  await replaceVoucher(asOperator(service), third.serialNumber);
+  await replaceVoucher(asOperator(service), await replaceVoucher(asOperator(service), second.serialNumber));
+  const replaced = await replaceVoucher(asOperator(service), fifth.serialNumber);
   const fresh = (await vouchersOf(context, 'later')).find(({ serialNumber }) => serialNumber === replaced) as Made;
   await activate(context, { voucher: fresh, reference: 'activation-of-a-replacement' });
   return context;

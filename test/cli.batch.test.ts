@@ -7,6 +7,7 @@ import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
+import { asOperator } from './harness.ts';
 import { makeVouchers, Operator, vouchersOf } from './operator.ts';
 
 let operator: Operator;
@@ -138,7 +139,7 @@ describe('scrip batch generate', () => {
       ['failed', 'no space left', /was canceled: no space left\n$/],
     ] as const) {
       const { batch } = await generate(context, { reference, quantity: 40, value: 1 });
-      await cancelBatch(service, batch.transactionId, failure);
+      await cancelBatch(asOperator(service), batch.transactionId, failure);
       const args = order('--quantity', '40', '--value', '1', '--reference', reference, '--wait', '--json');
       await operator.fails(told, ...args);
     }

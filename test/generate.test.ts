@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
 import { type Asked, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
+import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
 const DAY_MS = 86_400_000;
@@ -82,10 +83,15 @@ describe('a product', () => {
     const till = await Till.open(t);
     const { service } = till.testService;
     const terms = productDefaults('USD', 2);
-    await createProduct(service.db, { ...terms, code: 'OFF', name: 'Off' });
-    await putOnSale(service.db, 'OFF', false);
+    await createProduct(asOperator(service), { ...terms, code: 'OFF', name: 'Off' });
+    await putOnSale(asOperator(service), 'OFF', false);
     const other = await Till.at(till.testService);
-    await createProduct(service.db, { ...terms, code: 'THEIRS', name: 'Theirs', merchantId: other.merchant.id });
+    await createProduct(asOperator(service), {
+      ...terms,
+      code: 'THEIRS',
+      name: 'Theirs',
+      merchantId: other.merchant.id,
+    });
     for (const productCode of ['OFF', 'THEIRS', 'UNKNOWN', ''])
       await till.refused(A, '15', generateA('x', { productCode }));
     await other.done(generateA('x', { productCode: 'THEIRS' }));
@@ -95,7 +101,7 @@ describe('a product', () => {
     const till = await Till.open(t);
     const { service, clock } = till.testService;
     const terms = { ...productDefaults('JPY', 0), minValueMinor: 100n, maxValueMinor: 900n, maxQuantity: 3 };
-    await createProduct(service.db, { ...terms, validityDays: 10, code: 'YEN', name: 'Yen' });
+    await createProduct(asOperator(service), { ...terms, validityDays: 10, code: 'YEN', name: 'Yen' });
     const yen = await Till.at(till.testService, { product: 'YEN', float: 1_000n });
     for (const [code, more] of [
       ['16', { quantity: 4, value: 100 }],
@@ -115,7 +121,11 @@ describe('a product', () => {
 
   test('also decides what another request under a reference is', async (t) => {
     const till = await Till.open(t);
-    await createProduct(till.testService.service.db, { ...productDefaults('USD', 2), code: 'OTHER', name: 'Other' });
+    await createProduct(asOperator(till.testService.service), {
+      ...productDefaults('USD', 2),
+      code: 'OTHER',
+      name: 'Other',
+    });
     await till.done(generateA('x', {}));
     await till.refused(A, '94', generateA('x', { productCode: 'OTHER' }));
   });

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import type { TestContext } from 'node:test';
-import type { Permission, Service } from '../src/context.ts';
+import type { Operator, Permission, Service } from '../src/context.ts';
 import { openKeyRing } from '../src/db/key-ring.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
 import { buildServer } from '../src/http/server.ts';
@@ -76,6 +76,11 @@ export type ListeningService = TestService & {
   /** Asks the server, as a merchant; parses the answer, which is always JSON. */
   request(merchant: TestMerchant, asked: Asked): Promise<Answer>;
 };
+
+/** The operator of a service, for what only an operator can ask for. */
+export function asOperator(service: Service): Operator {
+  return { service, actor: { name: 'tester', origin: 'tests', reason: null } };
+}
 
 const FLOAT_MINOR = 10_000_000n;
 
@@ -160,14 +165,14 @@ async function makeMerchant(service: Service, wanted: NewMerchant): Promise<Test
   const { permit = [], forbid = [], float = FLOAT_MINOR, opaque = false, name = 'Test' } = wanted;
   const product = await findProduct(service.db, wanted.product ?? DEFAULT_PRODUCT);
   assert.ok(product, 'there is no such product');
-  const { id, keyId, secret } = await createMerchant(service, {
+  const { id, keyId, secret } = await createMerchant(asOperator(service), {
     name,
     permit,
     opaque,
     productId: product.id,
     ...(float > 0n && { float: { currency: product.currency, amountMinor: float } }),
   });
-  for (const permission of forbid) await permitMerchant(service.db, id, permission, false);
+  for (const permission of forbid) await permitMerchant(asOperator(service), id, permission, false);
   return { id, keyId, secret, authorization: `Basic ${btoa(`${keyId}:${secret}`)}` };
 }
 

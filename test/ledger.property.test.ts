@@ -11,7 +11,7 @@ import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import { blockVoucher, showVoucher, unblockVoucher } from '../src/vouchers/operate.ts';
-import { startTestService, type TestService } from './harness.ts';
+import { asOperator, startTestService, type TestService } from './harness.ts';
 import { type Made, makeVouchers, vouchersOf } from './operator.ts';
 
 /**
@@ -68,8 +68,8 @@ async function apply(context: Context, vouchers: readonly Made[], model: Model, 
   const { service } = context;
   const made = 'voucher' in asked ? (vouchers[asked.voucher] as Made) : undefined;
   const amount = 'minor' in asked ? asked.minor / 100 : 0;
-  if (asked.do === 'block') return blockVoucher(service, made?.serialNumber as bigint);
-  if (asked.do === 'unblock') return unblockVoucher(service, made?.serialNumber as bigint);
+  if (asked.do === 'block') return blockVoucher(asOperator(service), made?.serialNumber as bigint);
+  if (asked.do === 'unblock') return unblockVoucher(asOperator(service), made?.serialNumber as bigint);
   if (asked.do === 'redeem' && made) {
     const { code, pin, serialNumber } = made;
     const { replayed } = await redeem(context, { code, pin, amount, reference: asked.reference });

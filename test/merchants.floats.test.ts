@@ -5,7 +5,7 @@ import { listFloats, topUp } from '../src/merchants/floats.ts';
 import { listKeys } from '../src/merchants/keys.ts';
 import { createMerchant, findMerchant, listMerchants } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, ensureDefaultProduct, findProduct, listProducts } from '../src/merchants/products.ts';
-import { startTestService, type TestService } from './harness.ts';
+import { asOperator, startTestService, type TestService } from './harness.ts';
 
 let testService: TestService;
 
@@ -21,7 +21,7 @@ describe('a merchant', () => {
   test('is made with its key and its float, and may do everything but update redemptions', async () => {
     const { service } = testService;
     const productId = (await findProduct(service.db, DEFAULT_PRODUCT))?.id ?? 0;
-    const made = await createMerchant(service, {
+    const made = await createMerchant(asOperator(service), {
       name: 'Kiosk',
       permit: [],
       opaque: false,
@@ -45,7 +45,7 @@ describe('a merchant', () => {
     const productId = (await findProduct(service.db, DEFAULT_PRODUCT))?.id ?? 0;
     const before = await listMerchants(service.db);
     const wanted = { name: 'Half', permit: [], opaque: false, productId, float: { currency: 'NONE', amountMinor: 1n } };
-    await assert.rejects(createMerchant(service, wanted));
+    await assert.rejects(createMerchant(asOperator(service), wanted));
     assert.deepEqual(await listMerchants(service.db), before);
   });
 });
@@ -54,7 +54,7 @@ describe('a float', () => {
   test('takes every top-up once, however many come at the same time', async () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
-    await Promise.all(Array.from({ length: 40 }, () => topUp(service, id, 'EUR', 250n)));
+    await Promise.all(Array.from({ length: 40 }, () => topUp(asOperator(service), id, 'EUR', 250n)));
     assert.deepEqual(await listFloats(service.db, id), [{ currency: 'EUR', balance: { minor: 10_000n, decimals: 2 } }]);
     assert.equal((await reconcile(service.db)).ok, true);
   });
@@ -62,8 +62,8 @@ describe('a float', () => {
   test('is kept for each currency in its own decimals', async () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
-    await topUp(service, id, 'JPY', 5_000n);
-    await topUp(service, id, 'KWD', 5_000n);
+    await topUp(asOperator(service), id, 'JPY', 5_000n);
+    await topUp(asOperator(service), id, 'KWD', 5_000n);
     const floats = await listFloats(service.db, id);
     assert.deepEqual(
       floats.map(({ currency, balance }) => [currency, balance.decimals]),
@@ -78,8 +78,8 @@ describe('a float', () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
     const most = BigInt(Number.MAX_SAFE_INTEGER);
-    await topUp(service, id, 'USD', most);
-    await assert.rejects(topUp(service, id, 'USD', 1n), { code: '13' });
+    await topUp(asOperator(service), id, 'USD', most);
+    await assert.rejects(topUp(asOperator(service), id, 'USD', 1n), { code: '13' });
     assert.deepEqual(await listFloats(service.db, id), [{ currency: 'USD', balance: { minor: most, decimals: 2 } }]);
   });
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { topUp } from '../src/merchants/floats.ts';
 import { DIALECTS, type Dialect, update } from './dialects.ts';
+import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
 const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
@@ -104,7 +105,7 @@ describe('two processes at the same time', () => {
         other.ask(dialect.redeem(voucher, 5, `again-${round}`)),
         other.ask(dialect.activate(inactive, `activation-${round}`)),
         one.done(update(`all-${round}`, 0)),
-        topUp(service, one.merchant.id, 'USD', 500_000n),
+        topUp(asOperator(service), one.merchant.id, 'USD', 500_000n),
       ]);
       assert.ok(['00', '42'].includes(redeemed.statusCode), redeemed.statusCode);
       assert.ok(['00', '50'].includes(activated.statusCode), activated.statusCode);

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { blockVoucher, extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { DIALECTS } from './dialects.ts';
+import { asOperator } from './harness.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';
 
 const DAY_MS = 86_400_000;
@@ -61,10 +62,11 @@ for (const dialect of DIALECTS) {
       const inactive = await till.voucher(null);
       assert.ok(blocked && replaced && empty && expired);
       await till.done(dialect.redeem(empty, 25, 'all'));
-      await blockVoucher(service, BigInt(blocked.serialNumber));
-      await replaceVoucher(service, BigInt(replaced.serialNumber));
+      await blockVoucher(asOperator(service), BigInt(blocked.serialNumber));
+      await replaceVoucher(asOperator(service), BigInt(replaced.serialNumber));
       const year = new Date(clock.now().getTime() + 400 * DAY_MS);
-      for (const { serialNumber } of [inactive, empty]) await extendVoucher(service, BigInt(serialNumber), year);
+      for (const { serialNumber } of [inactive, empty])
+        await extendVoucher(asOperator(service), BigInt(serialNumber), year);
       clock.advance(366 * DAY_MS);
       for (const [code, voucher] of [
         ['43', blocked],
@@ -84,7 +86,7 @@ for (const dialect of DIALECTS) {
       const other = await Till.at(issuer.testService);
       await other.done(dialect.redeem(await issuer.voucher(), 1, 'network'));
       const own = { ...productDefaults('USD', 2), scope: 'issuer', code: 'OWN', name: 'Own' } as const;
-      await createProduct(service.db, own);
+      await createProduct(asOperator(service), own);
       const seller = await Till.at(issuer.testService, { product: 'OWN' });
       const voucher = await seller.voucher();
       await other.refused(dialect, '47', dialect.redeem(voucher, 1, 'sale'));
@@ -98,7 +100,7 @@ for (const dialect of DIALECTS) {
         ['YEN', 'JPY', 0],
         ['DINAR', 'KWD', 3],
       ] as const) {
-        await createProduct(service.db, { ...productDefaults(currency, decimals), code, name: code });
+        await createProduct(asOperator(service), { ...productDefaults(currency, decimals), code, name: code });
       }
       const yen = await Till.at(till.testService, { product: 'YEN' });
       const dinar = await Till.at(till.testService, { product: 'DINAR' });

@@ -5,6 +5,7 @@ import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Asked, DIALECTS, type Dialect, update } from './dialects.ts';
+import { asOperator } from './harness.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';
 
 const DAY_MS = 86_400_000;
@@ -49,11 +50,11 @@ for (const dialect of DIALECTS) {
       await till.refused(dialect, '30', wrongForm);
       // More than fifty guesses in a day.
       for (let guess = 1; guess <= 51; guess++) await till.refused(dialect, '14', dialect.balance(UNKNOWN));
-      await suspendMerchant(service.db, till.merchant.id, true);
+      await suspendMerchant(asOperator(service), till.merchant.id, true);
       clock.advance(SECOND_MS);
       await till.refused(dialect, '97', wrongForm);
       await till.refused(dialect, '04', dialect.generate('', 0, -1));
-      await revokeKey(service.db, till.merchant.keyId, null);
+      await revokeKey(asOperator(service), till.merchant.keyId, null);
       clock.advance(SECOND_MS);
       await till.refused(dialect, '01', wrongForm);
       const unknown = await till.ask({ method: 'GET', path: `${dialect.prefix}/unknown` });
@@ -71,7 +72,12 @@ for (const dialect of DIALECTS) {
     test('of a redemption: 94, 14, 75, 55, 44, 43, 54, 40, 47, 42, 51', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
-      await createProduct(service.db, { ...productDefaults('USD', 2), scope: 'issuer', code: 'OWN', name: 'Own' });
+      await createProduct(asOperator(service), {
+        ...productDefaults('USD', 2),
+        scope: 'issuer',
+        code: 'OWN',
+        name: 'Own',
+      });
       const issuer = await Till.at(till.testService, { product: 'OWN' });
       const used = await till.voucher();
       const inactive = await issuer.voucher(null);
@@ -85,8 +91,8 @@ for (const dialect of DIALECTS) {
       await refused('40', dialect.redeem(inactive, 1, 'x'));
       await refused('47', dialect.redeem(empty, 26, 'x'));
       await refused('42', dialect.redeem(used, 26, 'x'));
-      await replaceVoucher(service, BigInt(replaced.serialNumber));
-      for (const { serialNumber } of [blocked, inactive]) await blockVoucher(service, BigInt(serialNumber));
+      await replaceVoucher(asOperator(service), BigInt(replaced.serialNumber));
+      for (const { serialNumber } of [blocked, inactive]) await blockVoucher(asOperator(service), BigInt(serialNumber));
       await refused('43', dialect.redeem(inactive, 1, 'x'));
       clock.advance(366 * DAY_MS);
       await refused('44', dialect.redeem(replaced, 1e4, 'x'));
@@ -107,8 +113,8 @@ for (const dialect of DIALECTS) {
       await refused('94', dialect.activate(UNKNOWN, 'used'));
       await refused('41', dialect.activate(active, 'x'));
       await refused('50', dialect.activate(other, 'x'));
-      await replaceVoucher(service, BigInt(replaced.serialNumber));
-      await blockVoucher(service, BigInt(blocked.serialNumber));
+      await replaceVoucher(asOperator(service), BigInt(replaced.serialNumber));
+      await blockVoucher(asOperator(service), BigInt(blocked.serialNumber));
       clock.advance(366 * DAY_MS);
       await refused('44', dialect.activate(replaced, 'x'));
       await refused('43', dialect.activate(blocked, 'x'));
@@ -129,7 +135,7 @@ test('of an update: 43 and 54 before 58 before 51', async (t) => {
   clock.advance(366 * DAY_MS);
   await till.refused(A, '54', update('x', 1_000));
   await till.refused(A, '58', update('x', 1));
-  await blockVoucher(service, BigInt(voucher.serialNumber));
+  await blockVoucher(asOperator(service), BigInt(voucher.serialNumber));
   await till.refused(A, '43', update('x', 1_000));
   await till.refused(A, '58', update('x', 1));
 });
@@ -141,7 +147,7 @@ test('an expiry date that is too early is told after the amount and before the p
     path: '/api/v2/vouchers',
     body: { reference: 'x', quantity: 1, value, expiryDate: '2020-01-01T00:00:00Z' },
   });
-  await permitMerchant(till.testService.service.db, till.merchant.id, 'generate', false);
+  await permitMerchant(asOperator(till.testService.service), till.merchant.id, 'generate', false);
   till.testService.clock.advance(SECOND_MS);
   await till.refused(B, '13', asked(-1));
   await till.refused(B, '17', asked(1e6));

@@ -18,7 +18,7 @@ const ROWS = [
   ['batches', 'redemptions'],
   ['vouchers'],
   ['merchants', 'webhooks'],
-  ['ledger', 'jobs'],
+  ['ledger', 'jobs', 'audit'],
   ['context'],
   ['db', 'money', 'secrets', 'config', 'log'],
   ['refusal'],

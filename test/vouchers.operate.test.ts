@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { fillBatch } from '../src/batches/fill.ts';
 import { generate } from '../src/batches/generate.ts';
 import { findBatchForOperator } from '../src/batches/list.ts';
-import type { Context, Service } from '../src/context.ts';
+import type { Context, Operator, Service } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { authenticate } from '../src/merchants/authenticate.ts';
@@ -17,17 +17,17 @@ import {
   unblockVoucher,
   unlockPin,
 } from '../src/vouchers/operate.ts';
-import { startTestService, type TestService } from './harness.ts';
+import { asOperator, startTestService, type TestService } from './harness.ts';
 import { type Made, makeVouchers, vouchersOf } from './operator.ts';
 
 const FAR = new Date('2099-01-01T00:00:00Z');
 
 /** Everything that changes a voucher. */
-const CHANGES: readonly (readonly [name: string, run: (service: Service, serial: bigint) => Promise<unknown>])[] = [
+const CHANGES: readonly (readonly [name: string, run: (operator: Operator, serial: bigint) => Promise<unknown>])[] = [
   ['block', blockVoucher],
   ['unblock', unblockVoucher],
   ['unlock of the PIN', unlockPin],
-  ['extension', (service, serial) => extendVoucher(service, serial, FAR)],
+  ['extension', (operator, serial) => extendVoucher(operator, serial, FAR)],
   ['replacement', replaceVoucher],
 ];
 
@@ -65,21 +65,21 @@ describe('every change of a voucher', () => {
   for (const [name, run] of CHANGES) {
     test(`by ${name} adds one to its version`, async () => {
       const { serialNumber } = await makeOne();
-      await run(service, serialNumber);
+      await run(asOperator(service), serialNumber);
       assert.equal(await versionOf(serialNumber), 1);
     });
 
     test(`by ${name} is refused for a replaced one, and changes nothing`, async () => {
       const { serialNumber } = await makeOne();
-      await replaceVoucher(service, serialNumber);
+      await replaceVoucher(asOperator(service), serialNumber);
       const shown = await showVoucher(service, serialNumber);
-      await assert.rejects(run(service, serialNumber), { code: '44' });
+      await assert.rejects(run(asOperator(service), serialNumber), { code: '44' });
       assert.deepEqual(await showVoucher(service, serialNumber), shown);
       assert.equal(await versionOf(serialNumber), 1);
     });
 
     test(`by ${name} is refused for one that does not exist`, async () => {
-      await assert.rejects(run(service, 999_999_999_999_999n), { code: '14' });
+      await assert.rejects(run(asOperator(service), 999_999_999_999_999n), { code: '14' });
     });
 
     test(`by ${name} is refused while its batch is being produced`, async () => {
@@ -89,7 +89,7 @@ describe('every change of a voucher', () => {
         sql`select max(serial_number) as serial from vouchers where batch_id = ${batch.id}`,
       );
       assert.ok(made?.serial);
-      await assert.rejects(run(service, made.serial), { code: '14' });
+      await assert.rejects(run(asOperator(service), made.serial), { code: '14' });
       assert.equal(await versionOf(made.serial), 0);
     });
   }
@@ -99,7 +99,7 @@ describe('a replacement', () => {
   test('of an inactive voucher is inactive, and is activated as the old one would have been', async () => {
     await generate(context, { reference, quantity: 1 });
     const [old] = (await vouchersOf(context, reference)) as [Made];
-    const serialNumber = await replaceVoucher(service, old.serialNumber);
+    const serialNumber = await replaceVoucher(asOperator(service), old.serialNumber);
     const { state, value, entries } = await showVoucher(service, serialNumber);
     assert.deepEqual([state, value, entries.length], ['INACTIVE', null, 0]);
     const [{ code, pin }] = (await vouchersOf(context, reference)) as [Made];
@@ -110,7 +110,7 @@ describe('a replacement', () => {
 
   test('books the balance once, from the old voucher to the new one', async () => {
     const old = await makeOne();
-    const serialNumber = await replaceVoucher(service, old.serialNumber);
+    const serialNumber = await replaceVoucher(asOperator(service), old.serialNumber);
     const entries = await service.db.query(
       sql`select debit_account, credit_account, amount_minor from journal where kind = 'REPLACEMENT'
         and (debit_account = ${old.serialNumber} or credit_account = ${old.serialNumber})`,
@@ -122,7 +122,9 @@ describe('a replacement', () => {
 
   test('is one, however many ask for it at once', async () => {
     const { serialNumber } = await makeOne();
-    const asked = await Promise.allSettled(Array.from({ length: 8 }, () => replaceVoucher(service, serialNumber)));
+    const asked = await Promise.allSettled(
+      Array.from({ length: 8 }, () => replaceVoucher(asOperator(service), serialNumber)),
+    );
     assert.equal(asked.filter(({ status }) => status === 'fulfilled').length, 1);
     for (const each of asked) if (each.status === 'rejected') assert.equal(each.reason.code, '44');
     assert.equal((await vouchersOf(context, reference)).length, 1);
@@ -131,7 +133,10 @@ describe('a replacement', () => {
   test('carries exactly what redemptions of the same moment left', async () => {
     const { serialNumber, code, pin } = await makeOne();
     const sales = Array.from({ length: 20 }, () => redeem(context, { code, pin, amount: 1 }));
-    const [replacement, ...done] = await Promise.allSettled([replaceVoucher(service, serialNumber), ...sales]);
+    const [replacement, ...done] = await Promise.allSettled([
+      replaceVoucher(asOperator(service), serialNumber),
+      ...sales,
+    ]);
     assert.equal(replacement.status, 'fulfilled');
     const sold = done.filter(({ status }) => status === 'fulfilled').length;
     for (const each of done) if (each.status === 'rejected') assert.equal(each.reason.code, '44');
@@ -141,7 +146,7 @@ describe('a replacement', () => {
 
   test('stands in the place of the old one where a batch is counted', async () => {
     const [first] = (await makeVouchers(context, reference, 3)) as [Made];
-    await replaceVoucher(service, first.serialNumber);
+    await replaceVoucher(asOperator(service), first.serialNumber);
     const [{ transactionId } = { transactionId: '' }] = await service.db.query<{ transactionId: string }>(
       sql`select transaction_id as "transactionId" from batches where reference = ${reference}`,
     );

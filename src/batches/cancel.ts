@@ -1,4 +1,5 @@
-import type { Service } from '../context.ts';
+import { audit } from '../audit/audit.ts';
+import type { Operator, Service } from '../context.ts';
 import { retrying } from '../db/retry.ts';
 import { plainArray } from '../db/sql.ts';
 import { enqueue } from '../jobs/enqueue.ts';
@@ -20,13 +21,15 @@ const CHUNK = 5_000;
 /**
  * Cancels a batch that is being produced: from this transaction on none of its vouchers can be seen or spent, and the
  * whole float is back. The vouchers made so far are taken back in the background.
+ * @param failure why, where something else than the operator's word ended it
  * @returns the batch as it is now, canceled only if it was still `PROCESSING`; undefined for an unknown transaction id
  */
 export async function cancelBatch(
-  service: Service,
+  operator: Operator,
   transactionId: string,
   failure: string | null = null,
 ): Promise<Batch | undefined> {
+  const { service } = operator;
   const now = service.clock();
   return retrying(() =>
     service.db.transaction(async (tx) => {
@@ -52,6 +55,13 @@ export async function cancelBatch(
       const after = toBatch(canceled as BatchRow);
       await enqueue(tx, 'void-batch', batch.id);
       await announceEnd(tx, after, now);
+      const { status, produced, quantity } = batch;
+      await audit(tx, operator, {
+        action: 'batch.cancel',
+        subject: `batch ${transactionId}`,
+        before: { status, produced, quantity },
+        after: { status: after.status, failure },
+      });
       return after;
     }),
   );

@@ -4,7 +4,7 @@ import { cancelBatch } from '../batches/cancel.ts';
 import { findBatchForOperator, listBatches, percentOf } from '../batches/list.ts';
 import { toNumber, toText } from '../money.ts';
 import { addGenerate } from './batch-generate.ts';
-import { withService } from './open.ts';
+import { withOperator, withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
 import { parseId } from './parse.ts';
 
@@ -78,8 +78,8 @@ async function show(id: string, options: { json?: boolean }): Promise<void> {
 
 async function cancel(id: string, options: { json?: boolean }): Promise<void> {
   const transactionId = parseTransactionId(id);
-  await withService(async (service) => {
-    const batch = (await cancelBatch(service, transactionId)) ?? fail(`there is no batch ${id}`);
+  await withOperator(async (operator) => {
+    const batch = (await cancelBatch(operator, transactionId)) ?? fail(`there is no batch ${id}`);
     if (batch.status !== 'CANCELED')
       fail(`batch ${id} is ${batch.status}: only one that is being produced can be canceled`);
     if (options.json) return printJson(toJson(batch));

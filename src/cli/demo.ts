@@ -2,7 +2,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findBatch, readVouchers } from '../batches/download.ts';
 import { generate } from '../batches/generate.ts';
-import type { Context, Service } from '../context.ts';
+import type { Actor, Context, Service } from '../context.ts';
 import { curlRound, type DemoVoucher } from '../http/curl-round.ts';
 import { authenticate } from '../merchants/authenticate.ts';
 import { topUp } from '../merchants/floats.ts';
@@ -10,6 +10,7 @@ import type { NewKey } from '../merchants/keys.ts';
 import { createMerchant } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct, type Product } from '../merchants/products.ts';
 import { Refusal } from '../refusal.ts';
+import { actor } from './actor.ts';
 
 /** What each start puts on the demo merchant's float, in major units: enough for a long afternoon of trying things out. */
 const DEMO_FLOAT = 100_000n;
@@ -24,11 +25,14 @@ export async function prepareDemo(service: Service, baseUrl: string, dataDir: st
   const { context } = await authenticate(service, basic(key));
   const run = Date.now().toString(36);
   const { currency, decimals } = await defaultProduct(service);
-  await topUp(service, context.merchant.id, currency, DEMO_FLOAT * 10n ** BigInt(decimals));
+  await topUp({ service, actor: demoActor() }, context.merchant.id, currency, DEMO_FLOAT * 10n ** BigInt(decimals));
   const [voucher] = await make(context, `demo-${run}`, DEMO_VALUE);
   const [inactive] = await make(context, `demo-${run}-inactive`, undefined);
   return curlRound({ baseUrl, ...key, run, voucher: voucher as DemoVoucher, inactive: inactive as DemoVoucher });
 }
+
+/** Whoever started the service, which makes what the curl lines need. */
+const demoActor = (): Actor => ({ ...actor(), reason: actor().reason ?? 'the demo' });
 
 async function make(context: Context, reference: string, value: number | undefined): Promise<DemoVoucher[]> {
   await generate(context, { reference, quantity: 1, value });
@@ -59,7 +63,10 @@ async function findOrCreate(service: Service, file: string): Promise<NewKey> {
   }
   const { id: productId } = await defaultProduct(service);
   const permit = ['update-redemption'] as const;
-  const { keyId, secret } = await createMerchant(service, { name: 'Demo', permit, opaque: false, productId });
+  const { keyId, secret } = await createMerchant(
+    { service, actor: demoActor() },
+    { name: 'Demo', permit, opaque: false, productId },
+  );
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, `${JSON.stringify({ keyId, secret })}\n`, { mode: 0o600 });
   await rename(draft, file);

@@ -4,7 +4,7 @@ import { listFloats, setLow, topUp } from '../merchants/floats.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
-import { withService } from './open.ts';
+import { withOperator, withService } from './open.ts';
 import { fail, printJson, printTable } from './output.ts';
 import { parseAmount, parseCurrency, parseId } from './parse.ts';
 
@@ -36,11 +36,12 @@ export function registerFloat(program: Command): void {
 
 async function add(options: { merchant: string; amount: string; currency?: string; json?: boolean }): Promise<void> {
   const merchantId = parseId(options.merchant);
-  await withService(async (service) => {
+  await withOperator(async (operator) => {
+    const { service } = operator;
     if (!(await findMerchant(service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
     const currency = await currencyOf(service.db, options.currency);
     const amountMinor = parseAmount(options.amount, '--amount', currency);
-    const { balance } = await topUp(service, merchantId, currency, amountMinor);
+    const { balance } = await topUp(operator, merchantId, currency, amountMinor);
     if (options.json) return printJson({ merchantId: String(merchantId), currency, balance: toNumber(balance) });
     process.stdout.write(`the float is now ${toText(balance)} ${currency}\n`);
   });

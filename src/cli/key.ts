@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { createKey, listKeys, pardon, revokeKey } from '../merchants/keys.ts';
 import { findMerchant } from '../merchants/merchants.ts';
-import { withService } from './open.ts';
+import { withOperator, withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
 import { parseId } from './parse.ts';
 
@@ -33,9 +33,9 @@ export function registerKey(program: Command): void {
 
 async function create(options: { merchant: string; json?: boolean }): Promise<void> {
   const merchantId = parseId(options.merchant);
-  await withService(async ({ db }) => {
-    if (!(await findMerchant(db, merchantId))) fail(`there is no merchant ${merchantId}`);
-    const key = await createKey(db, merchantId);
+  await withOperator(async (operator) => {
+    if (!(await findMerchant(operator.service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
+    const key = await createKey(operator, merchantId);
     if (options.json) return printJson(key);
     printFields(key);
     process.stdout.write('The secret is not shown again.\n');
@@ -45,8 +45,8 @@ async function create(options: { merchant: string; json?: boolean }): Promise<vo
 async function revoke(argument: string | undefined, options: { merchant?: string; key?: string }): Promise<void> {
   const keyId = argument ?? options.key ?? fail('which key: scrip key revoke KEYID');
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
-  await withService(async ({ db }) => {
-    if (!(await revokeKey(db, keyId, merchantId)))
+  await withOperator(async (operator) => {
+    if (!(await revokeKey(operator, keyId, merchantId)))
       fail(`there is no key ${keyId}${merchantId === null ? '' : ` of merchant ${merchantId}`}`);
     process.stdout.write('revoked\n');
   });
@@ -72,8 +72,8 @@ async function list(options: { merchant: string; json?: boolean }): Promise<void
 }
 
 async function pardonKey(keyId: string): Promise<void> {
-  await withService(async (service) => {
-    if (!(await pardon(service, keyId))) fail(`the key ${keyId} has not called today`);
+  await withOperator(async (operator) => {
+    if (!(await pardon(operator, keyId))) fail(`the key ${keyId} has not called today`);
     process.stdout.write('done\n');
   });
 }

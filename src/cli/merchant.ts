@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { PERMISSIONS, type Permission } from '../context.ts';
+import { type Operator, PERMISSIONS, type Permission } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { listFloats } from '../merchants/floats.ts';
 import {
@@ -13,7 +13,7 @@ import {
 } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
-import { withService } from './open.ts';
+import { withOperator, withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
 import { parseAmount, parseId } from './parse.ts';
 
@@ -46,7 +46,7 @@ export function registerMerchant(program: Command): void {
       .command(`${name} <id> <permission>`)
       .description(`${allowed ? 'give' : 'take'} a permission: ${PERMISSIONS.join(', ')}`)
       .action((id: string, permission: string) =>
-        change(id, (db, number) => permitMerchant(db, number, parsePermission(permission), allowed)),
+        change(id, (operator, number) => permitMerchant(operator, number, parsePermission(permission), allowed)),
       );
   }
   for (const [name, suspended] of [
@@ -56,7 +56,7 @@ export function registerMerchant(program: Command): void {
     merchant
       .command(`${name} <id>`)
       .description(suspended ? 'refuse all its calls (04) until it is resumed' : 'let a suspended merchant go on')
-      .action((id: string) => change(id, (db, number) => suspendMerchant(db, number, suspended)));
+      .action((id: string) => change(id, (operator, number) => suspendMerchant(operator, number, suspended)));
   }
   merchant
     .command('set <id>')
@@ -65,9 +65,10 @@ export function registerMerchant(program: Command): void {
     .option('--no-opaque', 'tell them apart')
     .option('--product <code>', 'the product it generates by default')
     .action((id: string, options: { opaque?: boolean; product?: string }) =>
-      change(id, async (db, number) => {
+      change(id, async (operator, number) => {
+        const { db } = operator.service;
         const productId = options.product === undefined ? null : (await requireProduct(db, options.product)).id;
-        return changeMerchant(db, number, { opaque: options.opaque ?? null, productId });
+        return changeMerchant(operator, number, { opaque: options.opaque ?? null, productId });
       }),
     );
 }
@@ -85,15 +86,15 @@ type CreateOptions = {
 async function create(options: CreateOptions): Promise<void> {
   const permit = (options.permit ?? []).map(parsePermission);
   if (options.name.trim() === '' || options.name.length > 200) fail('--name takes 1 to 200 characters');
-  await withService(async (service) => {
-    const product = await requireProduct(service.db, options.product);
+  await withOperator(async (operator) => {
+    const product = await requireProduct(operator.service.db, options.product);
     const currency = options.currency ?? product.currency;
     const float =
       options.float === undefined
         ? undefined
         : { currency, amountMinor: parseAmount(options.float, '--float', currency) };
     const opaque = options.opaque ?? false;
-    const { id, keyId, secret } = await createMerchant(service, {
+    const { id, keyId, secret } = await createMerchant(operator, {
       name: options.name,
       permit,
       opaque,
@@ -147,10 +148,10 @@ function toJson(merchant: MerchantInfo) {
   return { ...merchant, id: String(merchant.id) };
 }
 
-async function change(id: string, run: (db: Queries, number: number) => Promise<boolean>): Promise<void> {
+async function change(id: string, run: (operator: Operator, number: number) => Promise<boolean>): Promise<void> {
   const number = parseId(id);
-  await withService(async ({ db }) => {
-    if (!(await run(db, number))) fail(`there is no merchant ${id}`);
+  await withOperator(async (operator) => {
+    if (!(await run(operator, number))) fail(`there is no merchant ${id}`);
     process.stdout.write('done\n');
   });
 }

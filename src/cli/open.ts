@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import { readConfig } from '../config.ts';
-import type { Service } from '../context.ts';
+import type { Operator, Service } from '../context.ts';
 import { type Embedded, openEmbedded } from '../db/embedded.ts';
 import { openKeyRing } from '../db/key-ring.ts';
 import { migrate } from '../db/migrate.ts';
@@ -9,6 +9,7 @@ import { StartError } from '../db/start-error.ts';
 import { createLogger } from '../log.ts';
 import { flushCalls } from '../merchants/guessing.ts';
 import { ensureDefaultProduct } from '../merchants/products.ts';
+import { actor } from './actor.ts';
 import { fail } from './output.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
@@ -93,6 +94,11 @@ export async function withService(run: (service: Service, config: Config) => Pro
   await untilStopped((service, config, stop) =>
     Promise.race([stop.asked.then(() => fail('interrupted')), run(service, config)]),
   );
+}
+
+/** Like `withService`, for a command that changes something: with who changes it, for the audit. */
+export async function withOperator(run: (operator: Operator, config: Config) => Promise<void>): Promise<void> {
+  await withService((service, config) => run({ service, actor: actor() }, config));
 }
 
 /** Like `withService`, for a command that has something to leave in order: it ends by itself once it is asked to stop. */

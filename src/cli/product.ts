@@ -8,7 +8,7 @@ import {
   putOnSale,
 } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
-import { withService } from './open.ts';
+import { withOperator, withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
 import { parseAmount, parseCount, parseCurrency, parseId } from './parse.ts';
 
@@ -48,8 +48,8 @@ export function registerProduct(program: Command): void {
         onSale ? 'let merchants generate it' : 'refuse to generate it (15); vouchers sold stay what they are',
       )
       .action(async (code: string) => {
-        await withService(async ({ db }) => {
-          if (!(await putOnSale(db, code, onSale))) fail(`there is no product ${code}`);
+        await withOperator(async (operator) => {
+          if (!(await putOnSale(operator, code, onSale))) fail(`there is no product ${code}`);
           process.stdout.write('done\n');
         });
       });
@@ -74,7 +74,7 @@ async function create(options: CreateOptions): Promise<void> {
   if (!/^[\w.-]{1,50}$/.test(options.code)) fail('--code takes 1 to 50 letters, digits, dots, dashes and underscores');
   const activation = oneOf(options.activation, '--activation', ['immediate', 'on-activation'] as const);
   const scope = oneOf(options.scope, '--scope', ['network', 'issuer'] as const);
-  await withService(async ({ db }, config) => {
+  await withOperator(async (operator, config) => {
     const currency = options.currency ?? config.currency;
     const defaults = productDefaults(currency, parseCurrency(currency));
     const value = (text: string | undefined, option: string, fallback: bigint) =>
@@ -96,7 +96,7 @@ async function create(options: CreateOptions): Promise<void> {
       merchantId: options.merchant ? parseId(options.merchant) : null,
     };
     if (wanted.maxValueMinor < wanted.minValueMinor) fail('--max-value is below --min-value');
-    const product = (await createProduct(db, wanted)) ?? fail(`there is a product ${options.code} already`);
+    const product = (await createProduct(operator, wanted)) ?? fail(`there is a product ${options.code} already`);
     if (options.json) return printJson(toJson(product));
     printFields(toJson(product));
   });

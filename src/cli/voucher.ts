@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Service } from '../context.ts';
+import type { Operator } from '../context.ts';
 import { maskCode } from '../ledger/transaction-data.ts';
 import { toNumber, toText } from '../money.ts';
 import {
@@ -11,7 +11,7 @@ import {
   unlockPin,
   type VoucherInfo,
 } from '../vouchers/operate.ts';
-import { withService } from './open.ts';
+import { withOperator, withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
 import { parseExpiry } from './parse.ts';
 
@@ -39,7 +39,7 @@ export function registerVoucher(program: Command): void {
     .option('--json', 'print JSON')
     .action((serial: string, options: Json & { expiry: string }) => {
       const expiresAt = parseExpiry(options.expiry);
-      return change(serial, options, (service, number) => extendVoucher(service, number, expiresAt));
+      return change(serial, options, (operator, number) => extendVoucher(operator, number, expiresAt));
     });
   voucher
     .command('replace <serial>')
@@ -72,13 +72,13 @@ async function show(serial: string, options: Json): Promise<void> {
   });
 }
 
-type Change = (service: Service, serialNumber: bigint) => Promise<void>;
+type Change = (operator: Operator, serialNumber: bigint) => Promise<void>;
 
 async function change(serial: string, options: Json, run: Change): Promise<void> {
   const serialNumber = parseSerial(serial);
-  await withService(async (service) => {
-    await run(service, serialNumber);
-    const voucher = await showVoucher(service, serialNumber);
+  await withOperator(async (operator) => {
+    await run(operator, serialNumber);
+    const voucher = await showVoucher(operator.service, serialNumber);
     if (options.json) return printJson(toJson(voucher));
     process.stdout.write(`voucher ${serial} is ${voucher.state}\n`);
   });
@@ -86,8 +86,8 @@ async function change(serial: string, options: Json, run: Change): Promise<void>
 
 async function replace(serial: string, options: Json): Promise<void> {
   const serialNumber = parseSerial(serial);
-  await withService(async (service) => {
-    const replacement = await showVoucher(service, await replaceVoucher(service, serialNumber));
+  await withOperator(async (operator) => {
+    const replacement = await showVoucher(operator.service, await replaceVoucher(operator, serialNumber));
     if (options.json) return printJson(toJson(replacement));
     process.stdout.write(`voucher ${serial} is replaced by ${replacement.serialNumber}, of the same batch\n`);
   });

@@ -1,8 +1,9 @@
-import type { Service } from '../context.ts';
+import { audit, type Change } from '../audit/audit.ts';
+import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
-import type { Money } from '../money.ts';
+import { type Money, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { creditFloatAccount, insertTopUp, listFloatRows, updateLow } from './queries.ts';
 
@@ -14,28 +15,47 @@ const MOST_MINOR = BigInt(Number.MAX_SAFE_INTEGER);
 /**
  * Puts money on a merchant's float, which funding pays: the journal row and the balance in one step.
  * @param amountMinor above zero, in the currency's minor units
- * @param within a transaction that this belongs to
  * @throws Refusal `13` where the float would hold more than JSON can tell exactly
  */
 export async function topUp(
-  service: Service,
+  operator: Operator,
   merchantId: number,
   currency: string,
   amountMinor: bigint,
-  within?: Queries,
 ): Promise<Float> {
+  return operator.service.db.transaction(async (tx) => {
+    const { float, change } = await bookTopUp(operator.service, tx, merchantId, currency, amountMinor);
+    await audit(tx, operator, change);
+    return float;
+  });
+}
+
+/** A top-up as a part of a transaction, which tells the audit of the change. */
+export async function bookTopUp(
+  service: Service,
+  tx: Queries,
+  merchantId: number,
+  currency: string,
+  amountMinor: bigint,
+): Promise<{ float: Float; change: Change }> {
   const now = service.clock();
-  const book = async (tx: Queries): Promise<Float> => {
-    await ensureAccounts(tx, merchantId, currency);
-    const [float] = await tx.query<{ id: bigint; balance_minor: bigint; decimals: number }>(
-      creditFloatAccount(merchantId, currency, amountMinor),
-    );
-    if (!float) throw new Error('a float that was made sure of is not there');
-    if (float.balance_minor > MOST_MINOR) throw new Refusal('13', { message: 'the float would hold too much' });
-    await tx.query(insertTopUp(newId(now), merchantId, currency, float.id, amountMinor, now));
-    return { currency, balance: { minor: float.balance_minor, decimals: float.decimals } };
+  await ensureAccounts(tx, merchantId, currency);
+  const [row] = await tx.query<{ id: bigint; balance_minor: bigint; decimals: number }>(
+    creditFloatAccount(merchantId, currency, amountMinor),
+  );
+  if (!row) throw new Error('a float that was made sure of is not there');
+  const { balance_minor, decimals } = row;
+  if (balance_minor > MOST_MINOR) throw new Refusal('13', { message: 'the float would hold too much' });
+  const id = newId(now);
+  await tx.query(insertTopUp(id, merchantId, currency, row.id, amountMinor, now));
+  const told = (minor: bigint) => toText({ minor, decimals });
+  const change = {
+    action: 'float.top-up',
+    subject: `merchant ${merchantId}`,
+    before: { currency, balance: told(balance_minor - amountMinor) },
+    after: { currency, balance: told(balance_minor), amount: told(amountMinor), transactionId: id },
   };
-  return within ? book(within) : service.db.transaction(book);
+  return { float: { currency, balance: { minor: balance_minor, decimals } }, change };
 }
 
 /**

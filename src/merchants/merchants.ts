@@ -1,11 +1,15 @@
-import type { Permission, Service } from '../context.ts';
+import { audit, type Change } from '../audit/audit.ts';
+import type { Details } from '../audit/chain.ts';
+import type { Operator, Permission } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { topUp } from './floats.ts';
-import { createKey, type NewKey } from './keys.ts';
+import type { Sql } from '../db/sql.ts';
+import { bookTopUp } from './floats.ts';
+import { makeKey, type NewKey } from './keys.ts';
 import {
   findMerchantRow,
   insertMerchant,
   listMerchantRows,
+  lockMerchant,
   setMerchant,
   setPermission,
   setSuspended,
@@ -34,15 +38,22 @@ export type CreateMerchant = {
 };
 
 /** Makes a merchant with its first key and, if asked for, money on its float: all of it or nothing. */
-export async function createMerchant(service: Service, wanted: CreateMerchant): Promise<{ id: number } & NewKey> {
+export async function createMerchant(operator: Operator, wanted: CreateMerchant): Promise<{ id: number } & NewKey> {
+  const { service } = operator;
   return service.db.transaction(async (tx) => {
     const permissions = [...new Set([...NEW_MERCHANT, ...wanted.permit])];
     const [row] = await tx.query<{ id: number }>(
       insertMerchant(wanted.name, permissions, wanted.opaque, wanted.productId),
     );
     if (!row) throw new Error('a merchant was inserted, and no row came back');
-    const key = await createKey(tx, row.id);
-    if (wanted.float) await topUp(service, row.id, wanted.float.currency, wanted.float.amountMinor, tx);
+    const { key, change } = await makeKey(tx, row.id);
+    const { name, opaque, productId, float } = wanted;
+    const changes: Change[] = [
+      { action: 'merchant.create', subject: subjectOf(row.id), after: { name, permissions, opaque, productId } },
+      change,
+    ];
+    if (float) changes.push((await bookTopUp(service, tx, row.id, float.currency, float.amountMinor)).change);
+    await audit(tx, operator, ...changes);
     return { id: row.id, ...key };
   });
 }
@@ -58,26 +69,50 @@ export async function listMerchants(db: Queries): Promise<MerchantInfo[]> {
 
 /** Gives or takes a permission. @returns whether there is such a merchant */
 export async function permitMerchant(
-  db: Queries,
+  operator: Operator,
   id: number,
   permission: Permission,
   allowed: boolean,
 ): Promise<boolean> {
-  return (await db.query(setPermission(id, permission, allowed))).length > 0;
+  const action = allowed ? 'merchant.permit' : 'merchant.forbid';
+  return change(operator, id, action, setPermission(id, permission, allowed), ({ permissions }) => ({ permissions }));
 }
 
 /** Suspends a merchant, or lets it go on. @returns whether there is such a merchant */
-export async function suspendMerchant(db: Queries, id: number, suspended: boolean): Promise<boolean> {
-  return (await db.query(setSuspended(id, suspended))).length > 0;
+export async function suspendMerchant(operator: Operator, id: number, suspended: boolean): Promise<boolean> {
+  const action = suspended ? 'merchant.suspend' : 'merchant.resume';
+  return change(operator, id, action, setSuspended(id, suspended), ({ suspendedAt }) => ({ suspendedAt }));
 }
 
 /** Changes what a merchant is told and what it sells; null leaves a setting as it is. */
 export async function changeMerchant(
-  db: Queries,
+  operator: Operator,
   id: number,
-  change: { readonly opaque: boolean | null; readonly productId: number | null },
+  wanted: { readonly opaque: boolean | null; readonly productId: number | null },
 ): Promise<boolean> {
-  return (await db.query(setMerchant(id, change.opaque, change.productId))).length > 0;
+  const statement = setMerchant(id, wanted.opaque, wanted.productId);
+  return change(operator, id, 'merchant.set', statement, ({ opaque, product }) => ({ opaque, product }));
+}
+
+const subjectOf = (id: number) => `merchant ${id}`;
+
+/** Runs a change under the merchant's lock, and tells the audit what of it was, and is. */
+async function change(
+  operator: Operator,
+  id: number,
+  action: string,
+  statement: Sql,
+  tell: (merchant: MerchantInfo) => Details,
+): Promise<boolean> {
+  return operator.service.db.transaction(async (tx) => {
+    await tx.query(lockMerchant(id));
+    const before = await findMerchant(tx, id);
+    if (!before) return false;
+    await tx.query(statement);
+    const after = (await findMerchant(tx, id)) ?? before;
+    await audit(tx, operator, { action, subject: subjectOf(id), before: tell(before), after: tell(after) });
+    return true;
+  });
 }
 
 type MerchantRow = {

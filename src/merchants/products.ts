@@ -1,3 +1,5 @@
+import { audit } from '../audit/audit.ts';
+import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { decimalsOf } from '../money.ts';
 import { findProductRow, insertProduct, listProductRows, type NewProduct, setOnSale } from './queries.ts';
@@ -38,9 +40,14 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
 }
 
 /** Makes a product. @returns undefined where the code is taken */
-export async function createProduct(db: Queries, product: NewProduct): Promise<Product | undefined> {
-  const [row] = await db.query<ProductRow>(insertProduct(product));
-  return row && toProduct(row);
+export async function createProduct(operator: Operator, wanted: NewProduct): Promise<Product | undefined> {
+  return operator.service.db.transaction(async (tx) => {
+    const [row] = await tx.query<ProductRow>(insertProduct(wanted));
+    if (!row) return undefined;
+    const product = toProduct(row);
+    await audit(tx, operator, { action: 'product.create', subject: `product ${product.code}`, after: product });
+    return product;
+  });
 }
 
 export async function findProduct(db: Queries, code: string): Promise<Product | undefined> {
@@ -53,9 +60,14 @@ export async function listProducts(db: Queries): Promise<Product[]> {
 }
 
 /** Puts a product on sale or takes it off: vouchers sold stay what they are. */
-export async function putOnSale(db: Queries, code: string, onSale: boolean): Promise<Product | undefined> {
-  const [row] = await db.query<ProductRow>(setOnSale(code, onSale));
-  return row && toProduct(row);
+export async function putOnSale(operator: Operator, code: string, onSale: boolean): Promise<Product | undefined> {
+  return operator.service.db.transaction(async (tx) => {
+    const [row] = await tx.query<ProductRow>(setOnSale(code, onSale));
+    if (!row) return undefined;
+    const action = onSale ? 'product.on-sale' : 'product.off-sale';
+    await audit(tx, operator, { action, subject: `product ${code}`, after: { onSale } });
+    return toProduct(row);
+  });
 }
 
 type ProductRow = {

@@ -42,7 +42,7 @@ returning guesses, calls`;
 export function pardonKey(keyId: string, day: string): Sql {
   return sql`
 update key_days set pardoned_guesses = guesses, blocked_at = null
-where key_id = ${keyId} and day = ${day}::date returning key_id`;
+where key_id = ${keyId} and day = ${day}::date returning pardoned_guesses`;
 }
 
 export function insertKey(keyId: string, merchantId: number, secretHash: Buffer): Sql {
@@ -52,7 +52,7 @@ export function insertKey(keyId: string, merchantId: number, secretHash: Buffer)
 export function revokeKeyRow(keyId: string, merchantId: number | null): Sql {
   return sql`
 update api_keys set revoked_at = coalesce(revoked_at, now())
-where id = ${keyId} and (${merchantId}::int is null or merchant_id = ${merchantId}) returning id`;
+where id = ${keyId} and (${merchantId}::int is null or merchant_id = ${merchantId}) returning revoked_at`;
 }
 
 export function listKeyRows(merchantId: number, day: string): Sql {
@@ -70,6 +70,10 @@ values (${name}, ${permissions}, ${opaque}, ${productId}) returning *`;
 
 export function findMerchantRow(id: number): Sql {
   return sql`select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id where m.id = ${id}`;
+}
+
+export function lockMerchant(id: number): Sql {
+  return sql`select from merchants where id = ${id} for update`;
 }
 
 export function listMerchantRows(): Sql {

@@ -25,7 +25,7 @@ from journal where serial_number = ${serialNumber} order by id desc limit ${HIST
 /** Locks a voucher, so that what is decided of it holds until the transaction ends. */
 export function lockVoucher(serialNumber: bigint): Sql {
   return sql`
-select v.serial_number, v.batch_id, v.balance_minor, v.expires_at, v.closed, b.currency
+select v.serial_number, v.batch_id, v.balance_minor, v.expires_at, v.closed, v.blocked_at, v.wrong_pins, b.currency
 from vouchers v join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
 where v.serial_number = ${serialNumber} for update of v`;
 }

@@ -1,4 +1,5 @@
-import type { Service } from '../context.ts';
+import { audit, type Change } from '../audit/audit.ts';
+import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
 import { newId } from '../ledger/id.ts';
@@ -134,18 +135,28 @@ function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
 }
 
 /** Blocks a voucher: nothing is spent from it or activated (`43`) until it is unblocked. @throws Refusal `14`, `44` */
-export async function blockVoucher(service: Service, serialNumber: bigint): Promise<void> {
-  await change(service, serialNumber, (tx) => tx.query(setBlocked(serialNumber, service.clock())));
+export async function blockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
+  const now = operator.service.clock();
+  await change(operator, serialNumber, 'voucher.block', async (tx, { blocked_at }) => {
+    await tx.query(setBlocked(serialNumber, now));
+    return { before: { blockedAt: blocked_at }, after: { blockedAt: blocked_at ?? now } };
+  });
 }
 
 /** Ends a block. @throws Refusal `14`, `44` */
-export async function unblockVoucher(service: Service, serialNumber: bigint): Promise<void> {
-  await change(service, serialNumber, (tx) => tx.query(setBlocked(serialNumber, null)));
+export async function unblockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
+  await change(operator, serialNumber, 'voucher.unblock', async (tx, { blocked_at }) => {
+    await tx.query(setBlocked(serialNumber, null));
+    return { before: { blockedAt: blocked_at }, after: { blockedAt: null } };
+  });
 }
 
 /** Forgets wrong PINs and ends their lock, also the one that ends by no time. @throws Refusal `14`, `44` */
-export async function unlockPin(service: Service, serialNumber: bigint): Promise<void> {
-  await change(service, serialNumber, (tx) => tx.query(resetPinGuard(serialNumber)));
+export async function unlockPin(operator: Operator, serialNumber: bigint): Promise<void> {
+  await change(operator, serialNumber, 'voucher.unlock-pin', async (tx, { wrong_pins }) => {
+    await tx.query(resetPinGuard(serialNumber));
+    return { before: { wrongPins: wrong_pins }, after: { wrongPins: 0 } };
+  });
 }
 
 /**
@@ -153,14 +164,15 @@ export async function unlockPin(service: Service, serialNumber: bigint): Promise
  * @param expiresAt later than now and than the expiry it has
  * @throws Refusal `14`, `44`, `17`
  */
-export async function extendVoucher(service: Service, serialNumber: bigint, expiresAt: Date): Promise<void> {
-  await change(service, serialNumber, async (tx, voucher) => {
-    if (expiresAt <= service.clock() || expiresAt <= voucher.expires_at) {
+export async function extendVoucher(operator: Operator, serialNumber: bigint, expiresAt: Date): Promise<void> {
+  await change(operator, serialNumber, 'voucher.extend', async (tx, { expires_at }) => {
+    if (expiresAt <= operator.service.clock() || expiresAt <= expires_at) {
       throw new Refusal('17', {
-        message: `Invalid expiry date: it is ${voucher.expires_at.toISOString()} now, and can only be extended`,
+        message: `Invalid expiry date: it is ${expires_at.toISOString()} now, and can only be extended`,
       });
     }
     await tx.query(setExpiry(serialNumber, expiresAt));
+    return { before: { expiresAt: expires_at }, after: { expiresAt } };
   });
 }
 
@@ -171,34 +183,36 @@ export async function extendVoucher(service: Service, serialNumber: bigint, expi
  * @returns the new serial number
  * @throws Refusal `14`, `44`
  */
-export async function replaceVoucher(service: Service, serialNumber: bigint): Promise<bigint> {
-  const { keys } = service;
-  return change(service, serialNumber, async (tx, voucher) => {
-    const replacement = await insertNew();
-    await tx.query(closeReplaced(serialNumber, replacement));
+export async function replaceVoucher(operator: Operator, serialNumber: bigint): Promise<bigint> {
+  const { service } = operator;
+  let replacedBy = 0n;
+  await change(operator, serialNumber, 'voucher.replace', async (tx, voucher) => {
+    replacedBy = await insertNew(service, tx, serialNumber);
+    await tx.query(closeReplaced(serialNumber, replacedBy));
     if (voucher.balance_minor > 0n) {
       const now = service.clock();
       const amount = { minor: voucher.balance_minor, currency: voucher.currency };
-      await tx.query(insertReplacementEntry(newId(now), serialNumber, replacement, amount, now));
+      await tx.query(insertReplacementEntry(newId(now), serialNumber, replacedBy, amount, now));
     }
-    return replacement;
-
-    /** A code that exists already is drawn again. */
-    async function insertNew(): Promise<bigint> {
-      for (;;) {
-        const [next] = await tx.query<{ serial_number: bigint }>(nextSerial());
-        const serial = next?.serial_number as bigint;
-        const code = randomCode();
-        const pin = randomPin();
-        const secrets = {
-          codeKey: keys.codeKey(code),
-          pinKey: keys.pinKey(code, pin),
-          sealed: keys.seal(serial, code, pin),
-        };
-        if ((await tx.query(insertReplacement(serial, serialNumber, secrets))).length > 0) return serial;
-      }
-    }
+    return { after: { replacedBy } };
   });
+  return replacedBy;
+}
+
+/** A new voucher in the place of another one. A code that exists already is drawn again. */
+async function insertNew({ keys }: Service, tx: Queries, replaced: bigint): Promise<bigint> {
+  for (;;) {
+    const [next] = await tx.query<{ serial_number: bigint }>(nextSerial());
+    const serial = next?.serial_number as bigint;
+    const code = randomCode();
+    const pin = randomPin();
+    const secrets = {
+      codeKey: keys.codeKey(code),
+      pinKey: keys.pinKey(code, pin),
+      sealed: keys.seal(serial, code, pin),
+    };
+    if ((await tx.query(insertReplacement(serial, replaced, secrets))).length > 0) return serial;
+  }
 }
 
 /** A voucher of a batch that is not completed cannot be seen, by the operator either. */
@@ -206,20 +220,29 @@ function unknownVoucher(): Refusal {
   return new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
 }
 
-type Locked = { balance_minor: bigint; expires_at: Date; closed: string | null; currency: string };
+type Locked = {
+  balance_minor: bigint;
+  expires_at: Date;
+  closed: string | null;
+  currency: string;
+  blocked_at: Date | null;
+  wrong_pins: number;
+};
 
-/** Runs a change under the voucher's lock. What is closed is closed for good. */
-async function change<T>(
-  service: Service,
+/** Runs a change under the voucher's lock, and tells the audit of it. What is closed is closed for good. */
+async function change(
+  operator: Operator,
   serialNumber: bigint,
-  run: (tx: Queries, voucher: Locked) => Promise<T>,
-): Promise<T> {
-  return retrying(() =>
-    service.db.transaction(async (tx) => {
+  action: string,
+  run: (tx: Queries, voucher: Locked) => Promise<Pick<Change, 'before' | 'after'>>,
+): Promise<void> {
+  await retrying(() =>
+    operator.service.db.transaction(async (tx) => {
       const [voucher] = await tx.query<Locked>(lockVoucher(serialNumber));
       if (!voucher) throw unknownVoucher();
       if (voucher.closed) throw new Refusal('44', { message: 'Voucher canceled or replaced: that is final' });
-      return run(tx, voucher);
+      const told = await run(tx, voucher);
+      await audit(tx, operator, { action, subject: `voucher ${serialNumber}`, ...told });
     }),
   );
 }

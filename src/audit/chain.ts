@@ -1,0 +1,51 @@
+import { hash } from 'node:crypto';
+
+/** What an entry tells, every column of it but its hash. */
+export type Link = {
+  readonly sequence: bigint;
+  /** UTC with microseconds, as the database tells it. */
+  readonly occurredAt: string;
+  readonly actor: string;
+  readonly origin: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly reason: string | null;
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly previousHash: Buffer;
+};
+
+/** What the first entry follows. */
+export const GENESIS = Buffer.alloc(32);
+
+/**
+ * The hash of an entry: SHA-256 over the hash before it and over its columns, written as one JSON array in a fixed order.
+ * In an array of JSON texts no two entries are written alike, whatever stands in them.
+ */
+export function hashOf(link: Link): Buffer {
+  const { sequence, occurredAt, actor, origin, action, subject, reason, before, after, previousHash } = link;
+  const columns = [String(sequence), occurredAt, actor, origin, action, subject, reason, before, after];
+  return hash(
+    'sha256',
+    Buffer.concat([previousHash, Buffer.from(JSON.stringify(['scrip audit 1', ...columns]))]),
+    'buffer',
+  );
+}
+
+/** What can stand before and after a change. */
+export type Details = { readonly [name: string]: Detail };
+type Detail = string | number | bigint | boolean | null | Date | readonly Detail[] | Details;
+
+/** Writes details as JSON in one way only: names in order, times in ISO 8601, large numbers as text. */
+export function writeDetails(details: Details): string {
+  return JSON.stringify(sorted(details));
+}
+
+function sorted(detail: Detail): unknown {
+  if (detail instanceof Date) return detail.toISOString();
+  if (typeof detail === 'bigint') return String(detail);
+  if (Array.isArray(detail)) return detail.map(sorted);
+  if (detail === null || typeof detail !== 'object') return detail;
+  const entries = Object.entries(detail as Details).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, value]) => [name, sorted(value)]));
+}

@@ -1,0 +1,49 @@
+import type { Queries } from '../db/pool.ts';
+import { findHead, listNewest } from './queries.ts';
+
+export type AuditEntry = {
+  readonly sequence: bigint;
+  readonly occurredAt: Date;
+  readonly actor: string;
+  readonly origin: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly reason: string | null;
+  readonly before: Readonly<Record<string, unknown>> | null;
+  readonly after: Readonly<Record<string, unknown>> | null;
+  readonly hash: string;
+};
+
+/** The end of the chain: what is published, to prove later that nothing before it was changed or cut off. */
+export type Head = { readonly sequence: bigint; readonly hash: string; readonly occurredAt: Date };
+
+type Row = {
+  sequence: bigint;
+  occurred_at: Date;
+  actor: string;
+  origin: string;
+  action: string;
+  subject: string;
+  reason: string | null;
+  before: string | null;
+  after: string | null;
+  hash: Buffer;
+};
+
+/** The newest entries, newest first; of one subject (`merchant 5`) if it is given. */
+export async function listAudit(db: Queries, subject: string | null, count: number): Promise<AuditEntry[]> {
+  const rows = await db.query<Row>(listNewest(subject, count));
+  return rows.map(({ occurred_at, before, after, hash, ...rest }) => ({
+    ...rest,
+    occurredAt: occurred_at,
+    before: before === null ? null : JSON.parse(before),
+    after: after === null ? null : JSON.parse(after),
+    hash: hash.toString('hex'),
+  }));
+}
+
+/** @returns undefined where nothing was changed yet */
+export async function auditHead(db: Queries): Promise<Head | undefined> {
+  const [row] = await db.query<{ sequence: bigint; hash: Buffer; occurred_at: Date }>(findHead());
+  return row && { sequence: row.sequence, hash: row.hash.toString('hex'), occurredAt: row.occurred_at };
+}

@@ -1,0 +1,70 @@
+import type { Queries } from '../db/pool.ts';
+import { GENESIS, hashOf } from './chain.ts';
+import { listLinks } from './queries.ts';
+
+export type Verification = {
+  readonly ok: boolean;
+  /** Entries that were looked at and are whole. */
+  readonly entries: number;
+  /** The hash of the last of them; null of an empty chain. */
+  readonly head: string | null;
+  /** The first thing that is wrong. Behind it nothing is proven. */
+  readonly broken: { readonly sequence: bigint | null; readonly problem: string } | null;
+};
+
+type Row = {
+  sequence: bigint;
+  occurred_at: string;
+  actor: string;
+  origin: string;
+  action: string;
+  subject: string;
+  reason: string | null;
+  before: string | null;
+  after: string | null;
+  previous_hash: Buffer;
+  hash: Buffer;
+};
+
+/** Entries read at a time. */
+const PAGE = 1_000;
+
+/**
+ * Walks the whole chain and tells the first entry that was changed, left out, moved or put in between.
+ * @param published a head that was published earlier (hex): it must be one of the entries. Without it nobody can tell that
+ *   entries were cut off at the end, or that all of them from some point on were written anew.
+ */
+export async function verifyAudit(db: Queries, published: string | null): Promise<Verification> {
+  let last: { sequence: bigint; hash: Buffer } = { sequence: 0n, hash: GENESIS };
+  let found = published === null;
+  const told = (problem: string | null, sequence: bigint | null = null): Verification => ({
+    ok: problem === null,
+    entries: Number(last.sequence),
+    head: last.sequence === 0n ? null : last.hash.toString('hex'),
+    broken: problem === null ? null : { sequence, problem },
+  });
+  // Below the first number too: nothing may stand there.
+  let after = -(2n ** 63n);
+  for (;;) {
+    const rows = await db.query<Row>(listLinks(after, PAGE));
+    for (const row of rows) {
+      const problem = problemOf(row, last);
+      if (problem) return told(problem, row.sequence);
+      last = { sequence: row.sequence, hash: row.hash };
+      if (row.hash.toString('hex') === published) found = true;
+    }
+    if (rows.length < PAGE) break;
+    after = last.sequence;
+  }
+  return told(
+    found ? null : 'the published head is not in the chain: entries were cut off at the end, or written anew',
+  );
+}
+
+function problemOf(row: Row, last: { sequence: bigint; hash: Buffer }): string | null {
+  const { occurred_at, previous_hash, hash, ...rest } = row;
+  if (row.sequence !== last.sequence + 1n) return `entry ${last.sequence + 1n} is missing, or is not in its place`;
+  if (!previous_hash.equals(last.hash)) return 'it does not follow the entry before it: one of them was replaced';
+  if (!hash.equals(hashOf({ ...rest, occurredAt: occurred_at, previousHash: previous_hash }))) return 'it was changed';
+  return null;
+}

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { audit } from '../src/audit/audit.ts';
+import { hashOf } from '../src/audit/chain.ts';
+import { auditHead, listAudit } from '../src/audit/list.ts';
+import { verifyAudit } from '../src/audit/verify.ts';
+import { cancelBatch } from '../src/batches/cancel.ts';
+import { generate } from '../src/batches/generate.ts';
+import type { Operator, Service } from '../src/context.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { authenticate } from '../src/merchants/authenticate.ts';
+import { topUp } from '../src/merchants/floats.ts';
+import { createKey, revokeKey } from '../src/merchants/keys.ts';
+import { changeMerchant, createMerchant, permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
+import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
+import { blockVoucher, extendVoucher, replaceVoucher, unblockVoucher, unlockPin } from '../src/vouchers/operate.ts';
+import { asOperator, startTestService, type TestService } from './harness.ts';
+import { type Made, makeVouchers } from './operator.ts';
+
+let testService: TestService;
+let service: Service;
+let operator: Operator;
+let owner: Awaited<ReturnType<typeof openOwner>>;
+
+before(async () => {
+  testService = await startTestService();
+  service = testService.service;
+  operator = { service, actor: { name: 'anna', origin: 'her desk', reason: 'she was asked to' } };
+  owner = await openOwner(testService.url);
+  await owner.query(sql`set search_path to scrip`);
+});
+
+after(async () => {
+  await owner?.close();
+  await testService?.stop();
+});
+
+/** Runs a change, and gives the entries that it added. */
+async function entriesOf(run: () => Promise<unknown>) {
+  const last = (await auditHead(service.db))?.sequence ?? 0n;
+  await run();
+  return (await listAudit(service.db, null, 100)).filter(({ sequence }) => sequence > last).reverse();
+}
+
+describe('the audit', () => {
+  test('holds who changed what, why and from where, with what was before and after', async () => {
+    const { id } = await testService.createMerchant();
+    const [entry, ...more] = await entriesOf(() => permitMerchant(operator, id, 'update-redemption', true));
+    assert.equal(more.length, 0);
+    assert.deepEqual(
+      [entry?.actor, entry?.origin, entry?.reason, entry?.action, entry?.subject],
+      ['anna', 'her desk', 'she was asked to', 'merchant.permit', `merchant ${id}`],
+    );
+    const permissions = ['generate', 'activate', 'balance', 'redeem'];
+    assert.deepEqual(entry?.before, { permissions });
+    assert.deepEqual(entry?.after, { permissions: [...permissions, 'update-redemption'] });
+  });
+
+  test('has an entry for every change that there is', async () => {
+    const product = { ...productDefaults('EUR', 2), code: 'AUDITED', name: 'Audited' };
+    const float = { currency: 'USD', amountMinor: 5_000n };
+    const wanted = { name: 'Seen', permit: [], opaque: false, productId: 1, float };
+    const merchant = await createMerchant(operator, wanted);
+    const { id, keyId, secret } = merchant;
+    const { context } = await authenticate(service, `Basic ${btoa(`${keyId}:${secret}`)}`);
+    const [first, second] = (await makeVouchers(context, 'audited', 2, 1)) as [Made, Made];
+    const { batch } = await generate(context, { reference: 'canceled', quantity: 11, value: 1 });
+    const changes: [string, () => Promise<unknown>][] = [
+      ['merchant.create key.create float.top-up', () => createMerchant(operator, wanted)],
+      ['merchant.forbid', () => permitMerchant(operator, id, 'redeem', false)],
+      ['merchant.suspend', () => suspendMerchant(operator, id, true)],
+      ['merchant.resume', () => suspendMerchant(operator, id, false)],
+      ['merchant.set', () => changeMerchant(operator, id, { opaque: true, productId: null })],
+      ['key.create', () => createKey(operator, id)],
+      ['key.revoke', () => revokeKey(operator, keyId, null)],
+      ['float.top-up', () => topUp(operator, id, 'USD', 1n)],
+      ['product.create', () => createProduct(operator, product)],
+      ['product.off-sale', () => putOnSale(operator, 'AUDITED', false)],
+      ['voucher.block', () => blockVoucher(operator, first.serialNumber)],
+      ['voucher.unblock', () => unblockVoucher(operator, first.serialNumber)],
+      ['voucher.unlock-pin', () => unlockPin(operator, first.serialNumber)],
+      ['voucher.extend', () => extendVoucher(operator, first.serialNumber, new Date('2099-01-01'))],
+      ['voucher.replace', () => replaceVoucher(operator, second.serialNumber)],
+      ['batch.cancel', () => cancelBatch(operator, batch.transactionId)],
+    ];
+    for (const [actions, run] of changes) {
+      const entries = await entriesOf(run);
+      assert.equal(entries.map(({ action }) => action).join(' '), actions);
+    }
+    assert.deepEqual((await verifyAudit(service.db, null)).broken, null);
+  });
+
+  test('has no entry for what was refused, or changed nothing', async () => {
+    const { id } = await testService.createMerchant();
+    const entries = await entriesOf(async () => {
+      await assert.rejects(blockVoucher(operator, 10_999_999_999n));
+      assert.equal(await suspendMerchant(operator, 999_999, true), false);
+      assert.equal(await revokeKey(operator, 'key_unknown', null), false);
+      await assert.rejects(topUp(operator, id, 'USD', BigInt(Number.MAX_SAFE_INTEGER)));
+      // What the transaction takes back, it takes back with its entry.
+      await assert.rejects(
+        service.db.transaction(async (tx) => {
+          await audit(tx, operator, { action: 'nothing', subject: 'nobody' });
+          throw new Error('taken back');
+        }),
+      );
+    });
+    assert.deepEqual(entries, []);
+  });
+
+  test('stays one chain, however many append at the same time', async () => {
+    const other = await startTestService(testService);
+    const { id } = await testService.createMerchant();
+    await Promise.all(
+      Array.from({ length: 40 }, (_, index) => topUp(asOperator(index % 2 ? service : other.service), id, 'EUR', 1n)),
+    );
+    await other.stop();
+    const { ok, entries } = await verifyAudit(service.db, null);
+    assert.ok(ok && entries > 40);
+  });
+
+  test('cannot be written over by the service', async () => {
+    for (const statement of [
+      sql`update audit set reason = 'another one'`,
+      sql`delete from audit`,
+      sql`truncate audit`,
+      sql`alter table audit drop constraint audit_hash_once`,
+    ]) {
+      await assert.rejects(service.db.query(statement), { code: '42501' });
+    }
+  });
+});
+
+describe('verifying the audit', () => {
+  /** Tampers as the owner, verifies, and puts everything back. */
+  async function verifyAfter(text: string, published: string | null = null) {
+    const keep = 'create temp table kept as table audit';
+    await owner.query({ text: keep, values: [] });
+    try {
+      await owner.query({ text, values: [] });
+      return await verifyAudit(service.db, published);
+    } finally {
+      await owner.query({ text: 'truncate audit; insert into audit table kept; drop table kept', values: [] });
+      assert.equal((await verifyAudit(service.db, null)).ok, true);
+    }
+  }
+
+  before(async () => {
+    const { id } = await testService.createMerchant();
+    for (let count = 0; count < 10; count++) await suspendMerchant(operator, id, count % 2 === 0);
+  });
+
+  const at = async (back: bigint) => ((await auditHead(service.db))?.sequence ?? 0n) - back;
+
+  for (const [column, value] of [
+    ['occurred_at', "occurred_at + interval '1 microsecond'"],
+    ['actor', "'bert'"],
+    ['origin', "'elsewhere'"],
+    ['action', "'merchant.resumed'"],
+    ['subject', "'merchant 0'"],
+    ['reason', 'null'],
+    ['reason', "reason || ' '"],
+    ['before', "before || ' '"],
+    ['before', 'null'],
+    ['after', "'{}'"],
+    ['hash', String.raw`sha256('\x01')`],
+    ['previous_hash', String.raw`sha256('\x02')`],
+  ]) {
+    test(`finds an entry whose ${column} was edited to ${value}`, async () => {
+      const sequence = await at(4n);
+      const { ok, broken } = await verifyAfter(`update audit set ${column} = ${value} where sequence = ${sequence}`);
+      assert.deepEqual([ok, broken?.sequence], [false, sequence]);
+    });
+  }
+
+  test('finds an entry that was deleted in the middle, also when those behind it were moved up', async () => {
+    const sequence = await at(4n);
+    const remove = `delete from audit where sequence = ${sequence}`;
+    assert.equal((await verifyAfter(remove)).broken?.sequence, sequence + 1n);
+    const moved = `${remove}; update audit set sequence = sequence + 1000000 where sequence > ${sequence};
+      update audit set sequence = sequence - 1000001 where sequence > 1000000`;
+    assert.equal((await verifyAfter(moved)).broken?.sequence, sequence);
+  });
+
+  test('finds entries that changed places', async () => {
+    const sequence = await at(4n);
+    const swap = `update audit set sequence = 1000000 where sequence = ${sequence};
+      update audit set sequence = ${sequence} where sequence = ${sequence + 1n};
+      update audit set sequence = ${sequence + 1n} where sequence = 1000000`;
+    assert.equal((await verifyAfter(swap)).broken?.sequence, sequence);
+  });
+
+  test('finds an entry that was put in, at any place', async () => {
+    const columns = 'occurred_at, actor, origin, action, subject';
+    const values = `now(), 'bert', 'elsewhere', 'merchant.set', 'merchant 1'`;
+    const last = await at(0n);
+    const insert = (sequence: bigint, previous: string) =>
+      `insert into audit (sequence, ${columns}, previous_hash, hash) values (${sequence}, ${values}, ${previous}, sha256('x'))`;
+    const head = `(select hash from audit where sequence = ${last})`;
+    assert.equal((await verifyAfter(insert(last + 1n, head))).ok, false);
+    const shifted = `update audit set sequence = sequence + 1000000 where sequence > 3; ${insert(4n, String.raw`'\x00'`)};
+      update audit set sequence = sequence - 999999 where sequence > 1000000`;
+    assert.equal((await verifyAfter(shifted)).broken?.sequence, 4n);
+    const before = `alter table audit drop constraint audit_sequence_positive; ${insert(-5n, String.raw`'\x00'`)}`;
+    assert.equal((await verifyAfter(before)).ok, false);
+  });
+
+  test('finds a beginning that was cut off', async () => {
+    assert.equal((await verifyAfter('delete from audit where sequence < 3')).broken?.sequence, 3n);
+  });
+
+  test('finds an end that was cut off by a head that was published, and by nothing else', async () => {
+    const published = (await auditHead(service.db))?.hash as string;
+    const cut = `delete from audit where sequence > ${await at(3n)}`;
+    assert.equal((await verifyAfter(cut)).ok, true);
+    const { ok, broken } = await verifyAfter(cut, published);
+    assert.equal(ok, false);
+    assert.match(broken?.problem ?? '', /cut off/);
+    assert.equal((await verifyAfter('truncate audit', published)).ok, false);
+    // It is found again as long as it is one of the entries, whatever came after it.
+    await suspendMerchant(operator, 1, false);
+    assert.equal((await verifyAudit(service.db, published)).ok, true);
+  });
+
+  test('finds an end that was written anew, every hash of it right, by a head that was published', async () => {
+    const published = (await auditHead(service.db))?.hash as string;
+    const [last, previous] = await listAudit(service.db, null, 2);
+    assert.ok(last && previous);
+    const { sequence, origin, action, subject, reason } = last;
+    const previousHash = Buffer.from(previous.hash, 'hex');
+    const occurredAt = '2030-01-01T00:00:00.000000Z';
+    const link = { sequence, occurredAt, actor: 'bert', origin, action, subject, reason };
+    const hash = hashOf({ ...link, before: null, after: null, previousHash }).toString('hex');
+    const rewrite = `update audit set actor = 'bert', occurred_at = '${occurredAt}', before = null, after = null,
+      hash = '\\x${hash}' where sequence = ${sequence}`;
+    assert.equal((await verifyAfter(rewrite)).ok, true);
+    assert.equal((await verifyAfter(rewrite, published)).ok, false);
+  });
+
+  test('takes an empty chain as whole, unless a head was published', async () => {
+    assert.deepEqual(await verifyAfter('truncate audit'), { ok: true, entries: 0, head: null, broken: null });
+  });
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { userInfo } from 'node:os';
+import { after, before, test } from 'node:test';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { Operator } from './operator.ts';
+
+let operator: Operator;
+
+before(async () => {
+  operator = await Operator.start();
+});
+
+after(async () => {
+  await operator?.stop();
+});
+
+test('scrip audit tells who typed a change, and why', async () => {
+  const { id } = await operator.json('merchant', 'create', '--name', 'Kiosk', '--by', 'anna', '--reason', 'a new shop');
+  await operator.json('--by', 'bert', 'float', 'top-up', '--merchant', id, '--amount', '9.50');
+  assert.equal((await operator.run('merchant', 'suspend', id)).status, 0);
+  const told = (await operator.json('audit', 'list')).map(({ actor, action, reason }: Record<string, unknown>) => [
+    actor,
+    action,
+    reason,
+  ]);
+  assert.deepEqual(told, [
+    [userInfo().username, 'merchant.suspend', null],
+    ['bert', 'float.top-up', null],
+    ['anna', 'key.create', 'a new shop'],
+    ['anna', 'merchant.create', 'a new shop'],
+  ]);
+  const [topUp] = (await operator.json('audit', 'list', '--subject', `merchant ${id}`, '--limit', '2')).slice(1);
+  assert.deepEqual([topUp.before.balance, topUp.after.balance, topUp.after.amount], ['0.00', '9.50', '9.50']);
+  await operator.fails(/--by takes one line/, 'merchant', 'resume', id, '--by', 'two\nlines');
+  await operator.fails(/--limit takes/, 'audit', 'list', '--limit', '0');
+});
+
+test('scrip audit verify ends with 1 where the chain is broken, and names the entry', async () => {
+  const head = await operator.json('audit', 'head');
+  assert.equal(head.sequence, 4);
+  const whole = await operator.json('audit', 'verify', '--head', head.hash);
+  assert.deepEqual(whole, { ok: true, entries: 4, head: head.hash, broken: null });
+  assert.match((await operator.run('audit', 'verify')).out, /^whole: 4 entries/);
+
+  const owner = await openOwner(operator.testService.url);
+  await owner.query(sql`update scrip.audit set reason = 'because' where sequence = 2`);
+  await owner.close();
+  const { status, out } = await operator.run('audit', 'verify', '--json');
+  assert.equal(status, 1);
+  assert.deepEqual(JSON.parse(out).broken, { sequence: 2, problem: 'it was changed' });
+  const told = await operator.run('audit', 'verify');
+  assert.deepEqual([told.status, told.out], [1, 'BROKEN after 1 entries: entry 2: it was changed\n']);
+  await operator.fails(/64 digits/, 'audit', 'verify', '--head', 'abc');
+});
