@@ -5,6 +5,7 @@ import { generate } from '../src/batches/generate.ts';
 import { authenticate } from '../src/merchants/authenticate.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { DIALECTS, update } from './dialects.ts';
+import { asOperator } from './harness.ts';
 import { verify } from './receiver.ts';
 import { withWrongPin } from './till.ts';
 import { Hooked } from './webhooks.ts';
