@@ -22,7 +22,12 @@ import { StartError } from './db/start-error.ts';
 /** A code and its PIN. Neither may reach a log, an error, or any page that does not ask for it. */
 export type CodeAndPin = { readonly code: string; readonly pin: string };
 
-type RingKey = { readonly id: string; readonly seal: KeyObject; readonly check: Buffer; readonly master: Buffer };
+type RingKey = {
+  readonly id: string;
+  readonly seal: KeyObject;
+  readonly check: Uint8Array;
+  readonly master: Uint8Array;
+};
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -60,7 +65,7 @@ export function readKeyRing(text: string, source: string): KeyRing {
   return new KeyRing(keys);
 }
 
-function derive(master: Buffer, purpose: string): Buffer {
+function derive(master: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', master, '', `scrip ${purpose}`, KEY_BYTES));
 }
 
@@ -83,8 +88,13 @@ export class KeyRing {
     this.#pin = createSecretKey(derive(oldest.master, 'pin'));
   }
 
+  /** What a thread of this process makes the same key ring of. */
+  share(): readonly RingKey[] {
+    return this.#keys;
+  }
+
   /** For each key its id and a value that proves its possession without telling it. */
-  checks(): { keyId: string; check: Buffer }[] {
+  checks(): { keyId: string; check: Uint8Array }[] {
     return this.#keys.map(({ id, check }) => ({ keyId: id, check }));
   }
 
@@ -173,7 +183,7 @@ export function hashSecret(secret: string): Buffer {
 }
 
 /** Compares two hashes of equal length in constant time. */
-export function sameHash(one: Buffer, other: Buffer): boolean {
+export function sameHash(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 

@@ -12,6 +12,10 @@ export function findBatchByReference(merchantId: number, reference: string): Sql
   return sql`select * from batches where merchant_id = ${merchantId} and reference = ${reference}`;
 }
 
+export function findBatchById(id: number): Sql {
+  return sql`select * from batches where id = ${id}`;
+}
+
 export function lockBatch(id: number): Sql {
   return sql`select * from batches where id = ${id} for update`;
 }
@@ -118,6 +122,15 @@ with made as (
 )
 select count(*)::int as made from made`;
 }
+
+/** Rows in the binary form, made by rows.ts: the order of the columns is the order of its fields. */
+export const copyVouchers = sql`
+copy vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor, balance_minor, activated_at)
+from stdin (format binary)`;
+
+export const copyEntries = sql`
+copy journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id, occurred_at)
+from stdin (format binary)`;
 
 /** Books progress in the transaction that made it; the last voucher completes the batch. */
 export function advanceBatch(id: number, made: number, now: Date): Sql {

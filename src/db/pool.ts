@@ -1,4 +1,6 @@
+import { finished } from 'node:stream/promises';
 import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
 import type { HotStatement, Sql } from './sql.ts';
 
 /** The role that the service works as: it can neither alter the schema nor update or delete journal rows. */
@@ -9,10 +11,16 @@ export type Queries = {
   query<Row>(statement: Sql): Promise<Row[]>;
 };
 
+/** What a transaction can do beside. */
+export type Transaction = Queries & {
+  /** Sends rows to a `copy … from stdin`, in parts, in the form that the statement names. */
+  copyIn(statement: Sql, parts: readonly Uint8Array[]): Promise<void>;
+};
+
 export type Database = Queries & {
   readonly url: string;
   /** Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it back. */
-  transaction<T>(run: (tx: Queries) => Promise<T>, isolation?: 'repeatable read'): Promise<T>;
+  transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: 'repeatable read'): Promise<T>;
   /** Runs a statement of the hot path: prepared, index look-ups only, one round trip, its own transaction. */
   hot<Row>(statement: HotStatement, values: readonly unknown[]): Promise<Row[]>;
   close(): Promise<void>;
@@ -97,16 +105,26 @@ async function rowsOf<Row>(on: pg.Pool | pg.PoolClient | pg.Client, statement: S
   return result.rows as Row[];
 }
 
+async function copyIn(client: pg.PoolClient, { text }: Sql, parts: readonly Uint8Array[]): Promise<void> {
+  const stream = client.query(copyFrom(text));
+  for (const part of parts) stream.write(part);
+  stream.end();
+  await finished(stream);
+}
+
 async function inTransaction<T>(
   pool: pg.Pool,
-  run: (tx: Queries) => Promise<T>,
+  run: (tx: Transaction) => Promise<T>,
   isolation: 'repeatable read' | undefined,
 ): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
     await client.query(isolation ? `begin isolation level ${isolation}` : 'begin');
-    const result = await run({ query: (statement) => rowsOf(client, statement) });
+    const result = await run({
+      query: (statement) => rowsOf(client, statement),
+      copyIn: (statement, parts) => copyIn(client, statement, parts),
+    });
     await client.query('commit');
     return result;
   } catch (error) {

@@ -1,0 +1,33 @@
+import { setPriority } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import { KeyRing } from '../secrets.ts';
+import type { ThreadAnswer } from './rows.aside.ts';
+import { makeRows, type RowsWanted } from './rows.ts';
+
+/** The thread on which the vouchers of large batches are made: it asks nobody, and answers with rows. */
+
+/** Behind the calls at the till, where both want the same core. */
+const PRIORITY = 10;
+
+// On Linux a priority is a thread's own. Elsewhere it would be the whole process's.
+if (process.platform === 'linux') setPriority(PRIORITY);
+
+const keys = new KeyRing(workerData);
+
+parentPort?.on('message', (wanted: RowsWanted) => {
+  const answer = attempt(wanted);
+  const moved = answer.made
+    ? [answer.made.vouchers, answer.made.entries].flatMap((rows) => rows?.bytes.buffer ?? [])
+    : [];
+  parentPort?.postMessage(answer, moved as ArrayBuffer[]);
+});
+
+function attempt(wanted: RowsWanted): ThreadAnswer {
+  try {
+    const { count, vouchers, entries } = makeRows(keys, wanted);
+    const plain = ({ bytes, rowBytes }: typeof vouchers) => ({ bytes, rowBytes });
+    return { made: { count, vouchers: plain(vouchers), entries: entries && plain(entries) } };
+  } catch (error) {
+    return { error };
+  }
+}

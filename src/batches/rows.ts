@@ -1,0 +1,146 @@
+import { newId } from '../ledger/id.ts';
+import { type KeyRing, randomCode, randomPin } from '../secrets.ts';
+
+/**
+ * Vouchers and their activations as rows in the binary form of COPY, ready to be sent.
+ *
+ * All rows of a table are equally long and differ in a few fields only: one is written as a pattern, repeated, and the
+ * fields that differ are written over. That takes a tenth of the time of writing rows as text, and the database reads
+ * them faster too.
+ */
+
+/** What is wanted: a voucher for each serial number, and its activation where it carries its value from the start. */
+export type RowsWanted = {
+  readonly serials: readonly bigint[];
+  readonly batchId: number;
+  readonly expiresAt: Date;
+  /** The time that the activations' ids tell. */
+  readonly now: Date;
+  readonly activation: Activation | null;
+};
+
+type Activation = {
+  readonly amountMinor: bigint;
+  readonly currency: string;
+  readonly merchantId: number;
+  readonly reserveAccount: bigint;
+  readonly at: Date;
+};
+
+/** Rows of a table, equally long, behind the head of a COPY. */
+export type Rows = { readonly bytes: Uint8Array; readonly rowBytes: number };
+export type MadeRows = { readonly count: number; readonly vouchers: Rows; readonly entries: Rows | null };
+
+const HEAD = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)]);
+const TAIL = int16(-1);
+/** PostgreSQL counts microseconds from the year 2000. */
+const EPOCH_MS = Date.UTC(2000, 0, 1);
+const UUID_BYTES = 16;
+
+/** The first rows as one whole COPY, in parts to be sent one after the other. */
+export function firstRows({ bytes, rowBytes }: Rows, count: number): Uint8Array[] {
+  return [bytes.subarray(0, HEAD.length + count * rowBytes), TAIL];
+}
+
+/** Draws a code and a PIN for each serial number, seals them, and writes the rows in the order of `copyVouchers` and `copyEntries`. */
+export function makeRows(keys: KeyRing, wanted: RowsWanted): MadeRows {
+  const count = wanted.serials.length;
+  const codes = new Set<string>();
+  while (codes.size < count) codes.add(randomCode());
+  // How long the sealed ones are depends on the id of the key alone.
+  const sealedBytes = keys.seal(0n, randomCode(), randomPin()).length;
+  const vouchers = repeat(voucherFields(wanted, sealedBytes), count);
+  const entries = wanted.activation && repeat(entryFields(wanted.batchId, wanted.activation), count);
+  let row = 0;
+  for (const code of codes) {
+    const serial = wanted.serials[row] as bigint;
+    const pin = randomPin();
+    const { bytes } = vouchers;
+    const at = (field: number) => vouchers.at(row, field);
+    bytes.writeBigInt64BE(serial, at(0));
+    bytes.write(keys.codeKey(code), at(2), 'hex');
+    bytes.write(keys.pinKey(code, pin), at(3), 'hex');
+    keys.seal(serial, code, pin).copy(bytes, at(4));
+    if (entries) {
+      entries.bytes.write(newId(wanted.now).replaceAll('-', ''), entries.at(row, 0), 'hex');
+      entries.bytes.writeBigInt64BE(serial, entries.at(row, 3));
+      entries.bytes.writeBigInt64BE(serial, entries.at(row, 7));
+    }
+    row++;
+  }
+  return { count, vouchers, entries };
+}
+
+/** In the order of `copyVouchers`; what differs from row to row is empty. */
+function voucherFields({ batchId, expiresAt, activation }: RowsWanted, sealedBytes: number): (Buffer | null)[] {
+  return [
+    int64(0n),
+    int32(batchId),
+    Buffer.alloc(UUID_BYTES),
+    Buffer.alloc(UUID_BYTES),
+    Buffer.alloc(sealedBytes),
+    timestamp(expiresAt),
+    activation && int64(activation.amountMinor),
+    int64(activation?.amountMinor ?? 0n),
+    activation && timestamp(activation.at),
+  ];
+}
+
+/** In the order of `copyEntries`. */
+function entryFields(batchId: number, activation: Activation): Buffer[] {
+  return [
+    Buffer.alloc(UUID_BYTES),
+    Buffer.from('ACTIVATION'),
+    int64(activation.reserveAccount),
+    int64(0n),
+    int64(activation.amountMinor),
+    Buffer.from(activation.currency),
+    int32(activation.merchantId),
+    int64(0n),
+    int32(batchId),
+    timestamp(activation.at),
+  ];
+}
+
+/** A row as often as it is wanted, and where its fields begin. */
+function repeat(fields: readonly (Buffer | null)[], count: number) {
+  const parts: Buffer[] = [int16(fields.length)];
+  const starts: number[] = [];
+  let rowBytes = 2;
+  for (const field of fields) {
+    parts.push(int32(field?.length ?? -1), field ?? Buffer.alloc(0));
+    starts.push(rowBytes + 4);
+    rowBytes += 4 + (field?.length ?? 0);
+  }
+  // A buffer of its own, which goes from thread to thread without being copied.
+  const bytes = Buffer.from(new ArrayBuffer(HEAD.length + count * rowBytes));
+  HEAD.copy(bytes);
+  bytes.fill(Buffer.concat(parts), HEAD.length);
+  return {
+    bytes,
+    rowBytes,
+    at: (row: number, field: number) => HEAD.length + row * rowBytes + (starts[field] as number),
+  };
+}
+
+function int16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeInt16BE(value);
+  return bytes;
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+function int64(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(value);
+  return bytes;
+}
+
+function timestamp(time: Date): Buffer {
+  return int64(BigInt(time.getTime() - EPOCH_MS) * 1000n);
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancelBatch } from '../src/batches/cancel.ts';
+import { fillBatch } from '../src/batches/fill.ts';
+import { sweep, TASKS } from '../src/batches/tasks.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { startWorker } from '../src/jobs/worker.ts';
+import { DIALECTS, type Dialect, type Voucher } from './dialects.ts';
+import { Till } from './till.ts';
+
+const [A] = DIALECTS as [Dialect, Dialect];
+const B = '/api/v2';
+
+/** Runs statements as the schema's owner: what no service may do. */
+async function tamper(url: string, text: string): Promise<void> {
+  const owner = await openOwner(url);
+  await owner.query({ text, values: [] }).finally(() => owner.close());
+}
+
+const fill = (till: Till, id: number) => fillBatch(till.testService.service, id, () => false);
+
+async function vouchersOf(till: Till, reference: string): Promise<Voucher[]> {
+  const { data } = await till.done(A.download(reference));
+  assert.equal(data.status, 'COMPLETED');
+  return data.vouchers;
+}
+
+describe('a batch made ahead of its transactions', () => {
+  test('has vouchers that open, can be found, and carry their value', async (t) => {
+    const till = await Till.open(t);
+    await till.done(A.generate('batch', 700, 25));
+    await fill(till, 1);
+    const vouchers = await vouchersOf(till, 'batch');
+    assert.equal(vouchers.length, 700);
+    for (const voucher of [vouchers[0], vouchers[350], vouchers[699]] as Voucher[]) {
+      assert.match(`${voucher.code}${voucher.pin}`, /^[1-9]\d{15}$/);
+      assert.equal(await till.balanceOf(voucher), 25);
+    }
+    await till.reconciles();
+  });
+
+  test('can be without a value, given at activation', async (t) => {
+    const till = await Till.open(t);
+    const body = { reference: 'batch', quantity: 700, value: null };
+    await till.done({ method: 'POST', path: `${B}/vouchers`, body });
+    await fill(till, 1);
+    const [first] = (await vouchersOf(till, 'batch')) as [Voucher];
+    const activation = { serialNumber: first.serialNumber, reference: 'activation', value: 40 };
+    await till.done({ method: 'POST', path: `${B}/activate`, body: activation });
+    assert.equal(await till.balanceOf(first), 40);
+    await till.reconciles();
+  });
+
+  test('draws a code again that exists already', async (t) => {
+    const till = await Till.open(t);
+    await till.vouchers(1);
+    // What the generator draws, nobody can foresee: the database makes it the code of an earlier voucher, twice.
+    await tamper(
+      till.testService.url,
+      `set search_path to scrip;
+      create sequence drawn; grant usage, select on sequence drawn to scrip_service;
+      create function draw() returns trigger language plpgsql as $$ begin
+        if nextval('scrip.drawn') in (300, 800) then new.code_key := (select code_key from scrip.vouchers order by serial_number limit 1); end if;
+        return new;
+      end $$;
+      create trigger draw before insert on vouchers for each row execute function draw()`,
+    );
+    await till.done(A.generate('batch', 700, 1));
+    await fill(till, 2);
+    const vouchers = await vouchersOf(till, 'batch');
+    assert.equal(new Set(vouchers.map(({ code }) => code)).size, 700);
+    for (const voucher of vouchers.slice(250, 350)) assert.equal(await till.balanceOf(voucher), 1);
+    const [row] = await till.testService.service.db.query<{ drawn: bigint }>({
+      text: 'select last_value as drawn from drawn',
+      values: [],
+    });
+    // The whole chunk once by COPY up to the first one, then all of it again, and the second one once more.
+    assert.equal(row?.drawn, 300n + 700n + 1n);
+    await till.reconciles();
+  });
+});
+
+describe('several batches at a time', () => {
+  test('share the work: a small one is complete while a large one is still being made', async (t) => {
+    const till = await Till.open(t, { float: 1_000_000_00n });
+    const { service } = till.testService;
+    await tamper(till.testService.url, 'update scrip.products set max_quantity = 5000000');
+    await till.done(A.generate('large', 1_000_000, 0.01));
+    const worker = await startWorker(service, TASKS, sweep);
+    try {
+      const progress = async () =>
+        (await service.db.query<{ produced: number }>({ text: 'select produced from batches', values: [] }))[0];
+      while (((await progress())?.produced ?? 0) === 0) await sleep(20);
+      await till.done(A.generate('small', 50, 0.01));
+      let small = (await till.done(A.download('small'))).data;
+      for (; small.status === 'PROCESSING'; small = (await till.done(A.download('small'))).data) await sleep(20);
+      assert.deepEqual([small.status, small.vouchers.length], ['COMPLETED', 50]);
+      const large = (await till.done(A.download('large'))).data;
+      assert.equal(large.status, 'PROCESSING');
+      assert.equal((await cancelBatch(service, large.transactionId))?.status, 'CANCELED');
+    } finally {
+      await worker.stop();
+    }
+    await till.reconciles();
+  });
+});
+
+/** A batch of a few vouchers, whose only chunk is the last one: small, and large enough for a thread. */
+const QUANTITIES = [12, 300];
+const RACES = 40;
+
+describe('a cancel that races the last chunk', () => {
+  for (const quantity of QUANTITIES) {
+    test(`leaves a batch of ${quantity} complete, or canceled with everything back`, async (t) => {
+      const till = await Till.open(t, { float: 1_000_00n });
+      const { service } = till.testService;
+      const seen = { COMPLETED: 0, CANCELED: 0, PROCESSING: 0 };
+      let spentMinor = 0;
+      for (let race = 1; race <= RACES; race++) {
+        const { data } = await till.done(A.generate(`race ${race}`, quantity, 0.01));
+        const chunk = fill(till, race);
+        // In both orders, and at any moment between.
+        if (race > 2) await sleep((race % 20) * (quantity > 100 ? 2 : 0.5));
+        else if (race === 2) await chunk;
+        const canceled = await cancelBatch(service, data.transactionId);
+        await chunk;
+        const now = (await till.done(A.download(`race ${race}`))).data;
+        assert.equal(now.status, canceled?.status);
+        assert.equal(now.vouchers?.length, now.status === 'COMPLETED' ? quantity : undefined);
+        seen[now.status as keyof typeof seen]++;
+        if (now.status === 'COMPLETED') spentMinor += quantity;
+        else await TASKS['void-batch'](service, race, () => false);
+      }
+      assert.equal(seen.PROCESSING, 0);
+      assert.ok(seen.COMPLETED > 0 && seen.CANCELED > 0, JSON.stringify(seen));
+      const [float] = await service.db.query<{ balance_minor: bigint }>({
+        text: "select balance_minor from accounts where kind = 'FLOAT'",
+        values: [],
+      });
+      assert.equal(float?.balance_minor, 1_000_00n - BigInt(spentMinor));
+      await till.reconciles();
+    });
+  }
+});
