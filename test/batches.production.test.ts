@@ -7,6 +7,7 @@ import { sweep, TASKS } from '../src/batches/tasks.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { startWorker } from '../src/jobs/worker.ts';
 import { DIALECTS, type Dialect, type Voucher } from './dialects.ts';
+import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
 const [A] = DIALECTS as [Dialect, Dialect];
@@ -98,7 +99,7 @@ describe('several batches at a time', () => {
       assert.deepEqual([small.status, small.vouchers.length], ['COMPLETED', 50]);
       const large = (await till.done(A.download('large'))).data;
       assert.equal(large.status, 'PROCESSING');
-      assert.equal((await cancelBatch(service, large.transactionId))?.status, 'CANCELED');
+      assert.equal((await cancelBatch(asOperator(service), large.transactionId))?.status, 'CANCELED');
     } finally {
       await worker.stop();
     }
@@ -123,7 +124,7 @@ describe('a cancel that races the last chunk', () => {
         // In both orders, and at any moment between.
         if (race > 2) await sleep((race % 20) * (quantity > 100 ? 2 : 0.5));
         else if (race === 2) await chunk;
-        const canceled = await cancelBatch(service, data.transactionId);
+        const canceled = await cancelBatch(asOperator(service), data.transactionId);
         await chunk;
         const now = (await till.done(A.download(`race ${race}`))).data;
         assert.equal(now.status, canceled?.status);
