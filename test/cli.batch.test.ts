@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { listAudit } from '../src/audit/list.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
@@ -117,6 +118,12 @@ describe('scrip batch generate', () => {
     assert.deepEqual(await operator.json(...args), { ...made, replayed: true });
     assert.equal((await operator.json('batch', 'show', transactionId)).balance, 7.5);
     assert.equal((await vouchersOf(context, 'three')).length, 3);
+    // The repetition changed nothing, and is no change in the audit.
+    const audited = await listAudit(operator.testService.service.db, `batch ${transactionId}`, 10);
+    assert.deepEqual(
+      audited.map(({ action, after }) => [action, after?.['quantity'], after?.['value']]),
+      [['batch.generate', 3, '2.50']],
+    );
   });
 
   test('makes a reference where none is given, and tells it', async () => {

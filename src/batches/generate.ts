@@ -1,4 +1,5 @@
-import type { Context } from '../context.ts';
+import { audit, type Change } from '../audit/audit.ts';
+import type { Context, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
 import { enqueue } from '../jobs/enqueue.ts';
@@ -6,7 +7,7 @@ import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
 import { announceLow, type DebitedFloat } from '../merchants/low-float.ts';
 import { permit } from '../merchants/permit.ts';
-import { MOST_DECIMALS, toPositiveMinor } from '../money.ts';
+import { MOST_DECIMALS, toPositiveMinor, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { produce } from './produce.ts';
@@ -55,9 +56,14 @@ const TRAVEL_MS = 5_000;
 /**
  * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one step. The same request under its
  * reference again is a replay, and answers what a download would.
+ * @param operator who orders on the merchant's behalf, for the audit; left out where the merchant does so itself
  * @throws Refusal `18`, `16`, `13`, `17`, `03`, `15`, `61`, `94`, `50`
  */
-export async function generate(context: Context, request: Generate): Promise<{ batch: Batch; replayed: boolean }> {
+export async function generate(
+  context: Context,
+  request: Generate,
+  operator?: Operator,
+): Promise<{ batch: Batch; replayed: boolean }> {
   checkReference(request.reference);
   const { service, merchant, now } = context;
   const [product] = await service.db.query<Product>(findProduct(request.productCode, merchant.defaultProductId));
@@ -85,12 +91,16 @@ export async function generate(context: Context, request: Generate): Promise<{ b
   };
   const prior = await findPrior(service.db, wanted);
   if (prior) return { batch: prior, replayed: true };
-  const batch = await retrying(() => service.db.transaction((tx) => accept(context, tx, wanted))).catch(
-    (error: unknown) => {
-      if (error instanceof ReferenceTaken) return undefined;
-      throw error;
-    },
-  );
+  const batch = await retrying(() =>
+    service.db.transaction(async (tx) => {
+      const accepted = await accept(context, tx, wanted);
+      if (operator) await audit(tx, operator, ordered(accepted));
+      return accepted;
+    }),
+  ).catch((error: unknown) => {
+    if (error instanceof ReferenceTaken) return undefined;
+    throw error;
+  });
   if (batch) return { batch, replayed: false };
   // Another copy of the request was faster; its batch is there now.
   return { batch: (await findPrior(service.db, wanted)) as Batch, replayed: true };
@@ -123,6 +133,12 @@ async function findPrior(db: Queries, wanted: Omit<NewBatch, 'reserveAccount'>):
 
 /** Another copy of the request has its batch: this one's transaction is rolled back as if it had never been. */
 class ReferenceTaken extends Error {}
+
+/** What the audit tells of an order. */
+function ordered({ transactionId, merchantId, reference, quantity, value, currency }: Batch): Change {
+  const after = { merchantId, reference, quantity, value: value && toText(value), currency };
+  return { action: 'batch.generate', subject: `batch ${transactionId}`, after };
+}
 
 /** In one transaction: the batch, the float's debit, and the vouchers or the job that makes them. */
 async function accept(context: Context, tx: Queries, wanted: Omit<NewBatch, 'reserveAccount'>): Promise<Batch> {

@@ -11,6 +11,7 @@ import { startWorker, type Worker } from '../jobs/worker.ts';
 import { actFor } from '../merchants/act-for.ts';
 import { toNumber, toText } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
+import { actor } from './actor.ts';
 import { untilStopped } from './open.ts';
 import { fail, printFields, printJson } from './output.ts';
 import { parseCount, parseExpiry, parseId, parseValue } from './parse.ts';
@@ -90,7 +91,7 @@ async function run(options: Options): Promise<void> {
 
 async function order(service: Service, merchantId: number, request: Parameters<typeof generate>[1]) {
   const context = (await actFor(service, merchantId)) ?? fail(`there is no merchant ${merchantId}`);
-  return generate(context, request);
+  return generate(context, request, { service, actor: actor() });
 }
 
 /** Told before the codes of a batch are written anywhere, so it has to be unique without being looked up. */

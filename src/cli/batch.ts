@@ -1,16 +1,19 @@
 import type { Command } from 'commander';
 import type { Batch } from '../batches/batch.ts';
 import { cancelBatch } from '../batches/cancel.ts';
+import { countExports } from '../batches/export.ts';
 import { findBatchForOperator, listBatches, percentOf } from '../batches/list.ts';
 import { toNumber, toText } from '../money.ts';
+import { addExport } from './batch-export.ts';
 import { addGenerate } from './batch-generate.ts';
 import { withOperator, withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
-import { parseId } from './parse.ts';
+import { parseId, parseTransactionId } from './parse.ts';
 
 export function registerBatch(program: Command): void {
   const batch = program.command('batch').description('batches of vouchers');
   addGenerate(batch);
+  addExport(batch);
   batch
     .command('list')
     .description('the newest batches, newest first')
@@ -65,6 +68,7 @@ async function show(id: string, options: { json?: boolean }): Promise<void> {
       open: details.open,
       activated: details.activated,
       balance: toNumber(balance),
+      ...(await countExports(db, batch.id)),
     };
     if (options.json) return printJson(shown);
     printFields({
@@ -89,9 +93,4 @@ async function cancel(id: string, options: { json?: boolean }): Promise<void> {
 
 function toJson({ transactionId, merchantId, reference, status, quantity, produced }: Batch) {
   return { transactionId, merchantId: String(merchantId), reference, status, quantity, produced };
-}
-
-function parseTransactionId(text: string): string {
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) fail(`"${text}" is no transaction id`);
-  return text.toLowerCase();
 }

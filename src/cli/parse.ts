@@ -63,3 +63,14 @@ export function parseDate(text: string, option: string, timeOfDay = '00:00:00.00
     fail(`${option} takes a day such as 2030-01-31, or 2030-01-31T12:00:00Z`);
   return date;
 }
+
+/** A transaction id as the service gives them. */
+export function parseTransactionId(text: string): string {
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) fail(`"${text}" is no transaction id`);
+  return text.toLowerCase();
+}
+
+/** One of the words that an option takes. */
+export function oneOf<Choice extends string>(text: string, option: string, choices: readonly Choice[]): Choice {
+  return choices.find((each) => each === text) ?? fail(`${option} takes ${choices.join(' or ')}`);
+}

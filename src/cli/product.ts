@@ -10,7 +10,7 @@ import {
 import { toNumber, toText } from '../money.ts';
 import { withOperator, withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
-import { parseAmount, parseCount, parseCurrency, parseId } from './parse.ts';
+import { oneOf, parseAmount, parseCount, parseCurrency, parseId } from './parse.ts';
 
 const MOST_QUANTITY = 5_000_000;
 const MOST_DAYS = 36_500;
@@ -139,8 +139,4 @@ function toJson(product: Product) {
     maxValue: toNumber({ minor: maxValueMinor, decimals }),
     merchantId: merchantId === null ? null : String(merchantId),
   };
-}
-
-function oneOf<Choice extends string>(text: string, option: string, choices: readonly Choice[]): Choice {
-  return choices.find((each) => each === text) ?? fail(`${option} takes ${choices.join(' or ')}`);
 }

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import { createWriteStream, rmSync } from 'node:fs';
+import { link, lstat, open, rename } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { CommandError, fail } from './output.ts';
+
+/** A file that holds codes: nobody but its owner reads it. */
+const MODE = 0o600;
+
+/**
+ * Refuses, before anything is done, a path that cannot be written.
+ * @throws CommandError
+ */
+export async function checkTarget(path: string, force: boolean): Promise<void> {
+  const look = (each: string) =>
+    lstat(each).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && each === path) return undefined;
+      throw explain(error, path);
+    });
+  const found = await look(path);
+  if (found && !found.isFile()) fail(`${path} is there, and no ordinary file`);
+  if (found && !force) fail(`${path} is there already: --force overwrites it`);
+  await look(dirname(path));
+}
+
+/**
+ * Writes a file that is there as a whole or not at all: under a name of its own until everything lies on the disk.
+ * @param force whether it may take the place of another
+ */
+export async function writeWhole(path: string, pieces: AsyncIterable<string | Buffer>, force: boolean): Promise<void> {
+  const draft = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.part`);
+  const discard = () => rmSync(draft, { force: true });
+  // Also where the process is ended in a hurry.
+  process.once('exit', discard);
+  try {
+    const file = await open(draft, 'wx', MODE).catch((error: NodeJS.ErrnoException) => {
+      throw explain(error, path);
+    });
+    await pipeline(pieces, createWriteStream('', { fd: file, flush: true }));
+    if (force) await rename(draft, path);
+    // A link is refused where another file has come to be meanwhile, which a rename would silently replace.
+    else
+      await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'EEXIST') fail(`${path} is there already: --force overwrites it`);
+        // A file system without links (a memory stick).
+        if (error.code === 'EPERM' || error.code === 'ENOTSUP' || error.code === 'ENOSYS') return rename(draft, path);
+        throw error;
+      });
+  } finally {
+    discard();
+    process.off('exit', discard);
+  }
+}
+
+function explain(error: NodeJS.ErrnoException, path: string): Error {
+  const reasons: Record<string, string> = {
+    ENOENT: 'its folder does not exist',
+    ENOTDIR: 'its folder is no folder',
+    EACCES: 'its folder may not be written',
+    EPERM: 'its folder may not be written',
+    EROFS: 'its folder may not be written',
+    ENAMETOOLONG: 'the name is too long',
+  };
+  return new CommandError(`${path} cannot be written: ${reasons[error.code ?? ''] ?? error.message}`);
+}

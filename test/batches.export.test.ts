@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { listAudit } from '../src/audit/list.ts';
+import { cancelBatch } from '../src/batches/cancel.ts';
+import { exportBatch, listExports } from '../src/batches/export.ts';
+import { generate } from '../src/batches/generate.ts';
+import type { Context } from '../src/context.ts';
+import { sql } from '../src/db/sql.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { replaceVoucher } from '../src/vouchers/operate.ts';
+import { asOperator } from './harness.ts';
+import { type Made, Operator, vouchersOf } from './operator.ts';
+import { readSheet } from './print.ts';
+
+let operator: Operator;
+let folder: string;
+const EXPIRY = new Date('2099-12-31T23:59:59.999Z');
+
+before(async () => {
+  operator = await Operator.start();
+  folder = await mkdtemp(join(tmpdir(), 'scrip-export-'));
+});
+
+after(async () => {
+  await operator?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function merchant(name: string): Promise<Context> {
+  return operator.enter(await operator.json('merchant', 'create', '--name', name, '--float', '10000'));
+}
+
+async function make(context: Context, reference: string, quantity: number, value: number | undefined = 25) {
+  const { batch } = await generate(context, { reference, quantity, value, expiryDate: EXPIRY });
+  return { batch, vouchers: batch.status === 'COMPLETED' ? await vouchersOf(context, reference) : [] };
+}
+
+const grouped = (code: string) => `${code.slice(0, 4)} ${code.slice(4, 8)} ${code.slice(8)}`;
+const HEADER =
+  '"serialNumber","code","pin","voucherCode","value","currency","expiryDate","merchant","product","reference"';
+
+function line({ serialNumber, code, pin }: Made, value: string, rest: string): string {
+  return `"${serialNumber}","${code}","${pin}","${code}${pin}","${value}","USD","2099-12-31T23:59:59.999Z",${rest}`;
+}
+
+describe('a batch as CSV', () => {
+  test('holds every voucher, in cells of text that are no formulas', async () => {
+    const context = await merchant(`=HYPERLINK("http://x")`);
+    const reference = '+1,2 "spring"';
+    const { batch, vouchers } = await make(context, reference, 10);
+    const rest = `"'=HYPERLINK(""http://x"")","Voucher","'+1,2 ""spring"""`;
+    const expected = [HEADER, ...vouchers.map((each) => line(each, '25.00', rest)), ''].join('\r\n');
+    const { status, out, err } = await operator.run('batch', 'export', batch.transactionId, '--format', 'csv');
+    assert.deepEqual([status, err], [0, '']);
+    assert.equal(out, expected);
+  });
+
+  test('tells what a voucher is worth by now, and leaves out those that were replaced', async () => {
+    const context = await merchant('Worth');
+    const { batch, vouchers } = await make(context, 'worth', 3);
+    const [spent, lost, whole] = vouchers as [Made, Made, Made];
+    await redeem(context, { code: spent.code, pin: spent.pin, amount: 5 });
+    await replaceVoucher(asOperator(operator.testService.service), lost.serialNumber);
+    const fresh = (await vouchersOf(context, 'worth')).at(-1) as Made;
+    const rest = '"Worth","Voucher","worth"';
+    const { out } = await operator.run('batch', 'export', batch.transactionId, '--format', 'csv', '--out', '-');
+    assert.deepEqual(out.split('\r\n'), [
+      HEADER,
+      line(spent, '20.00', rest),
+      line(whole, '25.00', rest),
+      line(fresh, '25.00', rest),
+      '',
+    ]);
+  });
+
+  test('leaves the value open where it is given at activation', async () => {
+    const context = await merchant('Open');
+    const { batch } = await generate(context, { reference: 'open', quantity: 1, expiryDate: EXPIRY });
+    const [voucher] = (await vouchersOf(context, 'open')) as [Made];
+    const { out } = await operator.run('batch', 'export', batch.transactionId, '--format', 'csv');
+    assert.equal(out, `${HEADER}\r\n${line(voucher, '', '"Open","Voucher","open"')}\r\n`);
+  });
+});
+
+describe('a batch as a sheet', () => {
+  const pdf = async (transactionId: string, name: string, ...args: string[]) => {
+    const file = join(folder, name);
+    const ran = await operator.run('batch', 'export', transactionId, '--format', 'pdf', '--out', file, ...args);
+    assert.equal(ran.status, 0, ran.err);
+    return { pages: await readSheet(await readFile(file)), ...ran };
+  };
+
+  test('shows ten vouchers a page, with symbols that a scanner reads', async () => {
+    const context = await merchant('Café Żółw Уют');
+    const args = ['--merchant', String(context.merchant.id), '--quantity', '12', '--value', '25', '--wait'];
+    const batch = await operator.json('batch', 'generate', ...args, '--reference', 'sheet', '--expiry', '2099-12-31');
+    const vouchers = await vouchersOf(context, 'sheet');
+    const { pages, out, err } = await pdf(batch.transactionId, 'sheet.pdf');
+    assert.match(out, /^12 vouchers written to .*sheet\.pdf; recorded as export \d+ by /);
+    assert.equal(err, '');
+    assert.equal(pages.length, 2);
+    for (const [index, page] of pages.entries()) {
+      const own = vouchers.slice(10 * index, 10 * index + 10);
+      assert.deepEqual(
+        page.qr,
+        own.map(({ code, pin }) => `${code}${pin}`),
+      );
+      assert.deepEqual(
+        page.bars,
+        own.map(({ code }) => code),
+      );
+      for (const { code, pin, serialNumber } of own) {
+        assert.ok(page.text.includes(grouped(code)), 'the code in groups of four');
+        assert.match(page.text, new RegExp(`\\b${pin}\\b`));
+        assert.match(page.text, new RegExp(`\\b${serialNumber}\\b`));
+      }
+      assert.equal(page.text.split('Café Żółw Уют').length - 1, own.length);
+      assert.equal(page.text.split('31 Dec 2099').length - 1, own.length);
+      assert.equal(page.text.split('25.00').length - 1, own.length);
+      assert.equal(page.text.split('USD').length - 1, own.length);
+      assert.ok(page.text.includes(`Page ${index + 1} of 2`));
+    }
+  });
+
+  test('has an identifier where the font lacks the letters of a name, and says so', async () => {
+    const context = await merchant('東京ギフト');
+    const { batch } = await make(context, '注文', 1);
+    const { pages, err } = await pdf(batch.transactionId, 'tokyo.pdf');
+    assert.match(err, /no letters for "東京ギフト"[^\n]*--font\n.*no letters for "注文"/);
+    assert.ok(pages[0]?.text.includes(`Merchant ${context.merchant.id}`));
+    assert.ok(pages[0]?.text.includes(batch.transactionId));
+    const dejavu = new URL('../node_modules/dejavu-fonts-ttf/ttf/DejaVuSerif.ttf', import.meta.url).pathname;
+    assert.match((await pdf(batch.transactionId, 'font.pdf', '--font', dejavu)).err, /no letters for/);
+    const file = join(folder, 'never.pdf');
+    const args = ['batch', 'export', batch.transactionId, '--format', 'pdf', '--out', file, '--font', folder];
+    await operator.fails(/no TrueType or OpenType font/, ...args);
+  });
+});
+
+describe('the file of an export', () => {
+  test('is there as a whole, for its owner alone, and overwrites nothing by itself', async () => {
+    const { batch } = await make(await merchant('Files'), 'files', 2);
+    const own = await mkdtemp(join(folder, 'own-'));
+    const file = join(own, 'print.csv');
+    const args = ['batch', 'export', batch.transactionId, '--format', 'csv', '--out', file];
+    const made = await operator.json(...args, '--by', 'Ann Smith', '--reason', 'first print');
+    assert.deepEqual(
+      { ...made, exportId: 0 },
+      {
+        exportId: 0,
+        transactionId: batch.transactionId,
+        format: 'csv',
+        file,
+        vouchers: 2,
+        by: 'Ann Smith',
+        reason: 'first print',
+      },
+    );
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    await writeFile(file, 'mine');
+    await operator.fails(/is there already: --force overwrites it/, ...args);
+    assert.equal(await readFile(file, 'utf8'), 'mine');
+    await operator.json(...args, '--force');
+    assert.match(await readFile(file, 'utf8'), /^"serialNumber"/);
+    assert.deepEqual(await readdir(own), ['print.csv']);
+    const at = (path: string) => ['batch', 'export', batch.transactionId, '--format', 'csv', '--out', path];
+    await operator.fails(/its folder does not exist/, ...at(join(own, 'none', 'a.csv')));
+    await operator.fails(/no ordinary file/, ...at(own), '--force');
+    await operator.fails(/both want stdout/, ...at('-'), '--json');
+    // What was refused took no codes out, and is not recorded.
+    assert.equal((await operator.json('batch', 'show', batch.transactionId)).exports, 2);
+  });
+
+  test('is refused of a batch that has no vouchers to print', async () => {
+    const context = await merchant('Unfinished');
+    const { batch: running } = await make(context, 'running', 11);
+    const { batch: canceled } = await make(context, 'canceled', 11);
+    await cancelBatch(asOperator(operator.testService.service), canceled.transactionId);
+    const none = '00000000-0000-7000-8000-000000000000';
+    for (const [told, id] of [
+      [/is PROCESSING: it can be exported once it is COMPLETED/, running.transactionId],
+      [/is CANCELED: none of its vouchers can be used/, canceled.transactionId],
+      [/there is no batch/, none],
+    ] as const)
+      await operator.fails(told, 'batch', 'export', id, '--format', 'csv');
+    await operator.fails(/--format takes csv or pdf/, 'batch', 'export', none, '--format', 'xlsx');
+    await operator.fails(/--by takes one line/, 'batch', 'export', none, '--format', 'csv', '--by', 'a\nb');
+  });
+});
+
+describe('the record of exports', () => {
+  test('is told with the batch', async () => {
+    const { batch } = await make(await merchant('Told'), 'told', 3);
+    const shown = () => operator.json('batch', 'show', batch.transactionId);
+    assert.deepEqual([(await shown()).exports, (await shown()).lastExport], [0, null]);
+    await operator.run('batch', 'export', batch.transactionId, '--format', 'csv');
+    await operator.run('batch', 'export', batch.transactionId, '--format', 'csv', '--by', 'Ann', '--reason', 'again');
+    const exports = await operator.json('batch', 'exports', batch.transactionId);
+    const facts = exports.map(({ format, by, reason, vouchers, state }: Record<string, unknown>) => [
+      format,
+      by,
+      reason,
+      vouchers,
+      state,
+    ]);
+    assert.deepEqual(facts, [
+      ['csv', 'Ann', 'again', 3, 'complete'],
+      ['csv', userInfo().username, null, 3, 'complete'],
+    ]);
+    assert.deepEqual([(await shown()).exports, (await shown()).lastExport], [2, exports[0].begunAt]);
+    assert.match((await operator.run('batch', 'exports', batch.transactionId)).out, /again/);
+    const audited = await listAudit(operator.testService.service.db, `batch ${batch.transactionId}`, 10);
+    assert.deepEqual(
+      audited.map(({ action, actor, reason, after }) => [action, actor, reason, after]),
+      exports.map(({ id, by, reason }: Record<string, unknown>) => [
+        'batch.export',
+        by,
+        reason,
+        { export: id, format: 'csv', vouchers: 3 },
+      ]),
+    );
+  });
+
+  test('is written before the first voucher is read, and tells of what was cut off', async () => {
+    const { service } = operator.testService;
+    const { batch } = await make(await merchant('Cut off'), 'cut off', 4);
+    const ann = { service, actor: { name: 'Ann', origin: 'here', reason: null } };
+    const cut = exportBatch(ann, batch, 'csv', async (vouchers) => {
+      const [begun] = await listExports(service.db, batch.id);
+      assert.deepEqual([begun?.state, begun?.vouchers, begun?.endedAt], ['begun', 4, null]);
+      for await (const page of vouchers) assert.equal(page.length, 4);
+      throw new Error('the disk is full');
+    });
+    await assert.rejects(cut, /the disk is full/);
+    const [aborted] = await listExports(service.db, batch.id);
+    assert.deepEqual([aborted?.state, aborted?.vouchers, aborted?.by], ['aborted', 4, 'Ann']);
+  });
+
+  test('can be added to, and not changed, by the service', async () => {
+    const { db } = operator.testService.service;
+    for (const statement of [
+      sql`update batch_exports set exported_by = 'nobody'`,
+      sql`delete from batch_exports`,
+      sql`update batch_export_ends set complete = true`,
+      sql`delete from batch_export_ends`,
+      sql`truncate batch_export_ends, batch_exports`,
+    ])
+      await assert.rejects(db.query(statement), { code: '42501' });
+  });
+});
