@@ -1,8 +1,10 @@
 import type { Service } from '../context.ts';
+import { checkKeyRing } from '../db/key-ring.ts';
 import type { Database } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
-import { enqueue } from '../jobs/enqueue.ts';
+import { enqueue, keepQueued } from '../jobs/enqueue.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
+import { settleFailure } from './fail.ts';
 import { prepare, produce, produceFrom } from './produce.ts';
 import { findBatchById, listStalled, lockBatch } from './queries.ts';
 import type { MadeRows } from './rows.ts';
@@ -19,12 +21,23 @@ const QUIET_SECONDS = 5;
 /**
  * The job that produces a batch. Every chunk is a transaction of its own that holds the batch's row and books its progress,
  * so a crash anywhere, or two workers on one batch, end with exactly the quantity ordered. While the database takes one
- * chunk, the next is made.
+ * chunk, the next is made. A failure that does not pass cancels the batch.
  */
 export async function fillBatch(service: Service, batchId: number, stopping: () => boolean): Promise<void> {
+  try {
+    if (await takeTurn(service, batchId, stopping)) return;
+    await enqueue(service.db, 'fill-batch', batchId);
+  } catch (error) {
+    await settleFailure(service, batchId, error);
+  }
+}
+
+/** Works on a batch for a turn; returns whether there is nothing left to do. */
+async function takeTurn(service: Service, batchId: number, stopping: () => boolean): Promise<boolean> {
   const until = Date.now() + TURN_MS;
   const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
-  if (row?.status !== 'PROCESSING') return;
+  if (row?.status !== 'PROCESSING') return true;
+  await checkKeyRing(service.db, service.keys);
   let batch = toBatch(row);
   let next = ahead(service, batch, batch.produced);
   for (;;) {
@@ -32,10 +45,9 @@ export async function fillBatch(service: Service, batchId: number, stopping: () 
     const last = Date.now() >= until || stopping();
     next = last ? undefined : ahead(service, batch, batch.produced + (made?.count ?? 0));
     batch = await book(service, batch, made);
-    if (batch.status !== 'PROCESSING') return;
-    if (last) break;
+    if (batch.status !== 'PROCESSING') return true;
+    if (last) return false;
   }
-  await enqueue(service.db, 'fill-batch', batchId);
 }
 
 /** Begins to make the chunk behind what is made already; nothing where too little is left to be worth a thread. */
@@ -91,5 +103,5 @@ function inTurn<T>(db: Database, run: () => Promise<T>): Promise<T> {
 /** Puts batches back into the queue whose worker died without a word. Harmless for those that merely wait. */
 export async function resumeStalled(service: Service): Promise<void> {
   const stalled = await service.db.query<{ id: number }>(listStalled(QUIET_SECONDS));
-  for (const { id } of stalled) await enqueue(service.db, 'fill-batch', id);
+  for (const { id } of stalled) await keepQueued(service.db, 'fill-batch', id);
 }

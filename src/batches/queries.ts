@@ -135,7 +135,7 @@ from stdin (format binary)`;
 /** Books progress in the transaction that made it; the last voucher completes the batch. */
 export function advanceBatch(id: number, made: number, now: Date): Sql {
   return sql`
-update batches set produced = produced + ${made}, progressed_at = now(),
+update batches set produced = produced + ${made}, progressed_at = now(), failures = 0, failing_since = null,
   status = case when produced + ${made} = quantity then 'COMPLETED' else status end,
   ended_at = case when produced + ${made} = quantity then ${now}::timestamptz end
 where id = ${id}
@@ -177,6 +177,13 @@ with due as materialized (
   from due d where v.serial_number = d.serial_number
 )
 select count(*)::int as voided from due`;
+}
+
+/** Counts a failure of a batch that is still being produced. */
+export function countFailure(id: number, more: number, now: Date): Sql {
+  return sql`
+update batches set failures = least(failures + ${more}::int, 32767), failing_since = coalesce(failing_since, ${now})
+where id = ${id} and status = 'PROCESSING' returning transaction_id, failures, failing_since`;
 }
 
 /** Batches that nobody has worked on for a while: their worker is gone. */

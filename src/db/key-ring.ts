@@ -47,6 +47,19 @@ export async function openKeyRing(
   return ring;
 }
 
+/**
+ * Whether what this key ring seals can be opened by who opens it with this database.
+ * @throws Error where the key that seals is none of the database's: it was put back, or set up anew, under a running process
+ */
+export async function checkKeyRing(db: Database, ring: KeyRing): Promise<void> {
+  const [newest] = ring.checks();
+  const known = await db.query<{ check_value: Buffer }>(
+    sql`select check_value from key_checks where key_id = ${newest?.keyId}`,
+  );
+  if (!newest || !known.some(({ check_value }) => sameHash(newest.check, check_value)))
+    throw new Error('the key ring does not belong to the database');
+}
+
 async function readKeyFile(file: string, mayCreate: boolean): Promise<string> {
   try {
     return await readFile(file, 'utf8');

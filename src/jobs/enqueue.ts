@@ -9,5 +9,10 @@ export type Task = 'fill-batch' | 'void-batch';
  * waits at a time; the payload holds nothing but the batch's number.
  */
 export async function enqueue(tx: Queries, task: Task, batchId: number): Promise<void> {
-  await tx.query(addJob(task, batchId));
+  await tx.query(addJob(task, batchId, 'replace'));
+}
+
+/** Puts a job into the queue whose worker may be gone. One that waits keeps its place: else whoever waits long would be sent to the end, again and again. */
+export async function keepQueued(tx: Queries, task: Task, batchId: number): Promise<void> {
+  await tx.query(addJob(task, batchId, 'preserve_run_at'));
 }
