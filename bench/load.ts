@@ -1,47 +1,69 @@
 /**
- * The load: a process of its own, so that what it costs is not the service's. It sends one redemption after the other on
- * each connection, every one under a reference of its own, and prints what it saw as JSON.
+ * The load where there is no wrk: autocannon, in a process of its own, so that what it costs is not the service's. Plays a
+ * file of requests (requests.ts) and prints what came of it as JSON, as wrk.lua does; refused ones apart from the others.
  */
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
+import type { LoadPlan } from './play.ts';
 
-type Plan = {
-  readonly url: string;
-  readonly authorization: string;
-  readonly vouchersFile: string;
-  readonly connections: number;
-  readonly seconds: number;
-  readonly run: string;
-};
+const plan = JSON.parse(process.argv[2] ?? '{}') as LoadPlan;
+const requests = readFileSync(plan.file, 'utf8')
+  .split('\0')
+  .map((text) => {
+    const [head = '', body = ''] = text.split('\r\n\r\n');
+    const [first = '', ...lines] = head.split('\r\n');
+    const [method = 'GET', path = '/'] = first.split(' ');
+    const headers = Object.fromEntries(lines.map((line) => line.split(': ') as [string, string]));
+    delete headers['Content-Length'];
+    return { method, path, headers, body } as autocannon.Request;
+  });
 
-const plan = JSON.parse(process.argv[2] ?? '{}') as Plan;
-const vouchers = JSON.parse(readFileSync(plan.vouchersFile, 'utf8')) as { code: string; pin: string }[];
-let next = 0;
+const accepted: number[] = [];
+const refused: number[] = [];
+let broken = 0;
+let number = 0;
+let startedAt = 0;
 
-const result = await autocannon({
-  url: plan.url,
-  method: 'POST',
-  connections: plan.connections,
-  duration: plan.seconds,
-  headers: { authorization: plan.authorization, 'content-type': 'application/json' },
-  requests: [
-    {
-      setupRequest(request) {
-        const voucher = vouchers[next % vouchers.length];
-        next++;
-        // The least amount, so that no voucher runs dry within a run.
-        const body = `{"code":"${voucher?.code}","pin":"${voucher?.pin}","amount":0.01,"reference":"${plan.run}-${next}"}`;
-        return { ...request, body };
-      },
+const tracker = autocannon(
+  {
+    url: plan.url,
+    connections: plan.connections,
+    duration: plan.seconds,
+    // Built once, before the start: built again for each request they would cost more than the service's own work.
+    setupClient(client) {
+      const own = requests.filter((_, index) => index % plan.connections === number);
+      number++;
+      client.setRequests(own);
     },
-  ],
+  },
+  () => {
+    const seconds = (performance.now() - startedAt) / 1000;
+    process.stdout.write(
+      JSON.stringify({
+        perSecond: accepted.length / seconds,
+        ...percentiles(accepted),
+        failed: broken + refused.length,
+        broken,
+        answered: accepted.length + refused.length,
+        refusedPerSecond: refused.length / seconds,
+        refusedP99Ms: percentiles(refused).p99Ms,
+      }),
+    );
+  },
+);
+tracker.on('start', () => {
+  startedAt = performance.now();
+});
+tracker.on('response', (_client, status, _bytes, durationMs) => {
+  (status === 503 ? refused : accepted).push(durationMs);
+  if (status !== 200 && status !== 503) broken++;
+});
+tracker.on('reqError', () => {
+  broken++;
 });
 
-process.stdout.write(
-  JSON.stringify({
-    perSecond: result['2xx'] / result.duration,
-    p50Ms: result.latency.p50,
-    p99Ms: result.latency.p99,
-    failed: result.non2xx + result.errors + result.timeouts,
-  }),
-);
+function percentiles(durations: number[]): { p50Ms: number; p99Ms: number; p999Ms: number } {
+  const sorted = Float64Array.from(durations).sort();
+  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return { p50Ms: at(0.5), p99Ms: at(0.99), p999Ms: at(0.999) };
+}

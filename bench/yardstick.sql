@@ -35,3 +35,43 @@ begin
   update vouchers set balance_minor = balance_minor - amount, version = version + 1 where serial_number = of_serial;
   return '00';
 end $$;
+-- Redemptions that were made before: of one cent each, spread over the vouchers from a serial number on.
+create or replace function bench.redeem_many(of_merchant int, first_serial bigint, vouchers int, prefix text, count int) returns void
+language sql set search_path = scrip as $$
+  insert into accounts (kind, merchant_id, currency, decimals) values ('SETTLEMENT', of_merchant, 'USD', 2)
+  on conflict do nothing;
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
+    operation, reference, occurred_at)
+  select gen_random_uuid(), 'REDEMPTION', first_serial + n % vouchers, a.id, 1, 'USD', of_merchant,
+    first_serial + n % vouchers, 'redeem', prefix || '-' || n, now()
+  from generate_series(0, count - 1) n, accounts a
+  where a.merchant_id = of_merchant and a.kind = 'SETTLEMENT' and a.currency = 'USD';
+  update vouchers v set balance_minor = balance_minor - t.count, version = version + 1
+  from (select first_serial + n % vouchers as serial_number, count(*) as count from generate_series(0, count - 1) n group by 1) t
+  where v.serial_number = t.serial_number;
+$$;
+-- Vouchers with their activation and one redemption each, for the figures of growth. Their seals do not open: what needs
+-- the code of a voucher draws from others.
+create or replace function bench.fill(first int, last int, of_pin text) returns void
+language plpgsql set search_path = scrip, bench as $$
+declare
+  k record;
+  settlement bigint;
+  reserve bigint;
+begin
+  select * into k from bench.fill_keys;
+  select a.id into settlement from accounts a where a.merchant_id = k.merchant_id and a.kind = 'SETTLEMENT' and a.currency = 'USD';
+  select b.reserve_account into reserve from batches b where b.id = k.batch_id;
+  create temp table if not exists filled (serial_number bigint, code text) on commit delete rows;
+  insert into filled select nextval('voucher_serials'), (900000000000 + n)::text from generate_series(first, last) n;
+  insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor, activated_at, expires_at, version)
+  select serial_number, k.batch_id,
+    encode(substr(hmac(code::bytea, k.lookup, 'sha256'), 1, 16), 'hex')::uuid,
+    encode(substr(hmac((code || ':' || of_pin)::bytea, k.pin, 'sha256'), 1, 16), 'hex')::uuid,
+    decode(repeat('00', 54), 'hex'), 100000, 99999, now(), now() + interval '1 year', 1
+  from filled order by serial_number;
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id, occurred_at)
+  select uuidv7(), 'ACTIVATION', reserve, serial_number, 100000, 'USD', k.merchant_id, serial_number, k.batch_id, now() from filled;
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, operation, reference, occurred_at)
+  select uuidv7(), 'REDEMPTION', serial_number, settlement, 1, 'USD', k.merchant_id, serial_number, 'redeem', 'fill-' || code, now() from filled;
+end $$;

@@ -1,72 +1,100 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-
-export type Yardstick = {
-  readonly url: string;
-  readonly seconds: number;
-  readonly merchantId: number;
-  readonly firstSerial: bigint;
-  readonly lastSerial: bigint;
-};
+import { play } from './play.ts';
+import type { Stage } from './stage.ts';
 
 /** The best of these is what counts: a server of two cores is busy with eight clients, and slower with many more. */
 const CLIENTS = [8, 16, 32];
+/** As many as keep bare Fastify busy. */
+const BARE_CONNECTIONS = 64;
+const BARE_REQUEST = 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
 
-/** Redemptions a second by single calls of the stored function in yardstick.sql, prepared, over as many connections. */
-export async function yardstick(plan: Yardstick): Promise<number> {
+/** A redemption as one stored function, and as the four statements of a plain transaction; both prepared. */
+const SCRIPTS = {
+  function: (merchant: number) => `select bench.redeem(${merchant}, :serial, (:reference)::text, 1);\n`,
+  plain: (merchant: number) => `begin;
+select balance_minor, batch_id from scrip.vouchers where serial_number = :serial for update;
+insert into scrip.journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
+  operation, reference, occurred_at)
+  select gen_random_uuid(), 'REDEMPTION', :serial, a.id, 1, 'USD', ${merchant}, :serial, 'redeem', (:reference)::text, now()
+  from scrip.accounts a where coalesce(a.merchant_id, 0) = ${merchant} and a.kind = 'SETTLEMENT' and a.currency = 'USD';
+update scrip.vouchers set balance_minor = balance_minor - 1, version = version + 1 where serial_number = :serial;
+end;
+`,
+} as const;
+
+export type Script = keyof typeof SCRIPTS;
+
+const HAS_PGBENCH = !spawnSync('pgbench', ['--version'], { stdio: 'ignore' }).error;
+
+/** What plays the scripts: pgbench where it is installed, else a loop of the same calls. */
+export const DATABASE_GENERATOR = HAS_PGBENCH ? 'pgbench' : 'a loop of calls in Node';
+
+/** Redemptions a second by a script, the best of several numbers of clients. */
+export async function yardstick(stage: Stage, script: Script, seconds: number): Promise<number> {
   const figures: number[] = [];
-  for (const clients of CLIENTS) figures.push(hasPgbench() ? await pgbench(plan, clients) : await loop(plan, clients));
+  for (const clients of CLIENTS) figures.push(await playScript(stage, script, seconds, clients));
   return Math.max(...figures);
 }
 
-function hasPgbench(): boolean {
-  return spawnSync('pgbench', ['--version'], { stdio: 'ignore' }).status === 0;
+async function playScript(stage: Stage, script: Script, seconds: number, clients: number): Promise<number> {
+  const text = SCRIPTS[script](stage.merchantId);
+  if (!HAS_PGBENCH) return loop(stage, text, seconds, clients);
+  const file = join(stage.folder, `${script}.sql`);
+  const first = stage.vouchers[0]?.serial ?? 0n;
+  const last = stage.vouchers.at(-1)?.serial ?? 0n;
+  const random = `\\set serial random(${first}, ${last})\n\\set reference random(1, 9000000000000000)\n`;
+  await writeFile(file, random + text);
+  const args = ['-n', '-M', 'prepared', '-f', file, '-c', String(clients), '-j', '2', '-T', String(seconds)];
+  const { stdout } = await promisify(execFile)('pgbench', [...args, stage.embedded.ownerUrl]);
+  return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
 }
 
-async function pgbench(
-  { url, seconds, merchantId, firstSerial, lastSerial }: Yardstick,
-  clients: number,
-): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-pgbench-'));
-  try {
-    const script = join(folder, 'redeem.sql');
-    await writeFile(
-      script,
-      `\\set serial random(${firstSerial}, ${lastSerial})
-\\set reference random(1, 9000000000000000)
-select bench.redeem(${merchantId}, :serial, (:reference)::text, 1);
-`,
-    );
-    const args = ['-n', '-M', 'prepared', '-f', script, '-c', String(clients), '-j', '2', '-T', String(seconds), url];
-    const { stdout } = await promisify(execFile)('pgbench', args);
-    return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function loop(
-  { url, seconds, merchantId, firstSerial, lastSerial }: Yardstick,
-  clients: number,
-): Promise<number> {
+async function loop(stage: Stage, script: string, seconds: number, clients: number): Promise<number> {
   const until = Date.now() + seconds * 1000;
-  const range = Number(lastSerial - firstSerial) + 1;
+  const statements = script.split(/;\n/).filter((text) => text.trim() !== '');
   let done = 0;
   const work = async (): Promise<void> => {
-    const client = new pg.Client({ connectionString: url });
+    const client = new pg.Client({ connectionString: stage.embedded.ownerUrl });
     await client.connect();
     while (Date.now() < until) {
-      const serial = firstSerial + BigInt(Math.floor(Math.random() * range));
-      const values = [merchantId, serial, `${Math.random()}`];
-      await client.query({ name: 'redeem', text: 'select bench.redeem($1, $2, $3, 1)', values });
+      const { serial } = stage.vouchers[Math.floor(Math.random() * stage.vouchers.length)] ?? {};
+      for (const [index, text] of statements.entries()) {
+        // Each parameter stands for every place of its name.
+        const values: unknown[] = [];
+        const at = (value: unknown) => `$${values.includes(value) ? values.indexOf(value) + 1 : values.push(value)}`;
+        const reference = `${Math.random()}`;
+        const named = text
+          .replaceAll(':serial', () => `${at(serial)}::bigint`)
+          .replaceAll(':reference', () => at(reference));
+        await client.query({ name: `s${index}`, text: named, values });
+      }
       done++;
     }
     await client.end();
   };
   await Promise.all(Array.from({ length: clients }, work));
   return done / seconds;
+}
+
+/** Answers a second of bare Fastify in a process of its own, under the same load generator. */
+export async function bareFastify(stage: Stage, seconds: number): Promise<number> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'bare.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+    const file = join(stage.folder, 'bare.requests');
+    await writeFile(file, Array.from({ length: BARE_CONNECTIONS }, () => BARE_REQUEST).join('\0'));
+    const plan = { url: chunk.toString().trim(), file, connections: BARE_CONNECTIONS };
+    await play({ ...plan, seconds: 1 });
+    return (await play({ ...plan, seconds })).perSecond;
+  } finally {
+    child.kill();
+    await once(child, 'exit');
+  }
 }

@@ -52,12 +52,56 @@ function describeError(error: unknown): Record<string, unknown> {
   return { type, message, stack, state, table, constraint, routine };
 }
 
+/** What the access log tells of a request. None of it can hold a secret. */
+export type AccessLine = {
+  readonly requestId: string;
+  readonly method: string;
+  readonly route: string | undefined;
+  readonly httpStatus: number;
+  readonly statusCode: string | undefined;
+  readonly merchantId: number | undefined;
+  readonly keyId: string | undefined;
+  readonly durationMs: number;
+  /** Whether the answer could not be sent as a whole: the client went away, or a download broke off. */
+  readonly aborted: boolean;
+};
+
+const INFO = 30;
+
 /**
- * The logger of the access log. Its lines are made of a fixed list of fields, none of which can hold a secret, so that
- * looking through each of them for one would only cost time.
+ * Makes the writer of the access log: lines as the logger writes them, put together by hand and handed over once a turn of
+ * the event loop. Made by the logger, a line each, they took a ninth of what a balance enquiry costs.
  */
-export function accessLogger(log: Logger): Logger {
-  return log.child({}, { redact: [] });
+export function accessLog(log: Logger): (line: AccessLine) => void {
+  const destination = (log as Logger & { [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym];
+  let lines = '';
+  const flush = () => {
+    const text = lines;
+    lines = '';
+    destination.write(text);
+  };
+  return (line) => {
+    if (!log.isLevelEnabled('info')) return;
+    // What needs quoting is written by JSON; ids, routes and codes are our own words and do not.
+    const who = line.merchantId === undefined ? '' : `,"merchantId":${line.merchantId},"keyId":"${line.keyId}"`;
+    const what = `${optional('route', line.route)},"httpStatus":${line.httpStatus}${optional('statusCode', line.statusCode)}`;
+    const end = `,"durationMs":${line.durationMs}${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`;
+    if (lines === '') setImmediate(flush);
+    lines += `{"level":${INFO},"time":"${timeText()}","requestId":"${line.requestId}","method":${JSON.stringify(line.method)}${what}${who}${end}`;
+  };
+}
+
+function optional(name: string, value: string | undefined): string {
+  return value === undefined ? '' : `,"${name}":"${value}"`;
+}
+
+let lastTime = { ms: 0, text: '' };
+
+/** Now, written down once a millisecond. */
+function timeText(): string {
+  const ms = Date.now();
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  return lastTime.text;
 }
 
 /** Writes what is still held back, before the process ends; not for longer than a moment, should nobody take it. */

@@ -1,7 +1,6 @@
 import {
   createCipheriv,
   createDecipheriv,
-  createHmac,
   createSecretKey,
   hash,
   hkdfSync,
@@ -73,19 +72,48 @@ function ringKey(id: string, master: Buffer): RingKey {
   return { id, master, seal: createSecretKey(derive(master, 'seal')), check: derive(master, 'check') };
 }
 
+const BLOCK_BYTES = 64;
+const HASH_BYTES = 32;
+/** The longest text that is ever hashed under a key is a code with its PIN. */
+const LONGEST_HASHED = 64;
+
+/**
+ * HMAC-SHA-256 (RFC 2104) of short texts under one key, by two calls of the one-shot hash: a third of what an HMAC object
+ * costs that is made for each text, which was a tenth of a balance enquiry.
+ */
+class KeyedHash {
+  readonly #inner = Buffer.alloc(BLOCK_BYTES + LONGEST_HASHED, 0x36);
+  readonly #outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c);
+
+  constructor(key: Buffer) {
+    for (let at = 0; at < key.length; at++) {
+      this.#inner[at] = 0x36 ^ (key[at] as number);
+      this.#outer[at] = 0x5c ^ (key[at] as number);
+    }
+  }
+
+  /** In hexadecimal digits. The text is of one byte a character, as digits are. */
+  of(text: string): string {
+    if (text.length > LONGEST_HASHED) throw new RangeError('no code or PIN is as long as this');
+    const end = BLOCK_BYTES + this.#inner.write(text, BLOCK_BYTES, 'latin1');
+    this.#outer.write(hash('sha256', this.#inner.subarray(0, end), 'binary'), BLOCK_BYTES, 'latin1');
+    return hash('sha256', this.#outer, 'hex');
+  }
+}
+
 export class KeyRing {
   readonly #keys: readonly RingKey[];
   readonly #newest: RingKey;
-  readonly #lookup: KeyObject;
-  readonly #pin: KeyObject;
+  readonly #lookup: KeyedHash;
+  readonly #pin: KeyedHash;
   #nonces = Buffer.alloc(0);
 
   constructor(keys: readonly RingKey[]) {
     this.#keys = keys;
     this.#newest = keys[0] as RingKey;
     const oldest = keys.at(-1) as RingKey;
-    this.#lookup = createSecretKey(derive(oldest.master, 'lookup'));
-    this.#pin = createSecretKey(derive(oldest.master, 'pin'));
+    this.#lookup = new KeyedHash(derive(oldest.master, 'lookup'));
+    this.#pin = new KeyedHash(derive(oldest.master, 'pin'));
   }
 
   /** What a thread of this process makes the same key ring of. */
@@ -100,12 +128,12 @@ export class KeyRing {
 
   /** What a voucher is found by: an HMAC of its code, 128 bits in the form of a uuid. */
   codeKey(code: string): string {
-    return createHmac('sha256', this.#lookup).update(code).digest('hex').slice(0, 32);
+    return this.#lookup.of(code).slice(0, 32);
   }
 
   /** What a PIN is compared by: an HMAC of code and PIN, so that equal PINs of two vouchers look different. */
   pinKey(code: string, pin: string): string {
-    return createHmac('sha256', this.#pin).update(`${code}:${pin}`).digest('hex').slice(0, 32);
+    return this.#pin.of(`${code}:${pin}`).slice(0, 32);
   }
 
   /** Seals code and PIN (AES-256-GCM) under the newest key, bound to the serial number: it opens for no other voucher. */

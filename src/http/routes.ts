@@ -35,9 +35,26 @@ function serveEndpoint(app: FastifyInstance, service: Service, dialect: Dialect,
       const isNoPath = (request.params as { reference?: string }).reference === '';
       done(isNoPath ? new TransportRefusal('98', 404) : body && judgeHead(request.headers, mediaTypes));
     },
-    async preValidation(request: FastifyRequest) {
-      await authenticateRequest(service, request, carriesPin);
-      if (body) request.body = parseJson(request.body as Buffer | undefined);
+    // By callback: a promise for each hook of each request was a twentieth of what a balance enquiry costs.
+    preValidation(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction) {
+      const read = () => {
+        if (body) request.body = parseJson(request.body as Buffer | undefined);
+      };
+      try {
+        const waiting = authenticateRequest(service, request, carriesPin);
+        if (waiting) {
+          waiting.then(read).then(
+            () => done(),
+            (error: Error) => done(error),
+          );
+          return;
+        }
+        read();
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
+      done();
     },
     async handler(request, reply) {
       const errors = request.validationError ? fieldErrors(request.validationError.validation ?? []) : [];

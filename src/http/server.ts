@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Service } from '../context.ts';
-import { accessLogger } from '../log.ts';
+import { accessLog } from '../log.ts';
 import { sendRefusal } from './answer.ts';
 import { parseDateTime } from './date-time.ts';
 import { serveDocs } from './docs.ts';
@@ -89,7 +89,7 @@ function followRequests(app: FastifyInstance, service: Service): void {
   app.addHook('onRoute', ({ method, url }) => {
     for (const each of [method].flat()) routes.push({ method: each, url });
   });
-  const log = accessLogger(service.log);
+  const log = accessLog(service.log);
   app.addHook('onRequest', (request, reply, done) => {
     beginTrace(log, request, reply);
     // Before the body is read: nobody waits for what nobody takes.
@@ -122,7 +122,7 @@ function closeGently(app: FastifyInstance): void {
 
 /** A path that cannot even be decoded; Fastify runs no hooks for it. */
 function answerUnrouted(service: Service, error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  beginTrace(service.log, request, reply);
+  beginTrace(accessLog(service.log), request, reply);
   sendRefusal(service, request, reply, error, {});
 }
 

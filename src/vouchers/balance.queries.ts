@@ -1,7 +1,42 @@
 import type { HotStatement } from '../db/sql.ts';
 
 /** The longest history that a balance answer tells: the newest entries. A voucher with more is one nobody reads. */
-const HISTORY = 1_000;
+export const HISTORY = 1_000;
+
+/**
+ * Looks up a list of balances where nothing has to be counted: the PIN is right, and no wrong one came before it. In: columns
+ * $1 merchant, $2 code key, $3 PIN key; and $4, the time. Out: a row for each of these, and none for all others.
+ *
+ * That is nearly every call, and it takes a third of what the statement below does, which looks once more under the
+ * voucher's lock. The history comes as the rows are, the newest first: which of them are in force shows when all are
+ * there, and an index look-up for each would be half of the statement's work.
+ */
+export const READ_BALANCE: HotStatement = {
+  name: 'read-balance',
+  text: `
+select a.ord::int as ord, v.serial_number, b.decimals, v.balance_minor, v.value_minor,
+  case when v.activated_at is null or v.blocked_at is not null or v.closed is not null or v.expires_at <= $4
+    then 0 else v.balance_minor end as usable_minor,
+  h.history
+from unnest($1::int[], $2::uuid[], $3::uuid[]) with ordinality as a (merchant_id, code_key, pin_key, ord)
+cross join lateral (select * from vouchers c where c.code_key = a.code_key limit 1) v
+cross join lateral (
+  select n.decimals, n.reference from batches n where n.id = v.batch_id and n.status = 'COMPLETED' limit 1
+) b
+cross join lateral (
+  select json_agg(json_build_array(e.id, e.kind, e.amount_minor, e.occurred_at,
+    case when e.merchant_id = a.merchant_id then case when e.batch_id is null then e.reference else b.reference end
+      else '' end, e.original_id)) as history
+  from (
+    select j.id, j.kind, j.amount_minor, j.occurred_at, j.merchant_id, j.batch_id, j.reference, j.original_id
+    from journal j
+    where j.serial_number = v.serial_number
+    order by j.id desc
+    limit ${HISTORY}
+  ) e
+) h
+where v.pin_key = a.pin_key and v.wrong_pins = 0 and v.pin_locked_until is null`,
+};
 
 /**
  * Looks up a list of balances. In: columns $1 merchant, $2 code key, $3 PIN key; and $4, the time. Out: a row each.

@@ -1,0 +1,116 @@
+import { hkdfSync } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { measure, median } from './measure.ts';
+import type { Stock, Voucher } from './requests.ts';
+import type { Stage } from './stage.ts';
+import { yardstick } from './yardstick.ts';
+
+/** The same load on ever more vouchers and journal rows. They are made by SQL: what is measured is what comes after. */
+
+const OPERATIONS = ['redeem', 'balance', 'lookup'] as const;
+const CONNECTIONS = 64;
+/** Vouchers that the load draws from, spread evenly over all of them. */
+const DRAWN = 20_000;
+const CHUNK = 100_000;
+const PIN = '0731';
+
+export type GrowthResult = readonly {
+  readonly vouchers: number;
+  readonly journalRows: number;
+  readonly databaseMb: number;
+  /** Bytes of indexes for each voucher and each journal row. */
+  readonly indexBytes: { readonly vouchers: number; readonly journal: number };
+  readonly figures: readonly { readonly operation: string; readonly perSecond: number; readonly ratio: number }[];
+}[];
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+
+/** Measures the operations at each number of vouchers, in ascending order. */
+export async function measureGrowth(
+  stage: Stage,
+  sizes: readonly number[],
+  seconds: number,
+  turns: number,
+): Promise<GrowthResult> {
+  const serve = await stage.serve();
+  try {
+    const stock = await stage.stock(0, 0);
+    await prepareFill(stage);
+    const results: GrowthResult[number][] = [];
+    let filled = 0;
+    for (const size of sizes) {
+      await fill(stage, filled, size);
+      filled = size;
+      const drawn: Stock = { ...stock, vouchers: draw(size), quiet: draw(size) };
+      const figures = OPERATIONS.map((operation) => ({ operation, perSecond: [] as number[], ratio: [] as number[] }));
+      for (let turn = 0; turn <= turns; turn++) {
+        const calls = await yardstick(stage, 'function', 2);
+        for (const each of figures) {
+          const run = await measure(stage, serve, drawn, each.operation, { connections: CONNECTIONS, seconds });
+          if (turn === 0) continue;
+          each.perSecond.push(run.perSecond);
+          each.ratio.push(run.perSecond / calls);
+        }
+      }
+      const middle = figures.map(({ operation, perSecond, ratio }) => ({
+        operation,
+        perSecond: median(perSecond),
+        ratio: median(ratio),
+      }));
+      const facts = await measureSize(stage);
+      results.push({ vouchers: size, ...facts, figures: middle });
+      const told = middle.map((each) => `${each.operation} ${Math.round(each.perSecond)}/s (${each.ratio.toFixed(2)})`);
+      print(`${size} vouchers, ${facts.journalRows} journal rows, ${facts.databaseMb} MB: ${told.join(', ')}`);
+    }
+    return results;
+  } finally {
+    await serve.stop();
+  }
+}
+
+/** Vouchers need keys that the service finds them by: derived as src/secrets.ts does, but by the database. */
+async function prepareFill(stage: Stage): Promise<void> {
+  const line = (await readFile(join(stage.folder, 'keys'), 'utf8')).trim().split('\n').at(-1) ?? '';
+  const master = Buffer.from(line.split(':')[1] ?? '', 'base64url');
+  const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', master, '', `scrip ${purpose}`, 32));
+  await stage.owner.query('create extension if not exists pgcrypto with schema bench');
+  await stage.owner.query('create table bench.fill_keys (lookup bytea, pin bytea, merchant_id int, batch_id int)');
+  await stage.owner.query(
+    `insert into bench.fill_keys select $1, $2, $3, max(id) from batches where merchant_id = $3 and value_minor is not null`,
+    [derive('lookup'), derive('pin'), stage.merchantId],
+  );
+}
+
+const codeOf = (number: number) => String(900_000_000_000 + number);
+
+async function fill(stage: Stage, from: number, to: number): Promise<void> {
+  for (let first = from; first < to; first += CHUNK) {
+    await stage.owner.query('select bench.fill($1, $2, $3)', [first, Math.min(first + CHUNK, to) - 1, PIN]);
+  }
+  await stage.owner.query('vacuum analyze vouchers, journal');
+  await stage.owner.query('checkpoint');
+}
+
+function draw(size: number): Voucher[] {
+  const step = Math.max(1, Math.floor(size / DRAWN));
+  const numbers = Array.from({ length: Math.min(DRAWN, size) }, (_, index) => index * step);
+  for (let at = numbers.length - 1; at > 0; at--) {
+    const other = Math.floor(Math.random() * (at + 1));
+    [numbers[at], numbers[other]] = [numbers[other] as number, numbers[at] as number];
+  }
+  return numbers.map((number) => ({ code: codeOf(number), pin: PIN, serial: 0n }));
+}
+
+async function measureSize(stage: Stage) {
+  const { rows } = await stage.owner.query(`
+select (select count(*) from journal)::int as "journalRows", (select count(*) from vouchers)::int as vouchers,
+  (pg_database_size(current_database()) / 1024 / 1024)::int as "databaseMb",
+  pg_indexes_size('vouchers')::float as "voucherIndexes", pg_indexes_size('journal')::float as "journalIndexes"`);
+  const { journalRows, vouchers, databaseMb, voucherIndexes, journalIndexes } = rows[0];
+  const indexBytes = {
+    vouchers: Math.round(voucherIndexes / vouchers),
+    journal: Math.round(journalIndexes / journalRows),
+  };
+  return { journalRows, databaseMb, indexBytes };
+}

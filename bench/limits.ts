@@ -1,0 +1,148 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Measured, measure, median, prepare } from './measure.ts';
+import { GENERATOR, play, probe } from './play.ts';
+import { type Serve, type Stage, serveIn } from './stage.ts';
+import { yardstick } from './yardstick.ts';
+
+/** The loads between nothing and too much, for redemptions: one client, half of the greatest load, the greatest, and beyond it. */
+
+const GREATEST_CONNECTIONS = 128;
+/** At half load so many clients take turns: enough that one who waits does not hold the others up. */
+const HALF_CONNECTIONS = 64;
+/** More than the queue of a process takes. */
+const FLOOD_CONNECTIONS = 2_000;
+const PROBE_CONNECTIONS = 16;
+const STARTS = 5;
+const PROCESSES = [1, 2];
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const show = (run: { perSecond: number; p50Ms: number; p99Ms: number; p999Ms: number; failed: number }) =>
+  `${Math.round(run.perSecond).toLocaleString('en')}/s, p50 ${run.p50Ms.toFixed(2)}, p99 ${run.p99Ms.toFixed(1)}, p99.9 ${run.p999Ms.toFixed(1)} ms, failed ${run.failed}`;
+
+type Times = Pick<Measured, 'perSecond' | 'p50Ms' | 'p99Ms' | 'p999Ms' | 'failed'>;
+
+export type LatencyResult = { readonly alone: Times; readonly half: Times; readonly greatest: Times };
+
+/** Redemptions by one client, at half of the greatest load, and at the greatest. */
+export async function measureLatency(stage: Stage, seconds: number, turns: number): Promise<LatencyResult> {
+  const serve = await stage.serve();
+  try {
+    const stock = await stage.stock(0, 0);
+    const redeem = (connections: number, pauseMs = 0) =>
+      measure(stage, serve, stock, 'redeem', { connections, seconds, pauseMs });
+    await redeem(GREATEST_CONNECTIONS);
+    const runs: Record<keyof LatencyResult, Times[]> = { alone: [], half: [], greatest: [] };
+    for (let turn = 1; turn <= turns; turn++) {
+      const greatest = await redeem(GREATEST_CONNECTIONS);
+      // autocannon sends what a second may hold at its beginning: of pauses only wrk knows, so that fewer clients have to do.
+      const half =
+        GENERATOR === 'wrk'
+          ? await redeem(HALF_CONNECTIONS, (HALF_CONNECTIONS / (greatest.perSecond / 2)) * 1000)
+          : await redeem(2);
+      runs.greatest.push(greatest);
+      runs.half.push(half);
+      runs.alone.push(await redeem(1));
+      for (const name of ['alone', 'half', 'greatest'] as const)
+        print(`  ${name}: ${show(runs[name].at(-1) as Times)}`);
+    }
+    return { alone: middle(runs.alone), half: middle(runs.half), greatest: middle(runs.greatest) };
+  } finally {
+    await serve.stop();
+  }
+}
+
+function middle(runs: readonly Times[]): Times {
+  const of = (figure: keyof Times) => median(runs.map((run) => run[figure]));
+  const failed = Math.max(...runs.map((run) => run.failed));
+  return { perSecond: of('perSecond'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), p999Ms: of('p999Ms'), failed };
+}
+
+export type OverloadResult = {
+  readonly connections: number;
+  readonly acceptedPerSecond: number;
+  readonly refusedPerSecond: number;
+  /** As a client of its own sees it, beside the flood. */
+  readonly acceptedP99Ms: number;
+  readonly refusedP99Ms: number;
+  readonly broken: number;
+};
+
+/** Far more clients than can be served: what is accepted is answered in time, and the rest is refused at once. */
+export async function measureOverload(stage: Stage, seconds: number): Promise<OverloadResult> {
+  const serve = await stage.serve();
+  try {
+    const stock = await stage.stock(0, 0);
+    await measure(stage, serve, stock, 'redeem', { connections: GREATEST_CONNECTIONS, seconds });
+    const file = await prepare(stage, stock, 'redeem', seconds + 2);
+    const flood = play({ url: serve.url, file, connections: FLOOD_CONNECTIONS, seconds: seconds + 2 });
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    // References of its own: the probe counts what it is answered for the first time.
+    const small = await prepare(stage, stock, 'redeem', 1);
+    const seen = await probe({ url: serve.url, file: small, connections: PROBE_CONNECTIONS, seconds });
+    const load = await flood;
+    const result = {
+      connections: FLOOD_CONNECTIONS,
+      acceptedPerSecond: load.perSecond,
+      refusedPerSecond: load.answered / (seconds + 2) - load.perSecond,
+      acceptedP99Ms: seen.p99Ms,
+      refusedP99Ms: seen.refusedP99Ms,
+      broken: seen.broken,
+    };
+    print(
+      `overload, ${FLOOD_CONNECTIONS} clients: accepted ${Math.round(result.acceptedPerSecond)}/s (p99 ${result.acceptedP99Ms.toFixed(1)} ms), refused ${Math.round(result.refusedPerSecond)}/s (p99 ${result.refusedP99Ms.toFixed(1)} ms), broken ${result.broken}`,
+    );
+    if (seen.broken > 0) process.exitCode = 1;
+    return result;
+  } finally {
+    await serve.stop();
+  }
+}
+
+export type ProcessesResult = readonly { readonly processes: number; readonly ratio: number; readonly run: Measured }[];
+
+/** The same load on one process and on two, in alternating turns, each beside the yardstick of its turn. */
+export async function measureProcesses(stage: Stage, seconds: number, turns: number): Promise<ProcessesResult> {
+  const runs = PROCESSES.map((processes) => ({ processes, ratios: [] as number[], measured: [] as Measured[] }));
+  for (let turn = 1; turn <= turns; turn++) {
+    for (const { processes, ratios, measured } of runs) {
+      const serve: Serve = await stage.serve(['--processes', String(processes)]);
+      try {
+        const stock = await stage.stock(0, 0);
+        const calls = await yardstick(stage, 'function', seconds);
+        await measure(stage, serve, stock, 'redeem', { connections: GREATEST_CONNECTIONS, seconds: 2 });
+        const run = await measure(stage, serve, stock, 'redeem', { connections: GREATEST_CONNECTIONS, seconds });
+        measured.push(run);
+        ratios.push(run.perSecond / calls);
+        print(`  ${processes} process(es): ${show(run)}, ${(run.perSecond / calls).toFixed(2)} × stored function`);
+      } finally {
+        await serve.stop();
+      }
+    }
+  }
+  return runs.map(({ processes, ratios, measured }) => {
+    const sorted = [...measured].sort((one, other) => one.perSecond - other.perSecond);
+    return { processes, ratio: median(ratios), run: sorted[Math.floor(sorted.length / 2)] as Measured };
+  });
+}
+
+export type StartResult = { readonly readyMs: number; readonly cores: number };
+
+/** From nothing running, the database of an earlier run on the disk, to the first 200 of /readyz. */
+export async function measureStart(): Promise<StartResult> {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-bench-start-'));
+  const times: number[] = [];
+  try {
+    for (let start = 0; start <= STARTS; start++) {
+      const serve = await serveIn(folder, []);
+      await serve.stop();
+      if (start > 0) times.push(serve.readyMs);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const readyMs = median(times);
+  print(`start with an existing database: ready after ${Math.round(readyMs)} ms (${times.map(Math.round).join(', ')})`);
+  return { readyMs, cores: availableParallelism() };
+}

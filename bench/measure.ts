@@ -1,0 +1,82 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Load, play } from './play.ts';
+import { OPERATIONS, type OperationName, requestsOf, type Stock } from './requests.ts';
+import type { Serve, Stage } from './stage.ts';
+import { usageOf } from './usage.ts';
+
+/** More than any endpoint answers here: a list of requests that is played twice would be a list of replays. */
+const MOST_PER_SECOND = {
+  activate: 14_000,
+  update: 14_000,
+  redeem: 30_000,
+  till: 40_000,
+  balance: 20_000,
+  lookup: 20_000,
+};
+
+/** What a run came to, and what it took: processor time for each request, memory at its end. */
+export type Measured = Load & {
+  readonly operation: OperationName;
+  readonly connections: number;
+  readonly serviceCpuUs: number;
+  readonly databaseCpuUs: number;
+  readonly serviceMb: number;
+  readonly databaseMb: number;
+};
+
+export type Shape = { readonly connections: number; readonly seconds: number; readonly pauseMs?: number };
+
+let runs = 0;
+
+/** How much of what is used up a number of runs takes from the stock. */
+export function needOf(operations: readonly OperationName[], seconds: number): { inactive: number; updatable: number } {
+  const need = (what: 'inactive' | 'updatable') =>
+    operations.reduce((sum, name) => sum + OPERATIONS[name][what] * countFor(name, seconds), 0);
+  return { inactive: Math.ceil(need('inactive')), updatable: Math.ceil(need('updatable')) };
+}
+
+function countFor(operation: OperationName, seconds: number): number {
+  // The second more is for a run's beginning and end.
+  return MOST_PER_SECOND[operation] * (seconds + 1);
+}
+
+/** Writes the requests of a run to a file; its path. */
+export async function prepare(stage: Stage, stock: Stock, operation: OperationName, seconds: number): Promise<string> {
+  const file = join(stage.folder, `${operation}.requests`);
+  await writeFile(file, requestsOf(operation, stock, `run-${++runs}`, countFor(operation, seconds)), { mode: 0o600 });
+  return file;
+}
+
+/** Plays one run of an operation, and measures what it takes. */
+export async function measure(
+  stage: Stage,
+  serve: Serve,
+  stock: Stock,
+  operation: OperationName,
+  shape: Shape,
+): Promise<Measured> {
+  const file = await prepare(stage, stock, operation, shape.seconds);
+  const look = () => Promise.all([usageOf(serve.pid), usageOf(stage.databasePid)]);
+  const [serviceBefore, databaseBefore] = await look();
+  const load = await play({ url: serve.url, file, ...shape });
+  const [service, database] = await look();
+  const each = (after: number | undefined, before: number | undefined) =>
+    (((after ?? 0) - (before ?? 0)) * 1000) / Math.max(1, load.answered);
+  return {
+    ...load,
+    operation,
+    connections: shape.connections,
+    serviceCpuUs: each(service?.cpuMs, serviceBefore?.cpuMs),
+    databaseCpuUs: each(database?.cpuMs, databaseBefore?.cpuMs),
+    serviceMb: service?.memoryMb ?? 0,
+    databaseMb: database?.memoryMb ?? 0,
+  };
+}
+
+/** The middle of several figures. */
+export function median(figures: readonly number[]): number {
+  const sorted = [...figures].sort((one, other) => one - other);
+  const half = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1 ? (sorted[half] ?? 0) : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
+}

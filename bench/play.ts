@@ -1,0 +1,70 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** One run of the load generator. */
+export type LoadPlan = {
+  readonly url: string;
+  /** The requests (requests.ts). */
+  readonly file: string;
+  readonly connections: number;
+  readonly seconds: number;
+  /** Mean pause before each request of a connection, so that the load is less than the greatest. Needs wrk. */
+  readonly pauseMs?: number;
+};
+
+export type Load = {
+  /** Answered with success. */
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly p999Ms: number;
+  /** Not answered, or not with success. */
+  readonly failed: number;
+  readonly answered: number;
+};
+
+/** With what was refused for overload apart from what was accepted. */
+export type ProbedLoad = Load & {
+  readonly broken: number;
+  readonly refusedPerSecond: number;
+  readonly refusedP99Ms: number;
+};
+
+const AUTOCANNON = fileURLToPath(new URL('./load.ts', import.meta.url));
+const WRK = fileURLToPath(new URL('./wrk.lua', import.meta.url));
+
+/** Two, as the clients of pgbench run on two: one of them is not enough to keep a fast endpoint busy. */
+const MOST_THREADS = 2;
+
+/** The generator in use: wrk where it is installed, since it takes the least from the service beside it. */
+export const GENERATOR = spawnSync('wrk', ['--version']).error ? 'autocannon' : 'wrk';
+
+/** Runs the load and tells what it saw. */
+export function play(plan: LoadPlan): Promise<Load> {
+  if (GENERATOR === 'autocannon') return probe(plan);
+  const { url, file, connections, seconds, pauseMs = 0 } = plan;
+  const threads = Math.min(MOST_THREADS, connections);
+  const shape = ['-t', String(threads), '-c', String(connections), '-d', `${seconds}s`, '--timeout', '30s'];
+  return runLoad('wrk', [...shape, '-s', WRK, url, '--', file, String(threads), String(pauseMs)]);
+}
+
+/** Runs the load by autocannon, which tells the refused requests apart. */
+export function probe(plan: LoadPlan): Promise<ProbedLoad> {
+  return runLoad(process.execPath, [AUTOCANNON, JSON.stringify(plan)]);
+}
+
+function runLoad<Result extends Load>(command: string, args: readonly string[]): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      text += chunk;
+    });
+    child.once('error', reject);
+    child.once('exit', (code) => {
+      const line = text.trim().split('\n').at(-1) ?? '';
+      if (code === 0 && line.startsWith('{')) resolve(JSON.parse(line) as Result);
+      else reject(new Error(`the load ended with status ${code}: ${text}`));
+    });
+  });
+}

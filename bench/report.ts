@@ -1,0 +1,231 @@
+import { execFileSync } from 'node:child_process';
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cpus, totalmem } from 'node:os';
+import { barChart } from './chart.ts';
+import type { GrowthResult } from './growth.ts';
+import type { LatencyResult, OverloadResult, ProcessesResult, StartResult } from './limits.ts';
+import { median } from './measure.ts';
+import type { OperationsResult } from './operations.ts';
+import { GENERATOR } from './play.ts';
+import type { Stage } from './stage.ts';
+import { DATABASE_GENERATOR } from './yardstick.ts';
+
+/** The report: tables in docs/performance.md between two marks, charts and history in its folder. */
+
+const PAGE = new URL('../docs/performance.md', import.meta.url);
+const FOLDER = new URL('../docs/performance/', import.meta.url);
+const HISTORY = new URL('history.jsonl', FOLDER);
+const BEGIN = '<!-- figures: written by npm run bench -->';
+const END = '<!-- end of figures -->';
+
+/** A ratio that fell so far below the middle of the runs before is told: less is within what machines vary by. */
+const REGRESSION = 0.85;
+const COMPARED_RUNS = 5;
+
+export type Report = {
+  readonly operations?: OperationsResult;
+  readonly latency?: LatencyResult;
+  readonly overload?: OverloadResult;
+  readonly processes?: ProcessesResult;
+  readonly start?: StartResult;
+  readonly growth?: GrowthResult;
+};
+
+/** What a run leaves for those after it. */
+type Past = { readonly at: string; readonly machine: string; readonly commit: string } & Report;
+
+const whole = (figure: number) => Math.round(figure).toLocaleString('en');
+
+/** Writes the report of a run: parts that it did not measure keep the figures of the last run that did. */
+export async function writeReport(stage: Stage, report: Report): Promise<void> {
+  const { rows } = await stage.owner.query("select current_setting('server_version') as version");
+  const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
+  const own: Past = {
+    at: new Date().toISOString().slice(0, 16),
+    machine: machine(String(rows[0]?.version)),
+    commit,
+    ...report,
+  };
+  await mkdir(FOLDER, { recursive: true });
+  const history = await readHistory();
+  for (const line of regressions(history, own)) process.stdout.write(`REGRESSION ${line}\n`);
+  await appendFile(HISTORY, `${JSON.stringify(own)}\n`);
+  const all = [...history, own];
+  const latest = <Key extends keyof Report>(key: Key) => all.findLast((past) => past[key] !== undefined);
+  const sections = [
+    tellOperations(latest('operations')),
+    tellLatency(latest('latency')),
+    tellOverload(latest('overload')),
+    tellProcesses(latest('processes')),
+    tellStart(latest('start')),
+    tellGrowth(latest('growth')),
+  ];
+  const page = await readFile(PAGE, 'utf8');
+  const figures = sections.filter((section) => section !== '').join('\n\n');
+  const before = page.slice(0, page.indexOf(BEGIN) + BEGIN.length);
+  await writeFile(PAGE, `${before}\n\n${figures}\n\n${page.slice(page.indexOf(END))}`);
+  const operations = latest('operations')?.operations;
+  if (operations) await drawOperations(operations);
+  const growth = latest('growth')?.growth;
+  if (growth) await drawGrowth(growth);
+}
+
+function machine(postgres: string): string {
+  const [cpu] = cpus();
+  const memory = Math.round(totalmem() / 1024 ** 3);
+  return `${cpus().length} × ${cpu?.model.trim()}, ${memory} GB; Node ${process.versions.node}, PostgreSQL ${postgres}; load by ${GENERATOR} and ${DATABASE_GENERATOR}`;
+}
+
+async function readHistory(): Promise<Past[]> {
+  const text = await readFile(HISTORY, 'utf8').catch(() => '');
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Past);
+}
+
+/** Ratios that fell well below those of the last runs on an equal machine. */
+function regressions(history: readonly Past[], own: Past): string[] {
+  const before = history.filter((past) => past.machine === own.machine && past.operations).slice(-COMPARED_RUNS);
+  return (own.operations?.all ?? []).flatMap(({ operation, ratios }) => {
+    const earlier = before.flatMap((past) => past.operations?.all ?? []).filter((each) => each.operation === operation);
+    if (earlier.length === 0) return [];
+    const usual = median(earlier.map((each) => each.ratios.function));
+    return ratios.function < usual * REGRESSION
+      ? [`${operation}: ${ratios.function.toFixed(2)} × stored function, was ${usual.toFixed(2)}`]
+      : [];
+  });
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n');
+}
+
+const when = ({ at, commit, machine: on }: Past) => `*${at.replace('T', ' ')} UTC, after commit ${commit}. ${on}.*`;
+
+function tellOperations(past: Past | undefined): string {
+  if (!past?.operations) return '';
+  const { yardsticks, all } = past.operations;
+  const rows = all.map((each) => [
+    each.operation,
+    whole(each.perSecond),
+    `**${each.ratios.function.toFixed(2)}**`,
+    each.ratios.plain.toFixed(2),
+    each.ratios.bare.toFixed(2),
+    each.p50Ms.toFixed(1),
+    each.p99Ms.toFixed(1),
+    each.p999Ms.toFixed(1),
+    `${whole(each.serviceCpuUs)} + ${whole(each.databaseCpuUs)}`,
+    `${whole(each.serviceMb)} + ${whole(each.databaseMb)}`,
+  ]);
+  const head = [
+    'operation',
+    'a second',
+    '× function',
+    '× plain',
+    '× bare',
+    'p50 ms',
+    'p99 ms',
+    'p99.9 ms',
+    'CPU µs',
+    'memory MB',
+  ];
+  return `### Operations at the greatest load
+
+${when(past)} Medians of ${all[0]?.turns ?? 0} turns. The yardsticks of the same turns: ${whole(yardsticks.function)} stored-function calls,
+${whole(yardsticks.plain)} plain transactions, ${whole(yardsticks.bare)} answers of bare Fastify a second. CPU is for each request, service + database.
+
+${table(head, rows)}
+
+![Requests a second](performance/operations.svg)`;
+}
+
+const times = (name: string, each: { perSecond: number; p50Ms: number; p99Ms: number; p999Ms: number }) => [
+  name,
+  whole(each.perSecond),
+  each.p50Ms.toFixed(2),
+  each.p99Ms.toFixed(1),
+  each.p999Ms.toFixed(1),
+];
+
+function tellLatency(past: Past | undefined): string {
+  if (!past?.latency) return '';
+  const { alone, half, greatest } = past.latency;
+  const rows = [
+    times('one client', alone),
+    times('half of the greatest load', half),
+    times('the greatest load', greatest),
+  ];
+  return `### Redemptions by load\n\n${when(past)}\n\n${table(['load', 'a second', 'p50 ms', 'p99 ms', 'p99.9 ms'], rows)}`;
+}
+
+function tellOverload(past: Past | undefined): string {
+  if (!past?.overload) return '';
+  const { connections, acceptedPerSecond, refusedPerSecond, acceptedP99Ms, refusedP99Ms, broken } = past.overload;
+  const row = [connections, acceptedPerSecond, refusedPerSecond].map(whole);
+  const head = [
+    'clients',
+    'accepted a second',
+    'refused (503) a second',
+    'accepted, p99 ms',
+    'refused, p99 ms',
+    'anything else',
+  ];
+  return `### Beyond the greatest load\n\n${when(past)}\n\n${table(head, [[...row, acceptedP99Ms.toFixed(1), refusedP99Ms.toFixed(1), String(broken)]])}`;
+}
+
+function tellProcesses(past: Past | undefined): string {
+  if (!past?.processes) return '';
+  const rows = past.processes.map(({ processes, ratio, run }) => [...times(String(processes), run), ratio.toFixed(2)]);
+  return `### Processes\n\n${when(past)}\n\n${table(['processes', 'redemptions a second', 'p50 ms', 'p99 ms', 'p99.9 ms', '× function'], rows)}`;
+}
+
+function tellStart(past: Past | undefined): string {
+  if (!past?.start) return '';
+  return `### Start\n\n${when(past)}\n\nWith an existing embedded database, ready after **${whole(past.start.readyMs)} ms**.`;
+}
+
+function tellGrowth(past: Past | undefined): string {
+  if (!past?.growth) return '';
+  const rows = past.growth.map((each) => [
+    whole(each.vouchers),
+    whole(each.journalRows),
+    whole(each.databaseMb),
+    `${each.indexBytes.vouchers} / ${each.indexBytes.journal}`,
+    ...each.figures.map(({ perSecond, ratio }) => `${whole(perSecond)} (${ratio.toFixed(2)})`),
+  ]);
+  const names = past.growth[0]?.figures.map(({ operation }) => operation) ?? [];
+  const head = ['vouchers', 'journal rows', 'MB', 'index bytes a voucher / a row', ...names];
+  return `### Growth\n\n${when(past)} A second, and in parentheses the ratio to the stored function on the same tables.\n\n${table(head, rows)}\n\n![Growth](performance/growth.svg)`;
+}
+
+async function drawOperations({ yardsticks, all }: OperationsResult): Promise<void> {
+  const bars = [
+    ...all.map((each) => ({
+      label: each.operation,
+      value: each.perSecond,
+      note: `${whole(each.perSecond)}  (${each.ratios.function.toFixed(2)} ×)`,
+    })),
+    { label: 'pgbench: stored function', value: yardsticks.function, note: whole(yardsticks.function), muted: true },
+    { label: 'pgbench: plain transaction', value: yardsticks.plain, note: whole(yardsticks.plain), muted: true },
+  ];
+  await writeFile(new URL('operations.svg', FOLDER), barChart('Requests a second (× stored function)', bars));
+}
+
+async function drawGrowth(growth: GrowthResult): Promise<void> {
+  const bars = growth.flatMap((size) =>
+    size.figures.map((each) => ({
+      label: `${each.operation}, ${whole(size.vouchers)}`,
+      value: each.perSecond,
+      note: whole(each.perSecond),
+    })),
+  );
+  await writeFile(
+    new URL('growth.svg', FOLDER),
+    barChart(
+      'Requests a second by number of vouchers',
+      bars.toSorted((one, other) => one.label.localeCompare(other.label, 'en', { numeric: true })),
+    ),
+  );
+}

@@ -1,0 +1,97 @@
+/**
+ * What the load consists of: for each operation a list of requests, as the bytes that go over the wire, so that the load
+ * generator has nothing left to do but to send them.
+ */
+
+export type Voucher = { readonly code: string; readonly pin: string; readonly serial: bigint };
+
+/** What a run of the load draws from. Everything that an operation uses up is taken from here only once. */
+export type Stock = {
+  readonly authorization: string;
+  /** With money on them, in an order that is not theirs in the table. */
+  readonly vouchers: readonly Voucher[];
+  /** The same, with an activation and a redemption in their history and nothing more, however long the benchmark runs. */
+  readonly quiet: readonly Voucher[];
+  /** Without a value, waiting to be activated: each can be only once. */
+  readonly inactive: Iterator<Voucher>;
+  /** References of redemptions that nothing updates. */
+  readonly redeemed: readonly string[];
+  /** References of redemptions that wait for their one update. */
+  readonly updatable: Iterator<string>;
+};
+
+type Maker = (stock: Stock, run: string, index: number) => string;
+
+const A = '/merchant-client/v2';
+
+function raw(stock: Stock, method: 'GET' | 'POST', path: string, body?: string): string {
+  const head = `${method} ${A}${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${stock.authorization}\r\n`;
+  if (body === undefined) return `${head}\r\n`;
+  return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+function any<T>(all: readonly T[], index: number): T {
+  return all[index % all.length] as T;
+}
+
+function take<T>(from: Iterator<T>): T {
+  const { value, done } = from.next();
+  if (done) throw new Error('the stock of the benchmark ran out: it is made too small for this machine');
+  return value;
+}
+
+const redeem: Maker = (stock, run, index) => {
+  const { code, pin } = any(stock.vouchers, index);
+  // The least amount, so that no voucher runs dry within a run.
+  return raw(stock, 'POST', '/redeem', `{"code":"${code}","pin":"${pin}","amount":0.01,"reference":"${run}-${index}"}`);
+};
+
+const balance: Maker = (stock, _run, index) => {
+  const { code, pin } = any(stock.quiet, index);
+  return raw(stock, 'POST', '/balance', `{"code":"${code}","pin":"${pin}"}`);
+};
+
+const lookup: Maker = (stock, _run, index) => raw(stock, 'GET', `/transactions/${any(stock.redeemed, index)}`);
+
+const activate: Maker = (stock, run, index) => {
+  const { code, pin } = take(stock.inactive);
+  return raw(stock, 'POST', '/activate', `{"code":"${code}","pin":"${pin}","reference":"${run}-${index}"}`);
+};
+
+const update: Maker = (stock) =>
+  raw(stock, 'POST', '/redemptions/update', `{"reference":"${take(stock.updatable)}","amountUsed":0.01}`);
+
+const list: Maker = (stock) => raw(stock, 'GET', '/transactions');
+
+/** A till's day: 70 % balance and redeem, 20 % look-ups, 10 % the rest. */
+const MIX: readonly Maker[] = [
+  ...Array.from({ length: 7 }, () => [redeem, lookup, balance, redeem, balance]).flat(),
+  ...[balance, redeem, lookup, activate, update],
+  ...[balance, redeem, balance, lookup, lookup],
+  ...[redeem, balance, list, activate, update],
+];
+
+const till: Maker = (stock, run, index) => any(MIX, index)(stock, run, index);
+
+/** The operations, each with the share of its requests that takes from what is used up (for the size of the stock). */
+export const OPERATIONS = {
+  redeem: { make: redeem, inactive: 0, updatable: 0 },
+  balance: { make: balance, inactive: 0, updatable: 0 },
+  lookup: { make: lookup, inactive: 0, updatable: 0 },
+  activate: { make: activate, inactive: 1, updatable: 0 },
+  update: { make: update, inactive: 0, updatable: 1 },
+  till: { make: till, inactive: 0.04, updatable: 0.04 },
+} as const satisfies Record<string, { make: Maker; inactive: number; updatable: number }>;
+
+export type OperationName = keyof typeof OPERATIONS;
+
+/** Between two requests in a file of them: no request holds it. */
+const SEPARATOR = '\0';
+
+/** The requests of one run, as a file of them. `run` makes their references its own. */
+export function requestsOf(operation: OperationName, stock: Stock, run: string, count: number): string {
+  const { make } = OPERATIONS[operation];
+  const made: string[] = [];
+  for (let index = 0; index < count; index++) made.push(make(stock, run, index));
+  return made.join(SEPARATOR);
+}

@@ -1,0 +1,196 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { findBatch, readVouchers } from '../src/batches/download.ts';
+import { generate } from '../src/batches/generate.ts';
+import { type Opened, openService } from '../src/cli/open.ts';
+import { readConfig } from '../src/config.ts';
+import type { Context } from '../src/context.ts';
+import { type Embedded, openEmbedded } from '../src/db/embedded.ts';
+import { createLogger } from '../src/log.ts';
+import { authenticate } from '../src/merchants/authenticate.ts';
+import { createMerchant } from '../src/merchants/merchants.ts';
+import type { Stock, Voucher } from './requests.ts';
+
+/**
+ * What a benchmark plays on: a service in a process of its own on the embedded database, everything switched on as in
+ * production, with a merchant and its stock. All of it lies in a folder that is gone afterwards.
+ */
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const VOUCHERS = 20_000;
+/** What a product may generate at once unless it is set. */
+const MOST_QUANTITY = 100_000;
+
+const pause = (ms = 50) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export type Serve = { readonly pid: number; readonly url: string; readonly readyMs: number; stop(): Promise<void> };
+
+export class Stage {
+  readonly folder: string;
+  readonly embedded: Embedded;
+  /** As the owner of the database. */
+  readonly owner: pg.Client;
+  readonly databasePid: number;
+  readonly merchantId: number;
+  readonly authorization: string;
+  readonly #opened: Opened;
+  readonly #context: Context;
+  vouchers: readonly Voucher[] = [];
+  #quiet: readonly Voucher[] = [];
+  #redeemed: readonly string[] = [];
+  #batches = 0;
+
+  private constructor(
+    made: { folder: string; embedded: Embedded; owner: pg.Client; databasePid: number },
+    merchant: { id: number; authorization: string },
+    opened: Opened,
+    context: Context,
+  ) {
+    this.folder = made.folder;
+    this.embedded = made.embedded;
+    this.owner = made.owner;
+    this.databasePid = made.databasePid;
+    this.merchantId = merchant.id;
+    this.authorization = merchant.authorization;
+    this.#opened = opened;
+    this.#context = context;
+  }
+
+  static async open(): Promise<Stage> {
+    const folder = await mkdtemp(join(tmpdir(), 'scrip-bench-'));
+    const log = createLogger('warn');
+    const embedded = await openEmbedded(folder, log);
+    const opened = await openService('scrip-bench', readConfig(environment(folder, 0)), log);
+    const owner = new pg.Client({ connectionString: embedded.ownerUrl });
+    await owner.connect();
+    await owner.query('set search_path = scrip');
+    await owner.query(await readFile(new URL('./yardstick.sql', import.meta.url), 'utf8'));
+    const note = await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8');
+    const operator = { service: opened.service, actor: { name: 'bench', origin: 'bench', reason: null } };
+    const made = await createMerchant(operator, {
+      name: 'Bench',
+      permit: ['update-redemption'],
+      opaque: false,
+      productId: 1,
+      float: { currency: 'USD', amountMinor: 1_000_000_000_000_000n },
+    });
+    const authorization = `Basic ${Buffer.from(`${made.keyId}:${made.secret}`).toString('base64')}`;
+    const { context } = await authenticate(opened.service, authorization);
+    const databasePid = Number(note.split('\n')[0]);
+    return new Stage({ folder, embedded, owner, databasePid }, { id: made.id, authorization }, opened, context);
+  }
+
+  /** Starts the service, and waits until it is ready. */
+  serve(args: readonly string[] = [], node: readonly string[] = []): Promise<Serve> {
+    return serveIn(this.folder, args, node);
+  }
+
+  /** Makes the stock. A service has to run: it is what produces the batches. */
+  async stock(inactive: number, updatable: number): Promise<Stock> {
+    if (this.vouchers.length === 0) {
+      this.vouchers = await this.#generate(VOUCHERS, 100_000);
+      this.#quiet = await this.#generate(VOUCHERS, 100_000);
+      this.#redeemed = await this.#redeem(this.#quiet, VOUCHERS);
+    }
+    const waiting: Voucher[] = [];
+    while (waiting.length < inactive) {
+      waiting.push(...(await this.#generate(Math.min(MOST_QUANTITY, inactive - waiting.length), undefined)));
+    }
+    const references = updatable > 0 ? await this.#redeem(this.vouchers, updatable) : [];
+    await this.owner.query('vacuum analyze vouchers, journal');
+    return {
+      authorization: this.authorization,
+      vouchers: shuffle(this.vouchers),
+      inactive: shuffle(waiting).values(),
+      quiet: shuffle(this.#quiet),
+      redeemed: shuffle(this.#redeemed),
+      updatable: shuffle(references).values(),
+    };
+  }
+
+  async #generate(quantity: number, value: number | undefined): Promise<Voucher[]> {
+    const reference = `bench-${++this.#batches}`;
+    await generate(this.#context, { reference, quantity, value });
+    let batch = await findBatch(this.#context, reference);
+    for (; batch.status === 'PROCESSING'; batch = await findBatch(this.#context, reference)) await pause();
+    const vouchers: Voucher[] = [];
+    for await (const page of readVouchers(this.#context.service, batch)) {
+      vouchers.push(...page.map(({ code, pin, serialNumber }) => ({ code, pin, serial: serialNumber })));
+    }
+    return vouchers;
+  }
+
+  /** Redemptions under references of their own, made by one statement: what is measured is what comes after them. */
+  async #redeem(vouchers: readonly Voucher[], count: number): Promise<string[]> {
+    const prefix = `past-${++this.#batches}`;
+    await this.owner.query('select bench.redeem_many($1, $2, $3, $4, $5)', [
+      this.merchantId,
+      vouchers[0]?.serial,
+      vouchers.length,
+      prefix,
+      count,
+    ]);
+    return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+  }
+
+  async close(): Promise<void> {
+    await this.owner.end();
+    await this.#opened.close();
+    await this.embedded.release();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Starts a service on a data folder, and waits until it is ready. */
+export async function serveIn(folder: string, args: readonly string[], node: readonly string[] = []): Promise<Serve> {
+  const port = await freePort();
+  const startedAt = performance.now();
+  // The access log is on, as it is in service; it goes where nobody reads it.
+  const child = spawn(process.execPath, [...node, MAIN, 'serve', ...args], {
+    env: environment(folder, port),
+    stdio: 'ignore',
+  });
+  const url = `http://127.0.0.1:${port}`;
+  while (!(await fetch(`${url}/readyz`).catch(() => undefined))?.ok) {
+    if (child.exitCode !== null) throw new Error(`the service ended with status ${child.exitCode}`);
+    await pause(5);
+  }
+  return { pid: child.pid as number, url, readyMs: performance.now() - startedAt, stop: () => end(child) };
+}
+
+function environment(folder: string, port: number): NodeJS.ProcessEnv {
+  const own = { SCRIP_DATA_DIR: folder, SCRIP_PORT: String(port), SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
+  return { ...process.env, ...own };
+}
+
+function end(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null) return resolve();
+    child.once('exit', () => resolve());
+    child.kill('SIGTERM');
+  });
+}
+
+/** Requests that follow each other do not concern rows that lie beside each other. */
+function shuffle<T>(all: readonly T[]): T[] {
+  const shuffled = [...all];
+  for (let at = shuffled.length - 1; at > 0; at--) {
+    const other = Math.floor(Math.random() * (at + 1));
+    [shuffled[at], shuffled[other]] = [shuffled[other] as T, shuffled[at] as T];
+  }
+  return shuffled;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    });
+  });
+}

@@ -1,0 +1,46 @@
+import { readdir, readFile } from 'node:fs/promises';
+
+/** What a process and its children took of the machine. From /proc: undefined where there is none. */
+export type Usage = { readonly cpuMs: number; readonly memoryMb: number };
+
+/** The clock in which Linux counts processor time, whatever the machine. */
+const TICK_MS = 10;
+
+type Entry = { readonly pid: number; readonly parent: number; readonly cpuMs: number };
+
+/** Processor time so far (of children that have ended too), and memory, shared pages counted once. */
+export async function usageOf(pid: number): Promise<Usage | undefined> {
+  try {
+    const all = (await Promise.all((await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(entryOf))).filter(
+      (entry) => entry !== undefined,
+    );
+    const family = descend(all, pid);
+    const memory = await Promise.all(family.map((each) => memoryOf(each.pid)));
+    return {
+      cpuMs: family.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+      memoryMb: memory.reduce((sum, each) => sum + each, 0) / 1024,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function descend(all: readonly Entry[], pid: number): Entry[] {
+  const own = all.filter((entry) => entry.pid === pid);
+  const children = all.filter(({ parent }) => parent === pid);
+  return [...own, ...children.flatMap((child) => descend(all, child.pid))];
+}
+
+async function entryOf(name: string): Promise<Entry | undefined> {
+  const text = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  // The second field is the program's name in parentheses and may hold anything.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0);
+  return { pid: Number(name), parent: Number(fields[1]), cpuMs: ticks * TICK_MS };
+}
+
+async function memoryOf(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
+  return Number(/^Pss: +(\d+) kB/m.exec(text)?.[1] ?? 0);
+}
