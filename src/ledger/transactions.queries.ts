@@ -1,4 +1,4 @@
-import { type HotStatement, type Sql, sql } from '../db/sql.ts';
+import type { HotStatement } from '../db/sql.ts';
 
 /** The longest list of transactions that the interface gives. */
 export const LIST_ENTRIES = 50;
@@ -30,30 +30,39 @@ cross join lateral (
   ) as id
   offset 0
 ) active
-join journal t on t.id = active.id
-join vouchers v on v.serial_number = t.serial_number
-join batches b on b.id = v.batch_id`,
+cross join lateral (select j.* from journal j where j.id = active.id limit 1) t
+cross join lateral (select c.sealed, c.batch_id from vouchers c where c.serial_number = t.serial_number limit 1) v
+cross join lateral (select l.decimals from batches l where l.id = v.batch_id limit 1) b`,
 };
+
+/**
+ * Whether an update has reversed the redemption `j`. A value of one row, since `exists` may be worked out for all rows of
+ * the journal at once, by reading through it.
+ */
+const IS_REVERSED = `coalesce(
+  (select true from journal r where r.original_id = j.id and r.kind = 'REDEMPTION_REVERSAL' limit 1), false)`;
 
 /**
  * The newest transactions of a merchant, from two sources: what it did, by an index of its own, and what its batches
  * activated, from the newest completed ones backwards. A batch of millions is so never read through to find fifty rows.
+ * In: $1 merchant, $2 whether only what is in force is wanted.
  */
-export function listEntries(merchantId: number, inForceOnly: boolean): Sql {
-  return sql`
+export const LIST_TRANSACTIONS: HotStatement = {
+  name: 'list-transactions',
+  text: `
 with done as (
   select j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id,
-    exists (select from journal r where r.original_id = j.id and r.kind = 'REDEMPTION_REVERSAL') as canceled
+    ${IS_REVERSED} as canceled
   from journal j
-  where j.merchant_id = ${merchantId} and j.batch_id is null
+  where j.merchant_id = $1::int and j.batch_id is null
     and j.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
-    and (not ${inForceOnly}::boolean or j.kind = 'ACTIVATION' or (j.kind = 'REDEMPTION'
-      and not exists (select from journal r where r.original_id = j.id and r.kind = 'REDEMPTION_REVERSAL')))
+    and (not $2::boolean or j.kind = 'ACTIVATION' or (j.kind = 'REDEMPTION'
+      and not ${IS_REVERSED}))
   order by j.id desc
   limit ${LIST_ENTRIES}
 ), completed as (
   select id, reference from batches
-  where merchant_id = ${merchantId} and status = 'COMPLETED'
+  where merchant_id = $1::int and status = 'COMPLETED'
     and value_minor is not null and activation = 'immediate'
   order by ended_at desc
   limit ${LIST_ENTRIES}
@@ -63,11 +72,15 @@ with done as (
   cross join lateral (
     select serial_number from vouchers where batch_id = c.id order by serial_number desc limit ${LIST_ENTRIES}
   ) v
-  join journal j on j.serial_number = v.serial_number and j.kind = 'ACTIVATION' and j.batch_id = c.id
+  cross join lateral (
+    select * from journal a
+    where a.serial_number = v.serial_number and a.kind = 'ACTIVATION' and a.batch_id = c.id
+    limit 1
+  ) j
 )
 select t.*, b.decimals, v.sealed
 from (select * from done union all select * from generated order by id desc limit ${LIST_ENTRIES}) t
-join vouchers v on v.serial_number = t.serial_number
-join batches b on b.id = v.batch_id
-order by t.id desc`;
-}
+cross join lateral (select c.sealed, c.batch_id from vouchers c where c.serial_number = t.serial_number limit 1) v
+cross join lateral (select l.decimals from batches l where l.id = v.batch_id limit 1) b
+order by t.id desc`,
+};

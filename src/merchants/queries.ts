@@ -7,9 +7,9 @@ export const FIND_KEYS: HotStatement = {
 select a.ord::int as ord, k.secret_hash, m.id as merchant_id, m.name, m.permissions, m.opaque,
   m.suspended_at is not null as suspended, m.default_product_id, d.blocked_at is not null as blocked
 from unnest($1::text[]) with ordinality as a (key_id, ord)
-join api_keys k on k.id = a.key_id and k.revoked_at is null
-join merchants m on m.id = k.merchant_id
-left join key_days d on d.key_id = k.id and d.day = $2::date`,
+cross join lateral (select * from api_keys where id = a.key_id and revoked_at is null limit 1) k
+cross join lateral (select * from merchants where id = k.merchant_id limit 1) m
+left join lateral (select blocked_at from key_days where key_id = k.id and day = $2::date limit 1) d on true`,
 };
 
 /** Adds calls to the keys' day. Parameters are columns of equal length. */

@@ -27,7 +27,7 @@ with asked as (
   ) p on true
 ), locked as materialized (
   select serial_number, batch_id, sealed, balance_minor, expires_at, blocked_at, closed, version
-  from vouchers where serial_number = any (select serial_number from asked)
+  from vouchers where serial_number = any (array(select serial_number from asked))
   order by serial_number
   for update
 ), finest as (
@@ -41,7 +41,8 @@ with asked as (
       when v.closed is not null then '44'
       when v.blocked_at is not null and a.amount / b.unit > a.original_minor then '43'
       when v.expires_at <= $6 and a.amount / b.unit > a.original_minor then '54'
-      when exists (select from journal r where r.original_id = a.original_id and r.kind = 'REDEMPTION_REVERSAL') then '58'
+      -- A value of one row: what is asked by exists may be worked out for the whole journal at once.
+      when (select true from journal r where r.original_id = a.original_id and r.kind = 'REDEMPTION_REVERSAL' limit 1) then '58'
       when a.amount / b.unit > v.balance_minor + a.original_minor then '51'
       else 'ok'
     end as outcome
@@ -105,8 +106,10 @@ cross join lateral (
     and (coalesce(j.reference, j.id::text) collate "C") = a.reference
   limit 1
 ) p
-join journal r on r.original_id = p.id and r.kind = 'REDEMPTION_REVERSAL'
-left join journal n on n.original_id = p.id and n.kind = 'REDEMPTION'
-join vouchers v on v.serial_number = p.serial_number
-join batches b on b.id = v.batch_id`,
+cross join lateral (
+  select * from journal j where j.original_id = p.id and j.kind = 'REDEMPTION_REVERSAL' limit 1
+) r
+left join lateral (select * from journal j where j.original_id = p.id and j.kind = 'REDEMPTION' limit 1) n on true
+cross join lateral (select c.sealed, c.batch_id from vouchers c where c.serial_number = p.serial_number limit 1) v
+cross join lateral (select l.decimals from batches l where l.id = v.batch_id limit 1) b`,
 };

@@ -28,7 +28,7 @@ with asked as (
 ), locked as materialized (
   select serial_number, batch_id, pin_key, sealed, activated_at, expires_at, blocked_at, closed, wrong_pins,
     pin_locked_until, version
-  from vouchers where serial_number = any (select serial_number from asked)
+  from vouchers where serial_number = any (array(select serial_number from asked))
   order by serial_number
   for update
 ), floats as materialized (
@@ -54,9 +54,12 @@ with asked as (
   from asked a
   cross join finest
   left join lateral (
-    select c.* from locked c join batches l on l.id = c.batch_id and l.status = 'COMPLETED'
-      and (a.asked_serial is null or l.merchant_id = a.merchant_id)
-    where c.serial_number = a.serial_number
+    -- A limit of 1 keeps the look-up a look-up: joined freely, all batches are read for each statement.
+    select c.* from locked c
+    cross join lateral (
+      select l.merchant_id from batches l where l.id = c.batch_id and l.status = 'COMPLETED' limit 1
+    ) l
+    where c.serial_number = a.serial_number and (a.asked_serial is null or l.merchant_id = a.merchant_id)
   ) v on true
   left join lateral (
     select n.*, ('{10000,1000,100,10,1}'::bigint[])[n.decimals + 1] as unit from batches n where n.id = v.batch_id limit 1
@@ -153,7 +156,8 @@ with asked as (
     where p.id is not null or d.outcome = '55'
       or (d.by_code and d.pin_ok and d.wrong_pins > 0 and d.too_fine is not true and d.outcome not in ('again', '94', '75'))
   ) t
-  where v.serial_number = t.serial_number
+  -- Said twice: the join alone may be worked out by reading all vouchers while they are few, and for long after that.
+  where v.serial_number = t.serial_number and v.serial_number = any (array(select serial_number from locked))
 )
 select d.ord::int as ord,
   case

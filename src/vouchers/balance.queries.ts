@@ -60,7 +60,7 @@ with asked as (
 ), held as materialized (
   select serial_number, batch_id, pin_key, value_minor, balance_minor, activated_at, expires_at, blocked_at, closed,
     wrong_pins, pin_locked_until
-  from vouchers where serial_number = any (select serial_number from seen where not pin_ok or wrong_pins > 0)
+  from vouchers where serial_number = any (array(select serial_number from seen where not pin_ok or wrong_pins > 0))
   order by serial_number
   for update
 ), newest as (

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { openOwner } from '../src/db/pool.ts';
+import type { HotStatement } from '../src/db/sql.ts';
+import { FIND_TRANSACTION, LIST_TRANSACTIONS } from '../src/ledger/transactions.queries.ts';
+import { FIND_KEYS } from '../src/merchants/queries.ts';
+import { REDEEM } from '../src/redemptions/redeem.queries.ts';
+import { FIND_UPDATE, UPDATE_REDEMPTION } from '../src/redemptions/update.queries.ts';
+import { ACTIVATE } from '../src/vouchers/activate.queries.ts';
+import { BALANCE, READ_BALANCE } from '../src/vouchers/balance.queries.ts';
+import { DIALECTS, type Dialect, update } from './dialects.ts';
+import { startTestService, type TestService } from './harness.ts';
+import { Till } from './till.ts';
+
+/** What the hot statements do must not grow with the tables: every row of these is found by an index. */
+
+const STATEMENTS = [
+  REDEEM,
+  UPDATE_REDEMPTION,
+  FIND_UPDATE,
+  ACTIVATE,
+  READ_BALANCE,
+  BALANCE,
+  FIND_TRANSACTION,
+  LIST_TRANSACTIONS,
+  FIND_KEYS,
+];
+const GROWING = new Set(['journal', 'vouchers', 'batches', 'accounts', 'merchants', 'api_keys', 'key_days']);
+const SETTINGS = ['plan_cache_mode', 'enable_seqscan', 'enable_mergejoin', 'jit'];
+
+type Node = {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Name'?: string;
+  'Index Cond'?: string;
+  Plans?: Node[];
+};
+
+/** The plan that the service's own connections work by: they keep one for as long as they live. */
+async function planOf({ service, url }: TestService, { text }: HotStatement): Promise<Node> {
+  const settings = await service.db.hot<{ name: string; setting: string }>(
+    { name: 'settings', text: 'select name, setting from pg_settings where name = any ($1)' },
+    [SETTINGS],
+  );
+  const owner = await openOwner(url);
+  try {
+    const run = <Row>(each: string) => owner.query<Row>({ text: each, values: [] });
+    await run('set search_path = scrip');
+    for (const { name, setting } of settings) await run(`set ${name} = ${setting}`);
+    await run(`prepare hot as ${text}`);
+    const [prepared] = await run<{ count: number }>(
+      "select cardinality(parameter_types) as count from pg_prepared_statements where name = 'hot'",
+    );
+    const nothing = Array.from({ length: prepared?.count ?? 0 }, () => 'null').join(', ');
+    const [row] = await run<{ 'QUERY PLAN': { Plan: Node }[] }>(
+      `explain (format json) execute hot${nothing && `(${nothing})`}`,
+    );
+    return row?.['QUERY PLAN'][0]?.Plan ?? assert.fail('there is no plan');
+  } finally {
+    await owner.close();
+  }
+}
+
+/** What reads a growing table without looking something up. */
+function readThrough(node: Node): string[] {
+  const own = node['Relation Name'] !== undefined && GROWING.has(node['Relation Name']);
+  const scans = /^Seq Scan$|^Sample Scan$/.test(node['Node Type']) && own;
+  const unbound =
+    /^Index( Only)? Scan$|^Bitmap Index Scan$/.test(node['Node Type']) && node['Index Cond'] === undefined;
+  const isGrowing =
+    own ||
+    (node['Node Type'] === 'Bitmap Index Scan' &&
+      /^(journal|vouchers|batches|accounts)/.test(node['Index Name'] ?? ''));
+  const found =
+    scans || (unbound && isGrowing) ? [`${node['Node Type']} on ${node['Relation Name'] ?? node['Index Name']}`] : [];
+  return [...found, ...(node.Plans ?? []).flatMap(readThrough)];
+}
+
+describe('every statement of the hot path looks rows up', () => {
+  test('in a database of the first minute', async (t) => {
+    const started = await startTestService();
+    t.after(started.stop);
+    for (const statement of STATEMENTS) {
+      assert.deepEqual(readThrough(await planOf(started, statement)), [], statement.name);
+    }
+  });
+
+  test('in one that has grown, and whose statistics are known', async (t) => {
+    const till = await Till.open(t, { float: 1_000_000_000n });
+    const [dialect] = DIALECTS as [Dialect];
+    for (let batch = 0; batch < 8; batch++) {
+      const vouchers = await till.vouchers(10);
+      for (const voucher of vouchers) await till.done(dialect.redeem(voucher, 5, `sale-${voucher.serialNumber}`));
+      await till.done(update(`sale-${vouchers[0]?.serialNumber}`, 2));
+    }
+    const owner = await openOwner(till.testService.url);
+    await owner.query({ text: 'analyze', values: [] }).finally(() => owner.close());
+    for (const statement of STATEMENTS) {
+      assert.deepEqual(readThrough(await planOf(till.testService, statement)), [], statement.name);
+    }
+  });
+
+  test('and this finds one that does not', async (t) => {
+    const started = await startTestService();
+    t.after(started.stop);
+    const whole = { name: 'whole', text: 'select sum(amount_minor) from journal' };
+    assert.deepEqual(readThrough(await planOf(started, whole)), ['Seq Scan on journal']);
+  });
+});
