@@ -18,12 +18,16 @@ type Ran = { readonly status: number; readonly out: string; readonly err: string
 export class Operator {
   readonly testService: TestService;
 
-  private constructor(testService: TestService) {
+  readonly #settings: Readonly<Record<string, string>>;
+
+  private constructor(testService: TestService, settings: Readonly<Record<string, string>>) {
     this.testService = testService;
+    this.#settings = settings;
   }
 
-  static async start(): Promise<Operator> {
-    return new Operator(await startTestService());
+  /** @param settings of the environment, beside those of the database */
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<Operator> {
+    return new Operator(await startTestService(), settings);
   }
 
   stop(): Promise<void> {
@@ -42,6 +46,7 @@ export class Operator {
       SCRIP_DATABASE_URL: this.testService.url,
       SCRIP_KEYS: this.testService.keys,
       SCRIP_DATA_DIR: tmpdir(),
+      ...this.#settings,
     };
     const { promise: ended, resolve } = Promise.withResolvers<Ran>();
     const options = { env, maxBuffer: MOST_OUTPUT_BYTES };

@@ -6,6 +6,7 @@ import { type DeliveryRecord, listDeliveries } from '../src/webhooks/deliveries.
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
 import type { EventType } from '../src/webhooks/events.ts';
 import { createSender } from '../src/webhooks/send.ts';
+import { asOperator } from './harness.ts';
 import { Receiver } from './receiver.ts';
 import { Till } from './till.ts';
 
@@ -46,7 +47,7 @@ export class Hooked {
     const receiver = await Receiver.start();
     t.after(() => receiver.stop());
     const wanted = { merchantId: this.till.merchant.id, url: receiver.url, events, full: false };
-    return { receiver, ...(await addEndpoint(this.service, wanted, true)) };
+    return { receiver, ...(await addEndpoint(asOperator(this.service), wanted, true)) };
   }
 
   /** The deliveries of an endpoint once all of them are as asked for. */

@@ -53,11 +53,11 @@ async function currencyOf(db: Queries, given: string | undefined): Promise<strin
 
 async function warn(options: { merchant: string; below: string; currency?: string; json?: boolean }): Promise<void> {
   const merchantId = parseId(options.merchant);
-  await withService(async ({ db }) => {
-    const currency = await currencyOf(db, options.currency);
+  await withOperator(async (operator) => {
+    const currency = await currencyOf(operator.service.db, options.currency);
     const decimals = parseCurrency(currency);
     const lowMinor = options.below === 'default' ? null : parseAmount(options.below, '--below', currency);
-    if (!(await setLow(db, merchantId, currency, lowMinor)))
+    if (!(await setLow(operator, merchantId, currency, lowMinor)))
       fail(`merchant ${merchantId} has no float in ${currency}: top it up first`);
     const below = lowMinor === null ? null : { minor: lowMinor, decimals };
     if (options.json) return printJson({ merchantId: String(merchantId), currency, below: below && toNumber(below) });

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Service } from '../context.ts';
+import type { Operator } from '../context.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { ForbiddenAddress } from '../webhooks/address.ts';
 import { listAttempts, listDeliveries, resend, sendTest } from '../webhooks/deliveries.ts';
@@ -15,7 +15,7 @@ import {
 } from '../webhooks/endpoints.ts';
 import { EVENTS, type EventType } from '../webhooks/events.ts';
 import { createSender } from '../webhooks/send.ts';
-import { withService } from './open.ts';
+import { withOperator, withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
 import { parseCount, parseDate, parseId } from './parse.ts';
 
@@ -78,15 +78,15 @@ async function add(
   const events = options.event?.map(
     (name) => EVENTS.find((each) => each === name) ?? fail(`"${name}" is no event: --event takes ${EVENTS.join(', ')}`),
   );
-  await withService(async (service, { webhookAllowPrivate }) => {
-    if (!(await findMerchant(service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
+  await withOperator(async (operator, { webhookAllowPrivate }) => {
+    if (!(await findMerchant(operator.service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
     const wanted = {
       merchantId,
       url: options.url,
       events: events ? ([...new Set(events)] as EventType[]) : null,
       full: options.full ?? false,
     };
-    const added = await addEndpoint(service, wanted, webhookAllowPrivate).catch((error: Error) => {
+    const added = await addEndpoint(operator, wanted, webhookAllowPrivate).catch((error: Error) => {
       if (error instanceof ForbiddenAddress || error instanceof TooManyEndpoints) fail(`--url: ${error.message}`);
       throw error;
     });
@@ -130,39 +130,39 @@ function toJson(endpoint: Endpoint) {
 /** Runs a command on an endpoint that must exist. */
 async function withEndpoint(
   text: string,
-  run: (service: Service, endpoint: Endpoint, allowPrivate: boolean) => Promise<void>,
+  run: (operator: Operator, endpoint: Endpoint, allowPrivate: boolean) => Promise<void>,
 ): Promise<void> {
   const id = parseId(text, 'endpoint');
-  await withService(async (service, { webhookAllowPrivate }) => {
-    const endpoint = (await findEndpoint(service.db, id)) ?? fail(`there is no endpoint ${id}`);
-    await run(service, endpoint, webhookAllowPrivate);
+  await withOperator(async (operator, { webhookAllowPrivate }) => {
+    const endpoint = (await findEndpoint(operator.service.db, id)) ?? fail(`there is no endpoint ${id}`);
+    await run(operator, endpoint, webhookAllowPrivate);
   });
 }
 
 async function show(id: string, options: Json): Promise<void> {
-  await withEndpoint(id, async (_service, endpoint) => {
+  await withEndpoint(id, async (_operator, endpoint) => {
     if (options.json) return printJson(toJson(endpoint));
     printFields({ ...toJson(endpoint), events: endpoint.events?.join(', ') ?? 'all' });
   });
 }
 
 async function remove(id: string): Promise<void> {
-  await withEndpoint(id, async (service, endpoint) => {
-    await removeEndpoint(service, endpoint.id);
+  await withEndpoint(id, async (operator, endpoint) => {
+    await removeEndpoint(operator, endpoint.id);
     process.stdout.write('removed\n');
   });
 }
 
 async function enable(id: string): Promise<void> {
-  await withEndpoint(id, async ({ db }, endpoint) => {
-    await enableEndpoint(db, endpoint.id);
+  await withEndpoint(id, async (operator, endpoint) => {
+    await enableEndpoint(operator, endpoint.id);
     process.stdout.write('on\n');
   });
 }
 
 async function rotate(id: string, options: Json): Promise<void> {
-  await withEndpoint(id, async (service, endpoint) => {
-    const { secret, previousUntil } = (await rotateSecret(service, endpoint.id)) ?? fail(`there is no endpoint ${id}`);
+  await withEndpoint(id, async (operator, endpoint) => {
+    const { secret, previousUntil } = (await rotateSecret(operator, endpoint.id)) ?? fail(`there is no endpoint ${id}`);
     const shown = { id: String(endpoint.id), secret, previousSecretUntil: previousUntil };
     if (options.json) return printJson(shown);
     printFields(shown);
@@ -171,7 +171,7 @@ async function rotate(id: string, options: Json): Promise<void> {
 }
 
 async function test(id: string, options: Json): Promise<void> {
-  await withEndpoint(id, async (service, endpoint, allowPrivate) => {
+  await withEndpoint(id, async ({ service }, endpoint, allowPrivate) => {
     const sender = createSender({ allowPrivate, clock: service.clock });
     const attempt = await sendTest(service, sender, endpoint.id).finally(() => sender.close());
     if (!attempt) return fail(`there is no endpoint ${id}`);
@@ -193,7 +193,7 @@ async function deliveries(
   const wanted = STATES.find((each) => each === state) ?? null;
   if (state !== undefined && !wanted) fail(`--state takes ${STATES.join(', ')}`);
   const eventId = options.event === undefined ? undefined : parseEventId(options.event);
-  await withEndpoint(id, async ({ db }, endpoint) => {
+  await withEndpoint(id, async ({ service: { db } }, endpoint) => {
     if (eventId !== undefined) return showAttempts(await listAttempts(db, endpoint.id, eventId), options);
     const found = await listDeliveries(db, endpoint.id, wanted, most);
     if (options.json) return printJson(found);
@@ -235,9 +235,9 @@ async function sendAgain(id: string, options: Json & { event?: string; failedSin
     event === undefined
       ? { failedSince: parseDate(failedSince ?? '', '--failed-since') }
       : { eventId: parseEventId(event) };
-  await withEndpoint(id, async (service, endpoint) => {
+  await withEndpoint(id, async (operator, endpoint) => {
     if (endpoint.disabledAt) fail(`endpoint ${id} is off: turn it on first by \`scrip webhook enable ${id}\``);
-    const count = await resend(service, endpoint.id, what);
+    const count = await resend(operator, endpoint.id, what);
     if (count === 0 && event !== undefined) fail(`endpoint ${id} has no event ${event}`);
     if (options.json) return printJson({ resent: count });
     process.stdout.write(`${count} to be sent again\n`);

@@ -64,12 +64,25 @@ export async function bookTopUp(
  * @returns false where the merchant has no float in the currency
  */
 export async function setLow(
-  db: Queries,
+  operator: Operator,
   merchantId: number,
   currency: string,
   lowMinor: bigint | null,
 ): Promise<boolean> {
-  return (await db.query(updateLow(merchantId, currency, lowMinor))).length > 0;
+  return operator.service.db.transaction(async (tx) => {
+    const [row] = await tx.query<{ decimals: number; before_minor: bigint | null }>(
+      updateLow(merchantId, currency, lowMinor),
+    );
+    if (!row) return false;
+    const told = (minor: bigint | null) => (minor === null ? null : toText({ minor, decimals: row.decimals }));
+    await audit(tx, operator, {
+      action: 'float.warn',
+      subject: `merchant ${merchantId}`,
+      before: { currency, below: told(row.before_minor) },
+      after: { currency, below: told(lowMinor) },
+    });
+    return true;
+  });
 }
 
 /** A merchant's floats, one for each currency it uses. */

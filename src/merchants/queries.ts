@@ -147,9 +147,14 @@ returning id, balance_minor, decimals`;
 
 export function updateLow(merchantId: number, currency: string, lowMinor: bigint | null): Sql {
   return sql`
-update accounts set low_minor = ${lowMinor}
-where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency = ${currency}
-returning id`;
+update accounts f set low_minor = ${lowMinor}
+from (
+  select id, low_minor from accounts
+  where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency = ${currency}
+  for update
+) b
+where f.id = b.id
+returning f.decimals, b.low_minor as before_minor`;
 }
 
 export function insertTopUp(

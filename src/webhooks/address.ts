@@ -30,7 +30,8 @@ const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
  * reserved one, and no form of IPv6 that carries an IPv4 address within it, since that one is where it ends up.
  */
 export function isPublic(address: string): boolean {
-  if (!ipaddr.isValid(address)) return false;
+  // The library also reads spellings that are none, such as 1.2.3.
+  if (isIP(address) === 0) return false;
   const parsed = ipaddr.parse(address);
   return parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(GLOBAL_IPV6));
 }

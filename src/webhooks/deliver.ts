@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { plainArray } from '../db/sql.ts';
 import { type Delivery, makeBodies, type ReadBatch } from './body.ts';
-import { claimDeliveries, releaseDeliveries } from './deliver.queries.ts';
+import { CLAIM_DELIVERIES, releaseDeliveries } from './deliver.queries.ts';
 import { ownerOf } from './endpoints.ts';
 import { prune } from './prune.ts';
 import type { Attempt, Prepared, Sender } from './send.ts';
@@ -100,13 +100,16 @@ class Deliverer {
     const all = Math.min(MOST_CLAIMED, ROOM_ALL - this.#all);
     if (all <= 0) return 1;
     const now = clock();
-    const busy = {
-      endpointIds: plainArray([...this.#underWay.keys()]),
-      counts: plainArray([...this.#underWay.values()]),
-    };
-    const room = { each: ROOM_EACH, failing: ROOM_FAILING, all };
-    const leaseUntil = new Date(now.getTime() + LEASE_MS);
-    const deliveries = await db.query<Delivery>(claimDeliveries(busy, room, this.#behind, now, leaseUntil));
+    const deliveries = await db.hot<Delivery>(CLAIM_DELIVERIES, [
+      plainArray([...this.#underWay.keys()]),
+      plainArray([...this.#underWay.values()]),
+      ROOM_EACH,
+      ROOM_FAILING,
+      all,
+      this.#behind,
+      now,
+      new Date(now.getTime() + LEASE_MS),
+    ]);
     this.#behind = lastServed(deliveries, this.#behind, all);
     for (const { endpoint_id } of deliveries)
       this.#underWay.set(endpoint_id, (this.#underWay.get(endpoint_id) ?? 0) + 1);

@@ -1,4 +1,5 @@
-import type { Service } from '../context.ts';
+import { audit } from '../audit/audit.ts';
+import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { idFloor, newId } from '../ledger/id.ts';
 import { type Delivery, makeBodies } from './body.ts';
@@ -83,16 +84,26 @@ export async function listAttempts(db: Queries, endpointId: number, eventId: str
  * Sends again: one event, or all that failed since a time. Each gets all its tries anew.
  * @returns how many
  */
-export async function resend(
-  { db, clock }: Service,
+export function resend(
+  operator: Operator,
   endpointId: number,
   what: { readonly eventId: string } | { readonly failedSince: Date },
 ): Promise<number> {
+  const { db, clock } = operator.service;
   const statement =
     'eventId' in what
       ? resendOne(endpointId, what.eventId, clock())
       : resendFailed(endpointId, what.failedSince, idFloor(what.failedSince), clock());
-  return (await db.query(statement)).length;
+  return db.transaction(async (tx) => {
+    const count = (await tx.query(statement)).length;
+    if (count > 0)
+      await audit(tx, operator, {
+        action: 'webhook.resend',
+        subject: `webhook ${endpointId}`,
+        after: { ...what, count },
+      });
+    return count;
+  });
 }
 
 /** How long another sender keeps its hands off a test. */

@@ -1,6 +1,8 @@
 import { lookup } from 'node:dns/promises';
-import type { Service } from '../context.ts';
+import { audit } from '../audit/audit.ts';
+import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import type { Sql } from '../db/sql.ts';
 import { newWebhookSecret } from '../secrets.ts';
 import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
 import {
@@ -67,10 +69,11 @@ type NewEndpoint = {
  * @throws ForbiddenAddress where webhooks may not go there; TooManyEndpoints
  */
 export async function addEndpoint(
-  { db, keys, clock }: Service,
+  operator: Operator,
   { merchantId, url, events, full }: NewEndpoint,
   allowPrivate: boolean,
 ): Promise<{ id: number; secret: string }> {
+  const { db, keys, clock } = operator.service;
   const target = await checkTarget(url, allowPrivate);
   if (full && target.protocol !== 'https:')
     throw new ForbiddenAddress('codes and PINs are sent to https addresses only: leave out --full, or use https');
@@ -84,6 +87,8 @@ export async function addEndpoint(
     const id = next?.id as number;
     const sealed = keys.sealText(ownerOf(id), secret);
     await tx.query(insertEndpoint({ id, merchantId, url: target.href, events, full, secret: sealed, now: clock() }));
+    const after = { merchantId, url: target.href, events, full };
+    await audit(tx, operator, { action: 'webhook.add', subject: subjectOf(id), after });
     return { id, secret };
   });
 }
@@ -130,14 +135,16 @@ function toEndpoint(row: EndpointRow): Endpoint {
   };
 }
 
+const subjectOf = (id: number) => `webhook ${id}`;
+
 /** Ends an endpoint: nothing more is sent to it. Its attempts can be seen for their 90 days. False where there is none. */
-export async function removeEndpoint({ db, clock }: Service, id: number): Promise<boolean> {
-  return (await db.query(removeEndpointRow(id, clock()))).length > 0;
+export function removeEndpoint(operator: Operator, id: number): Promise<boolean> {
+  return change(operator, id, 'webhook.remove', removeEndpointRow(id, operator.service.clock()));
 }
 
 /** Turns an endpoint on again; what happened while it was off is not sent by itself. False where there is none. */
-export async function enableEndpoint(db: Queries, id: number): Promise<boolean> {
-  return (await db.query(enableEndpointRow(id))).length > 0;
+export function enableEndpoint(operator: Operator, id: number): Promise<boolean> {
+  return change(operator, id, 'webhook.enable', enableEndpointRow(id));
 }
 
 /**
@@ -145,11 +152,21 @@ export async function enableEndpoint(db: Queries, id: number): Promise<boolean> 
  * @returns the new secret, which is shown this once, and until when the one before it holds; undefined where there is none
  */
 export async function rotateSecret(
-  { db, keys, clock }: Service,
+  operator: Operator,
   id: number,
 ): Promise<{ secret: string; previousUntil: Date } | undefined> {
+  const { keys, clock } = operator.service;
   const secret = newWebhookSecret();
   const previousUntil = new Date(clock().getTime() + OVERLAP_MS);
-  const rows = await db.query(rotateSecretRow(id, keys.sealText(ownerOf(id), secret), previousUntil));
-  return rows.length > 0 ? { secret, previousUntil } : undefined;
+  const rotate = rotateSecretRow(id, keys.sealText(ownerOf(id), secret), previousUntil);
+  return (await change(operator, id, 'webhook.rotate', rotate)) ? { secret, previousUntil } : undefined;
+}
+
+/** Changes the row of an endpoint, and tells the audit; false where there is none. */
+function change(operator: Operator, id: number, action: string, statement: Sql): Promise<boolean> {
+  return operator.service.db.transaction(async (tx) => {
+    if ((await tx.query(statement)).length === 0) return false;
+    await audit(tx, operator, { action, subject: subjectOf(id) });
+    return true;
+  });
 }

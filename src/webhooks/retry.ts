@@ -23,6 +23,8 @@ export function nextTry(tries: number, retryAfterMs: number | undefined, random:
   return Math.max(delay * (1 + JITTER * random), Math.min(retryAfterMs ?? 0, MOST_PUT_OFF_MS));
 }
 
+const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
 /**
  * Reads the header Retry-After (RFC 9110): seconds, or a date.
  * @returns milliseconds from now, undefined where there is nothing to obey
@@ -31,6 +33,6 @@ export function readRetryAfter(header: string | undefined, now: Date): number | 
   if (header === undefined) return undefined;
   const text = header.trim();
   if (/^\d{1,10}$/.test(text)) return Number(text) * SECOND;
-  const date = /^[A-Z][a-z]{2}, /.test(text) ? Date.parse(text) : Number.NaN;
+  const date = IMF_FIXDATE.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
 }

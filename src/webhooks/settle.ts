@@ -2,7 +2,7 @@ import type { Service } from '../context.ts';
 import { retrying } from '../db/retry.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import type { Delivery } from './body.ts';
-import { disableEndpoints, failPending, markEndpoints, recordAttempts } from './deliver.queries.ts';
+import { disableEndpoints, failPending, markEndpoints, RECORD_ATTEMPTS } from './deliver.queries.ts';
 import { nextTry } from './retry.ts';
 import type { Attempt } from './send.ts';
 
@@ -23,7 +23,7 @@ function judge({ delivery, attempt, final }: Made, now: Date): Verdict {
   return { state: 'PENDING', dueAt: new Date(now.getTime() + delay) };
 }
 
-/** Records attempts, what becomes of their deliveries, and what they tell of their endpoints: all of it or nothing. */
+/** Records attempts, what becomes of their deliveries, and then what they tell of their endpoints; safe to repeat. */
 export async function settle({ db, log, clock }: Service, made: readonly Made[]): Promise<void> {
   const now = clock();
   const verdicts = made.map((each) => judge(each, now));
@@ -33,24 +33,24 @@ export async function settle({ db, log, clock }: Service, made: readonly Made[])
   // What was well already needs no write of its own.
   const recovered = ids(made.filter(({ attempt, delivery }) => !attempt.error && delivery.failing_since !== null));
   const gone = ids(failed.filter(({ attempt }) => attempt.status === GONE));
-  const record = recordAttempts(
-    {
-      endpointIds: plainArray(made.map(({ delivery }) => delivery.endpoint_id)),
-      eventIds: plainArray(made.map(({ delivery }) => delivery.event_id)),
-      numbers: plainArray(made.map(({ delivery }) => delivery.attempts)),
-      attemptedAt: textArray(made.map(({ attempt }) => attempt.attemptedAt.toISOString())),
-      durationsMs: plainArray(made.map(({ attempt }) => attempt.durationMs)),
-      statuses: plainArray(made.map(({ attempt }) => attempt.status)),
-      errors: textArray(made.map(({ attempt }) => attempt.error)),
-      states: textArray(verdicts.map(({ state }) => state)),
-      dueAt: textArray(verdicts.map(({ dueAt }) => dueAt?.toISOString() ?? null)),
-    },
-    now,
+  // The attempts first: an endpoint that is turned off without the attempt that did it would be a riddle.
+  await retrying(() =>
+    db.hot(RECORD_ATTEMPTS, [
+      plainArray(made.map(({ delivery }) => delivery.endpoint_id)),
+      plainArray(made.map(({ delivery }) => delivery.event_id)),
+      plainArray(made.map(({ delivery }) => delivery.attempts)),
+      textArray(made.map(({ attempt }) => attempt.attemptedAt.toISOString())),
+      plainArray(made.map(({ attempt }) => attempt.durationMs)),
+      plainArray(made.map(({ attempt }) => attempt.status)),
+      textArray(made.map(({ attempt }) => attempt.error)),
+      textArray(verdicts.map(({ state }) => state)),
+      textArray(verdicts.map(({ dueAt }) => dueAt?.toISOString() ?? null)),
+      now,
+    ]),
   );
+  if (failing.length + recovered.length === 0) return;
   const disabled = await retrying(() =>
     db.transaction(async (tx) => {
-      await tx.query(record);
-      if (failing.length + recovered.length === 0) return [];
       await tx.query(markEndpoints(plainArray(recovered), plainArray(failing), now));
       const before = new Date(now.getTime() - FAILING_DAYS_MS);
       const off = await tx.query<{ id: number; disabled_reason: string }>(
