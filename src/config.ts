@@ -1,5 +1,6 @@
 import { StartError } from './db/start-error.ts';
 import { decimalsOf } from './money.ts';
+import { readNetwork } from './network.ts';
 
 /**
  * Every setting, with its default, its bounds and what it is for. This is the only file that reads the environment; the
@@ -53,6 +54,14 @@ export const SETTINGS = {
       'The key ring of codes and PINs: id:key entries, newest first. Without it, the key file in the data folder.',
     refuse: () => undefined,
   },
+  trustedProxies: {
+    name: 'SCRIP_TRUSTED_PROXIES',
+    fallback: undefined,
+    description:
+      'Networks of the proxies in front, such as 10.0.0.0/8: the X-Forwarded-For of these, and of no others, is believed.',
+    refuse: (value) =>
+      splitList(value).every(readNetwork) ? undefined : 'must be networks such as 10.0.0.0/8, separated by commas',
+  },
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
     fallback: 'info',
@@ -74,12 +83,20 @@ export const SETTINGS = {
   },
 } as const satisfies Record<string, Setting>;
 
+function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean);
+}
+
 export type Config = {
   readonly host: string;
   readonly port: number;
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
   readonly keys: string | undefined;
+  readonly trustedProxies: readonly string[];
   readonly logLevel: string;
   readonly currency: string;
   readonly webhookAllowPrivate: boolean;
@@ -102,6 +119,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: read(SETTINGS.databaseUrl),
     dataDir: read(SETTINGS.dataDir) as string,
     keys: read(SETTINGS.keys),
+    trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
     logLevel: read(SETTINGS.logLevel) as string,
     currency: read(SETTINGS.currency) as string,
     webhookAllowPrivate: read(SETTINGS.webhookAllowPrivate) === 'true',

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type Operator, PERMISSIONS, type Permission } from '../context.ts';
+import { type Operator, PERMISSIONS } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { listFloats } from '../merchants/floats.ts';
 import {
@@ -15,9 +15,7 @@ import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
 import { withOperator, withService } from './open.ts';
 import { fail, printFields, printJson, printTable } from './output.ts';
-import { parseAmount, parseId } from './parse.ts';
-
-const repeat = (value: string, values: string[] = []) => [...values, value];
+import { parseAmount, parseId, parsePermission, repeat } from './parse.ts';
 
 export function registerMerchant(program: Command): void {
   const merchant = program.command('merchant').description('merchants: who sells and accepts vouchers');
@@ -154,11 +152,6 @@ async function change(id: string, run: (operator: Operator, number: number) => P
     if (!(await run(operator, number))) fail(`there is no merchant ${id}`);
     process.stdout.write('done\n');
   });
-}
-
-function parsePermission(text: string): Permission {
-  const permission = PERMISSIONS.find((each) => each === text);
-  return permission ?? fail(`"${text}" is no permission: ${PERMISSIONS.join(', ')}`);
 }
 
 async function requireProduct(db: Queries, code: string) {

@@ -1,3 +1,4 @@
+import { PERMISSIONS, type Permission } from '../context.ts';
 import { decimalsOf, parseDecimal } from '../money.ts';
 import { fail } from './output.ts';
 
@@ -74,3 +75,22 @@ export function parseTransactionId(text: string): string {
 export function oneOf<Choice extends string>(text: string, option: string, choices: readonly Choice[]): Choice {
   return choices.find((each) => each === text) ?? fail(`${option} takes ${choices.join(' or ')}`);
 }
+
+const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A length of time such as `90s`, `30m`, `24h` or `7d`, up to a year; in milliseconds. */
+export function parseDuration(text: string, option: string): number {
+  const [, count = '', unit = 's'] = /^(\d{1,8})([smhd])$/.exec(text) ?? [];
+  const durationMs = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  if (count === '' || durationMs > 366 * UNIT_MS.d) fail(`${option} takes a length of time such as 30m, 24h or 7d`);
+  return durationMs;
+}
+
+/** One of the permissions that a merchant can have. */
+export function parsePermission(text: string): Permission {
+  const permission = PERMISSIONS.find((each) => each === text);
+  return permission ?? fail(`"${text}" is no permission: ${PERMISSIONS.join(', ')}`);
+}
+
+/** Collects an option that may be given several times. */
+export const repeat = (value: string, values: string[] = []): string[] => [...values, value];

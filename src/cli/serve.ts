@@ -37,7 +37,7 @@ async function serve(options: ServeOptions): Promise<void> {
 
 async function serveUntilStopped(service: Service, config: Config, options: ServeOptions, stop: Stop): Promise<void> {
   const { log } = service;
-  const app = buildServer(service);
+  const app = buildServer(service, config);
   try {
     await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
       throw explain(error, config);

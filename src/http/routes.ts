@@ -36,12 +36,12 @@ function serveEndpoint(app: FastifyInstance, service: Service, dialect: Dialect,
       done(isNoPath ? new TransportRefusal('98', 404) : body && judgeHead(request.headers, mediaTypes));
     },
     // By callback: a promise for each hook of each request was a twentieth of what a balance enquiry costs.
-    preValidation(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction) {
+    preValidation(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) {
       const read = () => {
         if (body) request.body = parseJson(request.body as Buffer | undefined);
       };
       try {
-        const waiting = authenticateRequest(service, request, carriesPin);
+        const waiting = authenticateRequest(service, request, reply, carriesPin);
         if (waiting) {
           waiting.then(read).then(
             () => done(),

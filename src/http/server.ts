@@ -31,17 +31,24 @@ const MOST_CONNECTIONS = 10_000;
 /** A reference in a path: Node ends a longer request line itself. What is no reference is told so by the core. */
 const LONGEST_PARAMETER = 16 * 1024;
 
+/** How a server is reached. */
+export type Reach = {
+  /** Networks of proxies whose X-Forwarded-For is believed: the address of a caller behind them is what it says. */
+  readonly trustedProxies?: readonly string[];
+};
+
 /**
  * Builds the server: both variants, their documentation under /docs, /healthz and /readyz. It does not listen.
  * Closing it finishes what was accepted.
  */
-export function buildServer(service: Service): FastifyInstance {
+export function buildServer(service: Service, { trustedProxies = [] }: Reach = {}): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
     // Fastify's own log lines hold addresses, and with them references. trace.ts writes the access log.
     logger: false,
     genReqId: nextId,
     requestIdHeader: false,
+    trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     bodyLimit: BODY_LIMIT_BYTES,
     exposeHeadRoutes: false,
     return503OnClosing: false,

@@ -3,9 +3,18 @@ import { Refusal } from '../refusal.ts';
 import { hashSecret, sameHash } from '../secrets.ts';
 import { countCall } from './guessing.ts';
 import { dayOf, findKey, type Key, waitLikeUnknown } from './key-cache.ts';
+import { type Allowance, takeCall } from './limits.ts';
 
-/** Who calls, and whether its key has been guessing too much today. */
-export type Caller = { readonly context: Context; readonly guessing: boolean };
+/** Where a call comes from. */
+type From = { readonly ip?: string };
+
+export type Caller = {
+  readonly context: Context;
+  /** Whether its key has been guessing too much today. */
+  readonly guessing: boolean;
+  /** What its limit leaves it, where it has one. */
+  readonly allowance: Allowance | undefined;
+};
 
 /** Compared with where there is no key, so that the time tells nothing of which keys exist. */
 const NO_HASH = Buffer.alloc(32);
@@ -16,43 +25,54 @@ const DAY_MS = 86_400_000;
 /**
  * Finds out who calls by HTTP Basic, `keyId:secret` (docs/reference/interface.md, "Authentication").
  * @param header the Authorization header as it came
+ * @param from the caller's address; asked only of a key that is bound to networks
  * @returns at once for a key that is in use, so that a call under load waits for nothing
- * @throws Refusal `01`, the same for no credentials, an unknown key, a wrong secret and a revoked key; errors of the
- *   database as they are
+ * @throws Refusal `01`, the same for no credentials, an unknown key, a wrong secret, a key that was revoked or has expired, and
+ *   a call from where the key may not be used; errors of the database as they are
  */
-export function identify(service: Service, header: string | undefined): Caller | Promise<Caller> {
+export function identify(service: Service, header: string | undefined, from: From): Caller | Promise<Caller> {
   const credentials = readBasic(header);
   if (!credentials) throw new Refusal('01');
   const key = findKey(service, credentials.keyId);
   if (key instanceof Promise) {
-    return key.then((found) => judge(service, credentials, found) ?? Promise.reject(new Refusal('01')));
+    return key.then((found) => judge(service, credentials, found, from) ?? Promise.reject(new Refusal('01')));
   }
-  const caller = judge(service, credentials, key);
+  const caller = judge(service, credentials, key, from);
   return caller ?? waitLikeUnknown(service, credentials.keyId).then(() => Promise.reject(new Refusal('01')));
 }
 
-/** Like `identify`, by a promise in any case. */
+/** Like `identify`, by a promise in any case, and from nowhere: a key that is bound to networks is refused. */
 export async function authenticate(service: Service, header: string | undefined): Promise<Caller> {
-  return identify(service, header);
+  return identify(service, header, {});
 }
 
 type Credentials = { readonly keyId: string; readonly secret: string };
 
-/** The caller that a key and a secret make, or undefined where they do not fit. */
-function judge(service: Service, { keyId, secret }: Credentials, key: Key | undefined): Caller | undefined {
+/** The caller that a key and a secret make, or undefined where they do not fit, or may not be used now or from there. */
+function judge(service: Service, { keyId, secret }: Credentials, key: Key | undefined, from: From): Caller | undefined {
   const same = sameHash(hashSecret(secret), key?.secretHash ?? NO_HASH);
-  if (!key || !same) return undefined;
   const now = service.clock();
+  if (!key || !same || !isUsable(key, now, from)) return undefined;
   countCall(service, keyId, now);
   const guessing = key.blockedDay !== undefined && key.blockedDay === dayOf(now);
-  return { context: { service, merchant: key.merchant, keyId, now }, guessing };
+  const allowance = key.limit && takeCall(service, keyId, key.limit, now);
+  return { context: { service, merchant: key.merchant, keyId, now }, guessing, allowance };
+}
+
+function isUsable(key: Key, now: Date, from: From): boolean {
+  if (key.expiresAt && key.expiresAt <= now) return false;
+  return key.allows?.(from.ip) ?? true;
 }
 
 /**
- * Refuses a caller that may not call now: `97` where its key keeps guessing and the call carries a PIN, then `04`.
+ * Refuses a caller that may not call now: `97` where its key calls too often, or keeps guessing and the call carries a PIN;
+ * then `04`.
  * @param carriesPin whether the endpoint takes a PIN
  */
-export function admit({ context, guessing }: Caller, carriesPin: boolean): void {
+export function admit({ context, guessing, allowance }: Caller, carriesPin: boolean): void {
+  if (allowance && !allowance.admitted) {
+    throw new Refusal('97', { retryAfterSeconds: allowance.retryAfterSeconds });
+  }
   if (guessing && carriesPin) {
     const leftMs = DAY_MS - (context.now.getTime() % DAY_MS);
     throw new Refusal('97', { retryAfterSeconds: Math.ceil(leftMs / 1000) });

@@ -51,7 +51,7 @@ export function flushCalls(service: Service): Promise<void> {
     for (const [day, keys] of due) {
       try {
         await retrying(() =>
-          service.db.query(addCalls(textArray([...keys.keys()]), plainArray([...keys.values()]), day)),
+          service.db.query(addCalls(textArray([...keys.keys()]), plainArray([...keys.values()]), day, service.clock())),
         );
       } catch (error) {
         for (const [keyId, count] of keys) add(calls.days, day, keyId, count);

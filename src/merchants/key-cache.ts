@@ -1,6 +1,8 @@
 import type { Merchant, Service } from '../context.ts';
 import { gather } from '../db/gather.ts';
 import { textArray } from '../db/sql.ts';
+import { containing } from '../network.ts';
+import type { Limit } from './limits.ts';
 import { FIND_KEYS } from './queries.ts';
 
 /**
@@ -10,7 +12,12 @@ import { FIND_KEYS } from './queries.ts';
 
 export type Key = {
   readonly secretHash: Buffer;
+  /** Its permissions are those of the key: of the merchant's, what is in the key's scopes. */
   readonly merchant: Merchant;
+  readonly expiresAt: Date | null;
+  /** Whether it may be called with from an address; undefined: from anywhere. */
+  readonly allows: ((address: string | undefined) => boolean) | undefined;
+  readonly limit: Limit | undefined;
   /** The day (`dayOf`) for which it is blocked because it keeps guessing: it may send no PIN on it. */
   readonly blockedDay: string | undefined;
 };
@@ -50,6 +57,11 @@ type Row = {
   suspended: boolean;
   default_product_id: number;
   blocked: boolean;
+  scopes: string[] | null;
+  networks: string[] | null;
+  expires_at: Date | null;
+  calls_per_second: number | null;
+  calls_burst: number | null;
 };
 
 const operation = {
@@ -67,16 +79,20 @@ const refreshKnown = gather<Lookup, Key | undefined>(operation);
 const findUnknown = gather<Lookup, Key | undefined>(operation);
 
 function toKey(row: Row, day: string): Key {
+  const { scopes, calls_per_second: perSecond, calls_burst: burst } = row;
   return {
     secretHash: row.secret_hash,
     merchant: {
       id: row.merchant_id,
       name: row.name,
-      permissions: new Set(row.permissions),
+      permissions: new Set(row.permissions.filter((permission) => scopes?.includes(permission) ?? true)),
       opaque: row.opaque,
       suspended: row.suspended,
       defaultProductId: row.default_product_id,
     },
+    expiresAt: row.expires_at,
+    allows: row.networks ? containing(row.networks) : undefined,
+    limit: perSecond === null || burst === null ? undefined : { perSecond, burst },
     blockedDay: row.blocked ? day : undefined,
   };
 }

@@ -1,37 +1,154 @@
 import { audit, type Change } from '../audit/audit.ts';
-import type { Operator, Service } from '../context.ts';
+import type { Operator, Permission, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { hashSecret, newKeyId, newSecret } from '../secrets.ts';
 import { dayOf } from './key-cache.ts';
-import { insertKey, listKeyRows, pardonKey, revokeKeyRow } from './queries.ts';
+import {
+  expireRotated,
+  insertKey,
+  type KeyTerms,
+  listKeyRows,
+  lockKey,
+  revokeKeyRow,
+  setLimit,
+} from './keys.queries.ts';
+import type { Limit } from './limits.ts';
+import { findMerchantRow, pardonKey } from './queries.ts';
 
 /** An API key as it is shown once. The secret is stored as a hash only. */
 export type NewKey = { readonly keyId: string; readonly secret: string };
 
 export type KeyInfo = {
   readonly keyId: string;
+  readonly merchantId: number;
   readonly createdAt: Date;
   readonly revokedAt: Date | null;
+  readonly expiresAt: Date | null;
+  /** The key that took its place. */
+  readonly rotatedTo: string | null;
+  /** Of the merchant's permissions, these only; null: all that it has. */
+  readonly scopes: readonly string[] | null;
+  /** Null: from anywhere. */
+  readonly networks: readonly string[] | null;
+  readonly limit: Limit | null;
+  readonly lastUsedAt: Date | null;
   /** Of today (UTC). */
   readonly calls: bigint;
   readonly guesses: number;
   readonly blockedAt: Date | null;
 };
 
-/** Makes a key for a merchant. Others stay valid: rotation is create, switch over, revoke. */
-export async function createKey(operator: Operator, merchantId: number): Promise<NewKey> {
-  return operator.service.db.transaction(async (tx) => {
-    const { key, change } = await makeKey(tx, merchantId);
+/** How a key is restricted; nothing given is no restriction. */
+export type Restrictions = {
+  readonly scopes?: readonly Permission[] | undefined;
+  /** As `readNetwork` gives them. */
+  readonly networks?: readonly string[] | undefined;
+  readonly expiresAt?: Date | undefined;
+};
+
+/** Why a key cannot be made or changed so, in words for the operator. */
+export class KeyRefused extends Error {}
+
+const ANYTHING: KeyTerms = { scopes: null, networks: null, expiresAt: null, perSecond: null, burst: null };
+
+/**
+ * Makes a key for a merchant that exists. Others stay valid.
+ * @throws KeyRefused where it would be restricted to what the merchant may not do, or has expired already
+ */
+export async function createKey(
+  operator: Operator,
+  merchantId: number,
+  { scopes, networks, expiresAt }: Restrictions = {},
+): Promise<NewKey> {
+  const { service } = operator;
+  return service.db.transaction(async (tx) => {
+    if (expiresAt && expiresAt <= service.clock()) throw new KeyRefused('it would have expired already');
+    if (scopes) {
+      const [merchant] = await tx.query<{ permissions: string[] }>(findMerchantRow(merchantId));
+      const missing = scopes.filter((scope) => !merchant?.permissions.includes(scope));
+      if (missing.length > 0) throw new KeyRefused(`the merchant has no permission ${missing.join(', ')} itself`);
+    }
+    const terms = { ...ANYTHING, scopes: scopes ?? null, networks: networks ?? null, expiresAt: expiresAt ?? null };
+    const { key, change } = await makeKey(tx, merchantId, terms);
     await audit(tx, operator, change);
     return key;
   });
 }
 
 /** A new key as a part of a transaction, which tells the audit of the change. */
-export async function makeKey(tx: Queries, merchantId: number): Promise<{ key: NewKey; change: Change }> {
+export async function makeKey(
+  tx: Queries,
+  merchantId: number,
+  terms: KeyTerms = ANYTHING,
+): Promise<{ key: NewKey; change: Change }> {
   const key = { keyId: newKeyId(), secret: newSecret() };
-  await tx.query(insertKey(key.keyId, merchantId, hashSecret(key.secret)));
-  return { key, change: { action: 'key.create', subject: `key ${key.keyId}`, after: { merchantId } } };
+  await tx.query(insertKey(key.keyId, merchantId, hashSecret(key.secret), terms));
+  return { key, change: { action: 'key.create', subject: `key ${key.keyId}`, after: { merchantId, ...terms } } };
+}
+
+type Locked = {
+  merchant_id: number;
+  scopes: string[] | null;
+  networks: string[] | null;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  rotated_to: string | null;
+  calls_per_second: number | null;
+  calls_burst: number | null;
+};
+
+/**
+ * Puts a new key of the same scopes, networks and limit beside a key, which goes on for the overlap and then ends.
+ * @param expiresAt of the new key; it does not take over the end of the old one
+ * @returns the new key, and when the old one ends; undefined where there is none
+ * @throws KeyRefused where the key has ended, or has been rotated
+ */
+export async function rotateKey(
+  operator: Operator,
+  keyId: string,
+  overlapMs: number,
+  expiresAt: Date | null,
+): Promise<(NewKey & { readonly until: Date }) | undefined> {
+  const now = operator.service.clock();
+  return operator.service.db.transaction(async (tx) => {
+    const [old] = await tx.query<Locked>(lockKey(keyId));
+    if (!old) return undefined;
+    if (old.revoked_at || (old.expires_at && old.expires_at <= now)) throw new KeyRefused('it has ended: create a key');
+    if (old.rotated_to) throw new KeyRefused(`it was rotated already: ${old.rotated_to} takes its place`);
+    if (expiresAt && expiresAt <= now) throw new KeyRefused('the new key would have expired already');
+    const terms = {
+      scopes: old.scopes,
+      networks: old.networks,
+      expiresAt,
+      perSecond: old.calls_per_second,
+      burst: old.calls_burst,
+    };
+    const { key, change } = await makeKey(tx, old.merchant_id, terms);
+    const [row] = await tx.query<{ expires_at: Date }>(
+      expireRotated(keyId, key.keyId, new Date(now.getTime() + overlapMs)),
+    );
+    const until = row?.expires_at as Date;
+    await audit(tx, operator, change, {
+      action: 'key.rotate',
+      subject: `key ${keyId}`,
+      before: { expiresAt: old.expires_at },
+      after: { expiresAt: until, rotatedTo: key.keyId },
+    });
+    return { ...key, until };
+  });
+}
+
+/** Limits how often a key may call, or ends its limit (null). @returns whether there is such a key */
+export async function limitKey(operator: Operator, keyId: string, limit: Limit | null): Promise<boolean> {
+  return operator.service.db.transaction(async (tx) => {
+    const [old] = await tx.query<Locked>(lockKey(keyId));
+    if (!old) return false;
+    await tx.query(setLimit(keyId, limit?.perSecond ?? null, limit?.burst ?? null));
+    const before = { perSecond: old.calls_per_second, burst: old.calls_burst };
+    const after = { perSecond: limit?.perSecond ?? null, burst: limit?.burst ?? null };
+    await audit(tx, operator, { action: 'key.limit', subject: `key ${keyId}`, before, after });
+    return true;
+  });
 }
 
 /** Revokes a key, within a second on every process. @returns whether there is such a key */
@@ -57,23 +174,41 @@ export async function pardon(operator: Operator, keyId: string): Promise<boolean
   });
 }
 
+type Row = Locked & {
+  id: string;
+  created_at: Date;
+  calls: bigint;
+  guesses: number;
+  blocked_at: Date | null;
+  last_call_at: Date | null;
+};
+
 /** A merchant's keys, and what each did today. */
 export async function listKeys(service: Service, merchantId: number): Promise<KeyInfo[]> {
-  type Row = {
-    id: string;
-    created_at: Date;
-    revoked_at: Date | null;
-    calls: bigint;
-    guesses: number;
-    blocked_at: Date | null;
-  };
-  const rows = await service.db.query<Row>(listKeyRows(merchantId, dayOf(service.clock())));
-  return rows.map((row) => ({
+  const rows = await service.db.query<Row>(listKeyRows(merchantId, null, dayOf(service.clock())));
+  return rows.map(toInfo);
+}
+
+export async function findKeyInfo(service: Service, keyId: string): Promise<KeyInfo | undefined> {
+  const [row] = await service.db.query<Row>(listKeyRows(null, keyId, dayOf(service.clock())));
+  return row && toInfo(row);
+}
+
+function toInfo(row: Row): KeyInfo {
+  const { calls_per_second: perSecond, calls_burst: burst } = row;
+  return {
     keyId: row.id,
+    merchantId: row.merchant_id,
     createdAt: row.created_at,
     revokedAt: row.revoked_at,
+    expiresAt: row.expires_at,
+    rotatedTo: row.rotated_to,
+    scopes: row.scopes,
+    networks: row.networks,
+    limit: perSecond === null || burst === null ? null : { perSecond, burst },
+    lastUsedAt: row.last_call_at,
     calls: row.calls,
     guesses: row.guesses,
     blockedAt: row.blocked_at,
-  }));
+  };
 }

@@ -5,7 +5,8 @@ export const FIND_KEYS: HotStatement = {
   name: 'find-keys',
   text: `
 select a.ord::int as ord, k.secret_hash, m.id as merchant_id, m.name, m.permissions, m.opaque,
-  m.suspended_at is not null as suspended, m.default_product_id, d.blocked_at is not null as blocked
+  m.suspended_at is not null as suspended, m.default_product_id, d.blocked_at is not null as blocked,
+  k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst
 from unnest($1::text[]) with ordinality as a (key_id, ord)
 cross join lateral (select * from api_keys where id = a.key_id and revoked_at is null limit 1) k
 cross join lateral (select * from merchants where id = k.merchant_id limit 1) m
@@ -13,12 +14,13 @@ left join lateral (select blocked_at from key_days where key_id = k.id and day =
 };
 
 /** Adds calls to the keys' day. Parameters are columns of equal length. */
-export function addCalls(keyIds: string, calls: string, day: string): Sql {
+export function addCalls(keyIds: string, calls: string, day: string, now: Date): Sql {
   return sql`
-insert into key_days as d (key_id, day, calls)
-select n.key_id, ${day}::date, n.calls from unnest(${keyIds}::text[], ${calls}::bigint[]) as n (key_id, calls)
+insert into key_days as d (key_id, day, calls, last_call_at)
+select n.key_id, ${day}::date, n.calls, ${now}::timestamptz from unnest(${keyIds}::text[], ${calls}::bigint[]) as n (key_id, calls)
 order by n.key_id
-on conflict (key_id, day) do update set calls = d.calls + excluded.calls`;
+on conflict (key_id, day) do update set calls = d.calls + excluded.calls,
+  last_call_at = greatest(d.last_call_at, excluded.last_call_at)`;
 }
 
 /** Adds guesses to the keys' day and tells where each of them stands. */
@@ -43,23 +45,6 @@ export function pardonKey(keyId: string, day: string): Sql {
   return sql`
 update key_days set pardoned_guesses = guesses, blocked_at = null
 where key_id = ${keyId} and day = ${day}::date returning pardoned_guesses`;
-}
-
-export function insertKey(keyId: string, merchantId: number, secretHash: Buffer): Sql {
-  return sql`insert into api_keys (id, merchant_id, secret_hash) values (${keyId}, ${merchantId}, ${secretHash})`;
-}
-
-export function revokeKeyRow(keyId: string, merchantId: number | null): Sql {
-  return sql`
-update api_keys set revoked_at = coalesce(revoked_at, now())
-where id = ${keyId} and (${merchantId}::int is null or merchant_id = ${merchantId}) returning revoked_at`;
-}
-
-export function listKeyRows(merchantId: number, day: string): Sql {
-  return sql`
-select k.id, k.created_at, k.revoked_at, coalesce(d.calls, 0) as calls, coalesce(d.guesses, 0) as guesses, d.blocked_at
-from api_keys k left join key_days d on d.key_id = k.id and d.day = ${day}::date
-where k.merchant_id = ${merchantId} order by k.created_at, k.id limit 1000`;
 }
 
 export function insertMerchant(name: string, permissions: readonly string[], opaque: boolean, productId: number): Sql {

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { Operator } from './operator.ts';
+
+let operator: Operator;
+
+before(async () => {
+  operator = await Operator.start();
+});
+
+after(async () => {
+  await operator?.stop();
+});
+
+test('scrip key makes, shows, limits and rotates restricted keys', async () => {
+  const { id } = await operator.json('merchant', 'create', '--name', 'Kiosk');
+  const terms = ['--scope', 'balance', '--scope', 'redeem', '--network', '127.0.0.1', '--network', '2001:db8::/32'];
+  const made = await operator.json('key', 'create', '--merchant', id, ...terms, '--expires', '2099-01-31');
+  assert.deepEqual(Object.keys(made), ['keyId', 'secret']);
+  const shown = await operator.json('key', 'show', made.keyId);
+  assert.deepEqual(
+    [shown.scopes, shown.networks],
+    [
+      ['balance', 'redeem'],
+      ['127.0.0.1/32', '2001:db8::/32'],
+    ],
+  );
+  assert.deepEqual([shown.expiresAt, shown.limit, shown.lastUsedAt], ['2099-01-31T00:00:00.000Z', null, null]);
+
+  assert.match((await operator.run('key', 'limit', made.keyId, '--per-second', '5', '--burst', '20')).out, /5 calls/);
+  const rotated = await operator.json('key', 'rotate', made.keyId, '--overlap', '30m');
+  assert.deepEqual(Object.keys(rotated), ['keyId', 'secret', 'replaces', 'until']);
+  const [, old, renewed] = await operator.json('key', 'list', '--merchant', id);
+  assert.deepEqual([old.keyId, old.rotatedTo, old.expiresAt], [made.keyId, rotated.keyId, rotated.until]);
+  assert.deepEqual([renewed.scopes, renewed.limit], [['balance', 'redeem'], { perSecond: 5, burst: 20 }]);
+  const table = await operator.run('key', 'list', '--merchant', id);
+  assert.match(table.out, /never/);
+  assert.ok(!table.out.includes(rotated.secret));
+  assert.match((await operator.run('key', 'limit', rotated.keyId)).out, /no limit/);
+});
+
+test('scrip key says in one line what is wrong', async () => {
+  const { id, keyId } = await operator.json('merchant', 'create', '--name', 'Wrong');
+  const create = ['key', 'create', '--merchant', id];
+  await Promise.all([
+    operator.fails(/no permission/, ...create, '--scope', 'everything'),
+    operator.fails(/no permission update-redemption itself/, ...create, '--scope', 'update-redemption'),
+    operator.fails(/no network/, ...create, '--network', '10.0.0.0/40'),
+    operator.fails(/expired/, ...create, '--expires', '2020-01-01'),
+    operator.fails(/length of time/, 'key', 'rotate', keyId, '--overlap', '1 day'),
+  ]);
+  await Promise.all([
+    operator.fails(/no key/, 'key', 'rotate', 'key_unknown'),
+    operator.fails(/no key/, 'key', 'show', 'key_unknown'),
+    operator.fails(/no key/, 'key', 'limit', 'key_unknown', '--per-second', '1'),
+    operator.fails(/--per-second takes/, 'key', 'limit', keyId, '--per-second', '0'),
+    operator.fails(/--burst goes/, 'key', 'limit', keyId, '--burst', '3'),
+  ]);
+  assert.equal((await operator.json('key', 'list', '--merchant', id)).length, 1);
+});

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { buildServer } from '../src/http/server.ts';
+import { flushCalls } from '../src/merchants/guessing.ts';
+import { createKey, findKeyInfo, listKeys, type NewKey, type Restrictions, rotateKey } from '../src/merchants/keys.ts';
+import { permitMerchant } from '../src/merchants/merchants.ts';
+import { containing, readNetwork } from '../src/network.ts';
+import { DIALECTS } from './dialects.ts';
+import { asOperator } from './harness.ts';
+import { Till } from './till.ts';
+
+const SECOND_MS = 1_000;
+const HOUR_MS = 3_600_000;
+
+/** The same merchant at the till with another key. */
+function withKey(till: Till, { keyId, secret }: NewKey): Till {
+  const merchant = { ...till.merchant, keyId, secret, authorization: `Basic ${btoa(`${keyId}:${secret}`)}` };
+  return Object.assign(Object.create(Till.prototype), till, { merchant });
+}
+
+async function openWith(t: Parameters<typeof Till.open>[0], restrictions: Restrictions) {
+  const till = await Till.open(t);
+  const operator = asOperator(till.testService.service);
+  const key = await createKey(operator, till.merchant.id, restrictions);
+  return { till, operator, key, restricted: withKey(till, key) };
+}
+
+for (const dialect of DIALECTS) {
+  describe(`a key of ${dialect.name}`, () => {
+    test('may do what is in its scopes and what the merchant may do, and is told 03 otherwise', async (t) => {
+      const { till, operator, restricted } = await openWith(t, { scopes: ['balance', 'redeem'] });
+      const voucher = await till.voucher();
+      await restricted.done(dialect.balance(voucher));
+      await restricted.done(dialect.redeem(voucher, 1, 'x'));
+      await restricted.refused(dialect, '03', dialect.generate('y', 1, 1));
+      await till.done(dialect.generate('y', 1, 1));
+      // A scope is no permission: it goes with that of the merchant.
+      await permitMerchant(operator, till.merchant.id, 'redeem', false);
+      till.testService.clock.advance(SECOND_MS);
+      await restricted.refused(dialect, '03', dialect.redeem(voucher, 1, 'z'));
+    });
+
+    test('ends when it expires, to the moment, and is told what an unknown one is', async (t) => {
+      const expiresAt = new Date(Date.now() + HOUR_MS);
+      const { till, restricted } = await openWith(t, { expiresAt });
+      const { clock } = till.testService;
+      clock.set(new Date(expiresAt.getTime() - 1));
+      await restricted.done(dialect.list());
+      clock.advance(1);
+      const { body, headers } = await restricted.refused(dialect, '01', dialect.list());
+      assert.deepEqual(body, { statusCode: '01', message: 'Unauthorized', data: null });
+      assert.equal(headers.get('www-authenticate'), 'Basic');
+      await till.done(dialect.list());
+    });
+
+    test('is taken from its networks only, by what the socket says', async (t) => {
+      const { till, operator, restricted } = await openWith(t, { networks: ['10.0.0.0/8', '2001:db8::/32'] });
+      const asked = dialect.list();
+      const { body } = await restricted.refused(dialect, '01', asked);
+      assert.deepEqual(body, { statusCode: '01', message: 'Unauthorized', data: null });
+      // Nobody believes what a caller says of itself.
+      const { authorization } = restricted.merchant;
+      const forwarded = { authorization, 'x-forwarded-for': '10.0.0.1', forwarded: 'for=10.0.0.1' };
+      const response = await fetch(till.testService.baseUrl + asked.path, { headers: forwarded });
+      assert.equal(response.status, 401);
+      const local = withKey(till, await createKey(operator, till.merchant.id, { networks: ['127.0.0.1/32'] }));
+      await local.done(asked);
+    });
+  });
+}
+
+describe('behind a proxy', () => {
+  test('the address is what the trusted proxy says, and no other', async (t) => {
+    const { till, restricted } = await openWith(t, { networks: ['192.0.2.0/24'] });
+    const { authorization } = restricted.merchant;
+    const statusOf = async (trustedProxies: string[], remoteAddress: string, forwardedFor?: string) => {
+      const app = buildServer(till.testService.service, { trustedProxies });
+      const headers = { authorization, ...(forwardedFor && { 'x-forwarded-for': forwardedFor }) };
+      const { statusCode } = await app.inject({ url: '/api/v2/transactions', remoteAddress, headers });
+      await app.close();
+      return statusCode;
+    };
+    assert.equal(await statusOf([], '192.0.2.7'), 200);
+    assert.equal(await statusOf([], '10.0.0.1', '192.0.2.7'), 401);
+    assert.equal(await statusOf(['10.0.0.0/8'], '10.0.0.1', '192.0.2.7'), 200);
+    assert.equal(await statusOf(['10.0.0.0/8'], '10.0.0.1', '192.0.2.7, 10.0.0.9'), 200);
+    // What stands before the last address that no proxy of ours has is what the caller wrote.
+    assert.equal(await statusOf(['10.0.0.0/8'], '10.0.0.1', '192.0.2.7, 203.0.113.5'), 401);
+    assert.equal(await statusOf(['10.0.0.0/8'], '203.0.113.5', '192.0.2.7'), 401);
+    assert.equal(await statusOf(['10.0.0.0/8'], '10.0.0.1', 'unknown'), 401);
+    assert.equal(await statusOf(['10.0.0.0/8'], '10.0.0.1'), 401);
+  });
+});
+
+describe('a network', () => {
+  test('is read in CIDR, IPv4 and IPv6, or as one address', () => {
+    assert.equal(readNetwork('10.0.0.0/8'), '10.0.0.0/8');
+    assert.equal(readNetwork('192.0.2.1'), '192.0.2.1/32');
+    assert.equal(readNetwork('2001:DB8::/32'), '2001:db8::/32');
+    assert.equal(readNetwork('0.0.0.0/0'), '0.0.0.0/0');
+    for (const text of [
+      '',
+      '10.0.0.0/33',
+      '10.0.0/8',
+      '::/129',
+      'example.com',
+      '10.0.0.0/',
+      '1.2.3.4/8/8',
+      '::ffff:1.2.3.4',
+    ])
+      assert.equal(readNetwork(text), undefined, text);
+  });
+
+  test('holds its addresses, however they are written, and no others', () => {
+    const contains = containing(['10.0.0.0/8', '192.0.2.1/32', '2001:db8::/32']);
+    for (const address of ['10.255.255.255', '192.0.2.1', '::ffff:10.1.2.3', '2001:db8:ffff::1'])
+      assert.ok(contains(address), address);
+    for (const address of [
+      '11.0.0.0',
+      '192.0.2.2',
+      '::ffff:11.0.0.1',
+      '2001:db9::1',
+      '::1',
+      '',
+      'x',
+      undefined,
+      '10.0.0.1, 1.1.1.1',
+    ])
+      assert.ok(!contains(address), address);
+    assert.ok(containing(['0.0.0.0/0'])('203.0.113.9'));
+    assert.ok(!containing(['0.0.0.0/0'])('::1'));
+  });
+});
+
+describe('rotating a key', () => {
+  test('puts one of the same restrictions beside it, and ends it with the overlap', async (t) => {
+    const [dialect] = DIALECTS as [(typeof DIALECTS)[number]];
+    const { till, operator, key, restricted } = await openWith(t, { scopes: ['balance'], networks: ['127.0.0.0/8'] });
+    const { service, clock } = till.testService;
+    clock.set(new Date());
+    const made = await rotateKey(operator, key.keyId, HOUR_MS, null);
+    assert.ok(made);
+    const renewed = withKey(till, made);
+    await restricted.done(dialect.list());
+    await renewed.done(dialect.list());
+    await renewed.refused(dialect, '03', dialect.generate('y', 1, 1));
+    clock.advance(HOUR_MS);
+    await restricted.refused(dialect, '01', dialect.list());
+    await renewed.done(dialect.list());
+    const info = await findKeyInfo(service, made.keyId);
+    assert.deepEqual([info?.scopes, info?.networks, info?.expiresAt], [['balance'], ['127.0.0.0/8'], null]);
+    assert.equal((await findKeyInfo(service, key.keyId))?.rotatedTo, made.keyId);
+    await assert.rejects(rotateKey(operator, key.keyId, HOUR_MS, null), /ended/);
+  });
+
+  test('never lengthens its life, and happens once', async (t) => {
+    const expiresAt = new Date(Date.now() + HOUR_MS);
+    const { operator, key } = await openWith(t, { expiresAt });
+    const made = await rotateKey(operator, key.keyId, 24 * HOUR_MS, null);
+    assert.deepEqual(made?.until, expiresAt);
+    await assert.rejects(rotateKey(operator, key.keyId, HOUR_MS, null), new RegExp(`${made?.keyId} takes its place`));
+    assert.equal(await rotateKey(operator, 'key_unknown', HOUR_MS, null), undefined);
+  });
+});
+
+test('a scope that the merchant lacks is refused, and so is an expiry that has passed', async (t) => {
+  const till = await Till.open(t, { permit: [] });
+  const operator = asOperator(till.testService.service);
+  const { id } = till.merchant;
+  await assert.rejects(createKey(operator, id, { scopes: ['update-redemption'] }), /no permission update-redemption/);
+  await assert.rejects(createKey(operator, id, { expiresAt: new Date() }), /expired/);
+  assert.equal((await listKeys(operator.service, id)).length, 1);
+});
+
+test('the last use of a key is known, without a write for each call', async (t) => {
+  const [dialect] = DIALECTS as [(typeof DIALECTS)[number]];
+  const till = await Till.open(t);
+  const { service, clock } = till.testService;
+  const lastUse = async () => {
+    await flushCalls(service);
+    return (await findKeyInfo(service, till.merchant.keyId))?.lastUsedAt ?? null;
+  };
+  assert.equal(await lastUse(), null);
+  const at = new Date('2030-01-15T12:00:00Z');
+  clock.set(at);
+  await till.done(dialect.list());
+  assert.deepEqual(await lastUse(), at);
+  clock.advance(48 * HOUR_MS);
+  assert.deepEqual(await lastUse(), at);
+  await till.done(dialect.list());
+  assert.deepEqual(await lastUse(), clock.now());
+});
