@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { Receiver, verify } from './receiver.ts';
 
 /** The service as an operator runs it, killed with its database in the middle of redemptions and of a large batch. */
 
@@ -22,6 +23,8 @@ let folder: string;
 let port: number;
 let authorization: string;
 let serve: ChildProcess;
+let receiver: Receiver;
+let secret: string;
 
 const environment = () => ({
   ...process.env,
@@ -30,6 +33,7 @@ const environment = () => ({
   SCRIP_DATABASE_URL: '',
   SCRIP_KEYS: '',
   SCRIP_LOG_LEVEL: 'fatal',
+  SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true',
 });
 
 async function scrip(...args: string[]): Promise<string> {
@@ -93,6 +97,9 @@ before(async () => {
   });
   const made = JSON.parse(await scrip('merchant', 'create', '--name', 'Crash', '--float', '10000000', '--json'));
   authorization = `Basic ${Buffer.from(`${made.keyId}:${made.secret}`).toString('base64')}`;
+  receiver = await Receiver.start();
+  const hook = await scrip('webhook', 'add', '--merchant', made.id, '--url', receiver.url, '--json');
+  secret = JSON.parse(hook).secret;
   await start();
 });
 
@@ -100,6 +107,7 @@ after(async () => {
   const ended = new Promise((resolve) => serve.once('exit', resolve));
   serve.kill('SIGTERM');
   await ended;
+  await receiver.stop();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -141,6 +149,13 @@ describe('a service killed together with its database', () => {
       spent += 100_000 - Math.round(Number((await call('/balance', { voucherCode: code, pin })).data['balance']) * 100);
     }
     assert.equal(spent, sent.length, 'exactly one effect a reference');
+
+    // Every redemption is told at least once, under one id however often.
+    const toldOf = () => receiver.received.filter(({ body }) => body.type === 'voucher.redeemed');
+    const ids = () => new Map(toldOf().map(({ headers, body }) => [headers['webhook-id'], body.data.reference]));
+    for (let tries = 0; ids().size < sent.length && tries < 600; tries++) await sleep(100);
+    assert.deepEqual([...ids().values()].sort(), sent.map(({ reference }) => reference).sort());
+    for (const told of toldOf()) assert.ok(verify(told, secret));
   });
 
   it('completes the batch with exactly the quantity ordered', async () => {
@@ -152,6 +167,9 @@ describe('a service killed together with its database', () => {
     assert.equal(batch.data['status'], 'COMPLETED');
     const vouchers = batch.data['vouchers'] as { code: string; serialNumber: number }[];
     assert.equal(new Set(vouchers.map(({ code }) => code)).size, QUANTITY);
+    const told = () => receiver.received.find(({ body }) => body.data.reference === 'large');
+    while (!told()) await sleep(50);
+    assert.equal(told()?.body.data.quantity, QUANTITY);
     assert.equal(JSON.parse(await scrip('reconcile', '--json')).ok, true);
   });
 });

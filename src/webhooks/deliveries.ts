@@ -107,7 +107,7 @@ export function resend(
 }
 
 /** How long another sender keeps its hands off a test. */
-const LEASE_MS = 45_000;
+const LEASE_MS = 25_000;
 
 /**
  * Sends a test to an endpoint from this process, once, whether the endpoint is on or off.

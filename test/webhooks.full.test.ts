@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readVouchersOf } from '../src/batches/download.ts';
+import type { Service } from '../src/context.ts';
+import { type Delivery, makeBodies } from '../src/webhooks/body.ts';
+import { Till } from './till.ts';
+
+/** What an endpoint would be told of a batch. */
+async function told(service: Service, transactionId: string, endpoint: Pick<Delivery, 'url' | 'full_vouchers'>) {
+  const delivery: Delivery = {
+    endpoint_id: 1,
+    event_id: transactionId,
+    type: 'voucher.batch.completed',
+    subject_id: transactionId,
+    data: { transactionId },
+    occurred_at: new Date(),
+    attempts: 1,
+    tries: 1,
+    merchant_id: 1,
+    secret: Buffer.alloc(0),
+    previous_secret: null,
+    failing_since: null,
+    ...endpoint,
+  };
+  const [body] = await makeBodies(service, [delivery], readVouchersOf);
+  assert.ok(typeof body === 'string');
+  return JSON.parse(body).data;
+}
+
+test('the vouchers of a batch are told where an endpoint is set so, encrypted, and up to a thousand', async (t) => {
+  const till = await Till.open(t);
+  const { service } = till.testService;
+  const body = { reference: 'full', quantity: 7, value: 2 };
+  const { vouchers, transactionId } = (await till.done({ method: 'POST', path: '/api/v2/vouchers', body })).data;
+  const full = { url: 'https://shop.example/', full_vouchers: true };
+  assert.deepEqual((await told(service, transactionId, full)).vouchers, vouchers);
+  assert.equal('vouchers' in (await told(service, transactionId, { ...full, full_vouchers: false })), false);
+  assert.equal('vouchers' in (await told(service, transactionId, { ...full, url: 'http://127.0.0.1/' })), false);
+  assert.equal(await readVouchersOf(service, transactionId, 6), undefined);
+});
