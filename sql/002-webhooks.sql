@@ -31,7 +31,7 @@ create table webhook_deliveries (
   event_id uuid not null, -- time-ordered; the same at every endpoint and at every attempt: receivers know repeats by it
   type text not null,
   subject_id uuid, -- the journal row, or the batch, that it tells of; its text is made of that when it is sent
-  data jsonb, -- where there is no such row; never a full code or a PIN
+  data json, -- where there is no such row; never a full code or a PIN
   occurred_at timestamptz not null,
   state delivery_state not null default 'PENDING',
   attempts smallint not null default 0, -- all that were made

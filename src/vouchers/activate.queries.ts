@@ -128,9 +128,9 @@ with asked as (
   insert into webhook_deliveries (endpoint_id, event_id, type, subject_id, data, occurred_at, due_at)
   select e.id, t.event_id, t.type, t.subject_id, t.data, $8, $8
   from (
-    select merchant_id, id as event_id, 'voucher.activated' as type, id as subject_id, null::jsonb as data from posted
+    select merchant_id, id as event_id, 'voucher.activated' as type, id as subject_id, null::json as data from posted
     union all
-    select merchant_id, low_id, 'float.low', null, jsonb_build_object('currency', currency,
+    select merchant_id, low_id, 'float.low', null, json_build_object('currency', currency,
       'balance', trim_scale(balance_minor / 10::numeric ^ decimals), 'threshold', trim_scale(threshold_minor / 10::numeric ^ decimals))
     from debited where balance_minor < threshold_minor and balance_minor + amount_minor >= threshold_minor
   ) t
