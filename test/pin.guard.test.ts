@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Context } from '../src/context.ts';
+import { authenticate } from '../src/merchants/authenticate.ts';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import type { Refusal } from '../src/refusal.ts';
+import type { CodeAndPin } from '../src/secrets.ts';
+import { balance } from '../src/vouchers/balance.ts';
 import { showVoucher, unlockPin } from '../src/vouchers/operate.ts';
 import { type Asked, DIALECTS, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
@@ -67,6 +73,20 @@ for (const dialect of DIALECTS) {
     });
   }
 }
+
+test('the right PIN behind wrong ones at the same moment is looked at as little as they are', async (t) => {
+  const till = await Till.open(t);
+  const { service } = till.testService;
+  const { context } = await authenticate(service, till.merchant.authorization);
+  for (const call of [balance, (asking: Context, pin: CodeAndPin) => redeem(asking, { ...pin, amount: 1 })]) {
+    const voucher = await till.voucher();
+    const guesses = [...Array.from({ length: 40 }, () => withWrongPin(voucher)), voucher];
+    const outcomes = await Promise.allSettled(guesses.map((guess) => call(context, guess)));
+    const codes = outcomes.map((each) => (each.status === 'fulfilled' ? '00' : (each.reason as Refusal).code));
+    assert.equal(codes.filter((code) => code === '55').length, 5);
+    assert.equal(codes.at(-1), '75');
+  }
+});
 
 test('wrong PINs of every kind of call count together', async (t) => {
   const till = await Till.open(t);

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts';
 import { AGAIN, gather } from '../db/gather.ts';
+import type { Database } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import { permit } from '../merchants/permit.ts';
 import type { Money } from '../money.ts';
@@ -58,43 +59,45 @@ type PlainEntry = [
 
 type PlainRow = Omit<Row, 'outcome' | 'history'> & { history: PlainEntry[] | null };
 
+/**
+ * A plain read for all, and the look under the lock for those it gives nothing for. Both belong to one turn of a voucher: if
+ * the read did not wait for the counting of the guess before it, a thousand guesses at once would all be looked at.
+ */
 const balanceGathered = gather<Request, VoucherBalance | RefusalCode>({
   keysOf: ({ codeKey }) => [codeKey],
   async run(db, requests) {
-    const rows = await db.hot<Row>(BALANCE, [
-      plainArray(requests.map(({ context }) => context.merchant.id)),
-      plainArray(requests.map(({ codeKey }) => codeKey)),
-      plainArray(requests.map(({ pinKey }) => pinKey)),
-      requests[requests.length - 1]?.context.now,
-    ]);
-    const answers: (VoucherBalance | RefusalCode | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
+    const answers = await read(db, requests);
+    const left = requests.flatMap((request, index) => (answers[index] === undefined ? [{ request, index }] : []));
+    if (left.length === 0) return answers as VoucherBalance[];
+    const rows = await db.hot<Row>(BALANCE, columnsOf(left.map(({ request }) => request)));
     for (const row of rows) {
-      if (row.outcome === 'ok') answers[row.ord - 1] = toBalance(row);
-      else if (row.outcome !== 'again') answers[row.ord - 1] = row.outcome;
+      const { index } = left[row.ord - 1] as { index: number };
+      if (row.outcome === 'ok') answers[index] = toBalance(row);
+      else if (row.outcome !== 'again') answers[index] = row.outcome;
     }
-    return answers;
+    return answers.map((answer) => answer ?? AGAIN);
   },
 });
 
-/** Plain reads: any number of them for one voucher may share a statement. */
-const readGathered = gather<Request, VoucherBalance | undefined>({
-  keysOf: () => [],
-  async run(db, requests) {
-    const rows = await db.hot<PlainRow>(READ_BALANCE, [
-      plainArray(requests.map(({ context }) => context.merchant.id)),
-      plainArray(requests.map(({ codeKey }) => codeKey)),
-      plainArray(requests.map(({ pinKey }) => pinKey)),
-      requests[requests.length - 1]?.context.now,
-    ]);
-    const answers: (VoucherBalance | undefined)[] = new Array(requests.length).fill(undefined);
-    for (const row of rows) {
-      const entries = row.history ?? [];
-      // Of a history that was cut off, the database itself has to say what is in force.
-      if (entries.length < HISTORY) answers[row.ord - 1] = toBalance({ ...row, history: inForce(entries) });
-    }
-    return answers;
-  },
-});
+function columnsOf(requests: readonly Request[]): unknown[] {
+  return [
+    plainArray(requests.map(({ context }) => context.merchant.id)),
+    plainArray(requests.map(({ codeKey }) => codeKey)),
+    plainArray(requests.map(({ pinKey }) => pinKey)),
+    requests.at(-1)?.context.now,
+  ];
+}
+
+/** What a plain read gives; undefined where something has to be counted, or is refused. */
+async function read(db: Database, requests: readonly Request[]): Promise<(VoucherBalance | RefusalCode | undefined)[]> {
+  const answers: (VoucherBalance | RefusalCode | undefined)[] = new Array(requests.length).fill(undefined);
+  for (const row of await db.hot<PlainRow>(READ_BALANCE, columnsOf(requests))) {
+    const entries = row.history ?? [];
+    // Of a history that was cut off, the database itself has to say what is in force.
+    if (entries.length < HISTORY) answers[row.ord - 1] = toBalance({ ...row, history: inForce(entries) });
+  }
+  return answers;
+}
 
 /** What is in force, oldest first: no reversal, and no redemption that one has reversed. */
 function inForce(newestFirst: readonly PlainEntry[]): HistoryEntry[] {
@@ -133,6 +136,6 @@ export async function balance(context: Context, { code, pin }: CodeAndPin): Prom
   permit(context, 'balance');
   const { db, keys } = context.service;
   const request = { context, codeKey: keys.codeKey(code), pinKey: keys.pinKey(code, pin) };
-  const answer = (await readGathered(db, request)) ?? (await balanceGathered(db, request));
+  const answer = await balanceGathered(db, request);
   return typeof answer === 'string' ? refuseVoucher(context, answer) : answer;
 }
