@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { findBatch } from '../src/batches/download.ts';
 import { fillBatch } from '../src/batches/fill.ts';
@@ -14,6 +16,8 @@ import { authenticate } from '../src/merchants/authenticate.ts';
 import { startTestService, type TestService } from './harness.ts';
 
 const QUANTITY = 2_500;
+/** So many pages of the batch are full. */
+const FULL_PAGES = 9;
 const PATHS = ['/merchant-client/v2/vouchers/large', '/api/v2/vouchers/large'];
 
 let testService: TestService;
@@ -62,13 +66,63 @@ function watchPages(service: Service): Service {
   };
 }
 
-const download = (path: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization } });
+const download = (path: string, encoding = 'identity') =>
+  fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization, 'accept-encoding': encoding } });
+
+type Received = { status: number | undefined; encoding: string | undefined; body: Buffer; complete: boolean };
+
+/** What arrives of a download, as it comes over the wire, and whether that was all of it. */
+function receive(path: string, accepted: string): Promise<Received> {
+  const headers = { authorization, 'accept-encoding': accepted };
+  return new Promise((resolve, reject) => {
+    const request = get({ host: '127.0.0.1', port, path, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', () => {});
+      response.on('close', () =>
+        resolve({
+          status: response.statusCode,
+          encoding: response.headers['content-encoding'],
+          body: Buffer.concat(chunks),
+          complete: response.complete,
+        }),
+      );
+    });
+    request.on('error', reject);
+  });
+}
+
+/** The values of Accept-Encoding that ask for gzip, and those that do not. */
+const GZIP = [
+  'gzip',
+  'GZIP',
+  'x-gzip',
+  'gzip, deflate, br',
+  'br;q=1, gzip;q=0.5',
+  '*',
+  '*;q=0.1',
+  'gzip;q=0.001',
+  'identity;q=0.5, gzip;q=0.5',
+  'identity;q=0, *',
+];
+const PLAIN = [
+  '',
+  'identity',
+  'br',
+  'gzip;q=0',
+  'gzip;q=0.000, *',
+  '*;q=0',
+  'identity, gzip;q=0.9',
+  'gzip;q=x',
+  'gzip;q=1.5',
+  'gzipped',
+];
 
 /** Waits until no more pages are read. */
 async function standstill(): Promise<number> {
   for (let still = 0, last = pages; still < 5; still = pages === last ? still + 1 : 0) {
     last = pages;
-    assert.ok(pages < 3_000, 'a client that does not read has a hundred megabytes read for it');
+    assert.ok(pages < 10_000, 'a client that does not read has a hundred megabytes read for it');
     await sleep(100);
   }
   return pages;
@@ -97,28 +151,82 @@ for (const path of PATHS) {
       );
     });
 
-    test('reads on only as fast as its client does, and stops when that goes away', async () => {
-      // The first page comes again and again: a batch without end.
-      let first: unknown[] | undefined;
-      onPage = (rows) => {
-        first ??= rows;
-        return first;
-      };
-      pages = 0;
-      const socket = connect(port, '127.0.0.1');
-      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`);
-      await once(socket, 'readable');
-      const stalled = await standstill();
-      assert.ok(stalled > 0);
-      socket.destroy();
-      const afterwards = await standstill();
-      assert.ok(afterwards - stalled <= 2, `${afterwards - stalled} pages were read for nobody`);
-      // Nothing is held by it: the next one is served.
+    test('is compressed where its client asks for gzip, and the same document', async () => {
       onPage = (rows) => rows;
-      assert.equal(
-        (await download(path).then((response) => response.json() as Promise<{ statusCode: string }>)).statusCode,
-        '00',
-      );
+      const plain = await receive(path, 'identity');
+      for (const encoding of GZIP) {
+        const { headers, rawPayload } = await app.inject({
+          url: path,
+          headers: { authorization, 'accept-encoding': encoding },
+        });
+        assert.deepEqual([headers['content-encoding'], headers['vary']], ['gzip', 'accept-encoding'], encoding);
+        assert.equal(headers['content-type'], 'application/json; charset=utf-8');
+        assert.ok(rawPayload.length < plain.body.length / 2);
+        assert.deepEqual(gunzipSync(rawPayload), plain.body);
+      }
+      for (const encoding of PLAIN) {
+        const { headers, rawPayload } = await app.inject({
+          url: path,
+          headers: { authorization, 'accept-encoding': encoding },
+        });
+        assert.deepEqual([headers['content-encoding'], headers['vary']], [undefined, 'accept-encoding'], encoding);
+        assert.deepEqual(rawPayload, plain.body);
+      }
+    });
+
+    // Compressed, it takes thousands of pages to fill what lies between server and client: once is enough.
+    for (const encoding of path === PATHS[0] ? ['identity', 'gzip'] : ['identity']) {
+      test(`reads on only as fast as its client does, and stops when that goes away (${encoding})`, async () => {
+        // The first pages come again and again: a batch without end, and too varied to be compressed away.
+        const kept: unknown[][] = [];
+        onPage = (rows, page) => {
+          if (kept.length < FULL_PAGES) kept.push(rows);
+          return kept[page % kept.length] ?? rows;
+        };
+        pages = 0;
+        const socket = connect(port, '127.0.0.1');
+        socket.write(
+          `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nAccept-Encoding: ${encoding}\r\n\r\n`,
+        );
+        await once(socket, 'readable');
+        const stalled = await standstill();
+        assert.ok(stalled > 0);
+        socket.destroy();
+        const afterwards = await standstill();
+        assert.ok(afterwards - stalled <= 2, `${afterwards - stalled} pages were read for nobody`);
+        // Nothing is held by it: the next one is served.
+        onPage = (rows) => rows;
+        assert.equal(
+          (await download(path).then((response) => response.json() as Promise<{ statusCode: string }>)).statusCode,
+          '00',
+        );
+      });
+
+      test(`breaks the connection off at a voucher that does not open, rather than end the document well (${encoding})`, async () => {
+        pages = 0;
+        onPage = (rows, page) => {
+          if (page < FULL_PAGES) return rows;
+          return rows.map((row) => ({ ...(row as object), sealed: Buffer.from('02', 'hex') }));
+        };
+        const { body, complete } = await receive(path, encoding);
+        assert.equal(complete, false);
+        if (encoding === 'gzip') assert.throws(() => gunzipSync(body), /unexpected end/);
+        else assert.throws(() => JSON.parse(body.toString()));
+      });
+    }
+
+    test('tells of a failure by a plain refusal where it has sent nothing compressed yet, else by breaking off', async () => {
+      pages = 0;
+      onPage = (rows, page) => {
+        if (page === 2) throw new Error('a page that cannot be read');
+        return rows;
+      };
+      const { status, encoding, body, complete } = await receive(path, 'gzip');
+      if (status === 200) assert.deepEqual([encoding, complete], ['gzip', false]);
+      else {
+        assert.deepEqual([status, encoding, complete], [500, undefined, true]);
+        assert.equal((JSON.parse(body.toString()) as { statusCode: string }).statusCode, '96');
+      }
     });
 
     test('breaks the connection off when a page cannot be read, rather than pretend to be whole', async () => {

@@ -6,8 +6,11 @@ import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { findBatchRow as findBatchByTransactionId } from './list.queries.ts';
 import { findBatchByReference, listVouchers } from './queries.ts';
 
-/** A page is opened and written before the next one is read: this many vouchers are all that a download holds. */
-const PAGE = 1_000;
+/**
+ * A page is opened and written before the next one is read: this many vouchers are all that a download holds. Opening them takes a
+ * millisecond, for which the calls at the till wait.
+ */
+const PAGE = 250;
 
 /**
  * The merchant's batch of a reference.

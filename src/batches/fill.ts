@@ -10,7 +10,7 @@ import { findBatchById, listStalled, lockBatch } from './queries.ts';
 import type { MadeRows } from './rows.ts';
 
 /** Vouchers of one transaction: large enough that commits cost little, small enough that a crash loses a blink of work. */
-const CHUNK = 2_000;
+const CHUNK = 4_000;
 /** Up to here vouchers are made in one small statement, without a thread. */
 const FEW = 250;
 /** A large batch gives way to others after this long, and goes to the end of the queue. */

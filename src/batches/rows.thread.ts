@@ -7,7 +7,7 @@ import { makeRows, type RowsWanted } from './rows.ts';
 /** The thread on which the vouchers of large batches are made: it asks nobody, and answers with rows. */
 
 /** Behind the calls at the till, where both want the same core. */
-const PRIORITY = 10;
+const PRIORITY = 5;
 
 // On Linux a priority is a thread's own. Elsewhere it would be the whole process's.
 if (process.platform === 'linux') setPriority(PRIORITY);
