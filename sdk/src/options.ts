@@ -18,6 +18,8 @@ export type ScripOptions<V extends Variant> = {
   readonly attemptTimeoutMs?: number | undefined;
   /** How often a call is tried at most; 10 times unless said. */
   readonly maxAttempts?: number | undefined;
+  /** How long to wait before the second attempt, give or take; doubled for every further one up to 4 seconds. 250 unless said. */
+  readonly retryDelayMs?: number | undefined;
   /** Told before a call is tried again. */
   readonly onRetry?: ((retry: Retry) => void) | undefined;
   /** Another fetch, such as one with a proxy. */
@@ -27,6 +29,7 @@ export type ScripOptions<V extends Variant> = {
 const DEADLINE_MS = 30_000;
 const ATTEMPT_TIMEOUT_MS = 10_000;
 const MAX_ATTEMPTS = 10;
+const RETRY_DELAY_MS = 250;
 
 /** A base64 text of UTF-8. */
 function base64(text: string): string {
@@ -83,6 +86,7 @@ export function readOptions(options: ScripOptions<Variant>, prefix: string): Set
       deadlineMs: requirePositive(options.deadlineMs, 'deadlineMs', DEADLINE_MS),
       attemptTimeoutMs: requirePositive(options.attemptTimeoutMs, 'attemptTimeoutMs', ATTEMPT_TIMEOUT_MS),
       maxAttempts: requirePositive(options.maxAttempts, 'maxAttempts', MAX_ATTEMPTS),
+      retryDelayMs: requirePositive(options.retryDelayMs, 'retryDelayMs', RETRY_DELAY_MS),
       onRetry: options.onRetry,
     },
     confidential: [secret, credentials],

@@ -19,6 +19,7 @@ export type RetryRules = {
   readonly deadlineMs: number;
   readonly attemptTimeoutMs: number;
   readonly maxAttempts: number;
+  readonly retryDelayMs: number;
   readonly onRetry: ((retry: Retry) => void) | undefined;
 };
 
@@ -33,12 +34,11 @@ export type Effect<T> = {
   readonly isOpen: boolean;
 };
 
-const FIRST_DELAY_MS = 250;
 const LONGEST_DELAY_MS = 4_000;
 
 /** Doubles with every attempt, with jitter, and never below what the service asked for. */
-function delayOf(attempts: number, retryAfterMs: number | null): number {
-  const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (attempts - 1)) * (0.5 + Math.random() / 2);
+function delayOf(attempts: number, firstDelayMs: number, retryAfterMs: number | null): number {
+  const delay = Math.min(LONGEST_DELAY_MS, firstDelayMs * 2 ** (attempts - 1)) * (0.5 + Math.random() / 2);
   return retryAfterMs === null ? delay : Math.max(delay, retryAfterMs * (1 + Math.random() / 10));
 }
 
@@ -66,7 +66,7 @@ export async function retry<T>(
     const settled = isOpen ? effect?.settle?.(error) : undefined;
     if (settled !== undefined) return settled;
     if (happened === 'perhaps') isOpen = true;
-    const delayMs = delayOf(attempts, error.retryAfterMs);
+    const delayMs = delayOf(attempts, rules.retryDelayMs, error.retryAfterMs);
     if (!again || attempts >= rules.maxAttempts || performance.now() + delayMs >= endsAt) throw conclude(error);
     rules.onRetry?.({ operation: about.operation, reference: about.reference ?? null, attempts, delayMs, error });
     if (!(await pause(delayMs, signal))) {
