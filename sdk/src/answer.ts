@@ -24,7 +24,7 @@ export function readHead({ status, headers }: Response, about: About): AnswerHea
   return {
     status,
     replayed: headers.get('idempotent-replayed') === 'true',
-    requestId: requestId !== null && /^[\x21-\x7e]{1,128}$/.test(requestId) ? about.redact(requestId) : undefined,
+    requestId: requestId !== null && /^[\x21-\x7e]{1,128}$/.test(requestId) ? about.redact.id(requestId) : undefined,
     retryAfterMs: parseRetryAfter(headers.get('retry-after')),
   };
 }
@@ -83,7 +83,7 @@ function refused(about: About, head: AnswerHead, code: string, body: Readonly<Re
   const isUncertain = status >= 500 || code === '91' || code === '96';
   const again = isUncertain || status === 429 || code === '97';
   const { message, data, errors } = body;
-  const error = refusalError(about, code, typeof message === 'string' ? about.redact(message) : undefined, {
+  const error = refusalError(about, code, typeof message === 'string' ? about.redact.words(message) : undefined, {
     httpStatus: status,
     requestId,
     retryAfterMs,
@@ -106,7 +106,11 @@ function readFieldErrors({ redact }: About, errors: unknown): WireFieldError[] {
   if (!Array.isArray(errors)) return [];
   return errors.slice(0, LONGEST_FIELD_ERRORS).map((each: unknown) => {
     const { field, rule, message } = (each ?? {}) as Readonly<Record<string, unknown>>;
-    return { field: redact(String(field)), rule: redact(String(rule)), message: redact(String(message)) };
+    return {
+      field: redact.words(String(field)),
+      rule: redact.words(String(rule)),
+      message: redact.words(String(message)),
+    };
   });
 }
 

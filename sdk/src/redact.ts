@@ -1,25 +1,27 @@
 const MASK = '****';
 
-/** Digits that belong to no longer number or word. */
-const alone = (digits: string) => new RegExp(`(?<![\\p{L}\\d])${digits}(?![\\p{L}\\d])`, 'gu');
-
 /** Makes texts of strangers fit for errors: without what must not be read in them, and not endlessly long. */
-export type Redact = (text: string) => string;
+export type Redact = {
+  /** Words for people, which need no numbers: whatever could be a code or a PIN is taken out, sent or not. */
+  words(text: string): string;
+  /** An id, which may hold numbers: only what is known to be confidential, or has the form of a code, is taken out. */
+  id(text: string): string;
+};
 
 const LONGEST_TEXT = 300;
 
-/**
- * @param confidential codes, PINs and secrets of the call. A short one (a PIN) is only taken out where it stands alone:
- *   its four digits are in many a harmless number.
- */
+/** @param confidential codes and secrets of the call */
 export function redactor(confidential: readonly string[]): Redact {
-  const long = confidential.filter((value) => value.length > 4).sort((one, other) => other.length - one.length);
-  const short = confidential.filter((value) => /^\d{1,4}$/.test(value)).map(alone);
-  return (text) => {
-    let clean = text;
-    for (const value of long) clean = clean.replaceAll(value, MASK);
-    for (const pattern of short) clean = clean.replace(pattern, MASK);
-    return clean.slice(0, LONGEST_TEXT);
+  // The longest first: a code of 16 digits begins with one of 12.
+  const known = confidential.filter((value) => value.length > 4).sort((one, other) => other.length - one.length);
+  const id = (text: string) =>
+    known.reduce((clean, value) => clean.replaceAll(value, MASK), text).replace(/(?<!\w)\d{12}(\d{4})?(?!\w)/g, MASK);
+  return {
+    id,
+    words: (text) =>
+      id(text)
+        .replace(/\d{4,}/g, MASK)
+        .slice(0, LONGEST_TEXT),
   };
 }
 
