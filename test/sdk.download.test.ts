@@ -85,6 +85,12 @@ describe('a large batch', () => {
 
     // Who has seen enough stops, and the connection ends.
     for await (const voucher of scrip.downloadVouchers(reference)) if (voucher) break;
+  });
+
+  it('ends when its reader aborts', async (t) => {
+    const { scrip, produce } = await open(t);
+    const { reference } = await scrip.generate({ quantity: LARGE, value: 1 });
+    await produce(reference);
     const abort = new AbortController();
     const rest = scrip.downloadVouchers(reference, { signal: abort.signal });
     await rest.next();

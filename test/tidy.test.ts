@@ -73,6 +73,18 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     ],
     fine: [file('src/config.ts', 'read(process.env)')],
   },
+  'the client stands alone': {
+    broken: [
+      [file('sdk/src/scrip.ts', "import { join } from 'node:path';")],
+      [file('sdk/src/scrip.ts', "import { Refusal } from '../../src/refusal.ts';")],
+      [file('sdk/src/scrip.ts', "import { table } from './cli/table.ts';")],
+      [file('sdk/src/scrip.ts', "import ky from 'ky';")],
+    ],
+    fine: [
+      file('sdk/src/scrip.ts', "import { Caller } from './caller.ts';"),
+      file('sdk/src/cli/main.ts', "import { Scrip } from '../scrip.ts';\nimport { argv } from 'node:process';"),
+    ],
+  },
   'functions of at most 70 lines': {
     broken: [
       [file('src/log.ts', `function long() {\n${lines(69)}}\n`)],

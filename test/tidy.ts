@@ -80,6 +80,16 @@ function importOnlyIn(packages: RegExp, folder: string, message: string): Rule {
       );
 }
 
+/** The merchant's client runs where there is neither Node nor this service; its command line may use Node. */
+const clientStandsAlone: Rule = (files) =>
+  files
+    .filter(({ path }) => path.startsWith('sdk/src/') && !path.startsWith('sdk/src/cli/') && path.endsWith('.ts'))
+    .flatMap(({ path, text }) =>
+      importsOf(text)
+        .filter((name) => !/^\.\/(?!cli\/)/.test(name))
+        .map((name) => `${path} imports ${name}: the client is made of itself alone`),
+    );
+
 const holdsSql = (path: string) => path.startsWith('src/db/') || /(\/|\.)queries\.ts$/.test(path);
 
 const sqlOnlyInQueries = forbid(
@@ -170,6 +180,7 @@ export const RULES = {
     'reads the environment, which only src/config.ts does',
     (file) => isSource(file) && file.path !== 'src/config.ts',
   ),
+  'the client stands alone': clientStandsAlone,
   'functions of at most 70 lines': functionsAreShort,
   'files of at most 300 lines': filesAreShort,
   'nothing is left for later': forbid(

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+/** The merchant's client as it is published: packed, installed into an empty project, and used from there. */
+
+const run = promisify(execFile);
+const SDK = fileURLToPath(new URL('../sdk/', import.meta.url));
+const TSC = fileURLToPath(new URL('../node_modules/.bin/tsc', import.meta.url));
+
+let folder: string;
+let packed: { filename: string; files: { path: string }[] };
+
+/** The Nodes that a user of this machine has, beside the one that runs the tests. */
+async function findNodes(): Promise<string[]> {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((each) => !each.includes('node_modules'));
+  const found: string[] = [process.execPath];
+  for (const path of folders.map((each) => join(each, 'node'))) {
+    const { stdout } = await run(path, ['--version']).catch(() => ({ stdout: '' }));
+    if (Number(/^v(\d+)/.exec(stdout)?.[1] ?? 0) >= 20) found.push(path);
+  }
+  return found;
+}
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'scrip-client-'));
+  await writeFile(join(folder, 'package.json'), '{"type":"module","private":true}');
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: SDK });
+  // Some releases of npm print what the build says before the report.
+  [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [typeof packed];
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, packed.filename)], { cwd: folder });
+});
+
+after(() => rm(folder, { recursive: true, force: true }));
+
+describe('the package', () => {
+  it('holds what it is built of, and nothing else', () => {
+    const paths = packed.files.map(({ path }) => path);
+    for (const path of ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts']) {
+      assert.ok(paths.includes(path), path);
+    }
+    for (const path of paths) assert.match(path, /^(LICENSE|README\.md|package\.json|dist\/[\w/-]+\.(js|d\.ts))$/);
+  });
+
+  it('depends on nothing', async () => {
+    const manifest = JSON.parse(await readFile(join(SDK, 'package.json'), 'utf8'));
+    for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies'])
+      assert.equal(manifest[kind], undefined);
+    await assert.rejects(access(join(folder, 'node_modules', 'typescript')));
+  });
+
+  it('runs on every Node that is here', async (t) => {
+    const script = join(folder, 'use.js');
+    await writeFile(
+      script,
+      `import { Scrip, ScripError } from '@scrip/client';
+       const scrip = new Scrip({ baseUrl: 'http://127.0.0.1:9', keyId: 'k', secret: 's', variant: 'a' });
+       const error = await scrip.redeem({ code: '482913057641', pin: '0731', amount: 0.1 + 0.2 }).catch((thrown) => thrown);
+       console.log(error instanceof ScripError, error.code, error.userMessage('de'));`,
+    );
+    for (const node of await findNodes()) {
+      const { stdout } = await run(node, [script]);
+      assert.equal(stdout, 'true invalidAmount Dieser Betrag ist nicht möglich.\n');
+      t.diagnostic(`${(await run(node, ['--version'])).stdout.trim()}`);
+    }
+  });
+
+  it('has types under which every example of its page compiles, for a project of its own', async () => {
+    const page = await readFile(join(SDK, 'README.md'), 'utf8');
+    const examples = [...page.matchAll(/^```ts\n([\s\S]*?)^```/gm)].map(([, text = '']) => text);
+    assert.ok(examples.length >= 5);
+    await mkdir(join(folder, 'examples'));
+    for (const [at, text] of examples.entries()) await writeFile(join(folder, 'examples', `${at}.ts`), text);
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      module: 'nodenext',
+      target: 'es2022',
+      lib: ['es2022', 'dom', 'dom.asynciterable'],
+      types: [],
+      exactOptionalPropertyTypes: true,
+    };
+    const config = join(folder, 'tsconfig.json');
+    await writeFile(config, JSON.stringify({ compilerOptions, include: ['examples'] }));
+    await run(TSC, ['-p', config]).catch((error: { stdout: string }) => assert.fail(error.stdout));
+    // The compiler does look at them.
+    await writeFile(join(folder, 'examples', 'wrong.ts'), `import { Nothing } from '@scrip/client';\nNothing;\n`);
+    await assert.rejects(run(TSC, ['-p', config]));
+  });
+});
