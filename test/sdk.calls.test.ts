@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
-import { Scrip, ScripError, type Variant } from '../sdk/src/index.ts';
+import { Scrip, type Variant } from '../sdk/src/index.ts';
+import { failure } from './sdk.server.ts';
 import { Till } from './till.ts';
 
 /** The merchant's client at work: every call of both variants, against the service. */
@@ -14,16 +15,6 @@ async function open(t: TestContext, wanted?: Parameters<typeof Till.open>[1]) {
 }
 
 const masked = (code: string) => `${code.slice(0, 4)}****${code.slice(8)}`;
-
-/** Waits for the error of a call that must fail. */
-async function failure(call: Promise<unknown>): Promise<ScripError> {
-  const error = await call.then(
-    () => assert.fail('the call went well'),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof ScripError, String(error));
-  return error;
-}
 
 describe('the client', () => {
   it('generates, redeems and lists alike in both variants', async (t) => {

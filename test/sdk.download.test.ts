@@ -6,25 +6,18 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { BatchParser } from '../sdk/src/batch-parser.ts';
-import { Scrip, ScripError, type Voucher, type WaitProgress } from '../sdk/src/index.ts';
+import { Scrip, type Voucher, type WaitProgress } from '../sdk/src/index.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { findBatch } from '../src/batches/download.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import { authenticate } from '../src/merchants/authenticate.ts';
+import { asOperator } from './harness.ts';
+import { failure } from './sdk.server.ts';
 import { Till } from './till.ts';
 
 /** Large batches with the merchant's client: waited for, and read as they come. */
 
 const LARGE = 5_000;
-
-async function failure(call: Promise<unknown>): Promise<ScripError> {
-  const error = await call.then(
-    () => assert.fail('the call went well'),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof ScripError, String(error));
-  return error;
-}
 
 async function open(t: TestContext) {
   const till = await Till.open(t);
@@ -110,13 +103,15 @@ describe('a large batch', () => {
     const waiting = scrip.waitForBatch(reference, { signal: abort.signal, onProgress: () => abort.abort() });
     assert.equal((await failure(waiting)).code, 'aborted');
 
-    await cancelBatch(till.testService.service, transactionId);
-    for (const call of [scrip.waitForBatch(reference), scrip.downloadVouchers(reference).next()].map(failure)) {
+    await cancelBatch(asOperator(till.testService.service), transactionId);
+    for (const call of [scrip.waitForBatch(reference), scrip.downloadVouchers(reference).next()].map(
+      (each: Promise<unknown>) => failure(each),
+    )) {
       const canceled = await call;
       assert.deepEqual([canceled.code, canceled.isRetryable], ['batchCanceled', false]);
     }
     const calls = [scrip.waitForBatch('x'), scrip.downloadVouchers('x').next(), scrip.download('x')];
-    for (const call of calls.map(failure)) {
+    for (const call of calls.map((each: Promise<unknown>) => failure(each))) {
       const unknown = await call;
       assert.deepEqual([unknown.code, unknown.statusCode, unknown.isRetryable], ['notFound', '60', false]);
     }

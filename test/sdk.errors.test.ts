@@ -1,56 +1,11 @@
 import assert from 'node:assert/strict';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, it, type TestContext } from 'node:test';
-import { inspect } from 'node:util';
-import { addLanguage, type Retry, Scrip, ScripError, STATUS_CODES } from '../sdk/src/index.ts';
-import { currencyDecimals } from '../sdk/src/money.ts';
-import { decimalsOf } from '../src/money.ts';
+import { describe, it } from 'node:test';
+import { addLanguage, STATUS_CODES } from '../sdk/src/index.ts';
+import { answering, failure, json, voucher } from './sdk.server.ts';
 
-/** What goes wrong with the merchant's client, and what is told of it, against servers that answer whatever a test wants. */
-
-const CODE = '482913057641';
-const PIN = '0731';
-const SECRET = 'canary-of-the-secret';
-const voucher = { code: CODE, pin: PIN };
-
-type Answer = (request: IncomingMessage, response: ServerResponse, body: string, requests: number) => void;
-
-async function answering(t: TestContext, answer: Answer) {
-  let requests = 0;
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    answer(request, response, body, ++requests);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const retries: Retry[] = [];
-  const options = { baseUrl, keyId: 'key', secret: SECRET, maxAttempts: 3, retryDelayMs: 1, attemptTimeoutMs: 2_000 };
-  const onRetry = (retry: Retry) => retries.push(retry);
-  return {
-    a: new Scrip({ ...options, variant: 'a', onRetry }),
-    b: new Scrip({ ...options, variant: 'b', onRetry }),
-    retries,
-    count: () => requests,
-  };
-}
-
-async function failure(call: Promise<unknown>): Promise<ScripError> {
-  const error = await call.then(
-    () => assert.fail('the call went well'),
-    (thrown: unknown) => thrown,
-  );
-  assert.ok(error instanceof ScripError, String(error));
-  return error;
-}
-
-const json = (response: ServerResponse, status: number, body: unknown, headers = {}) =>
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+/** What goes wrong with the merchant's client, what is told of it, and what is tried again. */
 
 describe('an error', () => {
   it('tells the code, its name, the request and the fields', async (t) => {
@@ -142,15 +97,15 @@ describe('a try', () => {
   });
 
   it('never follows a redirect with a code and a PIN', async (t) => {
-    const seen: string[] = [];
-    const other = await answering(t, (request, response) => {
-      seen.push(request.url ?? '');
+    const seen: (string | undefined)[] = [];
+    const other = createServer((request, response) => {
+      seen.push(request.url);
       response.end();
     });
-    void other;
-    const { a } = await answering(t, (_request, response) =>
-      response.writeHead(307, { location: 'http://127.0.0.1:9/elsewhere' }).end(),
-    );
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    t.after(() => other.close());
+    const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/elsewhere`;
+    const { a } = await answering(t, (_request, response) => response.writeHead(307, { location }).end());
     const error = await failure(a.redeem({ ...voucher, amount: 1 }));
     assert.deepEqual([error.code, error.httpStatus, error.isRetryable], ['invalidResponse', 307, false]);
     assert.deepEqual(seen, []);
@@ -211,193 +166,5 @@ describe('a try', () => {
         [10, last?.amount],
       );
     }
-  });
-});
-
-describe('an argument', () => {
-  it('that cannot be right is refused before anything is sent', async (t) => {
-    const { a, b, count } = await answering(t, (_request, response) => response.end());
-    const loose = (value: unknown) => value as never;
-    const refused: [string, Promise<unknown>][] = [
-      ...[Number.NaN, Number.POSITIVE_INFINITY, -1, 0, 0.1 + 0.2, 1e21, 1e-7, 10.12345, 2 ** 53].map(
-        (amount): [string, Promise<unknown>] => ['13', a.redeem({ ...voucher, amount })],
-      ),
-      ['30', a.redeem({ ...voucher, amount: loose('10') })],
-      ['30', a.redeem({ ...voucher, amount: loose(undefined) })],
-      ['30', a.redeem(loose(undefined))],
-      ['30', b.redeem({ code: CODE, amount: 1 })],
-      ['30', b.redeem({ code: CODE + PIN, pin: PIN, amount: 1 })],
-      ['30', b.balance({ code: '48291305764', pin: PIN })],
-      ['30', b.balance({ code: CODE, pin: loose(731) })],
-      ['18', a.redeem({ ...voucher, amount: 1, reference: 'NEW-x' })],
-      ['18', a.redeem({ ...voucher, amount: 1, reference: '' })],
-      ['18', a.redeem({ ...voucher, amount: 1, reference: 'a\nb' })],
-      ['18', a.redeem({ ...voucher, amount: 1, reference: '\ud800' })],
-      ['18', a.redeem({ ...voucher, amount: 1, reference: 'x'.repeat(101) })],
-      ['18', b.transaction('..')],
-      ['18', b.transaction('.')],
-      // Forgetting the amount must not give the money back.
-      ['30', a.updateRedemption(loose({ reference: 'x' }))],
-      ['30', a.updateRedemption(loose({ reference: 'x', amountUsed: null }))],
-      ['13', a.updateRedemption({ reference: 'x', amountUsed: -1 })],
-      ['16', b.generate({ quantity: 1.5 })],
-      ['30', a.generate(loose({ quantity: 1, value: 1 }))],
-      ['30', a.generate(loose({ quantity: 1, productCode: 'DEFAULT' }))],
-      ['17', b.generate({ quantity: 1, expiryDate: new Date(Number.NaN) })],
-      ['30', b.activate({ serialNumber: 'x' })],
-    ];
-    const calls = refused.map(([statusCode, call]) => [statusCode, failure(call)] as const);
-    for (const [at, [statusCode, call]] of calls.entries()) {
-      const error = await call;
-      assert.deepEqual([error.statusCode, error.httpStatus], [statusCode, null], `refused[${at}]: ${error.message}`);
-    }
-    assert.equal(count(), 0);
-  });
-
-  it('is held to the decimals of the currency, where it is told', async () => {
-    const options = { baseUrl: 'http://127.0.0.1:9', keyId: 'k', secret: 's', variant: 'a' } as const;
-    const yen = new Scrip({ ...options, currency: 'JPY' });
-    assert.equal((await failure(yen.redeem({ ...voucher, amount: 10.5 }))).code, 'invalidAmount');
-    for (const currency of Intl.supportedValuesOf('currency')) {
-      assert.equal(currencyDecimals(currency), decimalsOf(currency), currency);
-    }
-  });
-
-  it('that the variant lacks does not compile, and is refused', async () => {
-    const options = { baseUrl: 'http://127.0.0.1:9', keyId: 'k', secret: 's' };
-    const a = new Scrip({ ...options, variant: 'a' });
-    const b = new Scrip({ ...options, variant: 'b' });
-    for (const call of [
-      // @ts-expect-error: variant B has no updates.
-      () => b.updateRedemption({ reference: 'x', amountUsed: 1 }),
-      // @ts-expect-error: nor reversals.
-      () => b.reverseRedemption('x'),
-      // @ts-expect-error: nor their details.
-      () => b.redemptionUpdate('x'),
-      // @ts-expect-error: variant B generates with the merchant's product.
-      () => b.generate({ quantity: 1, productCode: 'DEFAULT' }),
-      // @ts-expect-error: variant B activates by serial number.
-      () => b.activate({ code: CODE, pin: PIN }),
-      // @ts-expect-error: variant A by code and PIN.
-      () => a.activate({ serialNumber: 1 }),
-      // @ts-expect-error: variant A takes no expiry date.
-      () => a.generate({ productCode: 'DEFAULT', quantity: 1, value: 1, expiryDate: new Date() }),
-    ]) {
-      const error = await failure(call());
-      assert.equal(error.code, 'unsupportedByVariant', error.message);
-      assert.match(error.message, /variant [ab] has no/);
-    }
-    // @ts-expect-error: the amount of an update has no default.
-    await assert.rejects(a.updateRedemption({ reference: 'x' }), ScripError);
-    // @ts-expect-error: there are two variants.
-    assert.throws(() => new Scrip({ ...options, variant: 'c' }), TypeError);
-  });
-});
-
-describe('codes, PINs and secrets', () => {
-  const found = (value: unknown) => {
-    const texts = [inspect(value, { depth: 9, showHidden: true, getters: true }), JSON.stringify(value), String(value)];
-    return texts.some((text) =>
-      [CODE, `${CODE}${PIN}`, ` ${PIN}`, SECRET, btoa(`key:${SECRET}`)].some((each) => text.includes(each)),
-    );
-  };
-
-  it('are found by this test where they are', () => {
-    assert.ok(found(new Error(`no voucher ${CODE}`)) && found({ pin: ` ${PIN}` }) && found([SECRET]));
-  });
-
-  it('are in no error, whatever a server answers', async (t) => {
-    const echo = (request: IncomingMessage, body: string) =>
-      `${request.headers.authorization} ${body} ${CODE}${PIN} ${PIN} ${SECRET}`;
-    const answers: Answer[] = [
-      (request, response, body) =>
-        json(response, 400, {
-          statusCode: '30',
-          message: echo(request, body),
-          data: body,
-          errors: [{ field: PIN, rule: CODE, message: echo(request, body) }],
-        }),
-      (request, response, body) =>
-        json(
-          response,
-          200,
-          { statusCode: '55', message: echo(request, body), data: JSON.parse(body || '{}') },
-          { 'x-request-id': CODE },
-        ),
-      (request, response, body) => json(response, 503, { statusCode: '91', message: echo(request, body) }),
-      (request, response, body) => json(response, 401, { message: echo(request, body) }),
-      (request, response, body) => response.end(echo(request, body)),
-      (request, response, body) => response.writeHead(500).end(echo(request, body)),
-      (request, response, body) => json(response, 200, { statusCode: '00', message: '', data: echo(request, body) }),
-      (request, response, body) =>
-        json(response, 200, { statusCode: '00', message: '', data: { status: echo(request, body), reference: body } }),
-      (_request, response) => response.destroy(),
-      (_request, response, body) => {
-        response.writeHead(200, { 'content-length': 5000 }).write(`{"data":"${body}`);
-        setImmediate(() => response.destroy());
-      },
-    ];
-    for (const answer of answers) {
-      const { a, b, retries } = await answering(t, answer);
-      for (const call of [
-        a.redeem({ ...voucher, amount: 1 }),
-        b.redeem({ code: CODE + PIN, amount: 1 }),
-        a.activate(voucher),
-        b.balance(voucher),
-        a.balance(voucher),
-        a.download('x'),
-        a.downloadVouchers('x').next(),
-        a.transactions(),
-        a.redemptionUpdate('x'),
-        a.reverseRedemption('x'),
-      ].map(failure)) {
-        const error = await call;
-        assert.ok(!found(error), inspect(error));
-      }
-      assert.ok(!found(retries));
-    }
-  });
-
-  it('are in no error of a wrong argument, nor of a fetch that tells everything', async () => {
-    const fetch = (async (url: unknown, init: unknown) => {
-      throw Object.assign(new Error(`failed: ${JSON.stringify(init)}`), { url, init, cause: { code: CODE, init } });
-    }) as typeof globalThis.fetch;
-    const options = {
-      baseUrl: 'http://127.0.0.1:9',
-      keyId: 'key',
-      secret: SECRET,
-      fetch,
-      maxAttempts: 2,
-      retryDelayMs: 1,
-    };
-    const scrip = new Scrip({ ...options, variant: 'a' });
-    for (const call of [
-      scrip.redeem({ ...voucher, amount: 1 }),
-      scrip.balance({ code: `${CODE}${PIN}1` }),
-      scrip.balance({ code: CODE, pin: `${PIN}1` }),
-      scrip.balance({ code: CODE + PIN, pin: PIN }),
-      scrip.redeem({ ...voucher, amount: -1 }),
-    ].map(failure)) {
-      assert.ok(!found(await call));
-    }
-    for (const wrong of [
-      { baseUrl: `http://key:${SECRET}@127.0.0.1` },
-      { keyId: '', secret: SECRET },
-      { secret: `${SECRET}\n` },
-    ]) {
-      assert.throws(
-        () => new Scrip({ ...options, variant: 'a', ...wrong }),
-        (error) => error instanceof TypeError && !found(error),
-      );
-    }
-  });
-
-  it('are not in the client, however it is printed', () => {
-    const scrip = new Scrip({ baseUrl: 'https://vouchers.example.com/', keyId: 'key', secret: SECRET, variant: 'a' });
-    assert.ok(!found(scrip));
-    assert.ok(!found({ scrip, list: [scrip] }));
-    assert.equal(inspect(scrip, { customInspect: false, depth: 9 }).includes(SECRET), false);
-    assert.equal(String(scrip), 'Scrip(https://vouchers.example.com, variant a)');
-    assert.deepEqual(Object.keys(scrip), ['variant']);
   });
 });
