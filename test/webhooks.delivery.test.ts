@@ -2,11 +2,16 @@ import assert from 'node:assert/strict';
 import { createServer as createTcpServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readVouchersOf } from '../src/batches/download.ts';
+import { openDatabase } from '../src/db/pool.ts';
+import { startDelivery } from '../src/webhooks/deliver.ts';
 import { listAttempts, listDeliveries, resend } from '../src/webhooks/deliveries.ts';
 import { enableEndpoint, findEndpoint, removeEndpoint, rotateSecret } from '../src/webhooks/endpoints.ts';
+import { createSender } from '../src/webhooks/send.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { verify } from './receiver.ts';
+import { startWay } from './way.ts';
 import { Hooked } from './webhooks.ts';
 
 const HOUR = 3_600_000;
@@ -214,6 +219,53 @@ test('one endpoint that never answers delays no other', async (t) => {
   await other.receiver.has(5);
   await receiver.has(5);
   assert.equal(receiver.received.length, 5);
+});
+
+test('two senders share the work and send nothing twice', async (t) => {
+  const { hooked, receiver, sell, id } = await open(t);
+  await hooked.stop();
+  for (let sale = 0; sale < 20; sale++) await sell();
+  hooked.start();
+  const sender = createSender({ allowPrivate: true, clock: hooked.service.clock });
+  const other = startDelivery(hooked.service, sender, readVouchersOf);
+  for (let sale = 0; sale < 5; sale++) await sell();
+  const deliveries = await hooked.until(
+    id,
+    (all) => all.length === 25 && all.every(({ state }) => state === 'DELIVERED'),
+  );
+  await other.stop();
+  assert.ok(deliveries.every(({ attempts }) => attempts === 1));
+  assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 25);
+  assert.equal(receiver.received.length, 25);
+});
+
+test('a sender whose database goes away goes on when it is back', async (t) => {
+  const { hooked, receiver, sell, id } = await open(t);
+  await hooked.stop();
+  const way = await startWay(t, new URL(hooked.till.testService.url));
+  const db = openDatabase(way.url, 'scrip-test');
+  const sender = createSender({ allowPrivate: true, clock: hooked.service.clock });
+  const delivery = startDelivery({ ...hooked.service, db }, sender, readVouchersOf);
+  t.after(async () => {
+    await delivery.stop();
+    await db.close();
+  });
+  await sell();
+  await receiver.has(1);
+  // The database goes while an answer is under way: what became of it is told when it is back.
+  receiver.behave = (response) => {
+    way.state.open = false;
+    way.cut();
+    response.end();
+  };
+  await sell();
+  await receiver.has(2);
+  receiver.answer(200);
+  await sell();
+  await sleep(300);
+  way.state.open = true;
+  await receiver.has(3);
+  await hooked.until(id, (all) => all.length === 3 && all.every(({ state }) => state === 'DELIVERED'));
 });
 
 test('what a sender took that died is sent by another one', async (t) => {
