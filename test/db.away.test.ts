@@ -4,14 +4,15 @@ import { openDatabase } from '../src/db/pool.ts';
 import { buildServer } from '../src/http/server.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import { startTestService } from './harness.ts';
-import { startWay } from './way.ts';
+import { openWay } from './way.ts';
 
 const [A] = DIALECTS as [Dialect, Dialect];
 
 async function start(t: TestContext) {
   const testService = await startTestService();
   t.after(testService.stop);
-  const way = await startWay(t, new URL(testService.url));
+  const way = await openWay(testService.url);
+  t.after(way.close);
   const db = openDatabase(way.url, 'scrip-test');
   const app = buildServer({ ...testService.service, db });
   t.after(async () => {
@@ -50,10 +51,9 @@ for (const dialect of DIALECTS) {
     test('says so to every call, and goes on when it is back', async (t) => {
       const { way, ask } = await start(t);
       const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
-      way.state.open = false;
-      way.cut();
+      way.set('closed');
       for (const asked of everyCall(dialect, voucher)) assertAway(await ask(asked));
-      way.state.open = true;
+      way.set('open');
       const answer = await ask(dialect.redeem(voucher, 1, 'y'));
       assert.deepEqual([answer.statusCode, answer.json().statusCode], [200, '00']);
     });
@@ -63,11 +63,11 @@ for (const dialect of DIALECTS) {
       const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
       await ask(dialect.redeem(voucher, 1, 'first'));
       // From here on statements arrive, and nothing comes back: who asked cannot know what became of it.
-      way.state.silent = true;
+      way.set('silent');
       const lost = ask(dialect.redeem(voucher, 10, 'sale'));
       setTimeout(way.cut, 300);
       assertAway(await lost);
-      way.state.silent = false;
+      way.set('open');
       const again = await ask(dialect.redeem(voucher, 10, 'sale'));
       assert.deepEqual([again.statusCode, again.json().statusCode], [200, '00']);
       assert.equal((await ask(dialect.balance(voucher))).json().data.balance, 14);

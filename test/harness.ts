@@ -178,13 +178,19 @@ async function makeMerchant(service: Service, wanted: NewMerchant): Promise<Test
 
 /** A service whose server listens on a free port, until the test ends. */
 export async function testService(t: TestContext, on?: TestService): Promise<ListeningService> {
+  const listening = await startListening(on);
+  t.after(listening.stop);
+  return listening;
+}
+
+/** The same, until it is stopped. */
+export async function startListening(on?: TestService): Promise<ListeningService> {
   const started = await startTestService(on);
   const app = buildServer(started.service);
   const stop = once(async () => {
     await app.close();
     await started.stop();
   });
-  t.after(stop);
   await app.listen({ host: '127.0.0.1', port: 0 });
   const baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 

@@ -4,54 +4,16 @@
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of SCRIP_DATABASE_URL, whose
  * account must be allowed to create databases. The schema is migrated once, into a template; each test works on a copy.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run as runTests } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
-import { openEmbedded } from '../src/db/embedded.ts';
-import { migrate } from '../src/db/migrate.ts';
-import { openDatabase, openOwner } from '../src/db/pool.ts';
-import { createLogger } from '../src/log.ts';
-import { ensureDefaultProduct } from '../src/merchants/products.ts';
+import { withTestServer } from './server.ts';
 
 /** Files at a time: more than the cores of a small machine only makes each of them slower. */
 const CONCURRENCY = 3;
 const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
-
-type Server = { readonly url: string; close(): Promise<void> };
-
-/** The server that the tests work on, as an account that may create databases. */
-async function openServer(): Promise<Server> {
-  const given = process.env['SCRIP_DATABASE_URL'];
-  if (given) return { url: given, close: async () => {} };
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-test-'));
-  const embedded = await openEmbedded(folder, createLogger('warn'));
-  return {
-    url: embedded.ownerUrl,
-    async close() {
-      await embedded.release();
-      await rm(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-async function execute(url: string, text: string): Promise<void> {
-  const owner = await openOwner(url);
-  await owner.query({ text, values: [] }).finally(() => owner.close());
-}
-
-/** Makes the database that every test starts from: the schema, and the product that is always there. */
-async function createTemplate(url: string, name: string): Promise<void> {
-  await execute(url, `create database ${name}`);
-  const address = new URL(url);
-  address.pathname = `/${name}`;
-  await migrate(address.href);
-  const db = openDatabase(address.href, 'scrip-test');
-  await ensureDefaultProduct(db, 'USD').finally(() => db.close());
-}
 
 async function findFiles(words: readonly string[]): Promise<string[]> {
   const folder = fileURLToPath(new URL('./', import.meta.url));
@@ -82,18 +44,10 @@ async function runFiles(files: string[]): Promise<Counts> {
 async function main(): Promise<void> {
   const files = await findFiles(process.argv.slice(2));
   if (files.length === 0) throw new Error('no test file has such a name');
-  const server = await openServer();
-  const template = `scrip_template_${randomBytes(6).toString('hex')}`;
   let counts: Counts = { passed: 0, failed: 0 };
-  try {
-    await createTemplate(server.url, template);
-    process.env['SCRIP_TEST_URL'] = server.url;
-    process.env['SCRIP_TEST_TEMPLATE'] = template;
+  await withTestServer(async () => {
     counts = await runFiles(files);
-  } finally {
-    await execute(server.url, `drop database if exists ${template} with (force)`).catch(() => {});
-    await server.close();
-  }
+  });
   if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1;
   process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
 }

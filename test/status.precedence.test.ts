@@ -24,12 +24,14 @@ for (const dialect of DIALECTS) {
       await refused('03', dialect.generate('x', 1, 1e6));
       await refused('18', dialect.redeem(UNKNOWN, -1, ''));
       await refused('13', dialect.redeem(UNKNOWN, -1, 'x'));
+      await refused('13', dialect.redeem(UNKNOWN, 0.001, 'x'));
       await refused('03', dialect.redeem(UNKNOWN, 1, 'x'));
       await refused('18', dialect.activate(UNKNOWN, 'CANCEL-x'));
       await refused('03', dialect.activate(UNKNOWN, 'x'));
       await refused('03', dialect.balance(UNKNOWN));
       await till.refused(A, '18', update('NEW-x', -1));
       await till.refused(A, '13', update('x', -1));
+      await till.refused(A, '13', update('x', 0.001));
       await till.refused(A, '03', update('x', 1));
     });
 

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { LATER, OUTSIDE, RULES, type SourceFile } from './tidy.ts';
 
 const ROOT = new URL('../', import.meta.url);
-const FOLDERS = ['src', 'sql', 'test', 'bench', 'bin', 'docs', 'sdk', '.ci'];
+const FOLDERS = ['src', 'sql', 'test', 'bench', 'soak', 'bin', 'docs', 'sdk', '.ci'];
 /** What is built, or brought by others. */
 const FOREIGN = /^sdk\/(dist|node_modules)\//;
 const TEXT = /\.(ts|cjs|sql|md|json|ya?ml)$|^\.ci\/run$/;

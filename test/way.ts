@@ -1,31 +1,67 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import type { TestContext } from 'node:test';
 
-/** The way to the database, which a test can cut and mend. */
-export async function startWay(t: TestContext, to: URL) {
+/**
+ * How the way to the database is: open; closed (nobody connects, and who was connected is cut off); silent (what is sent
+ * arrives, and nothing comes back); paused (nothing moves, until it is open again); slow.
+ */
+type State = 'open' | 'closed' | 'silent' | 'paused' | 'slow';
+
+export type Way = {
+  /** The address to take it by. */
+  readonly url: string;
+  set(state: State): void;
+  /** Cuts off who is connected. */
+  cut(): void;
+  close(): void;
+};
+
+const SLOW_MS = 40;
+
+/** A way to a server that a test can cut, stop and mend. */
+export async function openWay(to: string): Promise<Way> {
+  const target = new URL(to);
   const sockets = new Set<Socket>();
-  const state = { open: true, silent: false };
+  let state: State = 'open';
+  /** What waits for the way to open again. */
+  let held: (() => void)[] = [];
+  const carry = (chunk: Buffer, onto: Socket, back: boolean) => {
+    const write = () => void (onto.destroyed || onto.write(chunk));
+    if (state === 'silent' && back) return;
+    if (state === 'paused' || held.length > 0) held.push(write);
+    else if (state === 'slow') setTimeout(write, SLOW_MS);
+    else write();
+  };
   const server = createServer((near) => {
-    sockets.add(near);
     near.on('error', () => {}).on('close', () => sockets.delete(near));
-    if (!state.open) return void near.destroy();
-    const far = connect(Number(to.port || 5432), to.hostname);
-    sockets.add(far);
-    far.on('error', () => near.destroy()).on('close', () => near.destroy());
+    if (state === 'closed') return void near.destroy();
+    const far = connect(Number(target.port || 5432), target.hostname);
+    for (const socket of [near, far]) sockets.add(socket.setNoDelay());
+    far.on('error', () => near.destroy()).on('close', () => near.destroy() && sockets.delete(far));
     near.on('close', () => far.destroy());
-    near.pipe(far);
-    far.on('data', (data) => state.silent || near.write(data));
+    near.on('data', (chunk) => carry(chunk, far, false));
+    far.on('data', (chunk) => carry(chunk, near, true));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const cut = () => {
     for (const socket of sockets) socket.destroy();
   };
-  t.after(() => {
-    cut();
-    server.close();
-  });
   const url = new URL(to);
   url.hostname = '127.0.0.1';
   url.port = String((server.address() as AddressInfo).port);
-  return { url: url.href, state, cut };
+  return {
+    url: url.href,
+    set(wanted) {
+      state = wanted;
+      if (state === 'closed') cut();
+      if (state !== 'open') return;
+      const waiting = held;
+      held = [];
+      for (const write of waiting) write();
+    },
+    cut,
+    close() {
+      cut();
+      server.close();
+    },
+  };
 }

@@ -11,7 +11,7 @@ import { createSender } from '../src/webhooks/send.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { verify } from './receiver.ts';
-import { startWay } from './way.ts';
+import { openWay } from './way.ts';
 import { Hooked } from './webhooks.ts';
 
 const HOUR = 3_600_000;
@@ -242,7 +242,8 @@ test('two senders share the work and send nothing twice', async (t) => {
 test('a sender whose database goes away goes on when it is back', async (t) => {
   const { hooked, receiver, sell, id } = await open(t);
   await hooked.stop();
-  const way = await startWay(t, new URL(hooked.till.testService.url));
+  const way = await openWay(hooked.till.testService.url);
+  t.after(way.close);
   const db = openDatabase(way.url, 'scrip-test');
   const sender = createSender({ allowPrivate: true, clock: hooked.service.clock });
   const delivery = startDelivery({ ...hooked.service, db }, sender, readVouchersOf);
@@ -254,8 +255,7 @@ test('a sender whose database goes away goes on when it is back', async (t) => {
   await receiver.has(1);
   // The database goes while an answer is under way: what became of it is told when it is back.
   receiver.behave = (response) => {
-    way.state.open = false;
-    way.cut();
+    way.set('closed');
     response.end();
   };
   await sell();
@@ -263,7 +263,7 @@ test('a sender whose database goes away goes on when it is back', async (t) => {
   receiver.answer(200);
   await sell();
   await sleep(300);
-  way.state.open = true;
+  way.set('open');
   await receiver.has(3);
   await hooked.until(id, (all) => all.length === 3 && all.every(({ state }) => state === 'DELIVERED'));
 });

@@ -90,6 +90,10 @@ export function findProductRow(code: string): Sql {
   return sql`select * from products where code = ${code}`;
 }
 
+export function findFinestDecimals(): Sql {
+  return sql`select max(decimals) as decimals from products`;
+}
+
 export function listProductRows(): Sql {
   return sql`select * from products order by id limit 10000`;
 }

@@ -5,7 +5,7 @@ import { ensureAccounts } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
 import type { Transaction } from '../ledger/transactions.ts';
-import { permit } from '../merchants/permit.ts';
+import { permitAmount } from '../merchants/permit.ts';
 import { decimalsOf, MOST_DECIMALS, toPositiveMinor } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { refuseVoucher } from '../vouchers/refuse.ts';
@@ -44,7 +44,6 @@ type Row = {
 };
 
 const redeemGathered = gather<Request, Outcome | RefusalCode>({
-  callerOf: ({ context }) => context.merchant.id,
   keysOf({ codeKey, reference, context }) {
     return reference === undefined ? [codeKey] : [codeKey, `${context.merchant.id} ${reference}`];
   },
@@ -94,7 +93,7 @@ function toRedemption({ reference, code }: Request, row: Row): Transaction {
 export async function redeem(context: Context, request: Redeem): Promise<Outcome> {
   if (request.reference !== undefined) checkReference(request.reference);
   const amountUnits = toPositiveMinor(request.amount, MOST_DECIMALS);
-  permit(context, 'redeem');
+  await permitAmount(context, 'redeem', amountUnits);
   const { service, now } = context;
   const outcome = await redeemGathered(service.db, {
     ...request,

@@ -4,7 +4,7 @@ import { plainArray, textArray } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
 import { checkLookupReference, checkReference } from '../ledger/reference.ts';
 import { type RedemptionUpdate, type TransactionRow, toTransaction } from '../ledger/transactions.ts';
-import { permit } from '../merchants/permit.ts';
+import { permitAmount } from '../merchants/permit.ts';
 import { MOST_DECIMALS, toMinor } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import type { KeyRing } from '../secrets.ts';
@@ -64,7 +64,6 @@ function toUpdate(keys: KeyRing, reference: string, row: Row): RedemptionUpdate 
 }
 
 const updateGathered = gather<Request, RedemptionUpdate | RefusalCode>({
-  callerOf: ({ context }) => context.merchant.id,
   keysOf: ({ context, reference }) => [`${context.merchant.id} ${reference}`],
   async run(db, requests) {
     const rows = await db.hot<Row>(UPDATE_REDEMPTION, [
@@ -86,7 +85,6 @@ const updateGathered = gather<Request, RedemptionUpdate | RefusalCode>({
 });
 
 const findGathered = gather<Update, RedemptionUpdate | undefined>({
-  callerOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
   async run(db, requests) {
     const rows = await db.hot<Row>(FIND_UPDATE, [
@@ -115,7 +113,7 @@ export async function updateRedemption(
   checkReference(reference);
   const amountUnits = toMinor(amountUsed, MOST_DECIMALS);
   if (amountUnits < 0n) throw new Refusal('13');
-  permit(context, 'update-redemption');
+  await permitAmount(context, 'update-redemption', amountUnits);
   const { db } = context.service;
   const reversalId = newId(context.now);
   const answer = await updateGathered(db, { context, reference, amountUnits, reversalId, newId: newId(context.now) });

@@ -5,7 +5,7 @@ import { ensureAccounts } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
 import type { Transaction } from '../ledger/transactions.ts';
-import { permit } from '../merchants/permit.ts';
+import { permitAmount } from '../merchants/permit.ts';
 import { MOST_DECIMALS, toPositiveMinor } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { ACTIVATE } from './activate.queries.ts';
@@ -47,7 +47,6 @@ type Row = {
 };
 
 const activateGathered = gather<Request, Outcome | RefusalCode>({
-  callerOf: ({ context }) => context.merchant.id,
   keysOf({ codeKey, serialNumber, reference, context }) {
     const voucher = codeKey ?? String(serialNumber);
     return reference === undefined ? [voucher] : [voucher, `${context.merchant.id} ${reference}`];
@@ -101,7 +100,7 @@ function toActivation({ context, reference }: Request, row: Row, transactionId: 
 export async function activate(context: Context, { voucher, value, reference }: Activate): Promise<Outcome> {
   if (reference !== undefined) checkReference(reference);
   const valueUnits = value === undefined ? null : toPositiveMinor(value, MOST_DECIMALS);
-  permit(context, 'activate');
+  await permitAmount(context, 'activate', valueUnits);
   const { service, now } = context;
   const byCode = 'code' in voucher;
   const outcome = await activateGathered(service.db, {

@@ -1,0 +1,16 @@
+/**
+ * `npm run soak [-- WHAT] [--minutes M] [--seed S]`: proves for minutes or hours what the tests prove in seconds.
+ * - `faults`: everything that can break breaks under load, and the books are held against every answer given;
+ * - `model`: the answers of two processes are those of some order of a plain model.
+ */
+import { readArguments, type Wanted } from './arguments.ts';
+import { soakModel } from './model.ts';
+
+const SOAKS: Readonly<Record<string, (wanted: Wanted) => Promise<void>>> = { model: soakModel };
+
+const wanted = readArguments(process.argv.slice(2));
+const soak = SOAKS[wanted.what];
+if (!soak) throw new Error(`there is ${Object.keys(SOAKS).join(', ')}, and no ${wanted.what}`);
+process.stdout.write(`soak ${wanted.what}: ${wanted.minutes} min, seed ${wanted.seed}\n`);
+await soak(wanted);
+process.exit();

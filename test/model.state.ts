@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import type { Answer } from './model.ts';
+
+/** What the model of the service holds, and what of it an answer has to show. */
+
+/** What merchants may be: with everything, told no difference of codes and PINs, without the right to update. */
+export const MERCHANTS = [
+  { opaque: false, mayUpdate: true },
+  { opaque: true, mayUpdate: true },
+  { opaque: false, mayUpdate: false },
+] as const;
+export const FLOAT_MINOR = 6_000_00;
+
+export type Batch = {
+  id: string;
+  merchant: number;
+  status: 'PROCESSING' | 'COMPLETED' | 'CANCELED';
+  reference: string;
+  quantity: number;
+  minor: number | null;
+};
+export type Voucher = {
+  batch: string;
+  issuer: number;
+  batchMinor: number | null;
+  value: number | null;
+  balance: number;
+  expires: number;
+  blocked: boolean;
+  replaced: boolean;
+  wrong: number;
+  lockedUntil: number;
+};
+export type Entry = {
+  id: string;
+  type: 'ACTIVATION' | 'REDEMPTION' | 'REDEMPTION_REVERSAL';
+  operation: 'activate' | 'redeem' | null;
+  merchant: number;
+  serial: string;
+  minor: number;
+  reference: string | null;
+  original: string | null;
+};
+
+/** The minor units of an amount; undefined for one that is negative or has more than two decimals. */
+export function minorOf(amount: number): number | undefined {
+  const minor = Math.round(amount * 100);
+  return amount < 0 || Math.abs(minor - amount * 100) > 1e-6 ? undefined : minor;
+}
+
+/** What stands in the way of a voucher whose PIN was right. */
+export function stateRefusal({ replaced, blocked, expires }: Voucher, now: number): string | undefined {
+  if (replaced) return '44';
+  if (blocked) return '43';
+  return expires <= now ? '54' : undefined;
+}
+
+/** Whether a transaction that was told is an entry. */
+// biome-ignore lint/suspicious/noExplicitAny: it comes from an answer.
+export function sameEntry(told: any, entry: Entry, refundStatus: string | null): boolean {
+  return (
+    told?.transactionType === entry.type &&
+    Math.round(told.amount * 100) === entry.minor &&
+    (told.transactionId === entry.id || entry.id === `made ${entry.serial}`) &&
+    (told.serialNumber === undefined || told.serialNumber === entry.serial) &&
+    told.reference === entry.reference &&
+    (told.refundStatus === undefined || told.refundStatus === refundStatus)
+  );
+}
+
+export class ModelState {
+  floats: number[] = MERCHANTS.map(() => FLOAT_MINOR);
+  batches: Record<string, Batch> = {};
+  vouchers: Record<string, Voucher> = {};
+  entries: Record<string, Entry> = {};
+
+  clone(): this {
+    return Object.assign(new (this.constructor as new () => this)(), structuredClone({ ...this }));
+  }
+
+  /** Two states with the same key are the same state, however they came about. */
+  key(): string {
+    const sorted = (record: object) => Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1));
+    return JSON.stringify([this.floats, sorted(this.batches), sorted(this.vouchers), sorted(this.entries)]);
+  }
+
+  protected batchOf(merchant: number, reference: string): Batch | undefined {
+    return Object.values(this.batches).find((batch) => batch.merchant === merchant && batch.reference === reference);
+  }
+
+  protected find(merchant: number, operation: Entry['operation'], reference: string | null): Entry | undefined {
+    return Object.values(this.entries).find(
+      (entry) =>
+        entry.merchant === merchant && entry.operation === operation && (entry.reference ?? entry.id) === reference,
+    );
+  }
+
+  protected reversalOf({ id }: Entry): Entry | undefined {
+    return Object.values(this.entries).find(({ original, type }) => original === id && type === 'REDEMPTION_REVERSAL');
+  }
+
+  protected replacementOf({ id }: Entry): Entry | undefined {
+    return Object.values(this.entries).find(({ original, type }) => original === id && type === 'REDEMPTION');
+  }
+
+  protected float(merchant: number): number {
+    return this.floats[merchant] ?? 0;
+  }
+
+  /** Whether a batch was told as it is, with the vouchers that can be seen of it. */
+  protected shows(batch: Batch, data: Answer['data']): boolean {
+    const told = (data.vouchers ?? []).map(({ serialNumber }: { serialNumber: number }) => String(serialNumber));
+    const visible = Object.keys(this.vouchers).filter(
+      (serial) => this.vouchers[serial]?.batch === batch.id && !this.vouchers[serial]?.replaced,
+    );
+    return (
+      data.transactionId === batch.id &&
+      data.reference === batch.reference &&
+      data.status === batch.status &&
+      (data.value === null ? null : Math.round(data.value * 100)) === batch.minor &&
+      sameSet(told, visible)
+    );
+  }
+
+  protected showsBalance(
+    { serial, merchant }: { serial: string | undefined; merchant: number },
+    data: Answer['data'],
+    now: number,
+  ) {
+    const voucher = this.vouchers[serial as string] as Voucher;
+    const usable = voucher.value === null || stateRefusal(voucher, now) ? 0 : voucher.balance;
+    const entries = Object.values(this.entries)
+      .filter((entry) => entry.serial === serial && entry.type !== 'REDEMPTION_REVERSAL' && !this.reversalOf(entry))
+      .map((entry) => (entry.merchant === merchant ? entry : { ...entry, reference: '' }));
+    return (
+      String(data.serialNumber) === serial &&
+      Math.round(data.balance * 100) === voucher.balance &&
+      Math.round(data.usableAmount * 100) === usable &&
+      (data.value === undefined || (data.value === null ? null : Math.round(data.value * 100)) === voucher.value) &&
+      showsAll(data.transactions, entries, () => null)
+    );
+  }
+
+  protected showsList(merchant: number, inForceOnly: boolean, data: Answer['data']): boolean {
+    const entries = Object.values(this.entries)
+      .filter((entry) => entry.merchant === merchant)
+      .filter((entry) => !inForceOnly || (entry.type !== 'REDEMPTION_REVERSAL' && !this.reversalOf(entry)));
+    assert.ok(entries.length <= 50, 'a run of the model makes no longer list than the service shows');
+    return showsAll(data, entries, (entry) => this.#refundOf(entry));
+  }
+
+  #refundOf(entry: Entry): string | null {
+    if (this.reversalOf(entry)) return 'CANCELLED';
+    return entry.type === 'REDEMPTION' && entry.original !== null ? 'NEW' : null;
+  }
+
+  protected showsUpdate(original: Entry, reference: string, { data }: Answer): boolean {
+    const reversal = this.reversalOf(original) as Entry;
+    const renewed = this.replacementOf(original);
+    return (
+      sameEntry(data?.originalTransaction, original, 'CANCELLED') &&
+      sameEntry(data.cancellationTransaction, reversal, null) &&
+      (renewed ? sameEntry(data.newTransaction, renewed, 'NEW') : data.newTransaction === null) &&
+      data.transactions.length === (renewed ? 3 : 2) &&
+      Math.round(data.summary.originalAmount * 100) === original.minor &&
+      Math.round(data.summary.newAmount * 100) === (renewed?.minor ?? 0) &&
+      data.summary.reference === reference
+    );
+  }
+}
+
+function sameSet(one: readonly string[], other: readonly string[]): boolean {
+  return one.length === other.length && new Set([...one, ...other]).size === one.length;
+}
+
+/** Whether a list of transactions holds each entry once and nothing else. Their order is looked at where they are received. */
+function showsAll(
+  told: readonly object[],
+  entries: readonly Entry[],
+  refundOf: (entry: Entry) => string | null,
+): boolean {
+  const left = [...entries];
+  for (const one of told) {
+    const at = left.findIndex((entry) => sameEntry(one, entry, refundOf(entry)));
+    if (at < 0) return false;
+    left.splice(at, 1);
+  }
+  return left.length === 0;
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { testService } from './harness.ts';
+import { explained, linearize, reconciles } from './model.run.ts';
+import { Model } from './model.ts';
+
+/** `npm run soak -- model` runs the same for as long as it is told to. */
+
+describe('every answer of two processes is that of some order of the model', () => {
+  for (const [manner, width, runs] of [
+    ['one after the other', 1, 12],
+    ['at the same time', 6, 25],
+  ] as const) {
+    test(`for calls ${manner}`, async (t) => {
+      const first = await testService(t);
+      const second = await testService(t, first);
+      await fc.assert(explained([first, second], width), { numRuns: runs, endOnFailure: true });
+      await reconciles(first);
+    });
+  }
+});
+
+describe('the search for an order', () => {
+  const generate = { do: 'generate', merchant: 0, reference: 'x', quantity: 1, amount: 25 } as const;
+  const data = (id: string) => ({
+    transactionId: id,
+    reference: 'x',
+    status: 'COMPLETED',
+    value: 25,
+    expiryDate: '2099-01-01T00:00:00.000Z',
+    vouchers: [{ serialNumber: 1 }],
+  });
+  const redeem = { do: 'redeem', merchant: 0, serial: '1', rightPin: true, amount: 20, reference: null } as const;
+  const done = (transactionId: string) => ({
+    code: '00',
+    replayed: false,
+    data: { transactionId, transactionType: 'REDEMPTION', amount: 20, serialNumber: '1', reference: null },
+  });
+  const refused = (code: string) => ({ code, replayed: false, data: null });
+
+  test('finds one where there is one, and none where there is none', () => {
+    const [start] = linearize(
+      [new Model()],
+      [{ call: generate, answer: { code: '00', replayed: false, data: data('a') } }],
+      0,
+    );
+    assert.ok(start);
+    const both = (one: object, other: object) =>
+      linearize(
+        [start],
+        [one, other].map((answer) => ({ call: redeem, answer: answer as never })),
+        0,
+      ).length;
+    assert.equal(both(refused('51'), done('b')), 1);
+    assert.equal(both(done('b'), refused('51')), 1);
+    assert.equal(both(done('b'), done('c')), 0);
+    assert.equal(both(refused('51'), refused('51')), 0);
+    assert.equal(both(done('b'), refused('42')), 0);
+  });
+
+  test('tells a replay from a second effect', () => {
+    const first = { code: '00', replayed: false, data: data('a') };
+    const second = (id: string, replayed: boolean) => ({ code: '00', replayed, data: data(id) });
+    const orders = (answer: ReturnType<typeof second>) =>
+      linearize(
+        [new Model()],
+        [first, answer].map((each) => ({ call: generate, answer: each })),
+        0,
+      ).length;
+    assert.equal(orders(second('a', true)), 1);
+    assert.equal(orders(second('b', true)), 0);
+    assert.equal(orders(second('b', false)), 0);
+  });
+});

@@ -1,0 +1,267 @@
+import {
+  type Batch,
+  type Entry,
+  MERCHANTS,
+  ModelState,
+  minorOf,
+  sameEntry,
+  stateRefusal,
+  type Voucher,
+} from './model.state.ts';
+
+/**
+ * The service as plain rules over plain values: no database, no SQL, nothing at the same time. `step` says whether an answer
+ * is the one that the rules give in a state, and changes the state as the rules do. Amounts are minor units of USD; a time
+ * is in milliseconds; a merchant is its position in MERCHANTS.
+ */
+
+const MOST_MINOR = 100_000_00;
+const DEFAULT_MINOR = 5_000_00;
+const MINUTE_MS = 60_000;
+const FOR_GOOD = Number.MAX_SAFE_INTEGER;
+
+/** A voucher as a call names it: by its serial number, with the right PIN or a wrong one; no serial is an unknown code. */
+type Named = { readonly serial: string | undefined; readonly rightPin: boolean };
+type Asks = { readonly merchant: number };
+
+/** A call, with everything in it that decides about its answer. */
+export type Call = Asks &
+  (
+    | { readonly do: 'generate'; readonly reference: string; readonly quantity: number; readonly amount: number | null }
+    | { readonly do: 'download' | 'lookup' | 'details'; readonly reference: string }
+    | (Named & { readonly do: 'balance' })
+    | (Named & { readonly do: 'redeem'; readonly amount: number; readonly reference: string | null })
+    | (Named & { readonly do: 'activateByCode'; readonly reference: string | null })
+    | {
+        readonly do: 'activateBySerial';
+        readonly serial: string | undefined;
+        readonly amount: number | null;
+        readonly reference: string;
+      }
+    | { readonly do: 'update'; readonly reference: string; readonly amount: number | undefined }
+    | { readonly do: 'list'; readonly inForceOnly: boolean }
+    | { readonly do: 'block' | 'unblock' | 'unlock' | 'replace'; readonly serial: string | undefined }
+    | { readonly do: 'extend'; readonly serial: string | undefined; readonly until: number }
+    | { readonly do: 'cancel'; readonly transactionId: string }
+  );
+
+/** An answer, alike for both variants; a look-up that finds nothing is `60`. */
+// biome-ignore lint/suspicious/noExplicitAny: the rules look into it.
+export type Answer = { readonly code: string; readonly replayed: boolean; readonly data: any };
+
+export class Model extends ModelState {
+  /** Whether the rules give this answer now; the state is the one after it, or useless where they do not. */
+  step(call: Call, answer: Answer, now: number): boolean {
+    const expected = this.#decide(call, answer, now);
+    return typeof expected === 'string' ? answer.code === expected : answer.code === '00' && expected;
+  }
+
+  /** A refusal, or whether what a success tells is right. */
+  #decide(call: Call, answer: Answer, now: number): string | boolean {
+    const { data } = answer;
+    switch (call.do) {
+      case 'generate':
+        return this.#generate(call, answer);
+      case 'download': {
+        const batch = this.batchOf(call.merchant, call.reference);
+        return batch ? answer.code === '00' && this.shows(batch, data) : '60';
+      }
+      case 'balance':
+        return this.#guard(call, now) ?? (answer.code === '00' && this.showsBalance(call, data, now));
+      case 'redeem':
+        return this.#redeem(call, answer, now);
+      case 'activateByCode':
+        return this.#activate(call, answer, now, null);
+      case 'activateBySerial':
+        return this.#activate({ ...call, rightPin: true }, answer, now, call.amount);
+      case 'update':
+        return this.#update(call, answer, now);
+      case 'details': {
+        const original = this.find(call.merchant, 'redeem', call.reference);
+        return original && this.reversalOf(original) ? this.showsUpdate(original, call.reference, answer) : '60';
+      }
+      case 'lookup':
+        return this.#lookup(call.merchant, call.reference, answer);
+      case 'list':
+        return answer.code === '00' && this.showsList(call.merchant, call.inForceOnly, data);
+      case 'cancel':
+        return this.#cancel(call.transactionId, data);
+      default:
+        return this.#operate(call, answer, now);
+    }
+  }
+
+  #generate(call: Extract<Call, { do: 'generate' }>, { code, replayed, data }: Answer): string | boolean {
+    const minor = call.amount === null ? null : minorOf(call.amount);
+    if (minor === undefined || minor === 0) return '13';
+    if (minor !== null && minor > MOST_MINOR) return '61';
+    const prior = this.batchOf(call.merchant, call.reference);
+    if (prior && (prior.quantity !== call.quantity || prior.minor !== minor)) return '94';
+    if (prior) return code === '00' && replayed && this.shows(prior, data);
+    const price = (minor ?? 0) * call.quantity;
+    if (price > this.float(call.merchant)) return '50';
+    if (code !== '00' || replayed || this.batches[data.transactionId]) return false;
+    this.floats[call.merchant] = this.float(call.merchant) - price;
+    const status = call.quantity > 10 ? 'PROCESSING' : 'COMPLETED';
+    const { merchant, reference, quantity } = call;
+    const batch: Batch = { id: data.transactionId, merchant, status, reference, quantity, minor };
+    this.batches[batch.id] = batch;
+    for (const { serialNumber } of data.vouchers ?? []) this.#make(batch, String(serialNumber), data.expiryDate);
+    return (data.vouchers?.length ?? 0) === (status === 'COMPLETED' ? quantity : 0) && this.shows(batch, data);
+  }
+
+  #make({ id, merchant, minor, reference }: Batch, serial: string, expiryDate: string): void {
+    this.vouchers[serial] = {
+      batch: id,
+      issuer: merchant,
+      batchMinor: minor,
+      value: minor,
+      balance: minor ?? 0,
+      expires: Date.parse(expiryDate),
+      blocked: false,
+      replaced: false,
+      wrong: 0,
+      lockedUntil: 0,
+    };
+    if (minor === null) return;
+    // Nobody is told the ids of these; a look-up does not find them.
+    const made = { type: 'ACTIVATION', operation: null, merchant, serial, minor, reference, original: null } as const;
+    this.entries[`made ${serial}`] = { ...made, id: `made ${serial}` };
+  }
+
+  /** Looks at the PIN, and counts: the refusal, or undefined for a right one. */
+  #guard({ serial, rightPin, merchant }: Named & Asks, now: number): string | undefined {
+    const voucher = serial === undefined ? undefined : this.vouchers[serial];
+    if (!voucher) return '14';
+    if (voucher.lockedUntil > now) return '75';
+    voucher.wrong = rightPin ? 0 : Math.min(voucher.wrong + 1, 15);
+    voucher.lockedUntil = 0;
+    if (voucher.wrong === 5) voucher.lockedUntil = now + 15 * MINUTE_MS;
+    if (voucher.wrong === 10) voucher.lockedUntil = now + 24 * 60 * MINUTE_MS;
+    if (voucher.wrong === 15) voucher.lockedUntil = FOR_GOOD;
+    return rightPin ? undefined : MERCHANTS[merchant]?.opaque ? '14' : '55';
+  }
+
+  #redeem(call: Extract<Call, { do: 'redeem' }>, answer: Answer, now: number): string | boolean {
+    const { serial = '', merchant, reference } = call;
+    const minor = minorOf(call.amount);
+    if (!minor) return '13';
+    const prior = reference === null ? undefined : this.find(merchant, 'redeem', reference);
+    if (prior && (prior.serial !== call.serial || prior.minor !== minor)) return '94';
+    const refusal = this.#guard(call, now);
+    if (refusal) return refusal;
+    if (prior) return answer.replayed && sameEntry(answer.data, prior, null);
+    const voucher = this.vouchers[serial] as Voucher;
+    const closed = stateRefusal(voucher, now);
+    if (closed) return closed;
+    if (voucher.value === null) return '40';
+    if (voucher.balance === 0) return '42';
+    if (voucher.balance < minor) return '51';
+    voucher.balance -= minor;
+    return this.#book(answer, { type: 'REDEMPTION', operation: 'redeem', merchant, serial, minor, reference });
+  }
+
+  #activate(
+    call: Named & Asks & { do: string; reference: string | null },
+    answer: Answer,
+    now: number,
+    amount: number | null,
+  ): string | boolean {
+    const { merchant, reference } = call;
+    const byCode = call.do === 'activateByCode';
+    const asked = amount === null ? null : minorOf(amount);
+    if (asked === undefined || asked === 0) return '13';
+    const named = call.serial === undefined ? undefined : this.vouchers[call.serial];
+    const voucher = byCode || named?.issuer === merchant ? named : undefined;
+    const minor = voucher?.batchMinor ?? asked ?? DEFAULT_MINOR;
+    if (voucher && asked !== null && voucher.batchMinor !== null && asked !== voucher.batchMinor) return '13';
+    if (voucher && minor > MOST_MINOR) return '61';
+    const prior = reference === null ? undefined : this.find(merchant, 'activate', reference);
+    if (prior && (!voucher || prior.serial !== call.serial || prior.minor !== minor)) return '94';
+    if (!voucher) return '14';
+    const refusal = byCode ? this.#guard(call, now) : undefined;
+    if (refusal) return refusal;
+    if (prior) return answer.replayed && sameEntry(answer.data, prior, null);
+    const closed = stateRefusal(voucher, now);
+    if (closed) return closed;
+    if (voucher.value !== null) return '41';
+    if (minor > this.float(merchant)) return '50';
+    this.floats[merchant] = this.float(merchant) - minor;
+    Object.assign(voucher, { value: minor, balance: minor });
+    const serial = call.serial as string;
+    return this.#book(answer, { type: 'ACTIVATION', operation: 'activate', merchant, serial, minor, reference });
+  }
+
+  #book({ code, replayed, data }: Answer, entry: Omit<Entry, 'id' | 'original'>): boolean {
+    if (code !== '00' || replayed || this.entries[data.transactionId]) return false;
+    const booked = { ...entry, id: data.transactionId, original: null };
+    this.entries[booked.id] = booked;
+    return sameEntry(data, booked, null);
+  }
+
+  #update(call: Extract<Call, { do: 'update' }>, answer: Answer, now: number): string | boolean {
+    const minor = minorOf(call.amount ?? 0);
+    if (minor === undefined) return '13';
+    if (!MERCHANTS[call.merchant]?.mayUpdate) return '03';
+    const original = this.find(call.merchant, 'redeem', call.reference);
+    if (!original) return '60';
+    const voucher = this.vouchers[original.serial] as Voucher;
+    const refusal = stateRefusal(voucher, now);
+    if (refusal === '44' || (refusal && minor > original.minor)) return refusal;
+    // What the first update came to is told with the refusal.
+    if (this.reversalOf(original)) return this.showsUpdate(original, call.reference, answer) && '58';
+    if (minor > voucher.balance + original.minor) return '51';
+    if (answer.code !== '00') return false;
+    voucher.balance += original.minor - minor;
+    const { merchant, serial } = original;
+    const named = (prefix: string) => (original.reference === null ? null : prefix + original.reference);
+    const common = { operation: null, merchant, serial, original: original.id } as const;
+    const { cancellationTransaction, newTransaction } = answer.data;
+    const id = cancellationTransaction.transactionId;
+    const canceled = { ...common, id, minor: -original.minor, reference: named('CANCEL-') };
+    this.entries[id] = { ...canceled, type: 'REDEMPTION_REVERSAL' };
+    if (minor > 0) {
+      const renewed = { ...common, id: newTransaction?.transactionId, minor, reference: named('NEW-') };
+      this.entries[renewed.id] = { ...renewed, type: 'REDEMPTION' };
+    }
+    return this.showsUpdate(original, call.reference, answer);
+  }
+
+  #lookup(merchant: number, reference: string, { code, data }: Answer): string | boolean {
+    const asked = this.find(merchant, 'redeem', reference) ?? this.find(merchant, 'activate', reference);
+    if (!asked) return '60';
+    if (!this.reversalOf(asked)) return code === '00' && sameEntry(data, asked, null);
+    const active = this.replacementOf(asked);
+    return active ? code === '00' && sameEntry(data, active, 'NEW') : '60';
+  }
+
+  #cancel(transactionId: string, data: { status: string } | null): string | boolean {
+    const batch = this.batches[transactionId];
+    if (!batch) return '60';
+    if (batch.status === 'PROCESSING') {
+      batch.status = 'CANCELED';
+      this.floats[batch.merchant] = this.float(batch.merchant) + (batch.minor ?? 0) * batch.quantity;
+    }
+    return data?.status === batch.status;
+  }
+
+  #operate(
+    call: Extract<Call, { do: 'block' | 'unblock' | 'unlock' | 'replace' | 'extend' }>,
+    answer: Answer,
+    now: number,
+  ) {
+    const voucher = call.serial === undefined ? undefined : this.vouchers[call.serial];
+    if (!voucher) return '14';
+    if (voucher.replaced) return '44';
+    if (call.do === 'extend') {
+      if (call.until <= now || call.until <= voucher.expires) return '17';
+      voucher.expires = call.until;
+    } else if (call.do === 'replace') {
+      if (answer.code !== '00' || this.vouchers[answer.data.serial]) return false;
+      this.vouchers[answer.data.serial] = { ...voucher, blocked: false, wrong: 0, lockedUntil: 0 };
+      Object.assign(voucher, { replaced: true, balance: 0 });
+    } else if (call.do === 'unlock') Object.assign(voucher, { wrong: 0, lockedUntil: 0 });
+    else voucher.blocked = call.do === 'block';
+    return '00';
+  }
+}

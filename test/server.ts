@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openEmbedded } from '../src/db/embedded.ts';
+import { migrate } from '../src/db/migrate.ts';
+import { openDatabase, openOwner } from '../src/db/pool.ts';
+import { createLogger } from '../src/log.ts';
+import { ensureDefaultProduct } from '../src/merchants/products.ts';
+
+type Server = { readonly url: string; close(): Promise<void> };
+
+/** The server that the tests work on, as an account that may create databases. */
+async function openServer(): Promise<Server> {
+  const given = process.env['SCRIP_DATABASE_URL'];
+  if (given) return { url: given, close: async () => {} };
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-test-'));
+  const embedded = await openEmbedded(folder, createLogger('warn'));
+  return {
+    url: embedded.ownerUrl,
+    async close() {
+      await embedded.release();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function execute(url: string, text: string): Promise<void> {
+  const owner = await openOwner(url);
+  await owner.query({ text, values: [] }).finally(() => owner.close());
+}
+
+/** Makes the database that every test starts from: the schema, and the product that is always there. */
+async function createTemplate(url: string, name: string): Promise<void> {
+  await execute(url, `create database ${name}`);
+  const address = new URL(url);
+  address.pathname = `/${name}`;
+  await migrate(address.href);
+  const db = openDatabase(address.href, 'scrip-test');
+  await ensureDefaultProduct(db, 'USD').finally(() => db.close());
+}
+
+/** Runs what needs test databases: while it runs, the harness finds the server and the template in the environment. */
+export async function withTestServer(run: () => Promise<void>): Promise<void> {
+  const server = await openServer();
+  const template = `scrip_template_${randomBytes(6).toString('hex')}`;
+  try {
+    await createTemplate(server.url, template);
+    process.env['SCRIP_TEST_URL'] = server.url;
+    process.env['SCRIP_TEST_TEMPLATE'] = template;
+    await run();
+  } finally {
+    await execute(server.url, `drop database if exists ${template} with (force)`).catch(() => {});
+    await server.close();
+  }
+}
