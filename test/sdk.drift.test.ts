@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Static } from 'typebox';
-import { STATUS_CODES } from '../sdk/src/index.ts';
+import {
+  type RedemptionUpdateEventData,
+  STATUS_CODES,
+  type Transaction,
+  type WebhookEventType,
+} from '../sdk/src/index.ts';
 import type * as Wire from '../sdk/src/wire.ts';
 import type { BatchData, BatchVoucher } from '../src/http/batch.ts';
 import type * as A from '../src/http/variant-a/schemas.ts';
 import type * as B from '../src/http/variant-b/schemas.ts';
 import { NO_TRANSACTION } from '../src/http/variant-b/status.ts';
+import type { transactionData, updateData } from '../src/ledger/transaction-data.ts';
 import { type FieldError, REFUSALS } from '../src/refusal.ts';
+import type { EventType, TEST_EVENT } from '../src/webhooks/events.ts';
 
 /**
  * Holds the client's wire types to the service's schemas: a pair that can be assigned one way only, or of which one side has a
@@ -38,6 +45,12 @@ type Pairs = {
   balanceB: Same<Wire.WireBalanceB, Static<typeof B.BalanceData>>;
   batch: Same<Wire.WireBatch, Static<typeof BatchData>>;
   voucher: Same<Wire.WireVoucher, Static<typeof BatchVoucher>>;
+  transactionEvent: Same<Transaction, ReturnType<typeof transactionData>>;
+  updateEvent: Same<
+    Omit<RedemptionUpdateEventData, 'transactions'>,
+    Omit<ReturnType<typeof updateData>, 'transactions'>
+  >;
+  eventType: Same<WebhookEventType, EventType | typeof TEST_EVENT>;
   fieldError: Same<Wire.WireFieldError, { -readonly [Key in keyof FieldError]: FieldError[Key] }>;
 };
 
@@ -59,6 +72,9 @@ const pairs: { [Name in keyof Pairs]: true } = {
   balanceB: true satisfies Pairs['balanceB'],
   batch: true satisfies Pairs['batch'],
   voucher: true satisfies Pairs['voucher'],
+  transactionEvent: true satisfies Pairs['transactionEvent'],
+  updateEvent: true satisfies Pairs['updateEvent'],
+  eventType: true satisfies Pairs['eventType'],
   fieldError: true satisfies Pairs['fieldError'],
 };
 

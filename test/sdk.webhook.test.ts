@@ -3,6 +3,8 @@ import { describe, it } from 'node:test';
 import { inspect } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { verifyWebhook, type WebhookRefusal, WebhookVerificationError } from '../sdk/src/index.ts';
+import { DIALECTS, update } from './dialects.ts';
+import { Hooked } from './webhooks.ts';
 
 /** Deliveries signed by the off-the-shelf library, verified by the merchant's client. */
 
@@ -112,4 +114,33 @@ describe('a webhook', () => {
       });
     }
   });
+});
+
+it('a delivery of the service is verified, and is what the types say', async (t) => {
+  const hooked = await Hooked.open(t);
+  const { receiver, secret } = await hooked.add(t, [
+    'voucher.redeemed',
+    'redemption.updated',
+    'voucher.batch.completed',
+  ]);
+  const [a] = DIALECTS;
+  assert.ok(a);
+  await hooked.till.done(a.redeem(await hooked.till.voucher(), 5, 'sale'));
+  await hooked.till.done(update('sale', 3));
+  const told = await receiver.has(3);
+  const events = await Promise.all(told.map(({ text, headers }) => verifyWebhook(text, headers, secret)));
+  const seen = events.map((event) => {
+    if (event.type === 'voucher.redeemed') return [event.type, event.data.amount, event.data.reference];
+    if (event.type === 'redemption.updated')
+      return [event.type, event.data.newTransaction?.amount, event.data.transactions.length];
+    return event.type === 'voucher.batch.completed'
+      ? [event.type, event.data.quantity, event.data.status]
+      : [event.type];
+  });
+  assert.deepEqual(seen.sort(), [
+    ['redemption.updated', 3, 3],
+    ['voucher.batch.completed', 1, 'COMPLETED'],
+    ['voucher.redeemed', 5, 'sale'],
+  ]);
+  assert.equal(new Set(events.map(({ id }) => id)).size, 3);
 });
