@@ -30,6 +30,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   db: async () => (await import('./cli/db.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
   key: async () => (await import('./cli/key.ts')).registerKey,
+  keys: async () => (await import('./cli/keys.ts')).registerKeys,
   float: async () => (await import('./cli/float.ts')).registerFloat,
   product: async () => (await import('./cli/product.ts')).registerProduct,
   batch: async () => (await import('./cli/batch.ts')).registerBatch,

@@ -10,12 +10,14 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import { StartError } from './db/start-error.ts';
+import { KeyedHash } from './keyed-hash.ts';
 
 /**
  * The only file that holds keys.
  *
- * A key ring is a list of keys, newest first. The first one seals; every one opens what it sealed. Codes and PINs are
- * looked up under a key derived from the oldest, so that a new key can be put in front without touching a voucher.
+ * A key ring is a list of keys. The database tells which of them are in use, in the order in which they were put to use
+ * (src/db/key-ring.ts): the newest of these seals what is new and makes what it is looked up by; while a rotation is under way,
+ * what is older is looked up under the others too. Every key of the ring opens what it sealed.
  */
 
 /** A code and its PIN. Neither may reach a log, an error, or any page that does not ask for it. */
@@ -34,17 +36,23 @@ const TAG_BYTES = 16;
 /** Nonces are drawn this many at a time: one call into the system's generator costs as much as a hundred nonces. */
 const NONCE_POOL = 256;
 
-/** A new key of a key ring, as text: `id:key`. */
+/** A new key of a key ring, as text: `id:key`. The id begins with the time; no two are alike. */
 export function newRingKey(): string {
-  return `k${Math.floor(Date.now() / 1000).toString(36)}:${randomBytes(KEY_BYTES).toString('base64url')}`;
+  const id = `k${Math.floor(Date.now() / 1000).toString(36)}${randomBytes(3).toString('hex')}`;
+  return `${id}:${randomBytes(KEY_BYTES).toString('base64url')}`;
 }
 
 /**
  * Reads a key ring from text: `id:key`, separated by commas or line ends, newest first; a key is 32 bytes in base64url.
  * @param source where it was read, for the error: it never shows the text itself
+ * @param reload reads it again, where a key turns up that it did not hold
  * @throws StartError when it is no key ring
  */
-export function readKeyRing(text: string, source: string): KeyRing {
+export function readKeyRing(text: string, source: string, reload?: () => string): KeyRing {
+  return new KeyRing(readKeys(text, source), reload && (() => readKeys(reload(), source)));
+}
+
+function readKeys(text: string, source: string): RingKey[] {
   const entries = text
     .split(/[,\n]/)
     .map((entry) => entry.trim())
@@ -61,7 +69,7 @@ export function readKeyRing(text: string, source: string): KeyRing {
   });
   if (keys.length === 0) throw new StartError(`${source} holds no key`);
   if (new Set(keys.map((key) => key.id)).size < keys.length) throw new StartError(`${source} names a key twice`);
-  return new KeyRing(keys);
+  return keys;
 }
 
 function derive(master: Uint8Array, purpose: string): Buffer {
@@ -72,53 +80,51 @@ function ringKey(id: string, master: Buffer): RingKey {
   return { id, master, seal: createSecretKey(derive(master, 'seal')), check: derive(master, 'check') };
 }
 
-const BLOCK_BYTES = 64;
-const HASH_BYTES = 32;
-/** The longest text that is ever hashed under a key is a code with its PIN. */
-const LONGEST_HASHED = 64;
+/** A key that vouchers are looked up under. */
+type KeyInUse = RingKey & { readonly code: KeyedHash; readonly pin: KeyedHash };
 
-/**
- * HMAC-SHA-256 (RFC 2104) of short texts under one key, by two calls of the one-shot hash: a third of what an HMAC object
- * costs that is made for each text, which was a tenth of a balance enquiry.
- */
-class KeyedHash {
-  readonly #inner = Buffer.alloc(BLOCK_BYTES + LONGEST_HASHED, 0x36);
-  readonly #outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c);
+function inUse(key: RingKey): KeyInUse {
+  return { ...key, code: new KeyedHash(derive(key.master, 'lookup')), pin: new KeyedHash(derive(key.master, 'pin')) };
+}
 
-  constructor(key: Buffer) {
-    for (let at = 0; at < key.length; at++) {
-      this.#inner[at] = 0x36 ^ (key[at] as number);
-      this.#outer[at] = 0x5c ^ (key[at] as number);
-    }
-  }
+/** What a voucher is looked up by, and its PIN compared by, under one key: 128 bits each in the form of a uuid. */
+export type LookUp = { readonly codeKey: string; readonly pinKey: string };
 
-  /** In hexadecimal digits. The text is of one byte a character, as digits are. */
-  of(text: string): string {
-    if (text.length > LONGEST_HASHED) throw new RangeError('no code or PIN is as long as this');
-    const end = BLOCK_BYTES + this.#inner.write(text, BLOCK_BYTES, 'latin1');
-    this.#outer.write(hash('sha256', this.#inner.subarray(0, end), 'binary'), BLOCK_BYTES, 'latin1');
-    return hash('sha256', this.#outer, 'hex');
-  }
+/** The key ring of this process lacks a key that is in use: it has to be given the new one. */
+class KeyMissing extends Error {
+  readonly code = 'EKEYMISSING';
 }
 
 export class KeyRing {
-  readonly #keys: readonly RingKey[];
-  readonly #newest: RingKey;
-  readonly #lookup: KeyedHash;
-  readonly #pin: KeyedHash;
+  #keys: readonly RingKey[];
+  readonly #reload: (() => readonly RingKey[]) | undefined;
+  /** The keys in use, in the order in which they were put to use. */
+  #inUse: readonly KeyInUse[];
+  #current: KeyInUse;
   #nonces = Buffer.alloc(0);
 
-  constructor(keys: readonly RingKey[]) {
+  /** Until it is told which keys are in use, that is the first one. */
+  constructor(keys: readonly RingKey[], reload?: () => readonly RingKey[]) {
     this.#keys = keys;
-    this.#newest = keys[0] as RingKey;
-    const oldest = keys.at(-1) as RingKey;
-    this.#lookup = new KeyedHash(derive(oldest.master, 'lookup'));
-    this.#pin = new KeyedHash(derive(oldest.master, 'pin'));
+    this.#reload = reload;
+    this.#current = inUse(keys[0] as RingKey);
+    this.#inUse = [this.#current];
   }
 
-  /** What a thread of this process makes the same key ring of. */
+  /** What a thread of this process makes a key ring of that seals as this one does now. */
   share(): readonly RingKey[] {
-    return this.#keys;
+    const { id, seal, check, master } = this.#current;
+    return [{ id, seal, check, master }];
+  }
+
+  /** The id of the key that seals. */
+  get current(): string {
+    return this.#current.id;
+  }
+
+  /** The ids of the keys in use, oldest first. The same list as long as nothing changes. */
+  get inUse(): readonly { readonly id: string }[] {
+    return this.#inUse;
   }
 
   /** For each key its id and a value that proves its possession without telling it. */
@@ -126,24 +132,50 @@ export class KeyRing {
     return this.#keys.map(({ id, check }) => ({ keyId: id, check }));
   }
 
-  /** What a voucher is found by: an HMAC of its code, 128 bits in the form of a uuid. */
+  /** Whether it holds a key; read again first where it does not. */
+  holds(id: string): boolean {
+    return this.#find(id) !== undefined;
+  }
+
+  /**
+   * Uses these keys from now on, oldest first.
+   * @throws KeyMissing where one of them is missing; then nothing changes
+   */
+  use(ids: readonly string[]): void {
+    if (ids.length === this.#inUse.length && ids.every((id, index) => id === this.#inUse[index]?.id)) return;
+    const keys = ids.map((id) => this.#get(id, 'what is looked up'));
+    this.#inUse = keys.map(inUse);
+    this.#current = this.#inUse.at(-1) ?? this.#current;
+  }
+
+  /** What a new voucher will be found by. */
   codeKey(code: string): string {
-    return this.#lookup.of(code).slice(0, 32);
+    return codeKeyUnder(this.#current, code);
   }
 
-  /** What a PIN is compared by: an HMAC of code and PIN, so that equal PINs of two vouchers look different. */
+  /** What the PIN of a new voucher is compared by: equal PINs of two vouchers look different. */
   pinKey(code: string, pin: string): string {
-    return this.#pin.of(`${code}:${pin}`).slice(0, 32);
+    return pinKeyUnder(this.#current, code, pin);
   }
 
-  /** Seals code and PIN (AES-256-GCM) under the newest key, bound to the serial number: it opens for no other voucher. */
+  /** What a voucher could be found by, under each key in use, oldest first. */
+  lookUps({ code, pin }: CodeAndPin): LookUp[] {
+    return this.#inUse.map((key) => ({ codeKey: codeKeyUnder(key, code), pinKey: pinKeyUnder(key, code, pin) }));
+  }
+
+  /** What vouchers with this code are found by that are not looked up under the newest key yet. */
+  olderCodeKeys(code: string): string[] {
+    return this.#inUse.slice(0, -1).map((key) => codeKeyUnder(key, code));
+  }
+
+  /** Seals code and PIN (AES-256-GCM) under the newest key in use, bound to the serial number: it opens for no other voucher. */
   seal(serialNumber: bigint, code: string, pin: string): Buffer {
     return this.sealText(String(serialNumber), code + pin);
   }
 
-  /** Seals a text of latin letters under the newest key, bound to the name of what it belongs to. */
+  /** Seals a text of latin letters under the newest key in use, bound to the name of what it belongs to. */
   sealText(owner: string, text: string): Buffer {
-    const { id, seal } = this.#newest;
+    const { id, seal } = this.#current;
     const nonce = this.#nonce();
     const cipher = createCipheriv('aes-256-gcm', seal, nonce).setAAD(Buffer.from(`${id}:${owner}`));
     const sealed = cipher.update(text, 'latin1');
@@ -165,16 +197,28 @@ export class KeyRing {
 
   /** Opens what `sealText` made for the same owner; throws as `open` does. */
   openText(owner: string, sealed: Buffer): string {
-    const start = 1 + (sealed[0] ?? 0);
-    const id = sealed.toString('latin1', 1, start);
-    const key = this.#keys.find((each) => each.id === id);
-    if (!key)
-      throw new Error(`what belongs to ${owner} is sealed under key ${JSON.stringify(id)}, which the key ring lacks`);
+    const id = sealedUnder(sealed);
+    const start = 1 + id.length;
+    const key = this.#get(id, `what belongs to ${owner}`);
     const decipher = createDecipheriv('aes-256-gcm', key.seal, sealed.subarray(start, start + NONCE_BYTES));
     decipher.setAAD(Buffer.from(`${id}:${owner}`)).setAuthTag(sealed.subarray(-TAG_BYTES));
     const text = decipher.update(sealed.subarray(start + NONCE_BYTES, -TAG_BYTES)).toString('latin1');
     decipher.final();
     return text;
+  }
+
+  #get(id: string, what: string): RingKey {
+    const key = this.#find(id);
+    if (!key) throw new KeyMissing(`${what} is sealed under key ${JSON.stringify(id)}, which the key ring lacks`);
+    return key;
+  }
+
+  #find(id: string): RingKey | undefined {
+    const find = () => this.#keys.find((each) => each.id === id);
+    const key = find();
+    if (key || !this.#reload) return key;
+    this.#keys = this.#reload();
+    return find();
   }
 
   #nonce(): Buffer {
@@ -183,6 +227,20 @@ export class KeyRing {
     this.#nonces = this.#nonces.subarray(NONCE_BYTES);
     return nonce;
   }
+}
+
+/** The id of the key that something is sealed under. */
+export function sealedUnder(sealed: Buffer): string {
+  return sealed.toString('latin1', 1, 1 + (sealed[0] ?? 0));
+}
+
+function codeKeyUnder(key: KeyInUse, code: string): string {
+  return key.code.of(code).slice(0, 32);
+}
+
+/** Of code and PIN, so that equal PINs of two vouchers look different. */
+function pinKeyUnder(key: KeyInUse, code: string, pin: string): string {
+  return key.pin.of(`${code}:${pin}`).slice(0, 32);
 }
 
 /** A voucher code: 12 digits, the first not 0, without bias. */

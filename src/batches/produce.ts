@@ -1,11 +1,12 @@
 import type { Service } from '../context.ts';
+import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries, Transaction } from '../db/pool.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
-import { randomCode, randomPin } from '../secrets.ts';
+import { type KeyRing, randomCode, randomPin } from '../secrets.ts';
 import { announceEnd } from './announce-end.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { advanceBatch, copyEntries, copyVouchers, insertVouchers, reserveSerials } from './queries.ts';
+import { advanceBatch, copyEntries, copyVouchers, findCodeKeys, insertVouchers, reserveSerials } from './queries.ts';
 import { makeRowsAside } from './rows.aside.ts';
 import { firstRows, type MadeRows } from './rows.ts';
 
@@ -15,6 +16,7 @@ import { firstRows, type MadeRows } from './rows.ts';
  */
 export async function produce(service: Service, tx: Queries, batch: Batch, count: number): Promise<Batch> {
   const now = service.clock();
+  await holdKeyRing(tx, service.keys);
   let missing = count;
   // A code that exists already, one in some hundred thousand at most, is drawn again.
   while (missing > 0) missing -= await insert(service, tx, batch, missing, now);
@@ -33,11 +35,13 @@ export async function prepare({ db, keys, clock }: Service, batch: Batch, count:
 }
 
 /**
- * Books vouchers that were made ahead, as many as the batch lacks, within the caller's transaction, as `produce` does. COPY knows
+ * Books vouchers that were made ahead under the key that still seals, as many as the batch lacks, within the caller's transaction, as `produce` does. COPY knows
  * no `on conflict`: a code that exists already fails the transaction.
  */
 export async function produceFrom(service: Service, tx: Transaction, batch: Batch, made: MadeRows): Promise<Batch> {
   const count = Math.min(made.count, batch.quantity - batch.produced);
+  await holdKeyRing(tx, service.keys);
+  if (made.keyId !== service.keys.current || service.keys.inUse.length > 1) return produce(service, tx, batch, count);
   await tx.copyIn(copyVouchers, firstRows(made.vouchers, count));
   if (made.entries) await tx.copyIn(copyEntries, firstRows(made.entries, count));
   return advance(tx, batch, count, service.clock());
@@ -55,11 +59,24 @@ async function takeSerials(tx: Queries, count: number): Promise<bigint[]> {
   return (reserved?.serials ?? []).map(BigInt);
 }
 
+/**
+ * Draws codes that no voucher has under a key before the newest one. Under the newest the unique index tells; a voucher that is
+ * sealed anew between the two is found by one of them, as it moves in one direction only.
+ */
+async function drawCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set<string>> {
+  const codes = new Set<string>();
+  while (codes.size < count) codes.add(randomCode());
+  if (keys.inUse.length === 1) return codes;
+  const byKey = new Map([...codes].flatMap((code) => keys.olderCodeKeys(code).map((key) => [key, code] as const)));
+  const taken = await tx.query<{ code_key: string }>(findCodeKeys(plainArray([...byKey.keys()])));
+  for (const { code_key } of taken) codes.delete(byKey.get(code_key.replaceAll('-', '')) ?? '');
+  return codes;
+}
+
 async function insert(service: Service, tx: Queries, batch: Batch, count: number, now: Date): Promise<number> {
   const { keys } = service;
   const serials = await takeSerials(tx, count);
-  const codes = new Set<string>();
-  while (codes.size < count) codes.add(randomCode());
+  const codes = await drawCodes(tx, keys, count);
   const codeKeys: string[] = [];
   const pinKeys: string[] = [];
   const sealed: Buffer[] = [];
@@ -71,11 +88,11 @@ async function insert(service: Service, tx: Queries, batch: Batch, count: number
   }
   const [result] = await tx.query<{ made: number }>(
     insertVouchers(batch, {
-      serials: plainArray(serials),
+      serials: plainArray(serials.slice(0, sealed.length)),
       codeKeys: plainArray(codeKeys),
       pinKeys: plainArray(pinKeys),
       sealed: bytesArray(sealed),
-      entryIds: plainArray(serials.map(() => newId(now))),
+      entryIds: plainArray(sealed.map(() => newId(now))),
     }),
   );
   return result?.made ?? 0;

@@ -90,6 +90,11 @@ values (${entry.id}, ${entry.kind}::entry_kind, ${entry.debit}, ${entry.credit},
   ${batch.merchantId}, ${batch.id}, ${entry.now})`;
 }
 
+/** Which of these keys of codes are taken. */
+export function findCodeKeys(codeKeys: string): Sql {
+  return sql`select code_key from vouchers where code_key = any (${codeKeys}::uuid[])`;
+}
+
 export function reserveSerials(count: number): Sql {
   return sql`select array_agg(nextval('voucher_serials')::text) as serials from generate_series(1, ${count}::int)`;
 }

@@ -20,7 +20,8 @@ const threads = new WeakMap<KeyRing, Thread>();
  */
 export function makeRowsAside(keys: KeyRing, wanted: RowsWanted): Promise<MadeRows> {
   let thread = threads.get(keys);
-  if (!thread || thread.ended) {
+  // One that was started before a rotation seals under the key before it.
+  if (!thread || thread.ended || thread.keyId !== keys.current) {
     thread = new Thread(keys);
     threads.set(keys, thread);
   }
@@ -29,11 +30,13 @@ export function makeRowsAside(keys: KeyRing, wanted: RowsWanted): Promise<MadeRo
 
 class Thread {
   ended = false;
+  readonly keyId: string;
   readonly #worker: Worker;
   readonly #waiting: Waiting[] = [];
   #idle: NodeJS.Timeout | undefined;
 
   constructor(keys: KeyRing) {
+    this.keyId = keys.current;
     this.#worker = new Worker(new URL('./rows.thread.ts', import.meta.url), {
       workerData: keys.share(),
       // Nothing of the process's own arguments and environment is for the thread.

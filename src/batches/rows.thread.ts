@@ -24,9 +24,9 @@ parentPort?.on('message', (wanted: RowsWanted) => {
 
 function attempt(wanted: RowsWanted): ThreadAnswer {
   try {
-    const { count, vouchers, entries } = makeRows(keys, wanted);
+    const { keyId, count, vouchers, entries } = makeRows(keys, wanted);
     const plain = ({ bytes, rowBytes }: typeof vouchers) => ({ bytes, rowBytes });
-    return { made: { count, vouchers: plain(vouchers), entries: entries && plain(entries) } };
+    return { made: { keyId, count, vouchers: plain(vouchers), entries: entries && plain(entries) } };
   } catch (error) {
     return { error };
   }

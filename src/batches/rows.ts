@@ -29,7 +29,13 @@ type Activation = {
 
 /** Rows of a table, equally long, behind the head of a COPY. */
 export type Rows = { readonly bytes: Uint8Array; readonly rowBytes: number };
-export type MadeRows = { readonly count: number; readonly vouchers: Rows; readonly entries: Rows | null };
+export type MadeRows = {
+  /** The key that they are sealed under. */
+  readonly keyId: string;
+  readonly count: number;
+  readonly vouchers: Rows;
+  readonly entries: Rows | null;
+};
 
 const HEAD = Buffer.concat([Buffer.from('PGCOPY\n\xff\r\n\0', 'latin1'), Buffer.alloc(8)]);
 const TAIL = int16(-1);
@@ -68,7 +74,7 @@ export function makeRows(keys: KeyRing, wanted: RowsWanted): MadeRows {
     }
     row++;
   }
-  return { count, vouchers, entries };
+  return { keyId: keys.current, count, vouchers, entries };
 }
 
 /** In the order of `copyVouchers`; what differs from row to row is empty. */

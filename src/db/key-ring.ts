@@ -1,10 +1,35 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { link, mkdir, open, readFile, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type KeyRing, newRingKey, readKeyRing, sameHash } from '../secrets.ts';
-import type { Database } from './pool.ts';
+import { gather } from './gather.ts';
+import type { Database, Queries } from './pool.ts';
 import { sql } from './sql.ts';
 import { StartError } from './start-error.ts';
+
+type Known = {
+  key_id: string;
+  check_value: Buffer;
+  superseded_at: Date | null;
+};
+
+const KNOWN = sql`select key_id, check_value, superseded_at from key_checks where dropped_at is null`;
+
+/** The keys in use, oldest first. */
+const IN_USE = sql`
+select key_id, check_value, superseded_at from key_checks
+where activation is not null and retired_at is null order by activation`;
+
+/** The same, and they stay in use until the transaction ends: putting another key to use waits for it. */
+const HOLD_IN_USE = sql`
+select key_id, check_value, superseded_at from key_checks
+where activation is not null and retired_at is null order by activation for share`;
+
+/** The key file of a data folder. */
+export function keyFile({ dataDir }: { dataDir: string }): string {
+  return join(dataDir, 'keys');
+}
 
 /**
  * Opens the key ring: from the setting, else from the key file in the data folder, which a first start makes.
@@ -14,13 +39,13 @@ export async function openKeyRing(
   db: Database,
   config: { keys?: string | undefined; dataDir: string },
 ): Promise<KeyRing> {
-  const known = await db.query<{ key_id: string; check_value: Buffer }>(
-    sql`select key_id, check_value from key_checks`,
-  );
-  const file = join(config.dataDir, 'keys');
+  const known = await db.query<Known>(KNOWN);
+  const file = keyFile(config);
   const ring =
     config.keys === undefined
-      ? readKeyRing(await readKeyFile(file, known.length === 0), `the key file ${file}`)
+      ? readKeyRing(await readKeyFile(file, known.length === 0), `the key file ${file}`, () =>
+          readFileSync(file, 'utf8'),
+        )
       : readKeyRing(config.keys, 'SCRIP_KEYS');
   const own = ring.checks();
   for (const { key_id, check_value } of known) {
@@ -31,33 +56,68 @@ export async function openKeyRing(
       );
     }
   }
-  for (const { keyId, check } of own) {
-    if (known.some(({ key_id }) => key_id === keyId)) continue;
+  const [newest] = own;
+  if (known.length === 0 && newest) {
     await db.query(
-      sql`insert into key_checks (key_id, check_value) values (${keyId}, ${check}) on conflict do nothing`,
+      sql`insert into key_checks (key_id, check_value, activation) values (${newest.keyId}, ${newest.check}, 1) on conflict do nothing`,
     );
   }
   // Two first starts with two rings: one was first, and the other one learns it here.
-  const settled = await db.query<{ key_id: string }>(sql`select key_id from key_checks`);
+  const settled = await db.query<Known>(KNOWN);
   if (settled.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
     throw new StartError(
       'another process has just set up this database with another key ring: give both the same SCRIP_KEYS',
     );
   }
+  await checkKeyRing(db, ring);
   return ring;
 }
 
 /**
- * Whether what this key ring seals can be opened by who opens it with this database.
- * @throws Error where the key that seals is none of the database's: it was put back, or set up anew, under a running process
+ * Learns which keys are in use now, and whether this key ring holds them.
+ * @throws KeyMissing where it lacks one of them; Error where its keys are none of the database's: that was put back, or set up
+ *   anew, under a running process
  */
-export async function checkKeyRing(db: Database, ring: KeyRing): Promise<void> {
-  const [newest] = ring.checks();
-  const known = await db.query<{ check_value: Buffer }>(
-    sql`select check_value from key_checks where key_id = ${newest?.keyId}`,
-  );
-  if (!newest || !known.some(({ check_value }) => sameHash(newest.check, check_value)))
-    throw new Error('the key ring does not belong to the database');
+export async function checkKeyRing(db: Queries, ring: KeyRing): Promise<void> {
+  use(ring, await db.query<Known>(IN_USE));
+}
+
+const refreshGathered = gather<KeyRing, void>({
+  keysOf: () => [],
+  async run(db, rings) {
+    const inUse = await db.query<Known>(IN_USE);
+    for (const ring of rings) use(ring, inUse);
+    return rings.map(() => undefined);
+  },
+});
+
+/** Like `checkKeyRing`, with one statement for all that ask at one moment. */
+export function refreshKeyRing(db: Database, ring: KeyRing): Promise<void> {
+  return refreshGathered(db, ring);
+}
+
+/**
+ * Begins to seal in a transaction: what is sealed from here on is sealed under the key that stays the newest until the
+ * transaction ends. Whoever puts another key to use waits for that, and so knows what is there to be sealed anew.
+ * @throws as `checkKeyRing`
+ */
+export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
+  for (;;) {
+    const inUse = await tx.query<Known>(HOLD_IN_USE);
+    // A row that had to be waited for is told as it is now, but one that was put to use meanwhile is not told at all.
+    if (inUse.at(-1)?.superseded_at) continue;
+    return use(ring, inUse);
+  }
+}
+
+function use(ring: KeyRing, inUse: readonly Known[]): void {
+  for (const { key_id } of inUse) ring.holds(key_id);
+  const own = ring.checks();
+  const differs = ({ key_id, check_value }: Known) =>
+    own.some(({ keyId, check }) => keyId === key_id && !sameHash(check, check_value));
+  const belongs = inUse.some(({ key_id }) => own.some(({ keyId }) => keyId === key_id));
+  if (!belongs || inUse.some(differs)) throw new Error('the key ring does not belong to the database');
+  ring.use(inUse.map(({ key_id }) => key_id));
 }
 
 async function readKeyFile(file: string, mayCreate: boolean): Promise<string> {
@@ -75,16 +135,43 @@ async function readKeyFile(file: string, mayCreate: boolean): Promise<string> {
 /** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */
 async function createKeyFile(file: string): Promise<void> {
   await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  const handle = await open(draft, 'wx', 0o600);
-  try {
-    await handle.writeFile(`${newRingKey()}\n`);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  const draft = await writeDraft(file, `${newRingKey()}\n`);
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
   await unlink(draft);
+}
+
+async function writeDraft(file: string, text: string): Promise<string> {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`;
+  const handle = await open(draft, 'wx', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return draft;
+}
+
+/** Puts a new key in front of those of a key file. Whole or not at all, and on the disk before anything is sealed under it. @returns its id */
+export async function addToKeyFile(file: string): Promise<string> {
+  const key = newRingKey();
+  await rename(await writeDraft(file, `${key}\n${await readFile(file, 'utf8')}`), file);
+  await syncFolder(file);
+  return key.slice(0, key.indexOf(':'));
+}
+
+/** Takes a key out of a key file. */
+export async function removeFromKeyFile(file: string, keyId: string): Promise<void> {
+  const entries = (await readFile(file, 'utf8')).split(/[,\n]/).map((entry) => entry.trim());
+  const left = entries.filter((entry) => entry !== '' && !entry.startsWith(`${keyId}:`));
+  await rename(await writeDraft(file, `${left.join('\n')}\n`), file);
+  await syncFolder(file);
+}
+
+/** A file that was renamed is there for good once its folder is on the disk. */
+async function syncFolder(file: string): Promise<void> {
+  const folder = await open(join(file, '..'), 'r');
+  await folder.sync().finally(() => folder.close());
 }

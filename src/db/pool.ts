@@ -172,6 +172,8 @@ const NETWORK = new Set([
   'EAI_AGAIN',
   'EHOSTUNREACH',
   'ENOENT',
+  // A key of the key ring that another process was given, and this one was not yet.
+  'EKEYMISSING',
 ]);
 
 /** Whether an error means that there is no database to talk to just now (503), rather than a bug (500). */

@@ -8,6 +8,7 @@ import type { Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { decimalsOf, MOST_DECIMALS, toPositiveMinor } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
+import { lookUp } from '../vouchers/look-up.ts';
 import { refuseVoucher } from '../vouchers/refuse.ts';
 import { REDEEM } from './redeem.queries.ts';
 
@@ -95,13 +96,9 @@ export async function redeem(context: Context, request: Redeem): Promise<Outcome
   const amountUnits = toPositiveMinor(request.amount, MOST_DECIMALS);
   await permitAmount(context, 'redeem', amountUnits);
   const { service, now } = context;
-  const outcome = await redeemGathered(service.db, {
-    ...request,
-    context,
-    amountUnits,
-    id: newId(now),
-    codeKey: service.keys.codeKey(request.code),
-    pinKey: service.keys.pinKey(request.code, request.pin),
-  });
+  const id = newId(now);
+  const outcome = await lookUp(context, request, ({ codeKey, pinKey }) =>
+    redeemGathered(service.db, { ...request, context, amountUnits, id, codeKey, pinKey }),
+  );
   return typeof outcome === 'string' ? refuseVoucher(context, outcome) : outcome;
 }

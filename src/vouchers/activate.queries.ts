@@ -26,7 +26,7 @@ with asked as (
     select coalesce(a.asked_serial, (select c.serial_number from vouchers c where c.code_key = a.code_key)) as serial_number
   ) n on true
 ), locked as materialized (
-  select serial_number, batch_id, pin_key, sealed, activated_at, expires_at, blocked_at, closed, wrong_pins,
+  select serial_number, batch_id, code_key, pin_key, sealed, activated_at, expires_at, blocked_at, closed, wrong_pins,
     pin_locked_until, version
   from vouchers where serial_number = any (array(select serial_number from asked))
   order by serial_number
@@ -60,6 +60,8 @@ with asked as (
       select l.merchant_id from batches l where l.id = c.batch_id and l.status = 'COMPLETED' limit 1
     ) l
     where c.serial_number = a.serial_number and (a.asked_serial is null or l.merchant_id = a.merchant_id)
+      -- Else it was sealed anew since, and is looked up by another key.
+      and (a.code_key is null or c.code_key = a.code_key)
   ) v on true
   left join lateral (
     select n.*, ('{10000,1000,100,10,1}'::bigint[])[n.decimals + 1] as unit from batches n where n.id = v.batch_id limit 1

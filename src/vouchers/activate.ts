@@ -9,6 +9,7 @@ import { permitAmount } from '../merchants/permit.ts';
 import { MOST_DECIMALS, toPositiveMinor } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { ACTIVATE } from './activate.queries.ts';
+import { lookUp } from './look-up.ts';
 import { refuseVoucher } from './refuse.ts';
 
 export type Activate = {
@@ -102,19 +103,16 @@ export async function activate(context: Context, { voucher, value, reference }: 
   const valueUnits = value === undefined ? null : toPositiveMinor(value, MOST_DECIMALS);
   await permitAmount(context, 'activate', valueUnits);
   const { service, now } = context;
-  const byCode = 'code' in voucher;
-  const outcome = await activateGathered(service.db, {
-    context,
-    id: newId(now),
-    lowId: newId(now),
-    codeKey: byCode ? service.keys.codeKey(voucher.code) : null,
-    pinKey: byCode ? service.keys.pinKey(voucher.code, voucher.pin) : null,
-    serialNumber: byCode ? null : voucher.serialNumber,
-    valueUnits,
-    reference,
-  });
-  if (typeof outcome !== 'string') return outcome;
+  const request = { context, id: newId(now), lowId: newId(now), valueUnits, reference };
   // A serial number is no secret: an unknown one is no guess.
-  if (!byCode) throw new Refusal(outcome);
-  return refuseVoucher(context, outcome);
+  if ('serialNumber' in voucher) {
+    const { serialNumber } = voucher;
+    const outcome = await activateGathered(service.db, { ...request, serialNumber, codeKey: null, pinKey: null });
+    if (typeof outcome === 'string') throw new Refusal(outcome);
+    return outcome;
+  }
+  const outcome = await lookUp(context, voucher, ({ codeKey, pinKey }) =>
+    activateGathered(service.db, { ...request, serialNumber: null, codeKey, pinKey }),
+  );
+  return typeof outcome === 'string' ? refuseVoucher(context, outcome) : outcome;
 }

@@ -52,13 +52,13 @@ with asked as (
   select *, row_number() over (partition by code_key order by ord) as turn
   from unnest($1::int[], $2::uuid[], $3::uuid[]) with ordinality as a (merchant_id, code_key, pin_key, ord)
 ), seen as materialized (
-  select a.ord, v.serial_number, v.batch_id, v.pin_key, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
+  select a.ord, a.code_key, v.serial_number, v.batch_id, v.pin_key, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
     v.blocked_at, v.closed, v.wrong_pins, v.pin_locked_until, v.pin_key = a.pin_key as pin_ok
   from asked a
   cross join lateral (select * from vouchers c where c.code_key = a.code_key limit 1) v
   where a.turn = 1
 ), held as materialized (
-  select serial_number, batch_id, pin_key, value_minor, balance_minor, activated_at, expires_at, blocked_at, closed,
+  select serial_number, code_key, batch_id, pin_key, value_minor, balance_minor, activated_at, expires_at, blocked_at, closed,
     wrong_pins, pin_locked_until
   from vouchers where serial_number = any (array(select serial_number from seen where not pin_ok or wrong_pins > 0))
   order by serial_number
@@ -68,7 +68,10 @@ with asked as (
     s.blocked_at, s.closed, s.wrong_pins, s.pin_locked_until
   from seen s where s.pin_ok and s.wrong_pins = 0
   union all
-  select s.ord, h.* from seen s join held h using (serial_number) where not s.pin_ok or s.wrong_pins > 0
+  -- A voucher that was sealed anew since it was seen is looked up by another key.
+  select s.ord, h.serial_number, h.batch_id, h.pin_key, h.value_minor, h.balance_minor, h.activated_at, h.expires_at,
+    h.blocked_at, h.closed, h.wrong_pins, h.pin_locked_until
+  from seen s join held h using (serial_number, code_key) where not s.pin_ok or s.wrong_pins > 0
 ), decided as materialized (
   select a.ord, a.merchant_id, v.serial_number, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
     v.blocked_at, v.closed, v.wrong_pins, b.decimals, b.reference as batch_reference,

@@ -7,6 +7,7 @@ import type { Money } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import type { CodeAndPin } from '../secrets.ts';
 import { BALANCE, HISTORY, READ_BALANCE } from './balance.queries.ts';
+import { lookUp } from './look-up.ts';
 import { refuseVoucher } from './refuse.ts';
 
 export type VoucherBalance = {
@@ -134,8 +135,9 @@ function toBalance(row: Omit<Row, 'outcome'>): VoucherBalance {
  */
 export async function balance(context: Context, { code, pin }: CodeAndPin): Promise<VoucherBalance> {
   permit(context, 'balance');
-  const { db, keys } = context.service;
-  const request = { context, codeKey: keys.codeKey(code), pinKey: keys.pinKey(code, pin) };
-  const answer = await balanceGathered(db, request);
+  const { db } = context.service;
+  const answer = await lookUp(context, { code, pin }, ({ codeKey, pinKey }) =>
+    balanceGathered(db, { context, codeKey, pinKey }),
+  );
   return typeof answer === 'string' ? refuseVoucher(context, answer) : answer;
 }

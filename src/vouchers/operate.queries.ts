@@ -50,6 +50,11 @@ export function nextSerial(): Sql {
   return sql`select nextval('voucher_serials') as serial_number`;
 }
 
+/** Which of these keys of codes are taken. */
+export function findCodeKeys(codeKeys: string): Sql {
+  return sql`select from vouchers where code_key = any (${codeKeys}::uuid[])`;
+}
+
 /** A voucher that takes over what another one is, under a new code and PIN: nothing comes back where the code exists. */
 export function insertReplacement(
   serialNumber: bigint,

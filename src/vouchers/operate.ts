@@ -1,13 +1,16 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
+import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
+import { plainArray } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { randomCode, randomPin } from '../secrets.ts';
 import {
   closeReplaced,
+  findCodeKeys,
   findVoucher,
   insertReplacement,
   insertReplacementEntry,
@@ -201,10 +204,13 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
 
 /** A new voucher in the place of another one. A code that exists already is drawn again. */
 async function insertNew({ keys }: Service, tx: Queries, replaced: bigint): Promise<bigint> {
+  await holdKeyRing(tx, keys);
   for (;;) {
     const [next] = await tx.query<{ serial_number: bigint }>(nextSerial());
     const serial = next?.serial_number as bigint;
     const code = randomCode();
+    const older = keys.olderCodeKeys(code);
+    if (older.length > 0 && (await tx.query(findCodeKeys(plainArray(older)))).length > 0) continue;
     const pin = randomPin();
     const secrets = {
       codeKey: keys.codeKey(code),

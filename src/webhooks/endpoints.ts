@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
+import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
 import type { Sql } from '../db/sql.ts';
 import { newWebhookSecret } from '../secrets.ts';
@@ -83,6 +84,7 @@ export async function addEndpoint(
     const [counted] = await tx.query<{ count: number }>(countEndpoints(merchantId));
     if ((counted?.count ?? 0) >= MOST_ENDPOINTS)
       throw new TooManyEndpoints(`a merchant has at most ${MOST_ENDPOINTS} endpoints`);
+    await holdKeyRing(tx, keys);
     const [next] = await tx.query<{ id: number }>(nextEndpointId());
     const id = next?.id as number;
     const sealed = keys.sealText(ownerOf(id), secret);
@@ -158,14 +160,23 @@ export async function rotateSecret(
   const { keys, clock } = operator.service;
   const secret = newWebhookSecret();
   const previousUntil = new Date(clock().getTime() + OVERLAP_MS);
-  const rotate = rotateSecretRow(id, keys.sealText(ownerOf(id), secret), previousUntil);
+  const rotate = async (tx: Queries) => {
+    await holdKeyRing(tx, keys);
+    return rotateSecretRow(id, keys.sealText(ownerOf(id), secret), previousUntil);
+  };
   return (await change(operator, id, 'webhook.rotate', rotate)) ? { secret, previousUntil } : undefined;
 }
 
 /** Changes the row of an endpoint, and tells the audit; false where there is none. */
-function change(operator: Operator, id: number, action: string, statement: Sql): Promise<boolean> {
+function change(
+  operator: Operator,
+  id: number,
+  action: string,
+  statement: Sql | ((tx: Queries) => Promise<Sql>),
+): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
-    if ((await tx.query(statement)).length === 0) return false;
+    const text = typeof statement === 'function' ? await statement(tx) : statement;
+    if ((await tx.query(text)).length === 0) return false;
     await audit(tx, operator, { action, subject: subjectOf(id) });
     return true;
   });

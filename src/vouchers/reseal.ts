@@ -1,0 +1,90 @@
+import type { Service } from '../context.ts';
+import { holdKeyRing } from '../db/key-ring.ts';
+import { retrying } from '../db/retry.ts';
+import { bytesArray, plainArray } from '../db/sql.ts';
+import { sealedUnder } from '../secrets.ts';
+import { countPage, findProgress, insertProgress, listSealed, setProgress, updateSealed } from './reseal.queries.ts';
+
+/** Vouchers of one transaction: it holds their locks for some milliseconds, which a redemption does not feel. */
+const CHUNK = 500;
+/** Vouchers that are counted, or read, by one statement. */
+const PAGE = 20_000;
+const READ = 2_000;
+
+type Row = { serial_number: bigint; sealed: Buffer; code_key: string; pin_key: string };
+
+/** Called between chunks, with how many vouchers were looked at since the last call. @returns whether to stop here */
+export type Watch = (vouchers: number) => boolean;
+
+/**
+ * Puts every voucher under the key that seals now, and looks it up and compares its PIN under it: all three in one update. It
+ * goes on where an earlier run was interrupted. Vouchers that come to be meanwhile are under that key from the start.
+ * @returns whether it came to the end
+ */
+export async function resealVouchers(service: Service, watch: Watch): Promise<boolean> {
+  const { db, keys, clock } = service;
+  const target = keys.current;
+  await db.query(insertProgress(target, clock()));
+  const [progress] = await db.query<{ resealed_to: bigint }>(findProgress(target));
+  let after = progress?.resealed_to ?? 0n;
+  for (;;) {
+    const rows = await db.query<Row>(listSealed(after, CHUNK));
+    const due = rows.filter((row) => !isUnderCurrent(service, row));
+    after = rows.at(-1)?.serial_number ?? after;
+    await retrying(() =>
+      db.transaction(async (tx) => {
+        await holdKeyRing(tx, keys);
+        // A voucher must never move back: another rotation has its own walk.
+        if (keys.current !== target) throw new Error(`another key than ${target} has been put to use meanwhile`);
+        if (due.length > 0) await tx.query(updateSealed(resealed(service, due)));
+        await tx.query(setProgress(target, after));
+      }),
+    );
+    if (watch(rows.length)) return false;
+    if (rows.length < CHUNK) return true;
+  }
+}
+
+function resealed({ keys }: Service, rows: readonly Row[]): Parameters<typeof updateSealed>[0] {
+  const opened = rows.map((row) => ({ ...row, ...keys.open(row.serial_number, row.sealed) }));
+  return {
+    serials: plainArray(rows.map(({ serial_number }) => serial_number)),
+    before: bytesArray(rows.map(({ sealed }) => sealed)),
+    sealed: bytesArray(opened.map(({ serial_number, code, pin }) => keys.seal(serial_number, code, pin))),
+    codeKeys: plainArray(opened.map(({ code }) => keys.codeKey(code))),
+    pinKeys: plainArray(opened.map(({ code, pin }) => keys.pinKey(code, pin))),
+  };
+}
+
+/** Whether a voucher is sealed, looked up and compared under the newest key: by opening it, not by what is noted of it. */
+function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pin_key }: Row): boolean {
+  if (sealedUnder(sealed) !== keys.current) return false;
+  const { code, pin } = keys.open(serial_number, sealed);
+  const plain = (uuid: string) => uuid.replaceAll('-', '');
+  return plain(code_key) === keys.codeKey(code) && plain(pin_key) === keys.pinKey(code, pin);
+}
+
+/** How many vouchers are not wholly under the newest key: each is opened and compared. Undefined where it was stopped. */
+export async function countLeftBehind(service: Service, watch: Watch): Promise<number | undefined> {
+  let left = 0;
+  for (let after = 0n; ; ) {
+    const rows = await service.db.query<Row>(listSealed(after, READ));
+    left += rows.filter((row) => !isUnderCurrent(service, row)).length;
+    if (watch(rows.length)) return undefined;
+    if (rows.length < READ) return left;
+    after = rows.at(-1)?.serial_number ?? after;
+  }
+}
+
+/** How many vouchers are sealed under each key. */
+export async function countSealed({ db }: Service): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (let after = 0n; ; ) {
+    const rows = await db.query<{ key_id: string; vouchers: bigint; last: bigint }>(countPage(after, PAGE));
+    for (const { key_id, vouchers, last } of rows) {
+      counts.set(key_id, (counts.get(key_id) ?? 0) + Number(vouchers));
+      if (last > after) after = last;
+    }
+    if (rows.length === 0) return counts;
+  }
+}

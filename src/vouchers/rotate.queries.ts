@@ -1,0 +1,32 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+export function listRingKeys(): Sql {
+  return sql`
+select k.key_id, k.activation, k.first_used_at, k.superseded_at, k.retired_at, k.dropped_at
+from key_checks k order by k.activation nulls last, k.key_id`;
+}
+
+/** Ends the time of the key that seals. It waits for every transaction that seals under it, and no new one begins before its end. */
+export function supersede(now: Date): Sql {
+  return sql`
+update key_checks set superseded_at = ${now}
+where activation is not null and superseded_at is null returning key_id, activation`;
+}
+
+export function insertRingKey(keyId: string, check: Uint8Array, activation: number): Sql {
+  return sql`insert into key_checks (key_id, check_value, activation) values (${keyId}, ${check}, ${activation})`;
+}
+
+/** Nothing is looked up any more under the keys before the newest. */
+export function retireOlder(newest: string, now: Date): Sql {
+  return sql`
+update key_checks set retired_at = ${now}
+where retired_at is null and activation < (select n.activation from key_checks n where n.key_id = ${newest})
+returning key_id`;
+}
+
+export function dropRetired(keyId: string, now: Date): Sql {
+  return sql`
+update key_checks set dropped_at = ${now}
+where key_id = ${keyId} and retired_at is not null and dropped_at is null returning key_id`;
+}

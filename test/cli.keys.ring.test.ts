@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { makeVouchers, Operator } from './operator.ts';
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+let operator: Operator;
+let dataDir: string;
+
+before(async () => {
+  operator = await Operator.start();
+  dataDir = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
+  await writeFile(join(dataDir, 'keys'), `${operator.testService.keys}\n`, { mode: 0o600 });
+});
+
+after(async () => {
+  await operator?.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/** Runs `scrip keys` on the key file of a data folder, rather than by SCRIP_KEYS. */
+function runKeys(...args: string[]): Promise<{ status: number; out: string; err: string }> {
+  const env = { PATH: process.env['PATH'], SCRIP_DATABASE_URL: operator.testService.url, SCRIP_DATA_DIR: dataDir };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [MAIN, 'keys', ...args], { env }, (error, out, err) => {
+      resolve({ status: error ? Number(error.code) : 0, out, err });
+    });
+  });
+}
+
+test('scrip keys rotates the key file, tells what depends on what, and drops the old key', async () => {
+  const made = await operator.testService.createMerchant();
+  await makeVouchers(await operator.enter(made), 'sealed', 3);
+  const old = operator.testService.keys.split(':')[0] as string;
+
+  const rotated = await runKeys('rotate', '--json', '--by', 'anna');
+  assert.deepEqual([rotated.status, rotated.err], [0, '']);
+  const { keyId, resumed, retired } = JSON.parse(rotated.out);
+  assert.deepEqual([resumed, retired], [false, [old]]);
+  const file = await readFile(join(dataDir, 'keys'), 'utf8');
+  assert.deepEqual(
+    file
+      .trim()
+      .split('\n')
+      .map((line) => line.split(':')[0]),
+    [keyId, old],
+  );
+  assert.equal((await stat(join(dataDir, 'keys'))).mode & 0o777, 0o600);
+
+  const status = JSON.parse((await runKeys('status', '--json')).out);
+  assert.deepEqual(
+    status.map((each: Record<string, unknown>) => [each['keyId'], each['state'], each['vouchers'], each['inKeyRing']]),
+    [
+      [keyId, 'in use', 3, true],
+      [old, 'retired', 0, true],
+    ],
+  );
+  // Who is not given the new key is told so at the start, before anything is touched.
+  await operator.fails(new RegExp(`its key "${keyId}" is missing`), 'audit', 'list');
+
+  assert.match((await runKeys('drop', keyId)).err, /^scrip: .* is in use/);
+  const dropped = await runKeys('drop', old);
+  assert.equal(dropped.status, 0);
+  assert.match(dropped.out, /out of the key file/);
+  assert.deepEqual((await readFile(join(dataDir, 'keys'), 'utf8')).trim().split(':')[0], keyId);
+  assert.equal((await runKeys('status')).status, 0);
+});
+
+test('scrip keys tells what to do where the key ring is a setting', async () => {
+  const other = await Operator.start();
+  try {
+    await other.fails(/put it in front in every process/, 'keys', 'rotate');
+    const { key } = await other.json('keys', 'make');
+    assert.match(key, /^[A-Za-z0-9]{1,16}:[A-Za-z0-9_-]{43}$/);
+  } finally {
+    await other.stop();
+  }
+});
