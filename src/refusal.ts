@@ -61,7 +61,11 @@ export class Refusal extends Error {
     code: RefusalCode,
     details: { message?: string; errors?: readonly FieldError[]; data?: unknown; retryAfterSeconds?: number } = {},
   ) {
+    // A refusal is an answer, not a fault: nobody looks at where it came from, and to write that down costs a tenth of a call.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(details.message ?? REFUSALS[code]);
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'Refusal';
     this.code = code;
     this.errors = details.errors;

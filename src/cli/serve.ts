@@ -7,9 +7,10 @@ import { buildServer, SERVED } from '../http/server.ts';
 import { flushLog } from '../log.ts';
 import { startBackground } from './background.ts';
 import { openService } from './open.ts';
+import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
-type ServeOptions = { readonly demo?: boolean; readonly work: boolean };
+type ServeOptions = { readonly demo?: boolean; readonly work: boolean; readonly processes?: string };
 
 export function registerServe(program: Command): void {
   program
@@ -17,47 +18,73 @@ export function registerServe(program: Command): void {
     .description('run the API and the background work in this process; migrations are applied first')
     .option('--demo', 'add a demo merchant, and print curl lines that can be pasted')
     .option('--no-work', 'leave the background work to `scrip work`')
+    .option('--processes <n>', 'answer in so many processes on one port (default: the cores less one, at least 1)')
     .action(serve);
 }
 
 async function serve(options: ServeOptions): Promise<void> {
   const stop = listenForStop();
   const config = readConfig();
+  const count = isOneOfSeveral() ? 1 : countProcesses(options.processes);
   // Before anything is made or started: this is what goes wrong most often.
-  await checkAddress(config);
+  if (!isOneOfSeveral()) await checkAddress(config);
   const { service, close } = await openService('scrip-serve', config);
   try {
-    if (!stop.isAsked()) await serveUntilStopped(service, config, options, stop);
+    if (!stop.isAsked()) await serveUntilStopped(service, config, options, count, stop);
   } finally {
     const hurried = await close(stop.hurried);
     await flushLog(service.log);
-    if (hurried) process.exit(1);
+    if (hurried || isOneOfSeveral()) process.exit(hurried ? 1 : 0);
   }
 }
 
-async function serveUntilStopped(service: Service, config: Config, options: ServeOptions, stop: Stop): Promise<void> {
+/** What answers: this process, or several that it watches over. */
+type Door = { readonly port: number; close(): Promise<unknown>; hurry(): void };
+
+async function serveUntilStopped(
+  service: Service,
+  config: Config,
+  options: ServeOptions,
+  count: number,
+  stop: Stop,
+): Promise<void> {
   const { log } = service;
-  const app = buildServer(service, config);
+  const door = count > 1 ? await openDoors(service, count, stop) : await openDoor(service, config);
   try {
-    await app.listen({ host: config.host, port: config.port }).catch((error: NodeJS.ErrnoException) => {
-      throw explain(error, config);
-    });
-    const worker = options.work ? await startBackground(service, config) : undefined;
-    const address = app.server.address();
-    const port = typeof address === 'object' && address ? address.port : config.port;
-    await say(service, config, addressForPeople(config.host, port), options.demo ?? false);
-    log.info({ host: config.host, port, work: options.work }, 'serving');
+    const isWatched = isOneOfSeveral();
+    const worker = options.work && !isWatched ? await startBackground(service, config) : undefined;
+    if (!isWatched) await say(service, config, addressForPeople(config.host, door.port), options.demo ?? false);
+    log.info({ host: config.host, port: door.port, work: options.work && !isWatched, processes: count }, 'serving');
     await stop.asked;
     log.info('stopping: what was accepted is finished first');
-    const finished = Promise.all([app.close(), worker?.stop()]).then(() => true);
+    const finished = Promise.all([door.close(), worker?.stop()]).then(() => true);
     if (!(await Promise.race([finished, stop.hurried.then(() => false)]))) {
       log.warn('stopping at once: what was accepted is not waited for');
-      app.server.closeAllConnections();
+      door.hurry();
     }
   } catch (error) {
-    await app.close();
+    await door.close();
     throw error;
   }
+}
+
+async function openDoor(service: Service, config: Config): Promise<Door> {
+  const app = buildServer(service);
+  try {
+    await app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    await app.close();
+    throw explain(error as NodeJS.ErrnoException, config);
+  }
+  const address = app.server.address();
+  const port = typeof address === 'object' && address ? address.port : config.port;
+  return { port, close: () => app.close(), hurry: () => app.server.closeAllConnections() };
+}
+
+/** Those that are hurried hear it themselves (processes.ts). */
+async function openDoors(service: Service, count: number, stop: Stop): Promise<Door> {
+  const processes = await startProcesses(service, count, stop);
+  return { port: processes.port, close: () => processes.stop(), hurry: () => {} };
 }
 
 /** Whether the address can be had; refused in one line if it cannot. Port 0 always can. */

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFile, mkdir, open, readdir, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
@@ -36,12 +37,12 @@ const INCLUDE = "include = 'scrip.conf'";
 /**
  * The server's settings. What Scrip acknowledges is on the disk: fsync, synchronous_commit and full_page_writes stay as
  * they are. A statement, its parameters and its errors (which can quote them) never reach the server's own log: the
- * service sees its errors itself.
+ * service sees its errors itself. Connections are enough for a process on each core, sixteen each, and for commands.
  */
 const CONFIGURATION = `# Written by Scrip at every start. Settings of your own belong behind the include line in postgresql.conf.
 listen_addresses = '${ADDRESS}'
 unix_socket_directories = ''
-max_connections = 100
+max_connections = ${100 + 16 * availableParallelism()}
 password_encryption = scram-sha-256
 timezone = UTC
 jit = off

@@ -74,6 +74,7 @@ function noteOf({ kind, canceled, original_id }: TransactionRow): string | null 
 type Lookup = { readonly context: Context; readonly reference: string };
 
 const findGathered = gather<Lookup, Transaction | undefined>({
+  callerOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
   async run(db, lookups) {
     const rows = await db.hot<TransactionRow & { ord: number }>(FIND_TRANSACTION, [

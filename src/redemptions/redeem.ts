@@ -45,6 +45,7 @@ type Row = {
 };
 
 const redeemGathered = gather<Request, Outcome | RefusalCode>({
+  callerOf: ({ context }) => context.merchant.id,
   keysOf({ codeKey, reference, context }) {
     return reference === undefined ? [codeKey] : [codeKey, `${context.merchant.id} ${reference}`];
   },

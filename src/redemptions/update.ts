@@ -64,6 +64,7 @@ function toUpdate(keys: KeyRing, reference: string, row: Row): RedemptionUpdate 
 }
 
 const updateGathered = gather<Request, RedemptionUpdate | RefusalCode>({
+  callerOf: ({ context }) => context.merchant.id,
   keysOf: ({ context, reference }) => [`${context.merchant.id} ${reference}`],
   async run(db, requests) {
     const rows = await db.hot<Row>(UPDATE_REDEMPTION, [
@@ -85,6 +86,7 @@ const updateGathered = gather<Request, RedemptionUpdate | RefusalCode>({
 });
 
 const findGathered = gather<Update, RedemptionUpdate | undefined>({
+  callerOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
   async run(db, requests) {
     const rows = await db.hot<Row>(FIND_UPDATE, [

@@ -48,6 +48,7 @@ type Row = {
 };
 
 const activateGathered = gather<Request, Outcome | RefusalCode>({
+  callerOf: ({ context }) => context.merchant.id,
   keysOf({ codeKey, serialNumber, reference, context }) {
     const voucher = codeKey ?? String(serialNumber);
     return reference === undefined ? [voucher] : [voucher, `${context.merchant.id} ${reference}`];

@@ -65,6 +65,7 @@ type PlainRow = Omit<Row, 'outcome' | 'history'> & { history: PlainEntry[] | nul
  * the read did not wait for the counting of the guess before it, a thousand guesses at once would all be looked at.
  */
 const balanceGathered = gather<Request, VoucherBalance | RefusalCode>({
+  callerOf: ({ context }) => context.merchant.id,
   keysOf: ({ codeKey }) => [codeKey],
   async run(db, requests) {
     const answers = await read(db, requests);

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+/** A service of several processes, one of which is killed in the middle of redemptions. */
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const TILLS = 12;
+
+type Serving = { readonly child: ChildProcess; readonly url: string; readonly env: NodeJS.ProcessEnv; log(): string };
+
+async function serve(t: TestContext): Promise<Serving> {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-processes-'));
+  const env = { PATH: process.env['PATH'] ?? '', SCRIP_DATA_DIR: folder, SCRIP_PORT: '0' };
+  const child = spawn(process.execPath, [MAIN, 'serve', '--processes', '2'], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (text: Buffer) => {
+    out += text;
+  });
+  child.stderr.on('data', (text: Buffer) => {
+    err += text;
+  });
+  t.after(async () => {
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill('SIGTERM');
+      await once(child, 'close');
+    }
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+  });
+  while (!out.endsWith('\n\n')) {
+    assert.equal(child.exitCode, null, err);
+    await sleep(20);
+  }
+  const [, url = ''] = /^Scrip serves (\S+)$/m.exec(out) ?? [];
+  return { child, url, env, log: () => err };
+}
+
+/** The processes that answer: children of the first one that run the same program. */
+async function answering({ child }: Serving): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found: number[] = [];
+  for (const pid of pids) {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    if (parent === child.pid && command.includes(MAIN)) found.push(Number(pid));
+  }
+  return found;
+}
+
+type Call = (path: string, body: object) => Promise<{ statusCode: string; data: Record<string, unknown> }>;
+
+/** A merchant with a stock of vouchers, and what it takes to call the service as it. */
+async function openShop({ url, env }: Serving): Promise<{ call: Call; vouchers: { code: string; pin: string }[] }> {
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [MAIN, 'merchant', 'create', '--name', 'Till', '--float', '100000', '--json'],
+    { env },
+  );
+  const { keyId, secret } = JSON.parse(stdout);
+  const headers = { authorization: `Basic ${btoa(`${keyId}:${secret}`)}`, 'content-type': 'application/json' };
+  const call: Call = async (path, body) => {
+    const response = await fetch(`${url}/api/v2${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    return (await response.json()) as Awaited<ReturnType<Call>>;
+  };
+  const { data } = await call('/vouchers', { reference: 'stock', quantity: 10, value: 1000 });
+  return { call, vouchers: data['vouchers'] as { code: string; pin: string }[] };
+}
+
+const until = async (what: () => boolean | Promise<boolean>) => {
+  while (!(await what())) await sleep(20);
+};
+
+test('a process that is killed under load is replaced; every reference has exactly one effect', async (t) => {
+  const serving = await serve(t);
+  const { call, vouchers } = await openShop(serving);
+  const before = await answering(serving);
+  assert.equal(before.length, 2);
+
+  let stopped = false;
+  let answered = 0;
+  let sent = 0;
+  /** Sends each redemption until it is answered: what broke off is sent again under its reference. */
+  const till = async (number: number) => {
+    const { code, pin } = vouchers[number % vouchers.length] as { code: string; pin: string };
+    for (let turn = 0; !stopped; turn++) {
+      const body = { voucherCode: code, pin, amount: 0.01, reference: `sale-${number}-${turn}` };
+      sent++;
+      for (;;) {
+        const answer = await call('/redeem', body).catch(() => undefined);
+        if (answer === undefined) continue;
+        assert.equal(answer.statusCode, '00');
+        break;
+      }
+      answered++;
+    }
+  };
+  const tills = Array.from({ length: TILLS }, (_, number) => till(number));
+  await until(() => answered > 10 * TILLS);
+  process.kill(before[0] as number, 'SIGKILL');
+  await until(async () => {
+    const now = await answering(serving);
+    return now.length === 2 && !now.includes(before[0] as number);
+  });
+  const after = answered;
+  await until(() => answered > after + 10 * TILLS);
+  stopped = true;
+  await Promise.all(tills);
+
+  let spent = 0;
+  for (const { code, pin } of vouchers) {
+    const { data: found } = await call('/balance', { voucherCode: code, pin });
+    spent += 100_000 - Math.round(Number(found['balance']) * 100);
+  }
+  assert.equal(spent, sent);
+  assert.match(serving.log(), /a process that answers has died/);
+  serving.child.kill('SIGTERM');
+  const [status] = (await once(serving.child, 'close')) as [number];
+  assert.equal(status, 0, serving.log().slice(-500));
+  assert.deepEqual(await answering(serving), []);
+});
+
+test('a first process that is killed leaves no other behind', async (t) => {
+  const serving = await serve(t);
+  const others = await answering(serving);
+  assert.equal(others.length, 2);
+  serving.child.kill('SIGKILL');
+  await once(serving.child, 'close');
+  for (const pid of others) {
+    for (;;) {
+      const state = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+      if (state === '' || / Z /.test(state)) break;
+      await sleep(20);
+    }
+  }
+  // The database that it left running is found and stopped by the next command.
+  await promisify(execFile)(process.execPath, [MAIN, 'merchant', 'list', '--json'], { env: serving.env });
+});
