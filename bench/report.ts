@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { barChart } from './chart.ts';
 import type { GrowthResult } from './growth.ts';
 import type { LatencyResult, OverloadResult, ProcessesResult, StartResult } from './limits.ts';
@@ -21,6 +21,10 @@ const END = '<!-- end of figures -->';
 /** A ratio that fell so far below the middle of the runs before is told: less is within what machines vary by. */
 const REGRESSION = 0.85;
 const COMPARED_RUNS = 5;
+/** What else the machine was doing, in runnable processes, when the run began. */
+const BUSY_WITH_OTHERS = Number((loadavg()[0] ?? 0).toFixed(1));
+/** With more than this beside it a run says little, and is no measure for others. */
+const QUIET = 1;
 
 export type Report = {
   readonly operations?: OperationsResult;
@@ -32,7 +36,12 @@ export type Report = {
 };
 
 /** What a run leaves for those after it. */
-type Past = { readonly at: string; readonly machine: string; readonly commit: string } & Report;
+type Past = {
+  readonly at: string;
+  readonly machine: string;
+  readonly commit: string;
+  readonly others: number;
+} & Report;
 
 const whole = (figure: number) => Math.round(figure).toLocaleString('en');
 
@@ -44,6 +53,7 @@ export async function writeReport(stage: Stage, report: Report): Promise<void> {
     at: new Date().toISOString().slice(0, 16),
     machine: machine(String(rows[0]?.version)),
     commit,
+    others: BUSY_WITH_OTHERS,
     ...report,
   };
   await mkdir(FOLDER, { recursive: true });
@@ -86,7 +96,9 @@ async function readHistory(): Promise<Past[]> {
 
 /** Ratios that fell well below those of the last runs on an equal machine. */
 function regressions(history: readonly Past[], own: Past): string[] {
-  const before = history.filter((past) => past.machine === own.machine && past.operations).slice(-COMPARED_RUNS);
+  const before = history
+    .filter((past) => past.machine === own.machine && past.others <= QUIET && past.operations)
+    .slice(-COMPARED_RUNS);
   return (own.operations?.all ?? []).flatMap(({ operation, ratios }) => {
     const earlier = before.flatMap((past) => past.operations?.all ?? []).filter((each) => each.operation === operation);
     if (earlier.length === 0) return [];
@@ -102,7 +114,10 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n');
 }
 
-const when = ({ at, commit, machine: on }: Past) => `*${at.replace('T', ' ')} UTC, after commit ${commit}. ${on}.*`;
+const when = ({ at, commit, machine: on, others }: Past) => {
+  const disturbed = others > QUIET ? ` **Disturbed: ${others} other processes wanted the machine when it began.**` : '';
+  return `*${at.replace('T', ' ')} UTC, after commit ${commit}. ${on}.*${disturbed}`;
+};
 
 function tellOperations(past: Past | undefined): string {
   if (!past?.operations) return '';

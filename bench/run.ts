@@ -39,6 +39,10 @@ const seconds = Number(values.seconds);
 const turns = Number(values.turns);
 
 const stage = await Stage.open();
+// Whoever stops it leaves no service and no database behind.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void stage.close().finally(() => process.exit(1)));
+}
 try {
   const operations = names.filter(wants);
   const report = {

@@ -44,6 +44,7 @@ export class Stage {
   #quiet: readonly Voucher[] = [];
   #redeemed: readonly string[] = [];
   #batches = 0;
+  readonly #served = new Set<Serve>();
 
   private constructor(
     made: { folder: string; embedded: Embedded; owner: pg.Client; databasePid: number },
@@ -86,8 +87,10 @@ export class Stage {
   }
 
   /** Starts the service, and waits until it is ready. */
-  serve(args: readonly string[] = [], node: readonly string[] = []): Promise<Serve> {
-    return serveIn(this.folder, args, node);
+  async serve(args: readonly string[] = [], node: readonly string[] = []): Promise<Serve> {
+    const serve = await serveIn(this.folder, args, node);
+    this.#served.add(serve);
+    return serve;
   }
 
   /** Makes the stock. A service has to run: it is what produces the batches. */
@@ -139,6 +142,7 @@ export class Stage {
   }
 
   async close(): Promise<void> {
+    await Promise.all([...this.#served].map((serve) => serve.stop()));
     await this.owner.end();
     await this.#opened.close();
     await this.embedded.release();
