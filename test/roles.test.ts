@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import { openDatabase, openOwner, SERVICE_ROLE } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { testDatabase } from './harness.ts';
+
+/** What the service's role may do, read from the catalog, is what is written down here and in docs/operating.md: no more. */
+
+let url: string;
+let drop: () => Promise<void>;
+let owner: Awaited<ReturnType<typeof openOwner>>;
+
+before(async () => {
+  ({ url, drop } = await testDatabase());
+  owner = await openOwner(url);
+});
+
+after(async () => {
+  await owner?.close();
+  await drop?.();
+});
+
+/** Every table of the books. A table that is not listed here fails the test. */
+const TABLES: Readonly<Record<string, readonly string[]>> = {
+  accounts: ['INSERT', 'SELECT', 'UPDATE'],
+  api_keys: ['INSERT', 'SELECT', 'UPDATE'],
+  audit: ['INSERT', 'SELECT'],
+  batch_export_ends: ['INSERT', 'SELECT'],
+  batch_exports: ['INSERT', 'SELECT'],
+  batches: ['INSERT', 'SELECT', 'UPDATE'],
+  journal: ['INSERT', 'SELECT'],
+  key_checks: ['INSERT', 'SELECT'],
+  key_days: ['INSERT', 'SELECT', 'UPDATE'],
+  key_rotations: ['INSERT', 'SELECT', 'UPDATE'],
+  merchants: ['INSERT', 'SELECT', 'UPDATE'],
+  migrations: ['SELECT'],
+  products: ['INSERT', 'SELECT', 'UPDATE'],
+  vouchers: ['INSERT', 'SELECT', 'UPDATE'],
+  webhook_attempts: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  webhook_deliveries: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  webhook_endpoints: ['INSERT', 'SELECT', 'UPDATE'],
+};
+
+/** Where only some columns may be updated. */
+const COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  key_checks: ['dropped_at', 'retired_at', 'superseded_at'],
+};
+
+const RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER'];
+const APPEND_ONLY = ['journal', 'audit', 'batch_exports', 'batch_export_ends'];
+
+describe('the role of the service', () => {
+  test('may do with each table what is written down, and nothing else', async () => {
+    const rows = await owner.query<{ name: string; rights: string[] }>(sql`
+      select c.relname as name, array(
+        select r from unnest(${RIGHTS}::text[]) r where has_table_privilege(${SERVICE_ROLE}, c.oid, r) order by r
+      ) as rights
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = 'scrip' and c.relkind in ('r', 'p', 'v', 'm', 'f') order by c.relname`);
+    assert.deepEqual(Object.fromEntries(rows.map(({ name, rights }) => [name, rights])), TABLES);
+  });
+
+  test('may update single columns only where that is written down', async () => {
+    const rows = await owner.query<{ name: string; columns: string[] }>(sql`
+      select c.relname as name, array_agg(a.attname::text order by a.attname) as columns
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid
+      where n.nspname = 'scrip' and c.relkind = 'r' and a.attnum > 0 and not a.attisdropped
+        and has_column_privilege(${SERVICE_ROLE}, c.oid, a.attnum, 'UPDATE')
+        and not has_table_privilege(${SERVICE_ROLE}, c.oid, 'UPDATE')
+      group by c.relname`);
+    assert.deepEqual(Object.fromEntries(rows.map(({ name, columns }) => [name, columns])), COLUMNS);
+  });
+
+  test('owns nothing, may create nothing, and is nobody else', async () => {
+    const [row] = await owner.query<Record<string, unknown>>(sql`
+      select r.rolsuper, r.rolcreaterole, r.rolcreatedb, r.rolbypassrls, r.rolreplication,
+        has_schema_privilege(r.oid, 'scrip', 'CREATE') as creates,
+        has_database_privilege(r.oid, current_database(), 'CREATE') as creates_schemas,
+        (select count(*) from pg_shdepend d where d.refobjid = r.oid and d.deptype = 'o')::int as owns,
+        (select count(*) from pg_auth_members m where m.member = r.oid)::int as is_member,
+        (select count(*) from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'scrip')::int as functions
+      from pg_roles r where r.rolname = ${SERVICE_ROLE}`);
+    assert.deepEqual(row, {
+      rolsuper: false,
+      rolcreaterole: false,
+      rolcreatedb: false,
+      rolbypassrls: false,
+      rolreplication: false,
+      creates: false,
+      creates_schemas: false,
+      owns: 0,
+      is_member: 0,
+      // None that could run with the owner's rights.
+      functions: 0,
+    });
+  });
+
+  test('is refused when it tries, table by table', async () => {
+    const db = openDatabase(url, 'scrip-test');
+    const refused = (text: string) => assert.rejects(db.query({ text, values: [] }), { code: '42501' }, text);
+    try {
+      for (const table of Object.keys(TABLES)) {
+        await refused(`truncate scrip.${table}`);
+        await refused(`alter table scrip.${table} add column more text`);
+        await refused(`drop table scrip.${table}`);
+        await refused(
+          `create trigger t before insert on scrip.${table} execute function suppress_redundant_updates_trigger()`,
+        );
+        if (!TABLES[table]?.includes('DELETE')) await refused(`delete from scrip.${table}`);
+      }
+      for (const table of APPEND_ONLY) {
+        const [column] = await owner.query<{ name: string }>(
+          sql`select attname as name from pg_attribute where attrelid = ${`scrip.${table}`}::regclass and attnum = 1`,
+        );
+        await refused(`update scrip.${table} set ${column?.name} = ${column?.name}`);
+      }
+      await refused('create table scrip.more (id integer)');
+      await refused('create schema more');
+    } finally {
+      await db.close();
+    }
+  });
+
+  test('is written down in the docs with the same rights', async () => {
+    const page = await readFile(new URL('../docs/operating.md', import.meta.url), 'utf8');
+    const rows = [...page.matchAll(/^\| `([a-z_`, ]+)` +\| ((?:read|add|change|delete|, )+) *\|/gm)];
+    const words: Readonly<Record<string, string>> = {
+      SELECT: 'read',
+      INSERT: 'add',
+      UPDATE: 'change',
+      DELETE: 'delete',
+    };
+    const told = rows.flatMap(([, names = '', rights = '']) =>
+      names.split('`, `').map((name) => [name, rights.trim().split(', ').sort()]),
+    );
+    const expected = Object.entries(TABLES).map(([name, rights]) => [name, rights.map((right) => words[right]).sort()]);
+    assert.deepEqual(Object.fromEntries(told), Object.fromEntries(expected));
+  });
+});

