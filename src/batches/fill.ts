@@ -1,18 +1,20 @@
 import type { Service } from '../context.ts';
-import { checkKeyRing } from '../db/key-ring.ts';
-import type { Database } from '../db/pool.ts';
+import { checkKeyRing, holdKeyRing } from '../db/key-ring.ts';
+import type { Database, Transaction } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
 import { enqueue, keepQueued } from '../jobs/enqueue.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { settleFailure } from './fail.ts';
-import { prepare, produce, produceFrom } from './produce.ts';
+import { advance, prepare, produce, write } from './produce.ts';
 import { findBatchById, listStalled, lockBatch } from './queries.ts';
 import type { MadeRows } from './rows.ts';
 
 /** Vouchers of one transaction: large enough that commits cost little, small enough that a crash loses a blink of work. */
-const CHUNK = 4_000;
+const CHUNK = 2_000;
 /** Up to here vouchers are made in one small statement, without a thread. */
 const FEW = 250;
+/** Chunks of a process in the database at a time. */
+const MOST_AT_ONCE = 2;
 /** A large batch gives way to others after this long, and goes to the end of the queue. */
 const TURN_MS = 1_000;
 /** A batch without progress for this long has lost its worker: even on a busy machine a chunk takes well below a second. */
@@ -20,8 +22,7 @@ const QUIET_SECONDS = 5;
 
 /**
  * The job that produces a batch. Every chunk is a transaction of its own that holds the batch's row and books its progress,
- * so a crash anywhere, or two workers on one batch, end with exactly the quantity ordered. While the database takes one
- * chunk, the next is made. A failure that does not pass cancels the batch.
+ * so a crash anywhere, or two workers on one batch, end with exactly the quantity ordered. A failure that does not pass cancels the batch.
  */
 export async function fillBatch(service: Service, batchId: number, stopping: () => boolean): Promise<void> {
   try {
@@ -39,65 +40,130 @@ async function takeTurn(service: Service, batchId: number, stopping: () => boole
   if (row?.status !== 'PROCESSING') return true;
   await checkKeyRing(service.db, service.keys);
   let batch = toBatch(row);
-  let next = ahead(service, batch, batch.produced);
-  for (;;) {
-    const made = await next;
-    const last = Date.now() >= until || stopping();
-    next = last ? undefined : ahead(service, batch, batch.produced + (made?.count ?? 0));
-    batch = await book(service, batch, made);
-    if (batch.status !== 'PROCESSING') return true;
-    if (last) return false;
+  for (let last = false; batch.status === 'PROCESSING' && !last; ) {
+    last = Date.now() >= until || stopping();
+    batch =
+      batch.quantity - batch.produced <= FEW
+        ? await bookFew(service, batchId)
+        : await run(service, batch, () => Date.now() >= until || stopping());
+  }
+  return batch.status !== 'PROCESSING';
+}
+
+/** While vouchers are looked up under two keys, a code is looked for under both, which COPY cannot. */
+function isRotating({ keys }: Service): boolean {
+  return keys.inUse.length > 1;
+}
+
+/**
+ * Makes and books chunk after chunk until little is left, or it is to give way. Three things go on at a time: a chunk is made,
+ * one is written, and one is committed, which is waiting for the disk above all.
+ */
+async function run(service: Service, batch: Batch, givesWay: () => boolean): Promise<Batch> {
+  let claimed = batch.produced;
+  let after = batch;
+  const ahead = () => {
+    const count = Math.min(CHUNK, batch.quantity - claimed);
+    if (count <= FEW || after.status !== 'PROCESSING') return undefined;
+    claimed += count;
+    return quietly(prepare(service, batch, count));
+  };
+  let booked: Promise<Batch> | undefined;
+  for (let next = ahead(); next; ) {
+    const made = await orBothEnd(next, booked);
+    next = givesWay() ? undefined : ahead();
+    const before = booked;
+    booked = quietly(book(service, batch.id, made));
+    if (before) after = await orBothEnd(before, booked);
+  }
+  return (await booked) ?? after;
+}
+
+/** Whoever awaits it gets its error; where nobody does any more, it must not end the process. */
+function quietly<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+/** Waits for one of two. Where it fails, that is told once the other has ended too: nothing of a turn goes on behind it. */
+function orBothEnd<T>(one: Promise<T>, other: Promise<unknown> | undefined): Promise<T> {
+  return one.catch(async (error: unknown) => {
+    await other?.catch(() => {});
+    throw error;
+  });
+}
+
+/** What was made ahead is not wanted as it is: the batch has ended, or lacks fewer, or another key seals by now. */
+class Surplus extends Error {}
+
+/**
+ * Books a chunk that was made ahead in one transaction. The batch's row is held at its end only, so that a second chunk can be
+ * written meanwhile, and a cancel waits for neither. What turns out to be too much is rolled back.
+ */
+async function book(service: Service, batchId: number, made: MadeRows): Promise<Batch> {
+  try {
+    return await inTransaction(service, async (tx) => {
+      await holdKeyRing(tx, service.keys);
+      if (made.keyId !== service.keys.current || isRotating(service)) throw new Surplus();
+      await write(tx, made);
+      const batch = await lock(tx, batchId);
+      if (batch.status !== 'PROCESSING' || batch.quantity - batch.produced < made.count) throw new Surplus();
+      return advance(tx, batch, made.count, service.clock());
+    });
+  } catch (error) {
+    // Too much, or a code that exists already: what is missing is made anew, in the way that leaves such a code out.
+    if (error instanceof Surplus || isCodeTaken(error)) return bookFew(service, batchId);
+    throw error;
   }
 }
 
-/** Begins to make the chunk behind what is made already; nothing where too little is left to be worth a thread. */
-function ahead(service: Service, batch: Batch, made: number): Promise<MadeRows> | undefined {
-  const count = Math.min(CHUNK, batch.quantity - made);
-  if (count <= FEW) return undefined;
-  const rows = prepare(service, batch, count);
-  // Who waits for it gets its error; whoever no longer does must not be ended by it.
-  rows.catch(() => {});
-  return rows;
+/** Makes and books a few vouchers under the batch's lock, or finds that it has ended. */
+function bookFew(service: Service, batchId: number): Promise<Batch> {
+  return inTransaction(service, async (tx) => {
+    // In the same order as a chunk that was made ahead: the key ring, then the batch.
+    await holdKeyRing(tx, service.keys);
+    const batch = await lock(tx, batchId);
+    if (batch.status !== 'PROCESSING') return batch;
+    return produce(service, tx, batch, Math.min(FEW, batch.quantity - batch.produced));
+  });
 }
 
-/** Books a chunk in one transaction: what was made ahead, else a few vouchers that are made within it. */
-async function book(service: Service, { id }: Batch, made: MadeRows | undefined): Promise<Batch> {
-  const chunk = (rows: MadeRows | undefined) =>
-    retrying(() =>
-      inTurn(service.db, () =>
-        service.db.transaction(async (tx) => {
-          const [row] = await tx.query<BatchRow>(lockBatch(id));
-          const batch = toBatch(row as BatchRow);
-          if (batch.status !== 'PROCESSING') return batch;
-          if (rows) return produceFrom(service, tx, batch, rows);
-          return produce(service, tx, batch, Math.min(CHUNK, batch.quantity - batch.produced));
-        }),
-      ),
-    );
-  return chunk(made).catch((error: unknown) => {
-    // A code that exists already: this chunk is made again in the way that leaves such a code out.
-    if (made && isCodeTaken(error)) return chunk(undefined);
-    throw error;
-  });
+function inTransaction(service: Service, work: (tx: Transaction) => Promise<Batch>): Promise<Batch> {
+  return retrying(() => inTurn(service.db, () => service.db.transaction(work)));
+}
+
+async function lock(tx: Transaction, batchId: number): Promise<Batch> {
+  const [row] = await tx.query<BatchRow>(lockBatch(batchId));
+  return toBatch(row as BatchRow);
 }
 
 function isCodeTaken(error: unknown): boolean {
   return (error as { constraint?: unknown } | undefined)?.constraint === 'vouchers_code_unique';
 }
 
-const turns = new WeakMap<Database, Promise<unknown>>();
+type Gate = { inside: number; readonly waiting: (() => void)[] };
+
+const gates = new WeakMap<Database, Gate>();
 
 /**
- * One chunk of a process is in the database at a time, in the order of asking: batches share the work chunk by chunk, and
- * the tills share the database with one of them, not with all.
+ * Lets chunks into the database in the order of asking: two at a time, and one while the tills are busy. So batches share the
+ * work chunk by chunk, and the tills share the database with one of them, not with all.
  */
-function inTurn<T>(db: Database, run: () => Promise<T>): Promise<T> {
-  const turn = (turns.get(db) ?? Promise.resolve()).then(run);
-  turns.set(
-    db,
-    turn.catch(() => {}),
-  );
-  return turn;
+async function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
+  const gate = gates.get(db) ?? { inside: 0, waiting: [] };
+  gates.set(db, gate);
+  const room = () => gate.inside < (db.isBusy() ? 1 : MOST_AT_ONCE);
+  if (gate.waiting.length > 0 || !room()) await new Promise<void>((resolve) => gate.waiting.push(resolve));
+  else gate.inside++;
+  try {
+    return await work();
+  } finally {
+    gate.inside--;
+    while (gate.waiting.length > 0 && room()) {
+      gate.inside++;
+      gate.waiting.shift()?.();
+    }
+  }
 }
 
 /** Puts batches back into the queue whose worker died without a word. Harmless for those that merely wait. */

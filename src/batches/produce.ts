@@ -35,19 +35,16 @@ export async function prepare({ db, keys, clock }: Service, batch: Batch, count:
 }
 
 /**
- * Books vouchers that were made ahead under the key that still seals, as many as the batch lacks, within the caller's transaction, as `produce` does. COPY knows
+ * Writes vouchers that were made ahead, within the caller's transaction, which holds the key ring; `advance` books them. COPY knows
  * no `on conflict`: a code that exists already fails the transaction.
  */
-export async function produceFrom(service: Service, tx: Transaction, batch: Batch, made: MadeRows): Promise<Batch> {
-  const count = Math.min(made.count, batch.quantity - batch.produced);
-  await holdKeyRing(tx, service.keys);
-  if (made.keyId !== service.keys.current || service.keys.inUse.length > 1) return produce(service, tx, batch, count);
-  await tx.copyIn(copyVouchers, firstRows(made.vouchers, count));
-  if (made.entries) await tx.copyIn(copyEntries, firstRows(made.entries, count));
-  return advance(tx, batch, count, service.clock());
+export async function write(tx: Transaction, { count, vouchers, entries }: MadeRows): Promise<void> {
+  await tx.copyIn(copyVouchers, firstRows(vouchers, count));
+  if (entries) await tx.copyIn(copyEntries, firstRows(entries, count));
 }
 
-async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
+/** Books the progress of a batch, whose row the caller's transaction holds; the last voucher completes it. */
+export async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
   const after = toBatch(row as BatchRow);
   if (after.status === 'COMPLETED') await announceEnd(tx, after, now);

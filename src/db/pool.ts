@@ -23,6 +23,8 @@ export type Database = Queries & {
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: 'repeatable read'): Promise<T>;
   /** Runs a statement of the hot path: prepared, index look-ups only, one round trip, its own transaction. */
   hot<Row>(statement: HotStatement, values: readonly unknown[]): Promise<Row[]>;
+  /** Whether statements of the hot path run, or ran a moment ago: who can wait gives way. */
+  isBusy(): boolean;
   close(): Promise<void>;
 };
 
@@ -33,6 +35,9 @@ const HOT_SIZE = 6;
 /** Nothing that serves a request takes longer; a statement that does is stuck. Milliseconds. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 2_000;
+
+/** Tills that were busy this long ago are busy still: at ten calls a second there is always another one. */
+const BUSY_MS = 200;
 
 /**
  * Each hot statement looks rows up by index, whatever the planner's idea of a young and empty table: without these a
@@ -71,11 +76,14 @@ export function openDatabase(url: string, name = 'scrip'): Database {
   // A connection that breaks while idle is replaced at the next statement, which tells the caller if it cannot be.
   for (const each of [pool, hotPool]) each.on('error', () => {});
 
+  let lastHotAt = Number.NEGATIVE_INFINITY;
   return {
     url,
     query: (statement) => rowsOf(pool, statement),
     transaction: (run, isolation) => inTransaction(pool, run, isolation),
+    isBusy: () => performance.now() - lastHotAt < BUSY_MS,
     async hot<Row>(statement: HotStatement, values: readonly unknown[]) {
+      lastHotAt = performance.now();
       const result = await hotPool.query({ name: statement.name, text: statement.text, values: [...values] });
       return result.rows as Row[];
     },
