@@ -43,7 +43,7 @@ async function takeTurn(service: Service, batchId: number, stopping: () => boole
   for (let last = false; batch.status === 'PROCESSING' && !last; ) {
     last = Date.now() >= until || stopping();
     batch =
-      batch.quantity - batch.produced <= FEW
+      batch.quantity - batch.produced <= FEW || isRotating(service)
         ? await bookFew(service, batchId)
         : await run(service, batch, () => Date.now() >= until || stopping());
   }
