@@ -22,8 +22,8 @@ export async function busyDay(testService: TestService): Promise<Context> {
   await generate(context, { reference: 'now', quantity: 5, value: 20 });
   await generate(context, { reference: 'later', quantity: 3, value: 20, productCode: 'LATER' });
   await generate(context, { reference: 'open', quantity: 3 });
-  await generate(context, { reference: 'large', quantity: 2_050, value: 1 });
-  await generate(context, { reference: 'canceled', quantity: 2_050, value: 1 });
+  await generate(context, { reference: 'large', quantity: 5_050, value: 1 });
+  await generate(context, { reference: 'canceled', quantity: 20_050, value: 1 });
   await generate(context, { reference: 'waiting', quantity: 11, value: 1 });
   await fillBatch(service, (await findBatch(context, 'large')).id, () => false);
   // Canceled with vouchers that were made already.

@@ -83,7 +83,7 @@ describe('every change of a voucher', () => {
     });
 
     test(`by ${name} is refused while its batch is being produced`, async () => {
-      const { batch } = await generate(context, { reference, quantity: 2_001, value: 1 });
+      const { batch } = await generate(context, { reference, quantity: 20_001, value: 0.01 });
       await fillBatch(service, batch.id, () => true);
       const [made] = await service.db.query<{ serial: bigint }>(
         sql`select max(serial_number) as serial from vouchers where batch_id = ${batch.id}`,

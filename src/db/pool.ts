@@ -52,7 +52,7 @@ const SESSION_OPTIONS = [
 ].join(' ');
 
 /** The same address for a library that opens connections of its own: they work as the service's role too. */
-export function serviceAddress(url: string): string {
+function serviceAddress(url: string): string {
   const address = new URL(url);
   address.searchParams.set('options', `-c role=${SERVICE_ROLE}`);
   return address.href;
@@ -91,6 +91,14 @@ export function openDatabase(url: string, name = 'scrip'): Database {
       await Promise.all([pool.end(), hotPool.end()]);
     },
   };
+}
+
+/** The connections of a library that works with a pool of its own; whoever opens it ends it. */
+export function openWorkerPool(url: string, size: number): pg.Pool {
+  const pool = new pg.Pool({ connectionString: serviceAddress(url), max: size });
+  // The library stops listening for errors before the last connection is closed: one that breaks then ended the process.
+  pool.on('error', () => {});
+  return pool;
 }
 
 /** Opens one connection as the owner of the schema, for migrations and tests; close it after use. */

@@ -1,6 +1,6 @@
 import { run, Logger as WorkerLogger } from 'graphile-worker';
 import type { Service } from '../context.ts';
-import { serviceAddress } from '../db/pool.ts';
+import { openWorkerPool } from '../db/pool.ts';
 import type { Task } from './enqueue.ts';
 
 /** What a task does; `stopping` turns true when the worker is asked to stop, so that long work can give way. */
@@ -32,13 +32,13 @@ export async function startWorker(
       (payload: unknown) => task(service, (payload as { batchId: number }).batchId, () => stopping),
     ]),
   );
+  const pgPool = openWorkerPool(service.db.url, CONCURRENCY + 2);
   const runner = await run({
-    connectionString: serviceAddress(service.db.url),
+    pgPool,
     taskList,
     concurrency: CONCURRENCY,
     pollInterval: POLL_MS,
     noHandleSignals: true,
-    maxPoolSize: CONCURRENCY + 2,
     logger: new WorkerLogger(() => (level, message) => {
       if (level === 'error' || level === 'warning') log.warn({ part: 'worker' }, message);
       else log.trace({ part: 'worker' }, message);
@@ -53,6 +53,7 @@ export async function startWorker(
       stopping = true;
       clearInterval(timer);
       await runner.stop();
+      await pgPool.end();
     },
   };
 }
