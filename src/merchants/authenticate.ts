@@ -86,7 +86,7 @@ function readBasic(header: string | undefined): Credentials | undefined {
   if (!encoded) return undefined;
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
-  // Only what could be a key id is asked of the database.
-  if (colon < 1 || !/^[A-Za-z0-9_-]+$/.test(text.slice(0, colon))) return undefined;
+  // Only what could be a key id is asked of the database: a secret that came in its place must not stand in a statement.
+  if (!/^key_\w+$/.test(text.slice(0, Math.max(colon, 0)))) return undefined;
   return { keyId: text.slice(0, colon), secret: text.slice(colon + 1) };
 }

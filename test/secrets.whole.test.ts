@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { openEmbedded } from '../src/db/embedded.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { createLogger } from '../src/log.ts';
+import { misplaced, misplacedHeaders, spellings } from './canaries.ts';
+import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
+import { UNKNOWN, withWrongPin } from './till.ts';
+
+/**
+ * Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database ever wrote: the log at its
+ * most talkative, the database's log with every statement and its parameters, its files, its write-ahead log, the titles of all
+ * processes, and what commands print.
+ */
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+/** Stands in the name of a merchant: where it is found, the search works. */
+const CONTROL = 'control-that-is-found';
+
+let folder: string;
+let dataDir: string;
+let child: ChildProcess;
+let baseUrl: string;
+let keyRing: string[];
+const output: Record<string, string> = { out: '', err: '', commands: '', answers: '' };
+const vouchers: Voucher[] = [];
+const secrets: string[] = [];
+let embedded: Awaited<ReturnType<typeof openEmbedded>>;
+
+const settings = () => ({
+  PATH: process.env['PATH'] ?? '',
+  SCRIP_DATA_DIR: dataDir,
+  SCRIP_PORT: '0',
+  SCRIP_LOG_LEVEL: 'trace',
+  SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true',
+});
+
+async function execute(text: string): Promise<void> {
+  const owner = await openOwner(embedded.ownerUrl);
+  await owner.query({ text, values: [] }).finally(() => owner.close());
+}
+
+/** Runs a command; what it prints is searched too, but for the one time that a secret is shown. */
+async function command(shown: 'search' | 'shows a secret', ...args: string[]) {
+  const run = await new Promise<{ out: string; err: string }>((resolve) => {
+    execFile(process.execPath, [MAIN, ...args], { env: settings() }, (_error, out, err) => resolve({ out, err }));
+  });
+  output['commands'] += run.err + (shown === 'search' ? run.out : '');
+  return run.out;
+}
+
+async function ask(authorization: string, { method, path, body }: Asked, headers: Record<string, string> = {}) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: text }),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'scrip-canary-'));
+  await chmod(folder, 0o755);
+  dataDir = join(folder, 'data');
+  embedded = await openEmbedded(dataDir, createLogger('silent'));
+  for (const setting of [
+    "log_statement = 'all'",
+    'log_min_duration_statement = 0',
+    'log_parameter_max_length = -1',
+    'log_parameter_max_length_on_error = -1',
+    'log_min_error_statement = error',
+    'log_error_verbosity = verbose',
+    'wal_compression = off',
+  ]) {
+    await execute(`alter system set ${setting}`);
+  }
+  await execute('select pg_reload_conf()');
+  child = spawn(process.execPath, [MAIN, 'serve'], { env: settings(), stdio: ['ignore', 'pipe', 'pipe'] });
+  for (const name of ['out', 'err'] as const) {
+    const stream = name === 'out' ? child.stdout : child.stderr;
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  while (!output['out']?.endsWith('\n\n')) {
+    assert.equal(child.exitCode, null, output['err']);
+    await sleep(20);
+  }
+  baseUrl = /^Scrip serves (\S+)$/m.exec(output['out'] ?? '')?.[1] ?? assert.fail('no address');
+  await useEverything();
+  await execute('checkpoint');
+});
+
+after(async () => {
+  if (child?.exitCode === null) {
+    child.kill('SIGTERM');
+    await once(child, 'close');
+  }
+  await embedded?.release();
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+});
+
+async function useEverything(): Promise<void> {
+  const create = [
+    'merchant',
+    'create',
+    '--name',
+    CONTROL,
+    '--permit',
+    'update-redemption',
+    '--float',
+    '100000',
+    '--json',
+  ];
+  const { id, keyId, secret } = JSON.parse(await command('shows a secret', ...create));
+  const rotated = JSON.parse(await command('shows a secret', 'key', 'rotate', keyId, '--json'));
+  const webhook = ['webhook', 'add', '--merchant', id, '--url', 'http://127.0.0.1:9/', '--json'];
+  const endpoint = JSON.parse(await command('shows a secret', ...webhook));
+  secrets.push(secret, rotated.secret, endpoint.secret, endpoint.secret.slice('whsec_'.length));
+  const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
+
+  for (const [at, dialect] of DIALECTS.entries()) {
+    const made = await ask(authorization, dialect.generate(`few-${at}`, 6, 25));
+    const own: Voucher[] = JSON.parse(made.text).data.vouchers;
+    vouchers.push(...own);
+    const { statusCode } = JSON.parse((await ask(authorization, dialect.generate(`many-${at}`, 300, 25))).text);
+    assert.equal(statusCode, '00');
+    await askEverything(authorization, dialect, own, at);
+    await misuse(authorization, secret, dialect.prefix, own[0] as Voucher);
+  }
+  for (let tries = 0; tries < 500; tries++) {
+    const { text } = await ask(authorization, { method: 'GET', path: '/api/v2/vouchers/many-0' });
+    const { data } = JSON.parse(text);
+    if (data.status === 'COMPLETED') {
+      vouchers.push(...data.vouchers.slice(0, 3));
+      break;
+    }
+    await sleep(50);
+  }
+  assert.equal(vouchers.length, 15);
+  await operate(id, endpoint.id);
+  keyRing = (await readFile(join(dataDir, 'keys'), 'utf8')).trim().split('\n');
+  assert.equal(keyRing.length, 2);
+}
+
+async function askEverything(
+  authorization: string,
+  dialect: (typeof DIALECTS)[number],
+  [first, second, third]: readonly Voucher[],
+  at: number,
+): Promise<void> {
+  assert.ok(first && second && third);
+  for (const asked of [
+    dialect.balance(first),
+    dialect.redeem(first, 10, `sale-${at}`),
+    dialect.redeem(first, 10, `sale-${at}`),
+    dialect.redeem(first, 11, `sale-${at}`),
+    dialect.redeem(first, 10_000, 'too much'),
+    dialect.redeem(withWrongPin(second), 1, 'wrong'),
+    dialect.redeem({ ...second, code: UNKNOWN.code }, 1, 'unknown'),
+    dialect.activate(second, 'active already'),
+    dialect.lookup(`sale-${at}`),
+    update(`sale-${at}`, 5),
+    update(`sale-${at}`, 6),
+    updateDetails(`sale-${at}`),
+    dialect.list(),
+  ]) {
+    const { text } = await ask(authorization, asked);
+    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that was sent.
+    if (!text.includes('"voucherCode"') && !text.includes('"code"')) output['answers'] += text;
+  }
+}
+
+/** Codes, PINs and secrets where none belongs, and credentials in the wrong place and order. */
+async function misuse(authorization: string, secret: string, prefix: string, voucher: Voucher): Promise<void> {
+  const both = voucher.code + voucher.pin;
+  for (const asked of misplaced(prefix, voucher, secret))
+    output['answers'] += (await ask(authorization, asked, misplacedHeaders(voucher))).text;
+  const list: Asked = { method: 'GET', path: `${prefix}/transactions` };
+  const wrong = [`${secret}:${authorization}`, `${both}:${secret}`, `${voucher.code}:${voucher.pin}`, secret, both];
+  for (const credentials of wrong) {
+    output['answers'] += (await ask(`Basic ${btoa(credentials)}`, list)).text;
+    output['answers'] += (await ask(`Bearer ${credentials}`, list)).text;
+  }
+  for (const method of ['PUT', 'DELETE', 'PATCH']) {
+    const url = `${baseUrl}${prefix}/redeem?code=${both}`;
+    output['answers'] += await (await fetch(url, { method, body: both, headers: { authorization } })).text();
+  }
+}
+
+/** What an operator types; and an error of the database that quotes a row. */
+async function operate(merchantId: string, endpointId: string): Promise<void> {
+  const [first, second, third] = vouchers.map(({ serialNumber }) => String(serialNumber)) as [string, string, string];
+  await execute('alter table scrip.journal add constraint broken check (amount_minor <> 777) not valid');
+  for (const args of [
+    ['voucher', 'show', first],
+    ['voucher', 'show', first, '--json'],
+    ['voucher', 'block', second, '--reason', 'seen'],
+    ['voucher', 'replace', third, '--json'],
+    ['voucher', 'unlock-pin', first],
+    ['key', 'list', '--merchant', merchantId, '--json'],
+    ['batch', 'list', '--json'],
+    ['webhook', 'list', '--json'],
+    ['webhook', 'test', endpointId],
+    ['webhook', 'deliveries', endpointId, '--json'],
+    ['keys', 'rotate'],
+    ['keys', 'status'],
+    ['audit', 'list', '--json'],
+    ['audit', 'verify'],
+    ['reconcile', '--json'],
+  ]) {
+    await command('search', ...args);
+  }
+}
+
+function find(what: string, text: string): string[] {
+  return spellings(vouchers, secrets, keyRing)
+    .filter((needle) => text.includes(needle))
+    .map((needle) => `${what} holds ${JSON.stringify(needle)}`);
+}
+
+async function findInFiles(
+  wanted: (path: string) => boolean,
+): Promise<{ found: string[]; files: string[]; control: boolean }> {
+  const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter(wanted);
+  const found: string[] = [];
+  let control = false;
+  for (const path of files) {
+    // A file of the database can go between two looks.
+    const text = await readFile(path, 'latin1').catch(() => '');
+    found.push(...find(path.slice(dataDir.length), text));
+    control ||= text.includes(CONTROL);
+  }
+  return { found, files, control };
+}
+
+describe('no code, PIN, secret or key stands', () => {
+  test('in the log of the service at its most talkative, or in what it prints', () => {
+    assert.ok((output['err']?.match(/"msg":"request"/g)?.length ?? 0) > 50);
+    assert.deepEqual([...find('stdout', output['out'] ?? ''), ...find('stderr', output['err'] ?? '')], []);
+  });
+
+  test('in the log of the database, with every statement and all of its parameters', async () => {
+    const log = await readFile(join(dataDir, 'postgres.log'), 'utf8');
+    assert.match(log, /insert into audit/);
+    assert.match(log, /parameters: \$1 = /i);
+    assert.ok(log.includes(CONTROL), 'parameters are logged');
+    assert.deepEqual(find('postgres.log', log), []);
+  });
+
+  test('in a file of the database', async () => {
+    const { found, files, control } = await findInFiles((path) => /\/base\/|\/global\//.test(path));
+    assert.ok(files.length > 100 && control, 'the files that hold rows are searched');
+    assert.deepEqual(found, []);
+  });
+
+  test('in its write-ahead log', async () => {
+    const { found, files, control } = await findInFiles((path) => path.includes('/pg_wal/'));
+    assert.ok(files.length > 0 && control, 'the write-ahead log is searched');
+    assert.deepEqual(found, []);
+  });
+
+  test('in any other file of the data folder but the key file', async () => {
+    const { found } = await findInFiles(
+      (path) => !/\/base\/|\/global\/|\/pg_wal\//.test(path) && path !== join(dataDir, 'keys'),
+    );
+    assert.deepEqual(found, []);
+  });
+
+  test('in the title of a process, or in what commands and refusals tell', async () => {
+    const titles = [];
+    for (const name of await readdir('/proc').catch(() => []))
+      if (/^\d+$/.test(name)) titles.push(await readFile(`/proc/${name}/cmdline`, 'latin1').catch(() => ''));
+    assert.deepEqual(find('a process title', titles.join('\n')), []);
+    assert.ok(output['commands']?.includes(CONTROL) || output['commands']?.includes('voucher.block'));
+    assert.deepEqual(find('a command', output['commands'] ?? ''), []);
+    assert.deepEqual(find('an answer', output['answers'] ?? ''), []);
+  });
+});
