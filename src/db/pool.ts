@@ -98,6 +98,7 @@ export function openWorkerPool(url: string, size: number): pg.Pool {
   const pool = new pg.Pool({ connectionString: serviceAddress(url), max: size });
   // The library stops listening for errors before the last connection is closed: one that breaks then ended the process.
   pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
