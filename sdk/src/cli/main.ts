@@ -4,6 +4,7 @@ import { DOWNLOAD, GENERATE } from './batches.ts';
 import { listenForStop } from './client.ts';
 import { type Command, CommandError, readLine, UsageError } from './command.ts';
 import { completionCommand } from './completion.ts';
+import { CONFORMANCE } from './conformance.ts';
 import { usualPath } from './credentials.ts';
 import { helpOf, helpOfAll, PROGRAM } from './help.ts';
 import { clean, hasWritten, printJson, say } from './output.ts';
@@ -27,6 +28,7 @@ const COMMANDS: readonly Command[] = [
   UPDATED,
   TRANSACTION,
   TRANSACTIONS,
+  CONFORMANCE,
   completionCommand(() => COMMANDS),
 ];
 

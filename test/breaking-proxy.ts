@@ -1,0 +1,69 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+
+/** A request on its way to the service, which a fault may change. */
+type Going = {
+  readonly method: string;
+  readonly path: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what a request holds is what the faults are about.
+  body: any;
+};
+
+/** An answer on its way back. */
+export type Coming = {
+  status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the faults are about.
+  body: any;
+  /** In place of the body. */
+  text?: string;
+};
+
+export type Fault = { going?(request: Going): void; coming?(answer: Coming, request: Going): void };
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Stands before a service, and makes one thing wrong. Gives its address. */
+export async function breakingProxy(t: TestContext, target: string, fault: Fault): Promise<string> {
+  const server = createServer(async (incoming, outgoing) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of incoming) pieces.push(piece);
+    const raw = Buffer.concat(pieces).toString();
+    const request: Going = { method: incoming.method ?? '', path: incoming.url ?? '', body: parse(raw) };
+    const before = JSON.stringify(request.body);
+    fault.going?.(request);
+    const isChanged = JSON.stringify(request.body) !== before;
+    const { authorization, 'content-type': type } = incoming.headers;
+    const response = await fetch(target + request.path, {
+      method: request.method,
+      headers: {
+        ...(authorization !== undefined && { authorization }),
+        ...(type !== undefined && { 'content-type': type }),
+      },
+      ...(raw !== '' && { body: isChanged ? JSON.stringify(request.body) : raw }),
+    });
+    const answer: Coming = {
+      status: response.status,
+      headers: new Headers(response.headers),
+      body: parse(await response.text()),
+    };
+    for (const name of ['content-length', 'content-encoding', 'connection', 'keep-alive', 'transfer-encoding'])
+      answer.headers.delete(name);
+    fault.coming?.(answer, request);
+    outgoing.writeHead(answer.status, Object.fromEntries(answer.headers));
+    outgoing.end(answer.text ?? JSON.stringify(answer.body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
