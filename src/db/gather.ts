@@ -28,8 +28,11 @@ const MOST_IN_FLIGHT = 2;
 const LEAST_SHARE = 0.5;
 /** The longest that a call may have to wait for its statement, by how fast calls were settled lately: far below 0.1 s. */
 const MOST_WAIT_MS = 40;
-/** So many may wait in any case: a pause of the database must not turn away what it settles in a moment afterwards, */
-const LEAST_WAITING = 256;
+/**
+ * So many may wait in any case: a pause of the database must not turn away what it settles in a moment afterwards, nor a
+ * thousand copies of one request, which go one after the other,
+ */
+const LEAST_WAITING = 1_024;
 /** and no more than these, however fast it seems: a bound on memory. */
 const MOST_WAITING = 4_096;
 /** What is taken for the speed until it is known: that of a large machine, so that a first burst is not turned away. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
+import type { Admission } from './admission.ts';
 import { sendAnswer, sendRefusal } from './answer.ts';
 import { authenticateRequest } from './authenticate.ts';
 import type { Dialect, Endpoint } from './endpoint.ts';
@@ -10,15 +11,21 @@ import { parseJson } from './parse-json.ts';
 import { judgeHead, TransportRefusal } from './transport.ts';
 
 /** Serves the endpoints of a dialect below its prefix. */
-export function serveDialect(app: FastifyInstance, service: Service, dialect: Dialect): void {
-  for (const endpoint of dialect.endpoints) serveEndpoint(app, service, dialect, endpoint);
+export function serveDialect(app: FastifyInstance, service: Service, admission: Admission, dialect: Dialect): void {
+  for (const endpoint of dialect.endpoints) serveEndpoint(app, service, admission, dialect, endpoint);
 }
 
 /**
  * A request passes its gates in the order of precedence: route, media type and length (98), who asks and whether that
  * one may (01, 97, 04), the body (30), and then the endpoint itself.
  */
-function serveEndpoint(app: FastifyInstance, service: Service, dialect: Dialect, endpoint: Endpoint): void {
+function serveEndpoint(
+  app: FastifyInstance,
+  service: Service,
+  admission: Admission,
+  dialect: Dialect,
+  endpoint: Endpoint,
+): void {
   const { method, body, otherMediaTypes = [], carriesPin = false, check, notFound } = endpoint;
   const url = dialect.prefix + endpoint.path;
   const mediaTypes = ['application/json', ...otherMediaTypes];
@@ -41,6 +48,7 @@ function serveEndpoint(app: FastifyInstance, service: Service, dialect: Dialect,
         if (body) request.body = parseJson(request.body as Buffer | undefined);
       };
       try {
+        admission.enter(request, reply);
         const waiting = authenticateRequest(service, request, reply, carriesPin);
         if (waiting) {
           waiting.then(read).then(

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Service } from '../context.ts';
 import { accessLog } from '../log.ts';
+import { Admission } from './admission.ts';
 import { sendRefusal } from './answer.ts';
 import { parseDateTime } from './date-time.ts';
 import { serveDocs } from './docs.ts';
@@ -85,7 +86,8 @@ export function buildServer(service: Service, { trustedProxies = [] }: Reach = {
   followRequests(app, service);
   closeGently(app);
   serveHealth(app, service);
-  for (const dialect of DIALECTS) serveDialect(app, service, dialect);
+  const admission = new Admission(app);
+  for (const dialect of DIALECTS) serveDialect(app, service, admission, dialect);
   serveDocs(app, DIALECTS);
   return app;
 }
