@@ -56,8 +56,8 @@ function isRotating({ keys }: Service): boolean {
 }
 
 /**
- * Makes and books chunk after chunk until little is left, or it is to give way. Three things go on at a time: a chunk is made,
- * one is written, and one is committed, which is waiting for the disk above all.
+ * Makes and books chunk after chunk until little is left, or it is to give way. Several things go on at a time: two chunks are
+ * made, one is written, and one is committed, which is waiting for the disk above all.
  */
 async function run(service: Service, batch: Batch, givesWay: () => boolean): Promise<Batch> {
   let claimed = batch.produced;
@@ -69,11 +69,13 @@ async function run(service: Service, batch: Batch, givesWay: () => boolean): Pro
     return quietly(prepare(service, batch, count));
   };
   let booked: Promise<Batch> | undefined;
-  for (let next = ahead(); next; ) {
-    const made = await orBothEnd(next, booked);
-    next = givesWay() ? undefined : ahead();
+  const made = [ahead(), ahead()];
+  for (let next = made.shift(); next; next = made.shift()) {
+    const rows = await orBothEnd(next, booked);
+    // What is made already is booked in any case.
+    if (!givesWay()) made.push(ahead());
     const before = booked;
-    booked = quietly(book(service, batch.id, made));
+    booked = quietly(book(service, batch.id, rows));
     if (before) after = await orBothEnd(before, booked);
   }
   return (await booked) ?? after;
