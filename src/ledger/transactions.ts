@@ -22,6 +22,9 @@ export type Transaction = {
   readonly note: string | null;
 };
 
+/** What a request came to: the transaction, and whether an earlier copy of the request made it. */
+export type Outcome = { readonly transaction: Transaction; readonly replayed: boolean };
+
 /** The one update of a redemption: what it canceled, how, and what it put in place. */
 export type RedemptionUpdate = {
   readonly original: Transaction;

@@ -4,7 +4,7 @@ import { plainArray, textArray } from '../db/sql.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
-import type { Transaction } from '../ledger/transactions.ts';
+import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { decimalsOf, MOST_DECIMALS, toPositiveMinor } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
@@ -21,9 +21,6 @@ export type Redeem = {
   readonly amount: number;
   readonly reference?: string | undefined;
 };
-
-/** What a request came to: the transaction, and whether an earlier copy of the request made it. */
-export type Outcome = { readonly transaction: Transaction; readonly replayed: boolean };
 
 type Request = Redeem & {
   readonly context: Context;

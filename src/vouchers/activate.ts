@@ -4,7 +4,7 @@ import { plainArray, textArray } from '../db/sql.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
-import type { Transaction } from '../ledger/transactions.ts';
+import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { MOST_DECIMALS, toPositiveMinor } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
@@ -19,9 +19,6 @@ export type Activate = {
   readonly value?: number | undefined;
   readonly reference?: string | undefined;
 };
-
-/** What a request came to: the transaction, and whether an earlier copy of the request made it. */
-export type Outcome = { readonly transaction: Transaction; readonly replayed: boolean };
 
 type Request = {
   readonly context: Context;
