@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import helmet from '@fastify/helmet';
 import reference from '@scalar/fastify-api-reference';
 import type { FastifyInstance } from 'fastify';
+import { publicDocuments } from './documents.ts';
 import type { Dialect } from './endpoint.ts';
-import { describeDialect } from './openapi.ts';
 
 /** The page of the documentation loads nothing from elsewhere and sends nothing elsewhere. */
 const POLICY = {
@@ -22,7 +22,7 @@ const POLICY = {
   },
 };
 
-/** Serves the documentation: a page under /docs/, and the OpenAPI document of each dialect. */
+/** Serves the documentation: a page under /docs/, the OpenAPI document of each dialect, and what is made of them. */
 export function serveDocs(app: FastifyInstance, dialects: readonly Dialect[]): void {
   app.register(async (scope) => {
     await scope.register(helmet, { contentSecurityPolicy: POLICY, strictTransportSecurity: false });
@@ -39,10 +39,9 @@ export function serveDocs(app: FastifyInstance, dialects: readonly Dialect[]): v
       if (isPage) reply.header('content-security-policy', permitScripts(policy, payload));
       done(null, payload);
     });
-    for (const dialect of dialects) {
-      const text = JSON.stringify(describeDialect(dialect));
-      scope.get(`/docs/${dialect.name}/openapi.json`, (_request, reply) => {
-        reply.type('application/json; charset=utf-8').send(text);
+    for (const { path, type, text } of publicDocuments()) {
+      scope.get(`/docs/${path}`, (_request, reply) => {
+        reply.type(type).send(text);
       });
     }
     await scope.register(reference, {

@@ -1,0 +1,169 @@
+import type { Dialect } from './endpoint.ts';
+import { describeDialect } from './openapi.ts';
+import { VARIANT_A } from './variant-a/routes.ts';
+import { VARIANT_B } from './variant-b/routes.ts';
+
+/** What can be read and imported about the interface, all of it made from its OpenAPI documents. */
+
+type Schema = {
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+};
+type Examples = Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>;
+type Content = Readonly<Record<string, { readonly schema: Schema; readonly examples?: Examples }>>;
+type Operation = {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content: Content }>>;
+};
+type OpenApi = {
+  readonly info: { readonly title: string; readonly description: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+};
+
+type Call = { readonly method: string; readonly path: string; readonly operation: Operation };
+type Described = { readonly name: string; readonly document: OpenApi; readonly calls: readonly Call[] };
+
+const JSON_TYPE = 'application/json';
+
+function describe(dialect: Dialect): Described {
+  const document = describeDialect(dialect) as unknown as OpenApi;
+  const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+  return { name: dialect.name, document, calls };
+}
+
+const DESCRIBED = [VARIANT_A, VARIANT_B].map(describe);
+
+/** What a collection asks for by these fields: its user fills the variables in once. */
+const VARIABLES: Readonly<Record<string, string>> = {
+  baseUrl: 'http://127.0.0.1:8080',
+  keyId: '',
+  secret: '',
+  code: '',
+  pin: '',
+  serialNumber: '1',
+  reference: 'sale-1',
+  batchReference: 'batch-1',
+};
+
+function variableOf(field: string, operationId: string): string | undefined {
+  if (field === 'code' || field === 'voucherCode') return '{{code}}';
+  if (field === 'reference') return operationId.endsWith('Vouchers') ? '{{batchReference}}' : '{{reference}}';
+  return field === 'pin' || field === 'serialNumber' ? `{{${field}}}` : undefined;
+}
+
+/** The first example of a body with a reference and a code of 12 digits, with variables in the places of what differs. */
+function bodyOf({ operationId, requestBody }: Operation): string | undefined {
+  const examples = Object.values(requestBody?.content[JSON_TYPE]?.examples ?? {}).map(
+    ({ value }) => value as Record<string, unknown>,
+  );
+  const isWhole = (value: Record<string, unknown>) =>
+    'reference' in value && !('voucherCode' in value && !value['pin']);
+  const example = examples.find(isWhole) ?? examples.find((value) => !('voucherCode' in value) || value['pin']);
+  if (!example) return undefined;
+  const filled = Object.entries(example)
+    .filter(([field]) => field !== 'expiryDate')
+    .map(([field, value]) => [field, variableOf(field, operationId) ?? value]);
+  // A number has no quotation marks, whichever way it comes to be there.
+  return JSON.stringify(Object.fromEntries(filled), null, 2).replace('"{{serialNumber}}"', '{{serialNumber}}');
+}
+
+function postmanItem({ method, path, operation }: Call): object {
+  const body = bodyOf(operation);
+  const filled = path.replace('{reference}', variableOf('reference', operation.operationId) ?? '');
+  return {
+    name: operation.summary,
+    request: {
+      method,
+      description: operation.description,
+      header: body === undefined ? [] : [{ key: 'Content-Type', value: JSON_TYPE }],
+      url: { raw: `{{baseUrl}}${filled}`, host: ['{{baseUrl}}'], path: filled.split('/').slice(1) },
+      ...(body !== undefined && { body: { mode: 'raw', raw: body, options: { raw: { language: 'json' } } } }),
+    },
+    response: [],
+  };
+}
+
+/** A collection of every call, in the format v2.1 of Postman, which others import as well. */
+function postmanCollection(): object {
+  const credentials = { username: '{{keyId}}', password: '{{secret}}' };
+  return {
+    info: {
+      name: 'Scrip',
+      description:
+        'Every call of both variants. Set the variables baseUrl, keyId and secret, then generate, and copy code, PIN and serial number of a voucher from the answer into the variables.',
+      schema: 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json',
+    },
+    auth: {
+      type: 'basic',
+      basic: Object.entries(credentials).map(([key, value]) => ({ key, value, type: 'string' })),
+    },
+    variable: Object.entries(VARIABLES).map(([key, value]) => ({ key, value, type: 'string' })),
+    item: DESCRIBED.map(({ document, calls }) => ({ name: document.info.title, item: calls.map(postmanItem) })),
+  };
+}
+
+function fieldLines({ requestBody }: Operation): string[] {
+  const { properties = {}, required = [] } = requestBody?.content[JSON_TYPE]?.schema ?? {};
+  return Object.entries(properties).map(([name, { type, description = '' }]) => {
+    const types = [type ?? 'any'].flat().join(' or ');
+    return `  - \`${name}\` (${types}, ${required.includes(name) ? 'required' : 'optional'}): ${description}`;
+  });
+}
+
+function callLines({ method, path, operation }: Call): string[] {
+  const [, example] = Object.entries(operation.responses['200']?.content[JSON_TYPE]?.examples ?? {})[0] ?? [];
+  const codes = Object.values(operation.responses).flatMap(({ description }) => description.split('\n\n'));
+  return [
+    `### ${operation.summary}: \`${method} ${path}\``,
+    '',
+    operation.description,
+    '',
+    ...(operation.requestBody ? ['- Body, JSON:', ...fieldLines(operation)] : ['- No body.']),
+    `- Codes: ${[...new Set(codes)].join('; ')}`,
+    ...(example ? [`- An answer: \`${JSON.stringify(example.value)}\``] : []),
+    '',
+  ];
+}
+
+/** The interface as a text that a language model reads in one go (llms.txt). */
+function llmsText(): string {
+  const [first] = DESCRIBED;
+  const introduction = first?.document.info.description.split('\n## In short\n')[1] ?? '';
+  return [
+    '# Scrip',
+    '',
+    '> A prepaid voucher service. Merchants generate vouchers that carry money, activate them, check and redeem them, in part or in full, and update a redemption once, over an HTTP interface in two variants.',
+    '',
+    introduction.trim(),
+    '',
+    '## Documents',
+    '',
+    ...DESCRIBED.map(({ name, document }) => `- [${document.info.title}](${name}/openapi.json): OpenAPI 3.1`),
+    '- [Postman collection](postman.json): every call of both variants, format v2.1',
+    '',
+    ...DESCRIBED.flatMap(({ document, calls }) => [`## ${document.info.title}`, '', ...calls.flatMap(callLines)]),
+  ].join('\n');
+}
+
+export type PublicDocument = { readonly path: string; readonly type: string; readonly text: string };
+
+/** Every document by its path, the same under `/docs/` of the service and in docs/reference. */
+export function publicDocuments(): PublicDocument[] {
+  const json = (path: string, value: object) => ({
+    path,
+    type: 'application/json; charset=utf-8',
+    text: `${JSON.stringify(value, null, 1)}\n`,
+  });
+  return [
+    ...DESCRIBED.map(({ name, document }) => json(`${name}/openapi.json`, document)),
+    json('postman.json', postmanCollection()),
+    { path: 'llms.txt', type: 'text/plain; charset=utf-8', text: llmsText() },
+  ];
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { describe, it } from 'node:test';
+import { publicDocuments } from '../src/http/documents.ts';
+import { VARIANT_A } from '../src/http/variant-a/routes.ts';
+import { VARIANT_B } from '../src/http/variant-b/routes.ts';
+import type { Voucher } from './dialects.ts';
+import { Till } from './till.ts';
+
+/** What is made from the interface itself: the OpenAPI documents, the Postman collection and llms.txt. */
+
+type Item = {
+  readonly name: string;
+  readonly item?: readonly Item[];
+  readonly request?: {
+    readonly method: string;
+    readonly header: readonly { readonly key: string; readonly value: string }[];
+    readonly url: { readonly raw: string; readonly host: readonly string[]; readonly path: readonly string[] };
+    readonly body?: { readonly raw: string };
+  };
+};
+type Collection = {
+  readonly info: { readonly schema: string };
+  readonly auth: { readonly type: string; readonly basic: readonly { readonly key: string; readonly value: string }[] };
+  readonly variable: readonly { readonly key: string; readonly value: string }[];
+  readonly item: readonly Item[];
+};
+
+function documentAt(path: string): string {
+  return publicDocuments().find((each) => each.path === path)?.text ?? assert.fail(`there is no ${path}`);
+}
+
+const collection = (): Collection => JSON.parse(documentAt('postman.json'));
+
+/** Sends a request of the collection like Postman does: with its variables filled in. */
+async function send(item: Item, variables: Readonly<Record<string, string>>) {
+  const fill = (text: string) =>
+    text.replace(/\{\{(\w+)\}\}/g, (_, name) => variables[name] ?? assert.fail(`there is no variable ${name}`));
+  const { method, url, header, body } = item.request ?? assert.fail(`${item.name} has no request`);
+  assert.equal(url.raw, [...url.host, ...url.path].join('/'));
+  const basic = Object.fromEntries(collection().auth.basic.map(({ key, value }) => [key, fill(value)]));
+  const response = await fetch(fill(url.raw), {
+    method,
+    headers: {
+      authorization: `Basic ${btoa(`${basic['username']}:${basic['password']}`)}`,
+      ...Object.fromEntries(header.map(({ key, value }) => [key, value])),
+    },
+    ...(body && { body: fill(body.raw) }),
+  });
+  return (await response.json()) as { statusCode: string; data: { vouchers: Voucher[] } };
+}
+
+describe('the documents that are made from the interface', () => {
+  it('lie in docs/reference as they are made now (else: npm run docs:generate)', async () => {
+    const documents = publicDocuments();
+    assert.equal(documents.length, 4);
+    for (const { path, text } of documents) {
+      const found = await readFile(new URL(`../docs/reference/${path}`, import.meta.url), 'utf8').catch(() => '');
+      assert.ok(found === text, `docs/reference/${path} is stale: npm run docs:generate`);
+    }
+  });
+
+  it('are served under /docs/', async (t) => {
+    const { testService } = await Till.open(t);
+    for (const { path, type, text } of publicDocuments()) {
+      const response = await fetch(`${testService.baseUrl}/docs/${path}`);
+      assert.deepEqual([response.status, response.headers.get('content-type')], [200, type]);
+      assert.equal(await response.text(), text);
+    }
+  });
+
+  it('name every call: llms.txt with its fields, the collection once', () => {
+    const text = documentAt('llms.txt');
+    const [inA, inB] = collection().item;
+    for (const [{ prefix, endpoints }, folder] of [[VARIANT_A, inA] as const, [VARIANT_B, inB] as const]) {
+      assert.equal(folder?.item?.length, endpoints.length);
+      for (const { method, path, body } of endpoints) {
+        assert.ok(text.includes(`\`${method} ${prefix}${path.replace(':reference', '{reference}')}\``), path);
+        const { properties = {} } = (body ?? {}) as { properties?: object };
+        for (const field of Object.keys(properties)) assert.ok(text.includes(`  - \`${field}\` (`), field);
+      }
+    }
+    assert.match(text, /^# Scrip\n\n> /);
+    for (const [, link = ''] of text.matchAll(/\]\(([^)]+)\)/g)) documentAt(link);
+  });
+
+  it('are a collection whose requests work as they stand, in their order', async (t) => {
+    const till = await Till.open(t);
+    const { keyId, secret } = till.merchant;
+    assert.match(collection().info.schema, /v2\.1\.0/);
+    for (const [index, folder] of collection().item.entries()) {
+      const variables: Record<string, string> = {
+        ...Object.fromEntries(collection().variable.map(({ key, value }) => [key, value])),
+        baseUrl: till.testService.baseUrl,
+        keyId,
+        secret,
+        reference: `sale-${index}`,
+        batchReference: `batch-${index}`,
+      };
+      const use = ({ code, pin, serialNumber }: Voucher) =>
+        Object.assign(variables, { code, pin, serialNumber: String(serialNumber) });
+      let made: Voucher | undefined;
+      for (const item of folder.item ?? []) {
+        const isActivation = item.request?.url.raw.endsWith('/activate');
+        if (isActivation) use(await till.voucher(null));
+        const { statusCode, data } = await send(item, variables);
+        assert.equal(statusCode, '00', `${folder.name}: ${item.name}`);
+        made ??= data.vouchers[0];
+        if (made) use(made);
+      }
+    }
+  });
+});
