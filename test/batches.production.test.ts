@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { fillBatch } from '../src/batches/fill.ts';
+import { listVouchers } from '../src/batches/queries.ts';
 import { sweep, TASKS } from '../src/batches/tasks.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { startWorker } from '../src/jobs/worker.ts';
@@ -51,6 +52,21 @@ describe('a batch made ahead of its transactions', () => {
     await till.done({ method: 'POST', path: `${B}/activate`, body: activation });
     assert.equal(await till.balanceOf(first), 40);
     await till.reconciles();
+  });
+
+  test('is read page by page, never sorted as a whole, also before the database knows how large it is', async (t) => {
+    const till = await Till.open(t);
+    await till.done(A.generate('batch', 5_000, 1));
+    await fill(till, 1);
+    const { service } = till.testService;
+    const { text, values } = listVouchers(1, 0n, 250);
+    const plan = await service.db.query<{ 'QUERY PLAN': string }>({ text: `explain ${text}`, values });
+    const lines = plan.map((row) => row['QUERY PLAN']);
+    assert.match(lines.join('\n'), /Index Scan using vouchers_(by_batch|pkey)/);
+    assert.deepEqual(
+      lines.filter((line) => /Sort|Bitmap|Seq Scan/.test(line)),
+      [],
+    );
   });
 
   test('draws a code again that exists already', async (t) => {

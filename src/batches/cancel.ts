@@ -67,19 +67,24 @@ export async function cancelBatch(
   );
 }
 
+type Voided = { voided: number; last: bigint | null };
+
 /** The job that takes back the vouchers of a canceled batch, a chunk in each transaction. */
 export async function voidBatch(service: Service, batchId: number): Promise<void> {
+  // Behind what is taken back already: looking through that again for each chunk would take the longer the more it is.
+  let after = 0n;
   for (;;) {
-    const voided = await retrying(() =>
+    const { voided, last } = await retrying(() =>
       service.db.transaction(async (tx) => {
         const [row] = await tx.query<BatchRow>(lockBatch(batchId));
-        if (row?.status !== 'CANCELED') return 0;
+        if (row?.status !== 'CANCELED') return { voided: 0, last: null };
         const now = service.clock();
         const ids = Array.from({ length: CHUNK }, () => newId(now));
-        const [result] = await tx.query<{ voided: number }>(voidVouchers(toBatch(row), plainArray(ids), CHUNK, now));
-        return result?.voided ?? 0;
+        const [result] = await tx.query<Voided>(voidVouchers(toBatch(row), after, plainArray(ids), CHUNK, now));
+        return result ?? { voided: 0, last: null };
       }),
     );
-    if (voided < CHUNK) return;
+    if (voided < CHUNK || last === null) return;
+    after = last;
   }
 }

@@ -161,15 +161,15 @@ order by serial_number limit ${count}`;
 }
 
 /**
- * Takes back up to `count` vouchers of a canceled batch: each is closed, and what it carried goes back to the reserve,
+ * Takes back up to `count` vouchers of a canceled batch behind a serial number: each is closed, and what it carried goes back to the reserve,
  * from where the merchant's float has been repaid already.
  */
-export function voidVouchers(batch: Batch, entryIds: string, count: number, now: Date): Sql {
+export function voidVouchers(batch: Batch, after: bigint, entryIds: string, count: number, now: Date): Sql {
   return sql`
 with due as materialized (
   select serial_number, balance_minor, row_number() over (order by serial_number) as n from (
     select serial_number, balance_minor from vouchers
-    where batch_id = ${batch.id} and closed is null order by serial_number limit ${count} for update
+    where batch_id = ${batch.id} and serial_number > ${after} and closed is null order by serial_number limit ${count} for update
   ) d
 ), voided as (
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id, occurred_at)
@@ -181,7 +181,7 @@ with due as materialized (
   update vouchers v set closed = 'CANCELED', balance_minor = 0, version = v.version + 1
   from due d where v.serial_number = d.serial_number
 )
-select count(*)::int as voided from due`;
+select count(*)::int as voided, max(serial_number) as last from due`;
 }
 
 /** Counts a failure of a batch that is still being produced. */

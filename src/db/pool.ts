@@ -45,6 +45,12 @@ const BUSY_MS = 200;
  */
 const HOT_OPTIONS = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c jit=off';
 
+/**
+ * Long lists are read page by page along an index. In a young table the planner takes such a list for a short one, and would
+ * gather and sort all that is left of it for each page: of a million vouchers, for minutes instead of seconds.
+ */
+const PAGE_OPTIONS = '-c enable_bitmapscan=off';
+
 /** What every connection of the service starts with. */
 const SESSION_OPTIONS = [
   `-c role=${SERVICE_ROLE} -c search_path=scrip -c timezone=UTC`,
@@ -71,7 +77,7 @@ const types = {
  */
 export function openDatabase(url: string, name = 'scrip'): Database {
   const common = { connectionString: url, types, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  const pool = new pg.Pool({ ...common, max: POOL_SIZE, options: SESSION_OPTIONS });
+  const pool = new pg.Pool({ ...common, max: POOL_SIZE, options: `${SESSION_OPTIONS} ${PAGE_OPTIONS}` });
   const hotPool = new pg.Pool({ ...common, max: HOT_SIZE, options: `${SESSION_OPTIONS} ${HOT_OPTIONS}` });
   // A connection that breaks while idle is replaced at the next statement, which tells the caller if it cannot be.
   for (const each of [pool, hotPool]) each.on('error', () => {});
