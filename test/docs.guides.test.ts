@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { type CodeName, nameOf } from '../sdk/src/codes.ts';
+import { userMessageOf } from '../sdk/src/user-messages.ts';
+import { Till } from './till.ts';
+
+/** The examples of the guides: run, or at least compiled. */
+
+const DOCS = new URL('../docs/', import.meta.url);
+const CLIENT = new URL('../sdk/src/index.ts', import.meta.url).href;
+const BIN = fileURLToPath(new URL('../sdk/bin/scrip-client.mjs', import.meta.url));
+
+const pages = await Promise.all(
+  (await readdir(DOCS, { recursive: true }))
+    .filter((name) => name.endsWith('.md'))
+    .map(async (name) => ({ name, text: await readFile(new URL(name, DOCS), 'utf8') })),
+);
+
+const blocksOf = (text: string, language: string) =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, block = '']) => block);
+
+type Ran = { readonly status: number; readonly out: string; readonly err: string };
+
+function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Ran> {
+  const { promise, resolve } = Promise.withResolvers<Ran>();
+  execFile(command, args, { env }, (error, out, err) => resolve({ status: error ? Number(error.code) : 0, out, err }));
+  return promise;
+}
+
+/** Why a language is not compiled here, or false where it is. */
+function whyNot(tool: string): string | false {
+  try {
+    execFileSync(tool, ['--version'], { stdio: 'ignore' });
+    return false;
+  } catch {
+    return `${tool} is not installed here`;
+  }
+}
+
+async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-guides-'));
+  return work(folder).finally(() => rm(folder, { recursive: true, force: true }));
+}
+
+describe('the examples of the guides', () => {
+  const told = pages.filter(({ name, text }) => name.startsWith('guides/') && blocksOf(text, 'ts').length > 0);
+
+  it('are there', () => {
+    assert.deepEqual(told.map(({ name }) => name).sort(), [
+      'guides/end-of-day.md',
+      'guides/first-call.md',
+      'guides/going-live.md',
+    ]);
+  });
+
+  for (const { name, text } of told) {
+    it(`in ${name} run against the service, and print what they say`, async (t) => {
+      const { testService, merchant } = await Till.open(t);
+      const source = blocksOf(text, 'ts').join('\n').replaceAll("'@scrip/client'", `'${CLIENT}'`);
+      const expected = [...source.matchAll(/\/\/=> (.+)$/gm)].map(([, line]) => line);
+      assert.ok(expected.length > 0, 'the page says what it prints');
+      await inFolder(async (folder) => {
+        const file = join(folder, 'example.ts');
+        await writeFile(file, source);
+        const { status, out, err } = await run(process.execPath, [file], {
+          PATH: process.env['PATH'],
+          SCRIP_BASE_URL: testService.baseUrl,
+          SCRIP_KEY_ID: merchant.keyId,
+          SCRIP_SECRET: merchant.secret,
+        });
+        assert.equal(status, 0, err);
+        assert.deepEqual(out.trimEnd().split('\n'), expected);
+      });
+    });
+  }
+
+  it('have their types right', async () => {
+    await inFolder(async (folder) => {
+      for (const { name, text } of told) {
+        const source = blocksOf(text, 'ts')
+          .join('\n')
+          .replaceAll("'@scrip/client'", `'${fileURLToPath(CLIENT)}'`);
+        await writeFile(join(folder, `${name.replaceAll('/', '-')}.ts`), source);
+      }
+      const root = fileURLToPath(new URL('../', import.meta.url));
+      const options = { typeRoots: [join(root, 'node_modules/@types')], noUnusedLocals: false };
+      const config = { extends: join(root, 'tsconfig.json'), compilerOptions: options, include: [`${folder}/*.ts`] };
+      await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
+      const { status, out } = await run(join(root, 'node_modules/.bin/tsc'), ['-p', folder]);
+      assert.equal(status, 0, out);
+    });
+  });
+
+  const compilers = [
+    { language: 'python', tool: 'python3', args: (file: string) => ['-m', 'py_compile', file] },
+    { language: 'php', tool: 'php', args: (file: string) => ['-l', file] },
+  ];
+  for (const { language, tool, args } of compilers) {
+    it(`in ${language} compile`, { skip: whyNot(tool) }, async () => {
+      const blocks = pages.flatMap(({ text }) => blocksOf(text, language));
+      assert.ok(blocks.length > 1);
+      await inFolder(async (folder) => {
+        for (const block of blocks) {
+          const file = join(folder, `example.${language}`);
+          await writeFile(file, language === 'php' && !block.startsWith('<?php') ? `<?php\n${block}` : block);
+          const { status, out, err } = await run(tool, args(file));
+          assert.equal(status, 0, out + err);
+        }
+      });
+    });
+  }
+});
+
+describe('the guides', () => {
+  it('name commands and options that the command line has', async () => {
+    const lines = pages.flatMap(({ text }) => [...text.matchAll(/npx @scrip\/client ([a-z]+)([^\n`]*)/g)]);
+    assert.ok(lines.length >= 6);
+    for (const [line, command = '', rest = ''] of lines) {
+      const { status, out } = await run(process.execPath, [BIN, command, '--help']);
+      assert.equal(status, 0, line);
+      for (const [option] of rest.matchAll(/--[a-z-]+/g)) assert.ok(out.includes(`${option} `), `${line}: ${option}`);
+    }
+  });
+
+  it('name status codes, and say what the customer is told, as the client does', () => {
+    const text = pages.find(({ name }) => name === 'guides/going-live.md')?.text ?? '';
+    const rows = [...text.matchAll(/^\| (\d\d|none) \| `(\w+)` \| ([^|]+) \|/gm)];
+    assert.ok(rows.length >= 14);
+    for (const [, code = '', name = '', words] of rows) {
+      if (code !== 'none') assert.equal(name, nameOf(code));
+      assert.equal(words, userMessageOf(name as CodeName), code);
+    }
+  });
+});
