@@ -5,8 +5,12 @@
  */
 import { readArguments, type Wanted } from './arguments.ts';
 import { soakModel } from './model.ts';
+import { soakFaults } from './under-fire.ts';
 
-const SOAKS: Readonly<Record<string, (wanted: Wanted) => Promise<void>>> = { model: soakModel };
+const SOAKS: Readonly<Record<string, (wanted: Wanted) => Promise<void>>> = {
+  faults: soakFaults,
+  model: soakModel,
+};
 
 const wanted = readArguments(process.argv.slice(2));
 const soak = SOAKS[wanted.what];

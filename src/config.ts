@@ -1,3 +1,4 @@
+import { isAddress } from './db/hosts.ts';
 import { StartError } from './db/start-error.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';
@@ -35,11 +36,11 @@ export const SETTINGS = {
     name: 'SCRIP_DATABASE_URL',
     fallback: undefined,
     description:
-      'A PostgreSQL server (15 to 18), as postgres://user:password@host:port/database. Without it Scrip runs its own.',
+      'A PostgreSQL server (15 to 18), as postgres://user:password@host:port/database; host:port,host:port for a primary and its standbys. Without it Scrip runs its own.',
     refuse: (value) =>
-      /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)
+      isAddress(value)
         ? undefined
-        : 'must be an address that begins with postgres://',
+        : 'must be an address that begins with postgres://, with target_session_attrs=read-write or none',
   },
   dataDir: {
     name: 'SCRIP_DATA_DIR',

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { openDatabase } from '../src/db/pool.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isUnavailable, openDatabase } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import { startTestService } from './harness.ts';
@@ -72,5 +74,39 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([again.statusCode, again.json().statusCode], [200, '00']);
       assert.equal((await ask(dialect.balance(voucher))).json().data.balance, 14);
     });
+
+    test('says so of a database that hangs, and goes on when it moves again', async (t) => {
+      const { way, ask } = await start(t);
+      const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
+      way.set('paused');
+      const ready = await ask({ method: 'GET', path: '/readyz' });
+      assert.equal(ready.statusCode, 503);
+      // Nobody cuts anything: the service gives up by itself, on the statement and on those that wait behind it.
+      const answers = await Promise.all(
+        Array.from({ length: 300 }, (_, at) => ask(dialect.redeem(voucher, 0.01, `sale-${at}`))),
+      );
+      for (const answer of answers) assertAway(answer);
+      way.set('open');
+      assert.equal((await ask({ method: 'GET', path: '/readyz' })).statusCode, 200);
+      const again = await ask(dialect.redeem(voucher, 0.01, 'sale-0'));
+      assert.deepEqual([again.statusCode, again.json().statusCode], [200, '00']);
+    });
   });
 }
+
+test('a connection that breaks between two statements of a transaction ends the transaction, and nothing else', async (t) => {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const way = await openWay(testService.url);
+  t.after(way.close);
+  const db = openDatabase(way.url, 'scrip-test');
+  t.after(() => db.close());
+  const broken = db.transaction(async (tx) => {
+    await tx.query(sql`select 1`);
+    way.cut();
+    await sleep(100);
+    await tx.query(sql`select 1`);
+  });
+  await assert.rejects(broken, isUnavailable);
+  assert.equal((await db.query(sql`select 1`)).length, 1);
+});

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import { readConfig } from '../config.ts';
 import type { Operator, Service } from '../context.ts';
 import { type Embedded, openEmbedded } from '../db/embedded.ts';
+import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { openKeyRing } from '../db/key-ring.ts';
 import { migrate } from '../db/migrate.ts';
 import { isUnavailable, openDatabase } from '../db/pool.ts';
@@ -76,7 +77,8 @@ async function closeService(service: Service | undefined): Promise<void> {
 /** What the operator can do something about, said in one line, and never with the address's password. */
 function explain(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
-  const { host, pathname } = new URL(url);
+  const host = hostsOf(url);
+  const { pathname } = new URL(hostAddresses(url)[0] as string);
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
   if (isUnavailable(error))
     return new StartError(`the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`);

@@ -1,5 +1,5 @@
 import { Refusal } from '../refusal.ts';
-import type { Database } from './pool.ts';
+import { type Database, isAway } from './pool.ts';
 import { retrying } from './retry.ts';
 
 /**
@@ -201,6 +201,12 @@ class Queue<Request, Answer> {
       }
     } catch (error) {
       for (const call of calls) call.reject(error);
+      if (!isAway(error)) return;
+      // Those behind them would wait as long, only to be told the same. They were not sent: nothing of them can have happened.
+      const waiting = [...this.#lanes.values()].flat();
+      this.#lanes.clear();
+      this.#waiting = 0;
+      for (const call of waiting) call.reject(error);
     }
   }
 

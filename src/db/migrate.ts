@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { makeWorkerUtils } from 'graphile-worker';
-import { openOwner, type Queries, SERVICE_ROLE, sqlState } from './pool.ts';
+import { openOwner, openPool, type Queries, SERVICE_ROLE, sqlState } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 import { StartError } from './start-error.ts';
 
@@ -132,11 +132,13 @@ async function hasJobs(owner: Queries): Promise<boolean> {
 }
 
 async function migrateJobs(url: string, owner: Queries): Promise<void> {
-  const utils = await makeWorkerUtils({ connectionString: url });
+  const pgPool = openPool(url, 'scrip-owner', 1);
+  const utils = await makeWorkerUtils({ pgPool });
   try {
     await utils.migrate();
   } finally {
     await utils.release();
+    await pgPool.end();
   }
   await owner.query(
     raw(`grant usage on schema graphile_worker to ${SERVICE_ROLE};

@@ -1,6 +1,7 @@
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import { clientFor, hostAddresses } from './hosts.ts';
 import type { HotStatement, Sql } from './sql.ts';
 
 /** The role that the service works as: it can neither alter the schema nor update or delete journal rows. */
@@ -35,6 +36,10 @@ const HOT_SIZE = 6;
 /** Nothing that serves a request takes longer; a statement that does is stuck. Milliseconds. */
 const STATEMENT_TIMEOUT_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 2_000;
+/** At the till nobody waits so long: a statement of the hot path takes milliseconds. */
+const HOT_TIMEOUT_MS = 5_000;
+/** A server that hangs does not keep its own limits; so much longer is waited for it before the connection is given up. */
+const GRACE_MS = 1_000;
 
 /** Tills that were busy this long ago are busy still: at ten calls a second there is always another one. */
 const BUSY_MS = 200;
@@ -43,7 +48,7 @@ const BUSY_MS = 200;
  * Each hot statement looks rows up by index, whatever the planner's idea of a young and empty table: without these a
  * plan made in the first minute would scan the table for as long as the connection lives.
  */
-const HOT_OPTIONS = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c jit=off';
+const HOT_OPTIONS = `-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c jit=off -c statement_timeout=${HOT_TIMEOUT_MS}`;
 
 /**
  * Long lists are read page by page along an index. In a young table the planner takes such a list for a short one, and would
@@ -57,11 +62,28 @@ const SESSION_OPTIONS = [
   `-c statement_timeout=${STATEMENT_TIMEOUT_MS} -c idle_in_transaction_session_timeout=${STATEMENT_TIMEOUT_MS}`,
 ].join(' ');
 
-/** The same address for a library that opens connections of its own: they work as the service's role too. */
-function serviceAddress(url: string): string {
-  const address = new URL(url);
-  address.searchParams.set('options', `-c role=${SERVICE_ROLE}`);
-  return address.href;
+/**
+ * A pool of connections that may break at any time: the statement that needs one tells its caller. Without a listener on each
+ * of them, one that breaks between two statements of a transaction would end the process.
+ */
+function poolOf(options: pg.PoolConfig): pg.Pool {
+  return new pg.Pool(options).on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
+}
+
+/**
+ * A pool for a library that runs statements of its own; whoever opens it ends it.
+ * @param role that the statements work as; left out, the one that signs in
+ */
+export function openPool(url: string, name: string, size: number, role?: string): pg.Pool {
+  // Libraries expect the driver's own types.
+  const common = { ...connectionOf(url, name), types: pg.types };
+  return poolOf({ ...common, max: size, ...(role && { options: `-c role=${role}` }) });
+}
+
+function connectionOf(url: string, name: string) {
+  const Client = clientFor(url);
+  const connectionString = hostAddresses(url)[0] as string;
+  return { Client, connectionString, types, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
 }
 
 const types = {
@@ -76,16 +98,18 @@ const types = {
  * @param url a PostgreSQL address; its user is, or may become, `scrip_service`
  */
 export function openDatabase(url: string, name = 'scrip'): Database {
-  const common = { connectionString: url, types, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
-  const pool = new pg.Pool({ ...common, max: POOL_SIZE, options: `${SESSION_OPTIONS} ${PAGE_OPTIONS}` });
-  const hotPool = new pg.Pool({ ...common, max: HOT_SIZE, options: `${SESSION_OPTIONS} ${HOT_OPTIONS}` });
-  // A connection that breaks while idle is replaced at the next statement, which tells the caller if it cannot be.
-  for (const each of [pool, hotPool]) each.on('error', () => {});
-
+  const common = connectionOf(url, name);
+  const pool = poolOf({ ...common, max: POOL_SIZE, options: `${SESSION_OPTIONS} ${PAGE_OPTIONS}` });
+  const hotPool = poolOf({
+    ...common,
+    max: HOT_SIZE,
+    options: `${SESSION_OPTIONS} ${HOT_OPTIONS}`,
+    query_timeout: HOT_TIMEOUT_MS + GRACE_MS,
+  });
   let lastHotAt = Number.NEGATIVE_INFINITY;
   return {
     url,
-    query: (statement) => rowsOf(pool, statement),
+    query: (statement) => rowsOf(pool, statement, STATEMENT_TIMEOUT_MS + GRACE_MS),
     transaction: (run, isolation) => inTransaction(pool, run, isolation),
     isBusy: () => performance.now() - lastHotAt < BUSY_MS,
     async hot<Row>(statement: HotStatement, values: readonly unknown[]) {
@@ -99,32 +123,37 @@ export function openDatabase(url: string, name = 'scrip'): Database {
   };
 }
 
-/** The connections of a library that works with a pool of its own; whoever opens it ends it. */
-export function openWorkerPool(url: string, size: number): pg.Pool {
-  const pool = new pg.Pool({ connectionString: serviceAddress(url), max: size });
-  // The library stops listening for errors before the last connection is closed: one that breaks then ended the process.
-  pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
-  return pool;
-}
-
 /** Opens one connection as the owner of the schema, for migrations and tests; close it after use. */
 export async function openOwner(url: string): Promise<Queries & { close(): Promise<void> }> {
-  const client = new pg.Client({
-    connectionString: url,
-    types,
-    application_name: 'scrip-owner',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-  });
-  client.on('error', () => {});
-  await client.connect();
+  const client = await connectOwner(url);
   return { query: (statement) => rowsOf(client, statement), close: () => client.end() };
 }
 
-async function rowsOf<Row>(on: pg.Pool | pg.PoolClient | pg.Client, statement: Sql): Promise<Row[]> {
+/** To the first server that takes writes, where there are several. */
+async function connectOwner(url: string): Promise<pg.Client> {
+  const common = connectionOf(url, 'scrip-owner');
+  for (let left = hostAddresses(url).length; ; left--) {
+    const client = new common.Client(common);
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      if (left === 1) throw error;
+    }
+  }
+}
+
+/** @param timeoutMs after which a server that does not even say that it gave up is no longer waited for */
+async function rowsOf<Row>(
+  on: pg.Pool | pg.PoolClient | pg.Client,
+  statement: Sql,
+  timeoutMs?: number,
+): Promise<Row[]> {
   // A statement without parameters goes as it is, which also lets a migration hold several.
-  const values = statement.values.length > 0 ? [...statement.values] : undefined;
-  const result = await on.query(values ? { text: statement.text, values } : statement.text);
+  const values = statement.values.length > 0 ? { values: [...statement.values] } : {};
+  const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
+  const result = await on.query({ text: statement.text, ...values, ...limit });
   return result.rows as Row[];
 }
 
@@ -141,23 +170,33 @@ async function inTransaction<T>(
   isolation: 'repeatable read' | undefined,
 ): Promise<T> {
   const client = await pool.connect();
+  // Whoever asks for an isolation of its own reads through everything, and sets its own limit.
+  const limits = isolation === undefined;
+  const control = (text: string) => rowsOf(client, { text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {
-    await client.query(isolation ? `begin isolation level ${isolation}` : 'begin');
+    await control(isolation ? `begin isolation level ${isolation}` : 'begin');
     const result = await run({
-      query: (statement) => rowsOf(client, statement),
+      query: (statement) => rowsOf(client, statement, limits ? STATEMENT_TIMEOUT_MS + GRACE_MS : undefined),
       copyIn: (statement, parts) => copyIn(client, statement, parts),
     });
-    await client.query('commit');
+    await control('commit');
     return result;
   } catch (error) {
-    await client.query('rollback').catch((failure: Error) => {
-      broken = failure;
-    });
+    if (isHanging(error)) broken = error;
+    else
+      await control('rollback').catch((failure: Error) => {
+        broken = failure;
+      });
     throw error;
   } finally {
     client.release(broken);
   }
+}
+
+/** Whether the server did not answer at all: nothing that is sent after it on the same connection would be. */
+function isHanging(error: unknown): error is Error {
+  return error instanceof Error && error.message === 'Query read timeout';
 }
 
 /** The SQLSTATE of an error of the database, if it is one. */
@@ -186,6 +225,11 @@ function lostRace(state: string | undefined): boolean {
   return state === '40001' || state === '40P01';
 }
 
+/** Whether nobody answered at all: the server is gone, out of reach, or hangs. */
+export function isAway(error: unknown): boolean {
+  return sqlState(error) === undefined && isUnavailable(error);
+}
+
 const NETWORK = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -209,7 +253,7 @@ export function isUnavailable(error: unknown): boolean {
   if (typeof code === 'string' && NETWORK.has(code)) return true;
   return (
     typeof message === 'string' &&
-    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after)/.test(
+    /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after)/.test(
       message,
     )
   );

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { run, Logger as WorkerLogger } from 'graphile-worker';
 import type { Service } from '../context.ts';
-import { openWorkerPool } from '../db/pool.ts';
+import { openPool, SERVICE_ROLE } from '../db/pool.ts';
 import type { Task } from './enqueue.ts';
 
 /** What a task does; `stopping` turns true when the worker is asked to stop, so that long work can give way. */
@@ -14,6 +15,8 @@ const CONCURRENCY = 4;
 const POLL_MS = 1_000;
 /** How often work is looked for whose worker has died. */
 const SWEEP_MS = 2_000;
+/** Before a queue that has stopped is started again. */
+const RESTART_MS = 500;
 
 /**
  * Starts the background work of this process: the tasks of the queue, and a look every few seconds for what a dead worker
@@ -32,18 +35,34 @@ export async function startWorker(
       (payload: unknown) => task(service, (payload as { batchId: number }).batchId, () => stopping),
     ]),
   );
-  const pgPool = openWorkerPool(service.db.url, CONCURRENCY + 2);
-  const runner = await run({
-    pgPool,
-    taskList,
-    concurrency: CONCURRENCY,
-    pollInterval: POLL_MS,
-    noHandleSignals: true,
-    logger: new WorkerLogger(() => (level, message) => {
-      if (level === 'error' || level === 'warning') log.warn({ part: 'worker' }, message);
-      else log.trace({ part: 'worker' }, message);
-    }),
-  });
+  const pgPool = openPool(service.db.url, 'scrip-worker', CONCURRENCY + 2, SERVICE_ROLE);
+  const start = () =>
+    run({
+      pgPool,
+      taskList,
+      concurrency: CONCURRENCY,
+      pollInterval: POLL_MS,
+      noHandleSignals: true,
+      logger: new WorkerLogger(() => (level, message) => {
+        if (level === 'error' || level === 'warning') log.warn({ part: 'worker' }, message);
+        else log.trace({ part: 'worker' }, message);
+      }),
+    });
+  let runner = await start();
+  const asked = new AbortController();
+  const ended = (async () => {
+    // The queue gives up when it loses the database in the middle of a job. That is no reason to end with it: the job
+    // stays where it is, and whoever works next goes on with it.
+    while (!stopping) {
+      await runner.promise.catch(() => {});
+      if (stopping) break;
+      log.warn({ part: 'worker' }, 'the queue has stopped: starting it again');
+      await sleep(RESTART_MS, undefined, { signal: asked.signal }).catch(() => {});
+      if (stopping) break;
+      runner = await start().catch(() => runner);
+      if (stopping) await runner.stop().catch(() => {});
+    }
+  })();
   const look = () =>
     void sweep(service).catch((error: Error) => log.warn({ part: 'worker', error: error.message }, 'sweep failed'));
   look();
@@ -51,8 +70,11 @@ export async function startWorker(
   return {
     async stop() {
       stopping = true;
+      asked.abort();
       clearInterval(timer);
-      await runner.stop();
+      // A queue that has stopped by itself says so when it is asked to.
+      await runner.stop().catch(() => {});
+      await ended;
       await pgPool.end();
     },
   };

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Random } from './random.ts';
+
+/** Tills that ask for everything, and write down what they were told. */
+
+export type Merchant = { readonly id: number; readonly authorization: string };
+export type Voucher = { readonly serialNumber: number; readonly code: string; readonly pin: string };
+
+/** What was told; nothing for a call that nobody answered, or that the service could not decide (503). */
+type Told = { readonly statusCode: string; readonly data: Record<string, unknown> | null } | undefined;
+
+export type Sent = {
+  readonly merchant: Merchant;
+  readonly operation: 'generate' | 'activate' | 'redeem' | 'update';
+  readonly reference: string;
+  readonly path: string;
+  readonly body: Record<string, unknown>;
+  /** What a success moves from the voucher, in minor units, and which voucher that is. */
+  readonly minor: number;
+  readonly voucher: Voucher | undefined;
+  /** One for each time that it was sent. */
+  readonly told: Told[];
+};
+
+/** What was acknowledged, if anything was: the first success told. */
+export function acknowledged({ told }: Sent): Record<string, unknown> | undefined {
+  return told.find((each) => each?.statusCode === '00')?.data ?? undefined;
+}
+
+const TILLS = 16;
+const ANSWER_MS = 8_000;
+const PAUSE_MS = 50;
+const A = '/merchant-client/v2';
+const B = '/api/v2';
+
+export class Load {
+  readonly sent: Sent[] = [];
+  /** Answers that no fault excuses. */
+  readonly faulty: string[] = [];
+  requests = 0;
+  readonly #random: Random;
+  readonly #baseUrls: readonly string[];
+  readonly #merchants: readonly Merchant[];
+  readonly #stock = new Map<Merchant, Voucher[]>();
+  readonly #inactive = new Map<Merchant, Voucher[]>();
+  #running: Promise<unknown> = Promise.resolve();
+  #stopped = false;
+
+  constructor(random: Random, baseUrls: readonly string[], merchants: readonly Merchant[]) {
+    this.#random = random;
+    this.#baseUrls = baseUrls;
+    this.#merchants = merchants;
+  }
+
+  /** Vouchers with money and without, before anything breaks. */
+  async prepare(): Promise<void> {
+    for (const merchant of this.#merchants) {
+      for (let batch = 0; batch < 2; batch++) {
+        const stocked = await this.#ask(this.#generate(merchant, 10, 50_000), this.#baseUrls[0] as string);
+        const bare = await this.#ask(this.#generate(merchant, 10, null), this.#baseUrls[0] as string);
+        this.#add(this.#stock, merchant, stocked);
+        this.#add(this.#inactive, merchant, bare);
+      }
+    }
+  }
+
+  #add(to: Map<Merchant, Voucher[]>, merchant: Merchant, told: Told): void {
+    if (told?.statusCode !== '00') throw new Error('the vouchers to begin with could not be generated');
+    to.set(merchant, [...(to.get(merchant) ?? []), ...((told.data?.['vouchers'] ?? []) as Voucher[])]);
+  }
+
+  start(): void {
+    this.#running = Promise.all(Array.from({ length: TILLS }, () => this.#till(this.#random.fork())));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#running;
+  }
+
+  async #till(random: Random): Promise<void> {
+    while (!this.#stopped) {
+      const one = this.#next(random);
+      if (!one) continue;
+      // One in four is sent to both processes at the same time; what was not answered is often sent again at once.
+      const to = random.below(4) === 0 ? this.#baseUrls : [random.pick(this.#baseUrls)];
+      const told = await Promise.all(to.map((baseUrl) => this.#ask(one, baseUrl)));
+      if (told.every((each) => each === undefined)) {
+        await sleep(PAUSE_MS);
+        if (random.below(2) === 0) await this.#ask(one, random.pick(this.#baseUrls));
+      }
+    }
+  }
+
+  #next(random: Random): Sent | undefined {
+    const merchant = random.pick(this.#merchants);
+    const die = random.below(100);
+    if (die < 74) return this.#redeem(merchant, random);
+    if (die < 88) return this.#update(random);
+    if (die < 92) return this.#activate(merchant, random);
+    if (die < 98) return this.#generate(merchant, 1 + random.below(10), 1);
+    return this.#generate(merchant, 11 + random.below(1_500), 0.5);
+  }
+
+  #write(one: Omit<Sent, 'told' | 'reference'> & { reference?: string }): Sent {
+    const reference = one.reference ?? `soak-${this.sent.length}`;
+    const sent = { ...one, reference, body: { ...one.body, reference }, told: [] };
+    this.sent.push(sent);
+    return sent;
+  }
+
+  #generate(merchant: Merchant, quantity: number, value: number | null): Sent {
+    const body = { quantity, value };
+    return this.#write({ merchant, operation: 'generate', path: `${B}/vouchers`, body, minor: 0, voucher: undefined });
+  }
+
+  #redeem(merchant: Merchant, random: Random): Sent {
+    const voucher = random.pick(this.#stock.get(merchant) ?? []);
+    const minor = 1 + random.below(300);
+    const { code, pin } = voucher;
+    const common = { merchant, operation: 'redeem', minor, voucher } as const;
+    const amount = minor / 100;
+    return random.below(2) === 0
+      ? this.#write({ ...common, path: `${A}/redeem`, body: { code, pin, amount } })
+      : this.#write({ ...common, path: `${B}/redeem`, body: { voucherCode: code + pin, amount } });
+  }
+
+  /** Of a redemption that was acknowledged; each is updated once. */
+  #update(random: Random): Sent | undefined {
+    const original = this.sent[random.below(this.sent.length)];
+    if (original?.operation !== 'redeem' || !acknowledged(original) || this.#updated.has(original)) return undefined;
+    this.#updated.add(original);
+    const { merchant, reference, voucher } = original;
+    const minor = random.below(original.minor + 1);
+    const body = { amountUsed: minor / 100 };
+    return this.#write({
+      merchant,
+      operation: 'update',
+      reference,
+      path: `${A}/redemptions/update`,
+      body,
+      minor,
+      voucher,
+    });
+  }
+
+  readonly #updated = new Set<Sent>();
+
+  #activate(merchant: Merchant, random: Random): Sent {
+    const voucher = random.pick(this.#inactive.get(merchant) ?? []);
+    const body = { serialNumber: voucher.serialNumber, value: 5 };
+    return this.#write({ merchant, operation: 'activate', path: `${B}/activate`, body, minor: 500, voucher });
+  }
+
+  async #ask(one: Sent, baseUrl: string): Promise<Told> {
+    this.requests++;
+    const told = await ask(one, baseUrl).catch(() => undefined);
+    if (told && (told.status === 500 || told.statusCode === '96')) this.faulty.push(`${one.operation} ${told.status}`);
+    const known = told && told.status !== 503 && told.status !== 500 ? told : undefined;
+    one.told.push(known);
+    return known;
+  }
+}
+
+/** Sends a request, and reads its answer; throws where there is none. */
+export async function ask({ merchant, path, body }: Pick<Sent, 'merchant' | 'path' | 'body'>, baseUrl: string) {
+  const response = await fetch(baseUrl + path, {
+    method: 'POST',
+    headers: { authorization: merchant.authorization, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(ANSWER_MS),
+  });
+  const { statusCode, data } = (await response.json()) as { statusCode: string; data: Record<string, unknown> | null };
+  return { status: response.status, replayed: response.headers.has('idempotent-replayed'), statusCode, data };
+}
