@@ -36,6 +36,8 @@ export async function startWorker(
     ]),
   );
   const pgPool = openPool(service.db.url, 'scrip-worker', CONCURRENCY + 2, SERVICE_ROLE);
+  // The delays of no time: a queue that writes the end of a job by itself leaves the failure of that to nobody, and the process
+  // ends with it. One that gathers them tries again, and tells.
   const start = () =>
     run({
       pgPool,
@@ -43,6 +45,7 @@ export async function startWorker(
       concurrency: CONCURRENCY,
       pollInterval: POLL_MS,
       noHandleSignals: true,
+      preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
       logger: new WorkerLogger(() => (level, message) => {
         if (level === 'error' || level === 'warning') log.warn({ part: 'worker' }, message);
         else log.trace({ part: 'worker' }, message);

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openDatabase } from '../src/db/pool.ts';
+import { enqueue } from '../src/jobs/enqueue.ts';
+import { startWorker } from '../src/jobs/worker.ts';
+import { startTestService } from './harness.ts';
+import { openWay } from './way.ts';
+
+test('the queue outlives a database that goes away in the middle of a job, and works on when it is back', async (t) => {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const way = await openWay(testService.url);
+  t.after(way.close);
+  const db = openDatabase(way.url, 'scrip-test');
+  t.after(() => db.close());
+  const ran: number[] = [];
+  const working = Promise.withResolvers<void>();
+  const worked = Promise.withResolvers<void>();
+  const run = async (_service: unknown, batchId: number) => {
+    ran.push(batchId);
+    if (batchId === 2) worked.resolve();
+    if (batchId !== 1) return;
+    way.set('closed');
+    working.resolve();
+    // What becomes of the job cannot be written down by now.
+    throw new Error('lost the database');
+  };
+  const tasks = { 'fill-batch': run, 'void-batch': run } as never;
+  const worker = await startWorker({ ...testService.service, db }, tasks, async () => {});
+  t.after(() => worker.stop());
+  await enqueue(testService.service.db, 'fill-batch', 1);
+  await working.promise;
+  // Meanwhile the queue tries to write it down, and cannot.
+  await sleep(4_000);
+  way.set('open');
+  await enqueue(testService.service.db, 'fill-batch', 2);
+  await worked.promise;
+  assert.ok(ran.includes(1) && ran.includes(2));
+});
