@@ -41,10 +41,10 @@ after(() => rm(folder, { recursive: true, force: true }));
 describe('the package', () => {
   it('holds what it is built of, and nothing else', () => {
     const paths = packed.files.map(({ path }) => path);
-    for (const path of ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts']) {
-      assert.ok(paths.includes(path), path);
-    }
-    for (const path of paths) assert.match(path, /^(LICENSE|README\.md|package\.json|dist\/[\w/-]+\.(js|d\.ts))$/);
+    const built = ['dist/index.js', 'dist/index.d.ts', 'dist/cli/main.js', 'bin/scrip-client.mjs'];
+    for (const path of ['LICENSE', 'README.md', 'package.json', ...built]) assert.ok(paths.includes(path), path);
+    const form = /^(LICENSE|README\.md|package\.json|bin\/scrip-client\.mjs|dist\/[\w./-]+\.(js|d\.ts))$/;
+    for (const path of paths) assert.match(path, form);
   });
 
   it('depends on nothing', async () => {
@@ -68,6 +68,16 @@ describe('the package', () => {
       assert.equal(stdout, 'true invalidAmount Dieser Betrag ist nicht möglich.\n');
       t.diagnostic(`${(await run(node, ['--version'])).stdout.trim()}`);
     }
+  });
+
+  it('has a command line that runs on every Node that is here', async () => {
+    const command = join(folder, 'node_modules', '@scrip', 'client', 'bin', 'scrip-client.mjs');
+    for (const node of await findNodes()) {
+      assert.match((await run(node, [command, '--help'])).stdout, /^usage: scrip-client COMMAND/);
+      const { stdout } = await run(node, [command, 'conformance', '--list', '--json']);
+      assert.ok(JSON.parse(stdout).length > 50);
+    }
+    await access(join(folder, 'node_modules', '.bin', 'scrip-client'));
   });
 
   it('has types under which every example of its page compiles, for a project of its own', async () => {
