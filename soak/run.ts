@@ -1,14 +1,17 @@
 /**
  * `npm run soak [-- WHAT] [--minutes M] [--seed S]`: proves for minutes or hours what the tests prove in seconds.
  * - `faults`: everything that can break breaks under load, and the books are held against every answer given;
+ * - `failover`: the primary is killed under load, its synchronous standby promoted, and nothing acknowledged is lost;
  * - `model`: the answers of two processes are those of some order of a plain model.
  */
 import { readArguments, type Wanted } from './arguments.ts';
+import { soakFailover } from './failover.ts';
 import { soakModel } from './model.ts';
 import { soakFaults } from './under-fire.ts';
 
 const SOAKS: Readonly<Record<string, (wanted: Wanted) => Promise<void>>> = {
   faults: soakFaults,
+  failover: soakFailover,
   model: soakModel,
 };
 

@@ -26,7 +26,7 @@ const MINUTE_MS = 60_000;
 const PAUSE_MS = 2_500;
 const BATCH_TRIES = 600;
 
-async function createMerchants(service: Service): Promise<Merchant[]> {
+export async function createMerchants(service: Service): Promise<Merchant[]> {
   const merchants: Merchant[] = [];
   for (let number = 1; number <= MERCHANTS; number++) {
     const { id, keyId, secret } = await createMerchant(
@@ -71,7 +71,7 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
 }
 
 /** Until no batch is under way any more: whatever crashed, the worker goes on with it. */
-async function batchesEnded(owner: Awaited<ReturnType<typeof openOwner>>): Promise<void> {
+export async function batchesEnded(owner: Awaited<ReturnType<typeof openOwner>>): Promise<void> {
   for (let tries = 0; tries < BATCH_TRIES; tries++) {
     const [row] = await owner.query<{ left: number }>(
       sql`select count(*)::int as left from scrip.batches where status = 'PROCESSING'`,
@@ -82,7 +82,7 @@ async function batchesEnded(owner: Awaited<ReturnType<typeof openOwner>>): Promi
 }
 
 /** Prints what there was, and what came of it; throws where something was lost, doubled or does not fit. */
-function report(faults: ReadonlyMap<string, number>, load: Load, verdict: Verdict): void {
+export function report(faults: ReadonlyMap<string, number>, load: Load, verdict: Verdict): void {
   const table = new Table({ style: { head: [], border: [] }, colAligns: ['left', 'right'] });
   for (const [name, count] of faults) table.push([`fault: ${name}`, count]);
   table.push(

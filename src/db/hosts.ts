@@ -39,6 +39,9 @@ export function hostsOf(url: string): string {
     .join(', ');
 }
 
+/** The position of the server that was right last, for each address: what one connection has found out, the next ones know. */
+const rightHosts = new Map<string, number>();
+
 /** A server that is there, but a standby: the primary is another one, or none yet. */
 function standby(): Error {
   return Object.assign(new Error('the server is a standby'), { code: '25006' });
@@ -54,12 +57,11 @@ type Connected = (error: Error) => void;
 export function clientFor(url: string): typeof pg.Client {
   const addresses = hostAddresses(url);
   if (addresses.length === 1) return pg.Client;
-  let right = 0;
   return class extends pg.Client {
-    readonly #at = right;
+    readonly #at = rightHosts.get(url) ?? 0;
 
     constructor(config: pg.ClientConfig) {
-      super({ ...config, connectionString: addresses[right] as string });
+      super({ ...config, connectionString: addresses[rightHosts.get(url) ?? 0] as string });
     }
 
     override connect(): Promise<pg.Client>;
@@ -81,7 +83,7 @@ export function clientFor(url: string): typeof pg.Client {
         if (rows[0]?.standby) throw standby();
         return this;
       } catch (error) {
-        if (right === this.#at) right = (this.#at + 1) % addresses.length;
+        if ((rightHosts.get(url) ?? 0) === this.#at) rightHosts.set(url, (this.#at + 1) % addresses.length);
         this.end().catch(() => {});
         throw error;
       }

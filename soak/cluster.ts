@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process';
+import { access, chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { freePort } from './process.ts';
+
+/** A primary with a synchronous standby, of a PostgreSQL that is installed: the embedded one has no programs to copy a server. */
+
+const FOLDERS = [18, 17, 16, 15].map((version) => `/usr/lib/postgresql/${version}/bin`);
+/** PostgreSQL does not run as root. Debian's package makes this account. */
+const ACCOUNT = 'postgres';
+const PASSWORD = 'soak';
+export const STANDBY_NAME = 'scrip_standby';
+
+const run = promisify(execFile);
+
+export type Programs = { readonly folder: string };
+
+/** Where the programs of a PostgreSQL with streaming replication are; undefined where none is installed. */
+export async function findPrograms(): Promise<Programs | undefined> {
+  for (const folder of FOLDERS) {
+    try {
+      await access(join(folder, 'pg_basebackup'));
+      await access(join(folder, 'postgres'));
+      return { folder };
+    } catch {}
+  }
+  return undefined;
+}
+
+const isRoot = () => process.getuid?.() === 0;
+
+export class Server {
+  readonly #programs: Programs;
+  readonly data: string;
+  readonly port: number;
+
+  constructor(programs: Programs, data: string, port: number) {
+    this.#programs = programs;
+    this.data = data;
+    this.port = port;
+  }
+
+  url(user = ACCOUNT, database = 'postgres'): string {
+    return `postgres://${user}:${PASSWORD}@127.0.0.1:${this.port}/${database}`;
+  }
+
+  /** Runs one of PostgreSQL's programs, as an account that it accepts. */
+  async #run(program: string, ...args: string[]): Promise<void> {
+    const path = join(this.#programs.folder, program);
+    const env = { ...process.env, PGPASSWORD: PASSWORD };
+    if (isRoot()) await run('runuser', ['-u', ACCOUNT, '--', path, ...args], { env, cwd: '/' });
+    else await run(path, args, { env, cwd: '/' });
+  }
+
+  async create(): Promise<void> {
+    const passwordFile = `${this.data}.password`;
+    await writeFile(passwordFile, PASSWORD, { mode: 0o644 });
+    const auth = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`];
+    await this.#run('initdb', '-D', this.data, '-U', ACCOUNT, ...auth, '--encoding=UTF8', '--locale=C');
+    await this.#configure([
+      'wal_level = replica',
+      'max_wal_senders = 4',
+      'synchronous_commit = on',
+      `synchronous_standby_names = 'ANY 1 (${STANDBY_NAME})'`,
+    ]);
+  }
+
+  /** Copies a running server, to follow it from here on. */
+  async follow(primary: Server): Promise<void> {
+    const from = `host=127.0.0.1 port=${primary.port} user=${ACCOUNT} password=${PASSWORD} application_name=${STANDBY_NAME}`;
+    await this.#run('pg_basebackup', '-D', this.data, '-d', from, '-R', '-X', 'stream', '-c', 'fast');
+    // Once promoted it has nobody to wait for.
+    await this.#configure(["synchronous_standby_names = ''"]);
+  }
+
+  async #configure(lines: readonly string[]): Promise<void> {
+    const file = join(this.data, 'postgresql.conf');
+    const common = [
+      `port = ${this.port}`,
+      "listen_addresses = '127.0.0.1'",
+      `unix_socket_directories = '${this.data}'`,
+    ];
+    await writeFile(file, `${await readFile(file, 'utf8')}\n${[...common, ...lines].join('\n')}\n`);
+  }
+
+  async start(): Promise<void> {
+    await this.#run('pg_ctl', '-D', this.data, '-w', '-l', `${this.data}.log`, 'start');
+  }
+
+  /** The new primary takes writes when this returns. */
+  async promote(): Promise<void> {
+    await this.#run('pg_ctl', '-D', this.data, '-w', 'promote');
+  }
+
+  /** As a power cut does: no process of it is left, and none has a last word. */
+  async kill(): Promise<void> {
+    const pid = Number((await readFile(join(this.data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
+    process.kill(pid, 'SIGKILL');
+  }
+
+  async stop(): Promise<void> {
+    await this.#run('pg_ctl', '-D', this.data, '-m', 'immediate', 'stop').catch(() => {});
+  }
+}
+
+/** Two servers below a folder, both running, the second one following the first synchronously. */
+export async function startCluster(programs: Programs, folder: string): Promise<readonly [Server, Server]> {
+  const data = join(folder, 'cluster');
+  await mkdir(data);
+  if (isRoot()) {
+    await chmod(folder, 0o755);
+    const { stdout } = await run('id', ['-u', ACCOUNT]);
+    await chown(data, Number(stdout), 0);
+  }
+  const primary = new Server(programs, join(data, 'one'), await freePort());
+  const standby = new Server(programs, join(data, 'two'), await freePort());
+  await primary.create();
+  await primary.start();
+  await standby.follow(primary);
+  await standby.start();
+  return [primary, standby];
+}
