@@ -66,7 +66,11 @@ export async function generate(
 ): Promise<{ batch: Batch; replayed: boolean }> {
   checkReference(request.reference);
   const { service, merchant, now } = context;
-  const [product] = await service.db.query<Product>(findProduct(request.productCode, merchant.defaultProductId));
+  // PostgreSQL takes no NUL in a text: no product can have such a code.
+  const isCode = !request.productCode?.includes('\0');
+  const [product] = isCode
+    ? await service.db.query<Product>(findProduct(request.productCode, merchant.defaultProductId))
+    : [];
   const valueMinor = checkValues(request, product, now);
   permit(context, 'generate');
   if (!product?.on_sale || (product.merchant_id !== null && product.merchant_id !== merchant.id))

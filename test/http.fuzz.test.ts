@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import Schema from 'typebox/schema';
+import type { Dialect } from '../src/http/endpoint.ts';
+import { VARIANT_A } from '../src/http/variant-a/routes.ts';
+import { VARIANT_B } from '../src/http/variant-b/routes.ts';
+import { bodyOf, type JsonSchema, reference } from './fuzz.ts';
+import { type ListeningService, testService } from './harness.ts';
+import { Till } from './till.ts';
+
+/** Whatever is sent to an endpoint, it answers as its document says, and never with a 500. */
+
+type Content = { readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>> };
+type Operation = { readonly requestBody?: Content; readonly responses: Readonly<Record<string, Content>> };
+type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> };
+
+const RUNS = 150;
+/** A key that guesses more than fifty times would only be told to stop. */
+const CALLS_OF_A_KEY = 40;
+/** What is not valid at transport level has an HTTP status of its own, the same in both variants. */
+const TRANSPORT: Readonly<Record<string, readonly number[]>> = { '98': [404, 405, 413, 415], '30': [400] };
+
+const validators = new WeakMap<object, ReturnType<typeof Schema.Compile>>();
+function validator(schema: object) {
+  const compiled = validators.get(schema) ?? Schema.Compile(schema);
+  validators.set(schema, compiled);
+  return compiled;
+}
+
+async function readDocument(service: ListeningService, { name }: Dialect): Promise<Document> {
+  return (await fetch(`${service.baseUrl}/docs/${name}/openapi.json`)).json() as Promise<Document>;
+}
+
+/** Whether an answer is one that the document of its endpoint describes. */
+async function judge(dialect: Dialect, { responses }: Operation, response: Response): Promise<string> {
+  const text = await response.text();
+  const body = JSON.parse(text) as { statusCode: string; message: string; data: unknown };
+  assert.ok(response.status < 500, `${response.status} ${text}`);
+  assert.deepEqual(
+    Object.keys(body).filter((key) => key !== 'errors'),
+    ['statusCode', 'message', 'data'],
+  );
+  assert.match(body.statusCode, /^\d\d$/);
+  assert.ok(response.headers.get('x-request-id'));
+  const own = ['00', '99'].includes(body.statusCode) ? 200 : dialect.statuses[body.statusCode as never];
+  assert.ok([own, ...(TRANSPORT[body.statusCode] ?? [])].includes(response.status), `${response.status} ${text}`);
+  // A reference that cannot be decoded makes a path of no endpoint.
+  if (body.statusCode === '98' && response.status === 404) return '98';
+  const schema = responses[response.status]?.content['application/json']?.schema;
+  assert.ok(schema, `${response.status} is not documented: ${text}`);
+  const [, errors] = validator(schema).Errors(body);
+  assert.ok(validator(schema).Check(body), `${text}\n${JSON.stringify(errors)}`);
+  return body.statusCode;
+}
+
+for (const dialect of [VARIANT_A, VARIANT_B]) {
+  describe(`whatever is sent to ${dialect.name}`, () => {
+    test('is answered as its document says, and never by a 500', async (t) => {
+      const listening = await testService(t);
+      const { paths } = await readDocument(listening, dialect);
+      const seen = new Map<string, Set<string>>();
+      for (const [path, operations] of Object.entries(paths)) {
+        for (const [method, operation] of Object.entries(operations)) {
+          let till = await Till.at(listening);
+          const [voucher, other] = [await till.voucher(), await till.voucher(null)];
+          const known = {
+            code: [voucher.code, other.code],
+            voucherCode: [voucher.code, voucher.code + voucher.pin, other.code],
+            pin: [voucher.pin, voucher.pin, other.pin, null],
+            serialNumber: [voucher.serialNumber, other.serialNumber],
+            reference: ['x', 'y', 'z'],
+            productCode: ['DEFAULT'],
+            quantity: [1, 2, 11],
+          };
+          const schema = operation.requestBody?.content['application/json']?.schema;
+          const codes = new Set<string>();
+          let calls = 0;
+          await fc.assert(
+            fc.asyncProperty(reference, schema ? bodyOf(schema, known) : fc.constant(undefined), async (name, body) => {
+              if (++calls % CALLS_OF_A_KEY === 0) till = await Till.at(listening);
+              const url = listening.baseUrl + path.replace('{reference}', name);
+              const { authorization } = till.merchant;
+              const headers = { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) };
+              const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) });
+              // Dots are taken out of a path before it is sent: then it is another path.
+              if (new URL(url).pathname.split('/').length !== path.split('/').length)
+                return void (await response.text());
+              codes.add(await judge(dialect, operation, response));
+            }),
+            { numRuns: RUNS },
+          );
+          seen.set(`${method} ${path}`, codes);
+        }
+      }
+      // It gets beyond the first gate: every call is also accepted now and then, or finds what it looks for missing.
+      for (const [name, codes] of seen)
+        assert.ok(codes.size >= (name.includes('post') ? 3 : 1), `${name}: ${[...codes]}`);
+    });
+  });
+}
+
+describe('whatever is sent as HTTP', () => {
+  const good =
+    'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
+  const BROKEN = [
+    'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}',
+    'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\nxyz',
+    'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n',
+    'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n',
+    'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n{}',
+    'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: -2\r\n\r\n{}',
+    'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n{}',
+    'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\n folded: y\r\n\r\n',
+    'GET /api/v2/transactions HTTP/1.1\r\nHost : x\r\n\r\n',
+    'GET /api/v2/transactions HTTP/1.1\r\nX: a\0b\r\n\r\n',
+    'GET /api/v2/transactions HTTP/9.9\r\n\r\n',
+    'GET /api/v2/transactions\r\n\r\n',
+    'get /api/v2/transactions HTTP/1.1\r\n\r\n',
+    'GET  /api/v2/transactions  HTTP/1.1\r\n\r\n',
+    `GET /${'x'.repeat(70_000)} HTTP/1.1\r\n\r\n`,
+    `GET /api/v2/transactions HTTP/1.1\r\n${'X: y\r\n'.repeat(20_000)}\r\n`,
+    `GET /api/v2/transactions HTTP/1.1\r\nAuthorization: Basic ${'A'.repeat(60_000)}\r\n\r\n`,
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+    '\0'.repeat(1_000),
+  ];
+
+  /** Sends bytes and ends; what came back until the server closed. */
+  async function send(port: number, bytes: string): Promise<string> {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    let text = '';
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    socket.end(bytes, 'latin1');
+    await new Promise((resolve) => socket.once('close', resolve));
+    return text;
+  }
+
+  /** Each answer refuses in JSON; there may be none, where there was nothing to answer. */
+  function assertRefused(text: string, sent: string): void {
+    for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3})/g))
+      assert.match(status as string, /^4\d\d$/, sent.slice(0, 200));
+    if (text !== '') assert.match(text, /\{"statusCode":"\d\d","message":"[^"]+","data":null/);
+  }
+
+  test('is refused where it is none, and the server answers the next one', async (t) => {
+    const { baseUrl } = await testService(t);
+    const port = Number(new URL(baseUrl).port);
+    for (const bytes of BROKEN) assertRefused(await send(port, bytes), bytes);
+    // Any bytes of a request that is none the worse, in another place, twice, or as another one.
+    const spoiled = fc
+      .array(fc.tuple(fc.nat(good.length - 1), fc.nat(255), fc.nat(2)), { minLength: 1, maxLength: 4 })
+      .map((changes) =>
+        changes.reduce(
+          (text, [at, code, length]) => text.slice(0, at) + String.fromCharCode(code) + text.slice(at + length),
+          good,
+        ),
+      );
+    const property = fc.asyncProperty(spoiled, async (bytes) => assertRefused(await send(port, bytes), bytes));
+    await fc.assert(property, { numRuns: 200 });
+    assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
+  });
+});
