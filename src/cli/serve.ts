@@ -10,6 +10,9 @@ import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
+/** Whoever is asked to stop still serves connections that are idle: their clients cannot know it yet. */
+const IDLE_MS = 1_000;
+
 type ServeOptions = { readonly demo?: boolean; readonly work: boolean; readonly processes?: string };
 
 export function registerServe(program: Command): void {
@@ -69,7 +72,7 @@ async function serveUntilStopped(
 }
 
 async function openDoor(service: Service, config: Config): Promise<Door> {
-  const app = buildServer(service);
+  const app = buildServer(service, { ...config, idleMs: IDLE_MS });
   try {
     await app.listen({ host: config.host, port: config.port });
   } catch (error) {

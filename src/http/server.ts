@@ -4,6 +4,7 @@ import type { Service } from '../context.ts';
 import { accessLog } from '../log.ts';
 import { Admission } from './admission.ts';
 import { sendRefusal } from './answer.ts';
+import { closeGently } from './close.ts';
 import { parseDateTime } from './date-time.ts';
 import { serveDocs } from './docs.ts';
 import { refusalText } from './envelope.ts';
@@ -25,8 +26,6 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 /** A connection on which nothing moves: a client that stopped reading its download. */
 const SOCKET_TIMEOUT_MS = 120_000;
-/** What is accepted has this long to end once the server closes. */
-const CLOSE_TIMEOUT_MS = 30_000;
 /** Far above what a process can serve at once; a bound on memory. */
 const MOST_CONNECTIONS = 10_000;
 /** A reference in a path: Node ends a longer request line itself. What is no reference is told so by the core. */
@@ -36,13 +35,15 @@ const LONGEST_PARAMETER = 16 * 1024;
 export type Reach = {
   /** Networks of proxies whose X-Forwarded-For is believed: the address of a caller behind them is what it says. */
   readonly trustedProxies?: readonly string[];
+  /** How long connections that are idle are still served once the server closes; left out, they are closed at once. */
+  readonly idleMs?: number;
 };
 
 /**
  * Builds the server: both variants, their documentation under /docs, /healthz and /readyz. It does not listen.
  * Closing it finishes what was accepted.
  */
-export function buildServer(service: Service, { trustedProxies = [] }: Reach = {}): FastifyInstance {
+export function buildServer(service: Service, { trustedProxies = [], idleMs = 0 }: Reach = {}): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
     // Fastify's own log lines hold addresses, and with them references. trace.ts writes the access log.
@@ -84,7 +85,7 @@ export function buildServer(service: Service, { trustedProxies = [] }: Reach = {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   followRequests(app, service);
-  closeGently(app);
+  closeGently(app, idleMs);
   serveHealth(app, service);
   const admission = new Admission(app);
   for (const dialect of DIALECTS) serveDialect(app, service, admission, dialect);
@@ -108,25 +109,6 @@ function followRequests(app: FastifyInstance, service: Service): void {
     sendRefusal(service, request, reply, error, {});
   });
   app.decorateRequest('trace');
-}
-
-/** While the server closes, each response ends its connection: one that is kept alive would hold the server open. */
-function closeGently(app: FastifyInstance): void {
-  let closing = false;
-  let deadline: NodeJS.Timeout | undefined;
-  app.addHook('preClose', (done) => {
-    closing = true;
-    deadline = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
-    done();
-  });
-  app.addHook('onClose', (_app, done) => {
-    clearTimeout(deadline);
-    done();
-  });
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (closing) reply.header('connection', 'close');
-    done(null, payload);
-  });
 }
 
 /** A path that cannot even be decoded; Fastify runs no hooks for it. */
