@@ -43,7 +43,8 @@ where v.pin_key = a.pin_key and v.wrong_pins = 0 and v.pin_locked_until is null`
  *
  * A right PIN on a voucher without wrong ones before it is a plain read. Any other is looked at once more under the
  * voucher's lock, on the newest row, and counted there: so no number of guesses at the same time sees more than its five.
- * The history holds what is in force: no reversal, and no redemption that an update has replaced.
+ * The history holds what is in force: no reversal, and no redemption that an update has replaced. It comes from the snapshot:
+ * of a row that has changed since, balance and history would not fit together, so the next statement looks (`again`).
  */
 export const BALANCE: HotStatement = {
   name: 'balance',
@@ -53,24 +54,24 @@ with asked as (
   from unnest($1::int[], $2::uuid[], $3::uuid[]) with ordinality as a (merchant_id, code_key, pin_key, ord)
 ), seen as materialized (
   select a.ord, a.code_key, v.serial_number, v.batch_id, v.pin_key, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
-    v.blocked_at, v.closed, v.wrong_pins, v.pin_locked_until, v.pin_key = a.pin_key as pin_ok
+    v.blocked_at, v.closed, v.wrong_pins, v.pin_locked_until, v.version, v.pin_key = a.pin_key as pin_ok
   from asked a
   cross join lateral (select * from vouchers c where c.code_key = a.code_key limit 1) v
   where a.turn = 1
 ), held as materialized (
   select serial_number, code_key, batch_id, pin_key, value_minor, balance_minor, activated_at, expires_at, blocked_at, closed,
-    wrong_pins, pin_locked_until
+    wrong_pins, pin_locked_until, version
   from vouchers where serial_number = any (array(select serial_number from seen where not pin_ok or wrong_pins > 0))
   order by serial_number
   for update
 ), newest as (
   select s.ord, s.serial_number, s.batch_id, s.pin_key, s.value_minor, s.balance_minor, s.activated_at, s.expires_at,
-    s.blocked_at, s.closed, s.wrong_pins, s.pin_locked_until
+    s.blocked_at, s.closed, s.wrong_pins, s.pin_locked_until, false as stale
   from seen s where s.pin_ok and s.wrong_pins = 0
   union all
   -- A voucher that was sealed anew since it was seen is looked up by another key.
   select s.ord, h.serial_number, h.batch_id, h.pin_key, h.value_minor, h.balance_minor, h.activated_at, h.expires_at,
-    h.blocked_at, h.closed, h.wrong_pins, h.pin_locked_until
+    h.blocked_at, h.closed, h.wrong_pins, h.pin_locked_until, h.version <> s.version as stale
   from seen s join held h using (serial_number, code_key) where not s.pin_ok or s.wrong_pins > 0
 ), decided as materialized (
   select a.ord, a.merchant_id, v.serial_number, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
@@ -80,6 +81,7 @@ with asked as (
       when b.id is null then '14'
       when v.pin_locked_until > $4 then '75'
       when v.pin_key <> a.pin_key then '55'
+      when v.stale then 'again'
       else 'ok'
     end as outcome
   from asked a

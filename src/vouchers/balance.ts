@@ -101,13 +101,16 @@ async function read(db: Database, requests: readonly Request[]): Promise<(Vouche
   return answers;
 }
 
-/** What is in force, oldest first: no reversal, and no redemption that one has reversed. */
-function inForce(newestFirst: readonly PlainEntry[]): HistoryEntry[] {
-  const reversed = new Set<string>();
+/**
+ * What is in force, oldest first: no reversal, and no redemption that one has reversed. A reversal can have the smaller id:
+ * ids are drawn when a request comes, and an update may have come before the redemption that it waited for.
+ */
+export function inForce(newestFirst: readonly PlainEntry[]): HistoryEntry[] {
+  const reversed = new Set<string | null>();
+  for (const [, kind, , , , originalId] of newestFirst) if (kind === 'REDEMPTION_REVERSAL') reversed.add(originalId);
   const entries: HistoryEntry[] = [];
-  for (const [id, kind, amountMinor, at, reference, originalId] of newestFirst) {
-    if (kind === 'REDEMPTION_REVERSAL' && originalId !== null) reversed.add(originalId);
-    else if ((kind === 'ACTIVATION' || kind === 'REDEMPTION') && !reversed.has(id))
+  for (const [id, kind, amountMinor, at, reference] of newestFirst) {
+    if ((kind === 'ACTIVATION' || kind === 'REDEMPTION') && !reversed.has(id))
       entries.push([id, kind, amountMinor, at, reference]);
   }
   return entries.reverse();

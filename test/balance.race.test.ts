@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { inForce } from '../src/vouchers/balance.ts';
+import { DIALECTS } from './dialects.ts';
+import { Till, withWrongPin } from './till.ts';
+
+for (const dialect of DIALECTS) {
+  test(`a balance by ${dialect.name} that waited for a redemption tells it in the balance and in the history, or in neither`, async (t) => {
+    const till = await Till.open(t);
+    const other = await till.elsewhere(t);
+    const voucher = await till.voucher(25);
+    // So that the voucher is looked at under its lock.
+    await till.refused(dialect, '55', dialect.balance(withWrongPin(voucher)));
+    // What others wait for is told once in a transaction: another connection looks.
+    const [owner, watcher] = [await openOwner(till.testService.url), await openOwner(till.testService.url)];
+    t.after(() => Promise.all([owner.close(), watcher.close()]));
+    const waiting = async (count: number) => {
+      const ask = () =>
+        watcher.query(
+          sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+      while ((await ask()).length < count) await sleep(10);
+    };
+    await owner.query(sql`begin`);
+    await owner.query(sql`select from scrip.vouchers where serial_number = ${voucher.serialNumber} for update`);
+    const redeemed = other.done(dialect.redeem(voucher, 10, 'sale'));
+    await waiting(1);
+    const balance = till.done(dialect.balance(voucher));
+    await waiting(2);
+    await owner.query(sql`commit`);
+    await redeemed;
+    const { data } = await balance;
+    const spent = data.transactions
+      .filter(({ transactionType }: { transactionType: string }) => transactionType === 'REDEMPTION')
+      .reduce((sum: number, { amount }: { amount: number }) => sum + amount, 0);
+    assert.equal(data.balance, 25 - spent);
+  });
+}
+
+test('a redemption is not in force when it was reversed, whichever of them has the greater id', () => {
+  const activation = ['1', 'ACTIVATION', 25, 'then', null, null] as const;
+  const redemption = (id: string) => [id, 'REDEMPTION', 10, 'then', 'x', null] as const;
+  const reversal = (id: string, of: string) => [id, 'REDEMPTION_REVERSAL', 10, 'then', 'CANCEL-x', of] as const;
+  const left = [['1', 'ACTIVATION', 25, 'then', null]];
+  assert.deepEqual(inForce([[...reversal('3', '2')], [...redemption('2')], [...activation]]), left);
+  assert.deepEqual(inForce([[...redemption('3')], [...reversal('2', '3')], [...activation]]), left);
+});
