@@ -13,6 +13,12 @@ import { listenForStop, type Stop } from './stop.ts';
 /** Whoever is asked to stop still serves connections that are idle: their clients cannot know it yet. */
 const IDLE_MS = 1_000;
 
+/**
+ * Connections that may wait to be accepted. Where that is too few for a crowd that comes at once, the system drops what it cannot
+ * keep, and the client's own system tries again after a second, then three: the slowest answer of all.
+ */
+const MOST_UNACCEPTED = 4_096;
+
 type ServeOptions = { readonly demo?: boolean; readonly work: boolean; readonly processes?: string };
 
 export function registerServe(program: Command): void {
@@ -74,7 +80,7 @@ async function serveUntilStopped(
 async function openDoor(service: Service, config: Config): Promise<Door> {
   const app = buildServer(service, { ...config, idleMs: IDLE_MS });
   try {
-    await app.listen({ host: config.host, port: config.port });
+    await app.listen({ host: config.host, port: config.port, backlog: MOST_UNACCEPTED });
   } catch (error) {
     await app.close();
     throw explain(error as NodeJS.ErrnoException, config);

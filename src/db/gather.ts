@@ -119,9 +119,17 @@ class Queue<Request, Answer> {
     );
   }
 
-  /** After the input that has arrived is read, so that what came in together is sent together. */
+  /**
+   * After the input that has arrived is read, so that what came in together is sent together. A full statement has nothing to
+   * wait for: with more than a thousand busy sockets, reading the input can take the event loop seconds.
+   */
   #schedule(): void {
-    if (this.#scheduled || !this.#mayGo()) return;
+    if (!this.#mayGo()) return;
+    if (this.#waiting >= MOST_ROWS) {
+      this.#send();
+      return;
+    }
+    if (this.#scheduled) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
