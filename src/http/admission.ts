@@ -3,7 +3,7 @@ import { Refusal } from '../refusal.ts';
 
 /**
  * Requests that a process works on at the same time: those that may wait for a statement (src/db/gather.ts) and those under
- * way. Beyond them a request would only be refused later: here that costs a third of the time, and it is the time that
+ * way. Beyond them a request would only be refused later, behind credentials, parser and HMAC; and it is the time that
  * refusing takes which keeps the accepted ones waiting.
  */
 const MOST_UNDER_WAY = 1_536;

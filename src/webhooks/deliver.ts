@@ -20,7 +20,7 @@ const ROOM_ALL = 1_024;
 /** Taken by one statement: what is prepared at once must not hold up the calls at the till. */
 const MOST_CLAIMED = 128;
 /** A sender that has not told what became of a delivery by then is dead: well above the receiver's time to answer. */
-const LEASE_MS = 25_000;
+export const LEASE_MS = 25_000;
 /** What is under way when the service stops gets this long; then it is given back to be sent again. */
 const GRACE_MS = 3_000;
 const PRUNE_MS = 600_000;

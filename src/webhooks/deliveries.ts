@@ -3,7 +3,7 @@ import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { idFloor, newId } from '../ledger/id.ts';
 import { type Delivery, makeBodies } from './body.ts';
-import { prepare } from './deliver.ts';
+import { LEASE_MS, prepare } from './deliver.ts';
 import { insertTest, listAttemptRows, listDeliveryRows, resendFailed, resendOne } from './endpoints.queries.ts';
 import { TEST_EVENT } from './events.ts';
 import type { Attempt, Sender } from './send.ts';
@@ -105,9 +105,6 @@ export function resend(
     return count;
   });
 }
-
-/** How long another sender keeps its hands off a test. */
-const LEASE_MS = 25_000;
 
 /**
  * Sends a test to an endpoint from this process, once, whether the endpoint is on or off.
