@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { DIALECTS, type Dialect, update } from './dialects.ts';
+import { DIALECTS, type Dialect, update, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
@@ -89,6 +92,27 @@ describe('two processes at the same time', () => {
     assert.equal(new Set(answers.map(({ data }) => data.transactionId)).size, 1);
     assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
     await one.refused(DIALECTS[0] as Dialect, '50', (DIALECTS[0] as Dialect).activate(other, 'too much'));
+    await one.reconciles();
+  });
+
+  test('tell of a used reference before a float that its first use has emptied', async (t) => {
+    const one = await Till.open(t, { float: 6_000_00n });
+    const tills = [one, await one.elsewhere(t)] as const;
+    const [dialect] = DIALECTS as [Dialect];
+    const vouchers = await one.vouchers(2, null);
+    const owner = await openOwner(one.testService.url);
+    const watcher = await openOwner(one.testService.url);
+    t.after(() => Promise.all([owner.close(), watcher.close()]));
+    // Both have read the journal before either of them gets at the float.
+    await owner.query(sql`begin`);
+    await owner.query(sql`select from scrip.accounts where kind = 'FLOAT' for update`);
+    const asked = tills.map((till, at) => till.ask(dialect.activate(vouchers[at] as Voucher, 'x')));
+    const waiting = () =>
+      watcher.query(sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
+    while ((await waiting()).length < 2) await sleep(10);
+    await owner.query(sql`commit`);
+    const codes = (await Promise.all(asked)).map(({ statusCode }) => statusCode);
+    assert.deepEqual(codes.sort(), ['00', '94']);
     await one.reconciles();
   });
 

@@ -13,7 +13,8 @@ import type { HotStatement } from '../db/sql.ts';
  * asked for, else the batch's, else 5000. A batch with a value was paid for when it was generated, from its reserve; one
  * without debits the float of the merchant that activates. Where several activations of a merchant do not fit its float
  * together, those that fit in their order go through, and the others are decided by the next statement: none is refused
- * because of another one that was refused itself.
+ * because of another one that was refused itself. Nor is one refused for a float that has changed since the snapshot, which is
+ * told by the place of its row: what debited it may have used the same reference, and that comes first.
  */
 export const ACTIVATE: HotStatement = {
   name: 'activate',
@@ -32,7 +33,7 @@ with asked as (
   order by serial_number
   for update
 ), floats as materialized (
-  select id, merchant_id, currency, balance_minor from accounts
+  select id, merchant_id, currency, balance_minor, ctid as row_at from accounts
   where coalesce(merchant_id, 0) = any ($1::int[]) and kind = 'FLOAT'
     and exists (select from locked) -- vouchers are locked before floats, by every statement
   order by id
@@ -50,7 +51,7 @@ with asked as (
     a.value % b.unit <> 0 or a.value / b.unit <> b.value_minor as other_value,
     b.value_minor is null and (coalesce(a.value / b.unit, 5000 * 10000 / b.unit) not between r.min_value_minor and r.max_value_minor)
       as out_of_limits,
-    f.balance_minor as float_minor
+    f.balance_minor as float_minor, f.row_at as float_at
   from asked a
   cross join finest
   left join lateral (
@@ -166,6 +167,8 @@ select d.ord::int as ord,
     when d.outcome = 'ok' and p.id is null then 'again'
     when d.outcome in ('44', '43', '54', '41', '47', '50') and d.reference is not null
       and d.version <> (select n.version from vouchers n where n.serial_number = d.serial_number) then 'again'
+    when d.outcome = '50' and d.reference is not null
+      and d.float_at <> (select n.ctid from accounts n where n.id = d.float_account) then 'again'
     else d.outcome
   end as outcome,
   d.prior_id, d.prior_at, d.serial_number, d.value_minor as amount_minor, d.decimals, d.currency, d.sealed
