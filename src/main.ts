@@ -68,7 +68,7 @@ async function tell(error: unknown): Promise<number> {
 
 /** A database that has gone is no bug, whatever was under way; for everything else the place where it happened is told. */
 async function describe(error: unknown): Promise<string> {
-  const { isUnavailable } = await import('./db/pool.ts');
+  const { isUnavailable } = await import('./db/errors.ts');
   if (isUnavailable(error)) return `the database cannot be reached: ${(error as Error).message}`;
   return error instanceof Error ? String(error.stack) : String(error);
 }

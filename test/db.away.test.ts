@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isUnavailable, openDatabase } from '../src/db/pool.ts';
+import { isAway, isUnavailable } from '../src/db/errors.ts';
+import { openDatabase } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
@@ -42,6 +43,18 @@ const everyCall = (dialect: Dialect, voucher: Voucher): Asked[] => [
   ...(dialect === A ? [update('y', 1), updateDetails('y')] : []),
 ];
 
+/** Until every call is answered as if nothing had been; each may be told that it is not so far. */
+async function worksAgain(ask: Awaited<ReturnType<typeof start>>['ask'], dialect: Dialect, voucher: Voucher) {
+  for (const asked of everyCall(dialect, voucher)) {
+    for (;;) {
+      const answer = await ask(asked);
+      if (answer.statusCode !== 503) break;
+      assertAway(answer);
+      await sleep(50);
+    }
+  }
+}
+
 function assertAway(answer: Awaited<ReturnType<Awaited<ReturnType<typeof start>>['ask']>>): void {
   assert.equal(answer.statusCode, 503);
   assert.deepEqual(answer.json(), { statusCode: '91', message: 'Service unavailable', data: null });
@@ -75,6 +88,30 @@ for (const dialect of DIALECTS) {
       assert.equal((await ask(dialect.balance(voucher))).json().data.balance, 14);
     });
 
+    for (const [what, lostMs] of [
+      ['for long', 3_000],
+      ['for a moment', 100],
+    ] as const) {
+      test(`goes on by itself when all connections were lost without a word, and the way to it ${what}`, async (t) => {
+        const { way, ask } = await start(t);
+        const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
+        // Connections of both pools, of which none will ever say anything again.
+        await Promise.all(everyCall(dialect, voucher).map(ask));
+        const before = (await ask(dialect.balance(voucher))).json().data.balance;
+        way.set('lost');
+        const waiting = Promise.all(
+          Array.from({ length: 100 }, (_, at) => ask(dialect.redeem(voucher, 0.01, `${at}`))),
+        );
+        await sleep(lostMs);
+        way.set('open');
+        const answers = await waiting;
+        for (const answer of answers.filter(({ statusCode }) => statusCode !== 200)) assertAway(answer);
+        await worksAgain(ask, dialect, voucher);
+        for (let at = 0; at < 100; at++) await ask(dialect.redeem(voucher, 0.01, `${at}`));
+        assert.equal((await ask(dialect.balance(voucher))).json().data.balance, before - 1);
+      });
+    }
+
     test('says so of a database that hangs, and goes on when it moves again', async (t) => {
       const { way, ask } = await start(t);
       const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
@@ -87,12 +124,33 @@ for (const dialect of DIALECTS) {
       );
       for (const answer of answers) assertAway(answer);
       way.set('open');
-      assert.equal((await ask({ method: 'GET', path: '/readyz' })).statusCode, 200);
+      while ((await ask({ method: 'GET', path: '/readyz' })).statusCode !== 200) await sleep(10);
       const again = await ask(dialect.redeem(voucher, 0.01, 'sale-0'));
       assert.deepEqual([again.statusCode, again.json().statusCode], [200, '00']);
     });
   });
 }
+
+test('a statement that takes long, and one that waits for a lock, are left alone: the server knows of them', async (t) => {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const { db } = testService.service;
+  assert.equal((await db.query(sql`select pg_sleep(3)`)).length, 1);
+  await db.transaction(async (holder) => {
+    await holder.query(sql`lock table scrip.products in access exclusive mode`);
+    const waiting = db.query(sql`select from scrip.products`);
+    await holder.query(sql`select pg_sleep(3)`);
+    setTimeout(() => void waiting.catch(() => {}));
+  });
+});
+
+test('an error of the network is none of the server, whatever it is called', () => {
+  for (const code of ['EPIPE', 'ECONNRESET', 'ENETUNREACH', 'EMFILE']) {
+    const error = Object.assign(new Error('no'), { code });
+    assert.deepEqual([isUnavailable(error), isAway(error)], [true, true], code);
+  }
+  assert.equal(isAway(Object.assign(new Error('no'), { code: '57P01' })), false);
+});
 
 test('a connection that breaks between two statements of a transaction ends the transaction, and nothing else', async (t) => {
   const testService = await startTestService();

@@ -2,9 +2,10 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
  * How the way to the database is: open; closed (nobody connects, and who was connected is cut off); silent (what is sent
- * arrives, and nothing comes back); paused (nothing moves, until it is open again); slow.
+ * arrives, and nothing comes back); paused (nothing moves, until it is open again); slow; lost (what is sent either way
+ * vanishes, and who was connected then is neither answered nor told anything ever again).
  */
-type State = 'open' | 'closed' | 'silent' | 'paused' | 'slow';
+type State = 'open' | 'closed' | 'silent' | 'paused' | 'slow' | 'lost';
 
 export type Way = {
   /** The address to take it by. */
@@ -21,23 +22,34 @@ const SLOW_MS = 40;
 export async function openWay(to: string): Promise<Way> {
   const target = new URL(to);
   const sockets = new Set<Socket>();
+  /** Those whose connection was lost without a word. */
+  const dead = new WeakSet<Socket>();
   let state: State = 'open';
   /** What waits for the way to open again. */
   let held: (() => void)[] = [];
   const carry = (chunk: Buffer, onto: Socket, back: boolean) => {
     const write = () => void (onto.destroyed || onto.write(chunk));
+    if (dead.has(onto)) return;
     if (state === 'silent' && back) return;
     if (state === 'paused' || held.length > 0) held.push(write);
     else if (state === 'slow') setTimeout(write, SLOW_MS);
     else write();
+  };
+  const lose = (lost: Iterable<Socket>) => {
+    for (const socket of lost) dead.add(socket);
   };
   const server = createServer((near) => {
     near.on('error', () => {}).on('close', () => sockets.delete(near));
     if (state === 'closed') return void near.destroy();
     const far = connect(Number(target.port || 5432), target.hostname);
     for (const socket of [near, far]) sockets.add(socket.setNoDelay());
-    far.on('error', () => near.destroy()).on('close', () => near.destroy() && sockets.delete(far));
-    near.on('close', () => far.destroy());
+    if (state === 'lost') lose([near, far]);
+    far.on('error', () => near.destroy());
+    far.on('close', () => {
+      sockets.delete(far);
+      if (!dead.has(near)) near.destroy();
+    });
+    near.on('close', () => dead.has(far) || far.destroy());
     near.on('data', (chunk) => carry(chunk, far, false));
     far.on('data', (chunk) => carry(chunk, near, true));
   });
@@ -53,6 +65,7 @@ export async function openWay(to: string): Promise<Way> {
     set(wanted) {
       state = wanted;
       if (state === 'closed') cut();
+      if (state === 'lost') lose(sockets);
       if (state !== 'open') return;
       const waiting = held;
       held = [];

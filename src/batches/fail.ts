@@ -1,5 +1,5 @@
 import type { Service } from '../context.ts';
-import { isUnavailable, sqlState } from '../db/pool.ts';
+import { isUnavailable, sqlState } from '../db/errors.ts';
 import { cancelBatch } from './cancel.ts';
 import { countFailure } from './queries.ts';
 

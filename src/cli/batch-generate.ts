@@ -6,7 +6,7 @@ import { generate } from '../batches/generate.ts';
 import { findProgress, percentOf } from '../batches/list.ts';
 import { sweep, TASKS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
-import { isUnavailable } from '../db/pool.ts';
+import { isUnavailable } from '../db/errors.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import { actFor } from '../merchants/act-for.ts';
 import { toNumber, toText } from '../money.ts';

@@ -23,7 +23,8 @@ import {
   type Settings,
 } from './embedded-folder.ts';
 import { ADDRESS, endServer, ensureServer, findServer, OWNER, stopServer } from './embedded-server.ts';
-import { isUnavailable, SERVICE_ROLE, sqlState } from './pool.ts';
+import { isUnavailable, sqlState } from './errors.ts';
+import { SERVICE_ROLE } from './pool.ts';
 import type { Sql } from './sql.ts';
 import { StartError } from './start-error.ts';
 

@@ -1,5 +1,6 @@
 import { Refusal } from '../refusal.ts';
-import { type Database, isAway } from './pool.ts';
+import { isAway } from './errors.ts';
+import type { Database } from './pool.ts';
 import { retrying } from './retry.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { makeWorkerUtils } from 'graphile-worker';
-import { openOwner, openPool, type Queries, SERVICE_ROLE, sqlState } from './pool.ts';
+import { sqlState } from './errors.ts';
+import { openOwner, openPool, type Queries, SERVICE_ROLE } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 import { StartError } from './start-error.ts';
 

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { clientFor, hostAddresses } from './hosts.ts';
 import type { HotStatement, Sql } from './sql.ts';
+import { cut, Watch } from './watch.ts';
 
 /** The role that the service works as: it can neither alter the schema nor update or delete journal rows. */
 export const SERVICE_ROLE = 'scrip_service';
@@ -24,6 +25,8 @@ export type Database = Queries & {
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: 'repeatable read'): Promise<T>;
   /** Runs a statement of the hot path: prepared, index look-ups only, one round trip, its own transaction. */
   hot<Row>(statement: HotStatement, values: readonly unknown[]): Promise<Row[]>;
+  /** A pool for a library that runs statements of its own, as the service's role; whoever opens it ends it. */
+  openPool(name: string, size: number): pg.Pool;
   /** Whether statements of the hot path run, or ran a moment ago: who can wait gives way. */
   isBusy(): boolean;
   close(): Promise<void>;
@@ -70,20 +73,17 @@ function poolOf(options: pg.PoolConfig): pg.Pool {
   return new pg.Pool(options).on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
 }
 
-/**
- * A pool for a library that runs statements of its own; whoever opens it ends it.
- * @param role that the statements work as; left out, the one that signs in
- */
-export function openPool(url: string, name: string, size: number, role?: string): pg.Pool {
+/** A pool for a library that runs statements of its own, as the account that signs in; whoever opens it ends it. */
+export function openPool(url: string, name: string, size: number): pg.Pool {
   // Libraries expect the driver's own types.
-  const common = { ...connectionOf(url, name), types: pg.types };
-  return poolOf({ ...common, max: size, ...(role && { options: `-c role=${role}` }) });
+  return poolOf({ ...connectionOf(url, name), types: pg.types, max: size });
 }
 
 function connectionOf(url: string, name: string) {
   const Client = clientFor(url);
   const connectionString = hostAddresses(url)[0] as string;
-  return { Client, connectionString, types, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+  const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true };
+  return { Client, connectionString, types, application_name: name, ...limits };
 }
 
 const types = {
@@ -106,21 +106,49 @@ export function openDatabase(url: string, name = 'scrip'): Database {
     options: `${SESSION_OPTIONS} ${HOT_OPTIONS}`,
     query_timeout: HOT_TIMEOUT_MS + GRACE_MS,
   });
+  const watch = new Watch(() => new common.Client(common));
+  for (const each of [pool, hotPool]) watch.guard(each);
   let lastHotAt = Number.NEGATIVE_INFINITY;
   return {
     url,
-    query: (statement) => rowsOf(pool, statement, STATEMENT_TIMEOUT_MS + GRACE_MS),
-    transaction: (run, isolation) => inTransaction(pool, run, isolation),
+    query: (statement) => onClient(pool, watch, (client) => rowsOf(client, statement, STATEMENT_TIMEOUT_MS + GRACE_MS)),
+    transaction: (run, isolation) => inTransaction(pool, watch, run, isolation),
+    openPool(forName, size) {
+      const options = `-c role=${SERVICE_ROLE}`;
+      const query_timeout = STATEMENT_TIMEOUT_MS + GRACE_MS;
+      const own = poolOf({ ...connectionOf(url, forName), types: pg.types, max: size, options, query_timeout });
+      watch.guard(own);
+      return own;
+    },
     isBusy: () => performance.now() - lastHotAt < BUSY_MS,
     async hot<Row>(statement: HotStatement, values: readonly unknown[]) {
       lastHotAt = performance.now();
-      const result = await hotPool.query({ name: statement.name, text: statement.text, values: [...values] });
-      return result.rows as Row[];
+      const { name, text } = statement;
+      return onClient(hotPool, watch, async (client) => {
+        const result = await client.query({ name, text, values: [...values] });
+        return result.rows as Row[];
+      });
     },
     async close() {
+      watch.close();
       await Promise.all([pool.end(), hotPool.end()]);
     },
   };
+}
+
+/** Runs one statement on a connection of a pool. */
+async function onClient<T>(pool: pg.Pool, watch: Watch, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  watch.check();
+  const client = await pool.connect();
+  try {
+    const result = await watch.run(client, () => run(client));
+    client.release();
+    return result;
+  } catch (error) {
+    // After an error of the network it is of no use, and one of the server may have been its last word.
+    client.release(error as Error);
+    throw error;
+  }
 }
 
 /** Opens one connection as the owner of the schema, for migrations and tests; close it after use. */
@@ -159,26 +187,36 @@ async function rowsOf<Row>(
 
 async function copyIn(client: pg.PoolClient, { text }: Sql, parts: readonly Uint8Array[]): Promise<void> {
   const stream = client.query(copyFrom(text));
-  for (const part of parts) stream.write(part);
-  stream.end();
-  await finished(stream);
+  // The driver's own limit is for what it sends itself.
+  const limit = setTimeout(cut, STATEMENT_TIMEOUT_MS + GRACE_MS, client);
+  try {
+    for (const part of parts) stream.write(part);
+    stream.end();
+    await finished(stream);
+  } finally {
+    clearTimeout(limit);
+  }
 }
 
 async function inTransaction<T>(
   pool: pg.Pool,
+  watch: Watch,
   run: (tx: Transaction) => Promise<T>,
   isolation: 'repeatable read' | undefined,
 ): Promise<T> {
+  watch.check();
   const client = await pool.connect();
   // Whoever asks for an isolation of its own reads through everything, and sets its own limit.
   const limits = isolation === undefined;
-  const control = (text: string) => rowsOf(client, { text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
+  const ask = <Row>(statement: Sql, timeoutMs?: number) =>
+    watch.run(client, () => rowsOf<Row>(client, statement, timeoutMs));
+  const control = (text: string) => ask({ text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {
     await control(isolation ? `begin isolation level ${isolation}` : 'begin');
     const result = await run({
-      query: (statement) => rowsOf(client, statement, limits ? STATEMENT_TIMEOUT_MS + GRACE_MS : undefined),
-      copyIn: (statement, parts) => copyIn(client, statement, parts),
+      query: (statement) => ask(statement, limits ? STATEMENT_TIMEOUT_MS + GRACE_MS : undefined),
+      copyIn: (statement, parts) => watch.run(client, () => copyIn(client, statement, parts)),
     });
     await control('commit');
     return result;
@@ -197,64 +235,4 @@ async function inTransaction<T>(
 /** Whether the server did not answer at all: nothing that is sent after it on the same connection would be. */
 function isHanging(error: unknown): error is Error {
   return error instanceof Error && error.message === 'Query read timeout';
-}
-
-/** The SQLSTATE of an error of the database, if it is one. */
-export function sqlState(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
-}
-
-/** What keeps balances from falling below zero (sql/001-core.sql). */
-const NEVER_NEGATIVE: ReadonlySet<unknown> = new Set(['vouchers_never_negative', 'accounts_never_negative']);
-
-/**
- * Whether a statement lost a race against another one and may be sent again as it is.
- *
- * One of these races looks like a fault: where a balance has grown since a statement began (an activation, money given
- * back, a top-up), the statement decides on the new balance, which it reads under the row's lock, but PostgreSQL checks the
- * constraints of its update on the old one first, and only then notices that there is a newer one.
- */
-export function isRetryable(error: unknown): boolean {
-  const { constraint } = (error ?? {}) as { constraint?: unknown };
-  return lostRace(sqlState(error)) || NEVER_NEGATIVE.has(constraint);
-}
-
-/** Serialization failure, deadlock. */
-function lostRace(state: string | undefined): boolean {
-  return state === '40001' || state === '40P01';
-}
-
-/** Whether nobody answered at all: the server is gone, out of reach, or hangs. */
-export function isAway(error: unknown): boolean {
-  return sqlState(error) === undefined && isUnavailable(error);
-}
-
-const NETWORK = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENOENT',
-  // A key of the key ring that another process was given, and this one was not yet.
-  'EKEYMISSING',
-]);
-
-/** Whether an error means that there is no database to talk to just now (503), rather than a bug (500). */
-export function isUnavailable(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.every(isUnavailable);
-  const state = sqlState(error);
-  // 08 connection, 53 out of resources, 57 operator intervention (shutdown, statement timeout), 25006 read-only standby.
-  if (state) return /^(08|53|57)/.test(state) || state === '25006' || state === '25P03' || lostRace(state);
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
-  if (typeof code === 'string' && NETWORK.has(code)) return true;
-  return (
-    typeof message === 'string' &&
-    /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after)/.test(
-      message,
-    )
-  );
 }

@@ -1,4 +1,4 @@
-import { isRetryable } from './pool.ts';
+import { isRetryable } from './errors.ts';
 
 /** How often work is sent again that lost against other work. More in a row would be no accident. */
 const MOST_RETRIES = 8;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { isUnavailable } from '../db/pool.ts';
+import { isUnavailable } from '../db/errors.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 
 /** The greatest body that is read. The greatest valid request is far below a kilobyte. */

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run, Logger as WorkerLogger } from 'graphile-worker';
 import type { Service } from '../context.ts';
-import { openPool, SERVICE_ROLE } from '../db/pool.ts';
 import type { Task } from './enqueue.ts';
 
 /** What a task does; `stopping` turns true when the worker is asked to stop, so that long work can give way. */
@@ -35,7 +34,7 @@ export async function startWorker(
       (payload: unknown) => task(service, (payload as { batchId: number }).batchId, () => stopping),
     ]),
   );
-  const pgPool = openPool(service.db.url, 'scrip-worker', CONCURRENCY + 2, SERVICE_ROLE);
+  const pgPool = service.db.openPool('scrip-worker', CONCURRENCY + 2);
   // The delays of no time: a queue that writes the end of a job by itself leaves the failure of that to nobody, and the process
   // ends with it. One that gathers them tries again, and tells.
   const start = () =>
