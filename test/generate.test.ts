@@ -119,6 +119,16 @@ describe('a product', () => {
     await till.reconciles();
   });
 
+  test('may be so dear that no float could pay for a batch of it', async (t) => {
+    const till = await Till.open(t);
+    const terms = { ...productDefaults('USD', 2), maxValueMinor: 9_007_199_254_740_900n, maxQuantity: 5_000_000 };
+    await createProduct(asOperator(till.testService.service), { ...terms, code: 'DEAR', name: 'Dear' });
+    // The first fits into the database's integers, the second does not.
+    for (const quantity of [1_000, 5_000_000])
+      await till.refused(A, '50', generateA('x', { productCode: 'DEAR', quantity, amount: 90_071_992_547_409 }));
+    await till.reconciles();
+  });
+
   test('also decides what another request under a reference is', async (t) => {
     const till = await Till.open(t);
     await createProduct(asOperator(till.testService.service), {
@@ -147,6 +157,8 @@ describe('an expiry date', () => {
       const { data } = await till.done(generateB(reference, more));
       assert.equal(data.expiryDate, inMs(365 * DAY_MS));
     }
+    // In UTC it lies in the year 10000, which no date-time of an answer can tell.
+    await till.refused(B, '30', generateB('late', { expiryDate: '9999-12-31T23:59:59-12:00' }));
     await till.refused(B, '94', generateB('x', { expiryDate: inMs(2 * DAY_MS) }));
     await till.refused(B, '94', generateB('x', {}));
     // Who leaves the date to the service asks for the same again, whenever that is.

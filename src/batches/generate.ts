@@ -49,6 +49,8 @@ type Product = {
 const MOST_AT_ONCE = 10;
 /** The most that any product can be set to. */
 const MOST_QUANTITY = 5_000_000;
+/** A float holds no more (merchants/floats.ts). */
+const MOST_PRICE_MINOR = BigInt(Number.MAX_SAFE_INTEGER);
 const DAY_MS = 86_400_000;
 /** How long a request may have been under way: who asks for exactly one day gets it. */
 const TRAVEL_MS = 5_000;
@@ -157,7 +159,9 @@ async function accept(context: Context, tx: Queries, wanted: Omit<NewBatch, 'res
   const batch = toBatch(row);
   if (valueMinor !== null && reserveAccount !== null) {
     const amountMinor = valueMinor * BigInt(quantity);
-    const [float] = await tx.query<DebitedFloat>(debitFloat(merchantId, currency, amountMinor));
+    // What no float can hold may be more than the database can compare a balance with.
+    const [float] =
+      amountMinor > MOST_PRICE_MINOR ? [] : await tx.query<DebitedFloat>(debitFloat(merchantId, currency, amountMinor));
     if (!float) throw new Refusal('50');
     await announceLow(tx, { merchantId, currency, decimals, float, amountMinor, now });
     const entry = {

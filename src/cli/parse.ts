@@ -44,6 +44,9 @@ export function parseCurrency(currency: string): number {
   return decimalsOf(currency) ?? fail(`"${currency}" is no currency code of ISO 4217`);
 }
 
+/** Of a date-time with four digits for its year, as the service tells all of them. */
+const LAST_YEAR = 9_999;
+
 /** An expiry date: a day is meant to its end. */
 export function parseExpiry(text: string): Date {
   return parseDate(text, '--expiry', '23:59:59.999');
@@ -60,7 +63,8 @@ export function parseDate(text: string, option: string, timeOfDay = '00:00:00.00
   const date = new Date(day ? `${text}T${timeOfDay}Z` : zoned ? text : `${text}Z`);
   // A day that does not exist would otherwise become one of the next month.
   const exists = new Date(`${text.slice(0, 10)}T00:00:00Z`).toJSON()?.slice(0, 10) === text.slice(0, 10);
-  if (!(day || dateTime) || Number.isNaN(date.getTime()) || !exists)
+  const hasYear = date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= LAST_YEAR;
+  if (!(day || dateTime) || !hasYear || !exists)
     fail(`${option} takes a day such as 2030-01-31, or 2030-01-31T12:00:00Z`);
   return date;
 }

@@ -1,5 +1,6 @@
 const DATE_TIME =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt ]([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?([Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?$/;
+const LAST_YEAR = 9_999;
 
 /**
  * Reads an ISO 8601 date and time. Seconds may be left out, and so may the offset: then it is UTC, as everything the
@@ -17,5 +18,7 @@ export function parseDateTime(text: string): Date | undefined {
     .replace(' ', 'T')
     .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
   const date = new Date(offset ? instant : `${instant}Z`);
-  return Number.isNaN(date.getTime()) ? undefined : date;
+  // An offset may carry it out of the years that have four digits, as every date-time of an answer has.
+  const utcYear = date.getUTCFullYear();
+  return utcYear >= 0 && utcYear <= LAST_YEAR ? date : undefined;
 }
