@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { findNodes, type Installed, installPacked } from './sdk.packed.ts';
 
 /** The merchant's client as it is published: packed, installed into an empty project, and used from there. */
 
@@ -13,34 +13,19 @@ const run = promisify(execFile);
 const SDK = fileURLToPath(new URL('../sdk/', import.meta.url));
 const TSC = fileURLToPath(new URL('../node_modules/.bin/tsc', import.meta.url));
 
+let installed: Installed;
 let folder: string;
-let packed: { filename: string; files: { path: string }[] };
-
-/** The Nodes that a user of this machine has, beside the one that runs the tests. */
-async function findNodes(): Promise<string[]> {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((each) => !each.includes('node_modules'));
-  const found: string[] = [process.execPath];
-  for (const path of folders.map((each) => join(each, 'node'))) {
-    const { stdout } = await run(path, ['--version']).catch(() => ({ stdout: '' }));
-    if (Number(/^v(\d+)/.exec(stdout)?.[1] ?? 0) >= 20) found.push(path);
-  }
-  return found;
-}
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'scrip-client-'));
-  await writeFile(join(folder, 'package.json'), '{"type":"module","private":true}');
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: SDK });
-  // Some releases of npm print what the build says before the report.
-  [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [typeof packed];
-  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, packed.filename)], { cwd: folder });
+  installed = await installPacked();
+  folder = installed.folder;
 });
 
-after(() => rm(folder, { recursive: true, force: true }));
+after(() => installed.remove());
 
 describe('the package', () => {
   it('holds what it is built of, and nothing else', () => {
-    const paths = packed.files.map(({ path }) => path);
+    const { paths } = installed;
     const built = ['dist/index.js', 'dist/index.d.ts', 'dist/cli/main.js', 'bin/scrip-client.mjs'];
     for (const path of ['LICENSE', 'README.md', 'package.json', ...built]) assert.ok(paths.includes(path), path);
     const form = /^(LICENSE|README\.md|package\.json|bin\/scrip-client\.mjs|dist\/[\w./-]+\.(js|d\.ts))$/;
@@ -63,16 +48,16 @@ describe('the package', () => {
        const error = await scrip.redeem({ code: '482913057641', pin: '0731', amount: 0.1 + 0.2 }).catch((thrown) => thrown);
        console.log(error instanceof ScripError, error.code, error.userMessage('de'));`,
     );
-    for (const node of await findNodes()) {
-      const { stdout } = await run(node, [script]);
+    for (const { path, version } of await findNodes()) {
+      const { stdout } = await run(path, [script]);
       assert.equal(stdout, 'true invalidAmount Dieser Betrag ist nicht möglich.\n');
-      t.diagnostic(`${(await run(node, ['--version'])).stdout.trim()}`);
+      t.diagnostic(version);
     }
   });
 
   it('has a command line that runs on every Node that is here', async () => {
     const command = join(folder, 'node_modules', '@scrip', 'client', 'bin', 'scrip-client.mjs');
-    for (const node of await findNodes()) {
+    for (const { path: node } of await findNodes()) {
       assert.match((await run(node, [command, '--help'])).stdout, /^usage: scrip-client COMMAND/);
       const { stdout } = await run(node, [command, 'conformance', '--list', '--json']);
       assert.ok(JSON.parse(stdout).length > 50);

@@ -15,6 +15,8 @@ export type Request = {
   /** Below the prefix. */
   readonly path: string;
   readonly body?: object | undefined;
+  /** Whether a second copy is answered otherwise than the first, so that none may be made behind the client's back. */
+  readonly isAnsweredOnce?: boolean;
 };
 
 type Patience = { readonly signal: AbortSignal | undefined; readonly timeoutMs: number };
@@ -31,6 +33,15 @@ export function watchedFailure(about: About, thrown: unknown, wasSent: boolean):
 }
 
 /**
+ * The body of a request, as fetch takes it. Some runtimes (Deno) send a request whose connection broke a second time by
+ * themselves, as long as its body is a text: what the client is then told of it is the answer to the second copy.
+ */
+function bodyOf({ body, isAnsweredOnce }: Request): string | Blob {
+  const text = JSON.stringify(body);
+  return isAnsweredOnce ? new Blob([text]) : text;
+}
+
+/**
  * Sends a request, and takes its answer in.
  * @param take reads the answer; counts into the time of the attempt
  * @throws Failure
@@ -38,11 +49,12 @@ export function watchedFailure(about: About, thrown: unknown, wasSent: boolean):
 export async function ask<T>(
   { url, authorization, fetch }: Connection,
   about: About,
-  { method, path, body }: Request,
+  request: Request,
   watch: Watch,
   timeoutMs: number,
   take: (response: Response, head: AnswerHead) => Promise<T>,
 ): Promise<T> {
+  const { method, path, body } = request;
   let wasSent = false;
   try {
     return await watch.over(timeoutMs, async () => {
@@ -54,7 +66,7 @@ export async function ask<T>(
           accept: 'application/json',
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...(body !== undefined && { body: bodyOf(request) }),
         // Codes and PINs go to the address that was given, and to no other.
         redirect: 'manual',
         signal: watch.signal,

@@ -265,7 +265,7 @@ export class Scrip<V extends Variant> {
     return this.#caller.effect(
       {
         about,
-        request: post('/redemptions/update', body),
+        request: { ...post('/redemptions/update', body), isAnsweredOnce: true },
         take: (answer) => takeUpdate(about, answer, reference, amountUsed),
         tells: tellsOfUpdate,
         settle: (error) => settleUpdate(error, reference, amountUsed),

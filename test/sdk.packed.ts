@@ -1,0 +1,65 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+/** The merchant's client as it is published: packed, and installed into an empty project. */
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const NOT_PUBLISHED = new Set(['dist', 'node_modules']);
+
+export type Installed = {
+  /** The project, whose one package is the client. */
+  readonly folder: string;
+  /** What was packed, by its paths. */
+  readonly paths: readonly string[];
+  remove(): Promise<void>;
+};
+
+/**
+ * Packs a copy of the sources, as `npm pack -w sdk` does with themselves: it is built from nothing, and tests that run at the
+ * same time are not in each other's way.
+ */
+export async function installPacked(): Promise<Installed> {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-client-'));
+  const sources = join(folder, 'sources');
+  const project = join(folder, 'project');
+  await mkdir(sources);
+  await mkdir(project);
+  await cp(join(ROOT, 'tsconfig.json'), join(sources, 'tsconfig.json'));
+  await cp(join(ROOT, 'sdk'), join(sources, 'sdk'), {
+    recursive: true,
+    filter: (path) => !NOT_PUBLISHED.has(basename(path)),
+  });
+  await symlink(join(ROOT, 'node_modules'), join(sources, 'node_modules'));
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: join(sources, 'sdk') });
+  // Some releases of npm print what the build says before the report.
+  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [{ filename: string; files: { path: string }[] }];
+  await writeFile(join(project, 'package.json'), '{"type":"module","private":true}');
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, packed.filename)], {
+    cwd: project,
+  });
+  return {
+    folder: project,
+    paths: packed.files.map(({ path }) => path),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+export type Node = { readonly path: string; readonly version: string };
+
+/** The Nodes that a user of this machine has, beside the one that runs the tests. */
+export async function findNodes(): Promise<Node[]> {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((each) => !each.includes('node_modules'));
+  const found: Node[] = [{ path: process.execPath, version: process.version }];
+  for (const path of folders.map((each) => join(each, 'node'))) {
+    const { stdout } = await run(path, ['--version']).catch(() => ({ stdout: '' }));
+    const version = stdout.trim();
+    const isSeen = found.some((each) => each.version === version);
+    if (!isSeen && Number(/^v(\d+)/.exec(version)?.[1] ?? 0) >= 20) found.push({ path, version });
+  }
+  return found;
+}
