@@ -32,7 +32,18 @@ describe('an argument', () => {
       // Forgetting the amount must not give the money back.
       ['30', a.updateRedemption(loose({ reference: 'x' }))],
       ['30', a.updateRedemption(loose({ reference: 'x', amountUsed: null }))],
-      ['13', a.updateRedemption({ reference: 'x', amountUsed: -1 })],
+      ['30', a.updateRedemption(loose({ reference: 'x', amount: 5 }))],
+      ['30', a.updateRedemption(loose({ reference: 'x', amountUsed: '0' }))],
+      ...[-1, -0, Number.NaN, 0.1 + 0.2, 1e-7, 1e21].map((amountUsed): [string, Promise<unknown>] => [
+        '13',
+        a.updateRedemption({ reference: 'x', amountUsed }),
+      ]),
+      // A time that is none would end a call before it has begun, or never.
+      ['30', a.redeem({ ...voucher, amount: 1 }, { deadlineMs: Number.NaN })],
+      ['30', a.transactions({ attemptTimeoutMs: 0 })],
+      ['30', a.download('x', { deadlineMs: -1 })],
+      ['30', a.downloadVouchers('x', { idleTimeoutMs: loose('1') }).next()],
+      ['30', a.waitForBatch('x', { deadlineMs: loose(null) })],
       ['16', b.generate({ quantity: 1.5 })],
       ['30', a.generate(loose({ quantity: 1, value: 1 }))],
       ['30', a.generate(loose({ quantity: 1, productCode: 'DEFAULT' }))],

@@ -60,6 +60,7 @@ describe('an error', () => {
     addLanguage('pt-BR', { insufficientBalance: 'O saldo não é suficiente.' });
     assert.equal(error.userMessage('pt-BR'), 'O saldo não é suficiente.');
     assert.notEqual(error.userMessage('pt'), 'O saldo não é suficiente.');
+    for (const none of ['', '-', 'constructor', null]) assert.equal(error.userMessage(none), error.userMessage('en'));
   });
 });
 
@@ -94,6 +95,11 @@ describe('a try', () => {
     );
     assert.equal((await failure(dated.b.transactions())).code, 'invalidResponse');
     assert.equal(dated.count(), 1);
+    const endless = await answering(t, (_request, response) =>
+      json(response, 429, { statusCode: '97', message: '', data: null }, { 'retry-after': '9'.repeat(30) }),
+    );
+    assert.equal((await failure(endless.b.transactions())).code, 'tooManyRequests');
+    assert.equal(endless.count(), 1);
   });
 
   it('never follows a redirect with a code and a PIN', async (t) => {

@@ -89,6 +89,13 @@ describe('a webhook', () => {
     await refused('tooOld', verifyWebhook(BODY, headers, SECRET, at(301)));
     await refused('tooNew', verifyWebhook(BODY, headers, SECRET, at(-301)));
     await verifyWebhook(BODY, headers, SECRET, { ...at(-301), toleranceSeconds: 400 });
+    for (const none of [Number.NaN, -1, 'long' as never]) {
+      await assert.rejects(
+        verifyWebhook(BODY, headers, SECRET, { ...at(400), toleranceSeconds: none }),
+        (error) => error instanceof TypeError,
+      );
+    }
+    await assert.rejects(verifyWebhook(BODY, headers, SECRET, { now: () => Number.NaN }), TypeError);
     for (const timestamp of ['soon', '1e9', '-1', ' 1']) {
       const other = { ...headers, 'webhook-timestamp': timestamp };
       await refused('invalidTimestamp', verifyWebhook(BODY, other, SECRET, { now }));
@@ -105,8 +112,17 @@ describe('a webhook', () => {
     }
   });
 
+  it('is refused with words for the developer where its body was parsed already', async () => {
+    for (const body of [EVENT, undefined, null, [1, 2]]) {
+      await assert.rejects(
+        verifyWebhook(body as never, headersOf(sign()), SECRET, { now }),
+        /must be the body as it came/,
+      );
+    }
+  });
+
   it('tells a secret that is none without repeating it', async () => {
-    for (const secret of ['whsec_', 'whsec_%canary%', '']) {
+    for (const secret of ['whsec_', 'whsec_%canary%', '', undefined as never, null as never]) {
       await assert.rejects(verifyWebhook(BODY, headersOf(sign()), secret, { now }), (error) => {
         assert.ok(error instanceof TypeError);
         assert.doesNotMatch(inspect(error), /canary/);

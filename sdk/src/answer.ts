@@ -32,7 +32,7 @@ export function readHead({ status, headers }: Response, about: About): AnswerHea
 /** Seconds, or a date, as HTTP has it. */
 function parseRetryAfter(value: string | null): number | undefined {
   if (value === null) return undefined;
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  if (/^\d+$/.test(value)) return Number(value) * 1000;
   const date = Date.parse(value);
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }

@@ -22,11 +22,18 @@ function open(
   return BatchStream.open(connection, about, { method: 'GET', path }, { signal, timeoutMs, idleTimeoutMs });
 }
 
-function aboutBatch(caller: Caller, operation: Operation, reference: string): About {
-  return caller.about(
+function aboutBatch(
+  caller: Caller,
+  operation: Operation,
+  reference: string,
+  options: CallOptions & DownloadOptions,
+): About {
+  const about = caller.about(
     operation,
     caller.check(operation, undefined, () => checkReference(reference)),
   );
+  caller.checkTimes(about, options);
+  return about;
 }
 
 /** Reads what comes until its end. */
@@ -40,7 +47,7 @@ async function drain(stream: BatchStream, keep: (vouchers: readonly Voucher[]) =
 
 /** A whole batch, in memory. */
 export async function downloadBatch(caller: Caller, reference: string, options: CallOptions): Promise<Batch> {
-  const about = aboutBatch(caller, 'download', reference);
+  const about = aboutBatch(caller, 'download', reference, options);
   const { signal } = options;
   return retry(about, caller.rules, options, async (timeoutMs) => {
     const stream = await open(caller, about, { signal, timeoutMs, idleTimeoutMs: IDLE_TIMEOUT_MS });
@@ -59,9 +66,10 @@ export async function downloadBatch(caller: Caller, reference: string, options: 
 export async function* streamVouchers(
   caller: Caller,
   reference: string,
-  { signal, idleTimeoutMs = IDLE_TIMEOUT_MS }: DownloadOptions,
+  options: DownloadOptions,
 ): AsyncGenerator<Voucher, BatchHead, undefined> {
-  const about = aboutBatch(caller, 'downloadVouchers', reference);
+  const about = aboutBatch(caller, 'downloadVouchers', reference, options);
+  const { signal, idleTimeoutMs = IDLE_TIMEOUT_MS } = options;
   const stream = await retry(about, caller.rules, { signal }, (timeoutMs) =>
     open(caller, about, { signal, timeoutMs, idleTimeoutMs }),
   );
@@ -92,9 +100,10 @@ function requireCompleted(about: About, { status }: BatchHead): void {
 export async function waitForBatch(
   caller: Caller,
   reference: string,
-  { signal, deadlineMs = LONGEST_WAIT_MS, onProgress }: WaitOptions,
+  options: WaitOptions,
 ): Promise<BatchHead<'COMPLETED'>> {
-  const about = aboutBatch(caller, 'waitForBatch', reference);
+  const about = aboutBatch(caller, 'waitForBatch', reference, options);
+  const { signal, deadlineMs = LONGEST_WAIT_MS, onProgress } = options;
   const startedAt = performance.now();
   const elapsedMs = () => performance.now() - startedAt;
   for (let looks = 1; ; looks++) {

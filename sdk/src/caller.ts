@@ -1,10 +1,11 @@
 import type { Answer } from './answer.ts';
 import { attempt, type Connection, type Request } from './attempt.ts';
+import { checkTimes } from './check.ts';
 import { type Operation, type ScripError, UnknownOutcomeError } from './errors.ts';
 import { type About, argumentError, failureOf } from './failure.ts';
 import { redactor } from './redact.ts';
 import { type Effect, type RetryRules, retry } from './retry.ts';
-import type { CallOptions } from './types.ts';
+import type { CallOptions, DownloadOptions } from './types.ts';
 
 /** What a call that has an effect is made of. */
 export type EffectiveCall<T> = {
@@ -55,8 +56,13 @@ export class Caller {
     }
   }
 
+  checkTimes({ operation, reference }: About, options: DownloadOptions & CallOptions): void {
+    this.check(operation, reference, () => checkTimes(options));
+  }
+
   /** A call that changes nothing. */
-  read<T>(about: About, request: Request, options: CallOptions, take: (answer: Answer) => T): Promise<T> {
+  async read<T>(about: About, request: Request, options: CallOptions, take: (answer: Answer) => T): Promise<T> {
+    this.checkTimes(about, options);
     return retry(about, this.rules, options, (timeoutMs) => this.#attempt(about, request, options, timeoutMs, take));
   }
 
@@ -65,8 +71,9 @@ export class Caller {
     return this.#effect(call, options, false);
   }
 
-  #effect<T>(call: EffectiveCall<T>, options: CallOptions, isOpen: boolean): Promise<T> {
+  async #effect<T>(call: EffectiveCall<T>, options: CallOptions, isOpen: boolean): Promise<T> {
     const { about, request } = call;
+    this.checkTimes(about, options);
     const settling = {
       resolve: (how: CallOptions) => this.#resolve(call, how),
       lookup: (how: CallOptions) => call.lookup(how),

@@ -104,6 +104,18 @@ export function checkExpiryDate(value: unknown): string | null {
   return value.toISOString();
 }
 
+const TIMES = ['deadlineMs', 'attemptTimeoutMs', 'idleTimeoutMs'] as const;
+
+/** The times of a single call: one that is no number would end the call before it has begun, or never. */
+export function checkTimes(options: { readonly [Name in (typeof TIMES)[number]]?: unknown }): void {
+  for (const name of TIMES) {
+    const value = options[name];
+    if (value !== undefined && !(typeof value === 'number' && value > 0)) {
+      refuse('30', name, 'minimum', 'must be a number above zero');
+    }
+  }
+}
+
 const LONGEST_REFERENCE = 100;
 
 /**

@@ -81,8 +81,8 @@ export class ScripError extends Error {
    * What to tell the customer at the till.
    * @param language a tag such as `fr` or `pt-BR`; the client's language, else English, where it is left out or unknown
    */
-  userMessage(language: string | undefined = this.#language): string {
-    return userMessageOf(this.code, language);
+  userMessage(language?: string | null): string {
+    return userMessageOf(this.code, language, this.#language);
   }
 
   /** For logs: everything that is known, nothing that is secret. */

@@ -30,7 +30,8 @@ export function judgeAmount(
   if (typeof value !== 'number') return { statusCode: '30', rule: 'type', message: 'must be a number' };
   const wrong = (message: string) => ({ statusCode: '13' as const, rule: 'amount', message });
   if (!Number.isFinite(value)) return wrong('must be a finite number');
-  if (value < 0) return wrong('must not be negative');
+  // Minus zero is what rounding leaves of a negative amount: as an update's amount it would give everything back.
+  if (value < 0 || Object.is(value, -0)) return wrong('must not be negative');
   if (value === 0 && least === 'above zero') return wrong('must be above zero');
   const [, whole = '', fraction = ''] = /^(\d+)(?:\.(\d+))?$/.exec(String(value)) ?? [];
   // A number that is written with an exponent is beyond every currency: above the safe range, or far below its least unit.

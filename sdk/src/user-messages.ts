@@ -45,13 +45,18 @@ export function addLanguage(tag: string, messages: Readonly<Partial<UserMessages
   languages.set(tag.toLowerCase(), { ...known, ...messages });
 }
 
-/** The message for the customer, in a language or the nearest to it. */
-export function userMessageOf(code: CodeName, language = 'en'): string {
+/**
+ * The message for the customer, in the first of some languages that is known, or the nearest to it, else in English.
+ * @param wanted tags, as they come: what is none of them must not keep the till from telling something
+ */
+export function userMessageOf(code: CodeName, ...wanted: readonly (string | null | undefined)[]): string {
   const key = KEYS[code] ?? 'general';
-  const parts = language.toLowerCase().split(/[-_]/);
-  for (let length = parts.length; length > 0; length--) {
-    const message = languages.get(parts.slice(0, length).join('-'))?.[key];
-    if (message !== undefined) return message;
+  for (const language of wanted) {
+    const parts = typeof language === 'string' ? language.toLowerCase().split(/[-_]/) : [];
+    for (let length = parts.length; length > 0; length--) {
+      const message = languages.get(parts.slice(0, length).join('-'))?.[key];
+      if (message !== undefined) return message;
+    }
   }
   return EN[key];
 }

@@ -49,7 +49,8 @@ const MOST_SIGNATURES = 10;
  * Verifies a delivery (Standard Webhooks 1.0), and reads its event.
  * @param rawBody exactly as received: a body that was parsed and written again has another signature
  * @param secrets `whsec_…`, or several of them while one is rotated
- * @throws WebhookVerificationError for a delivery that is not to be trusted; TypeError for a secret that is none
+ * @throws WebhookVerificationError for a delivery that is not to be trusted; TypeError for a secret that is none, and for
+ *   what no delivery can be verified with
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array | ArrayBuffer,
@@ -60,9 +61,9 @@ export async function verifyWebhook(
   const id = headerOf(headers, 'webhook-id');
   const timestamp = headerOf(headers, 'webhook-timestamp');
   const signatures = headerOf(headers, 'webhook-signature');
-  const keys = (typeof secrets === 'string' ? [secrets] : secrets).map(readSecret);
+  const keys = (Array.isArray(secrets) ? secrets : [secrets]).map(readSecret);
   checkTime(timestamp, toleranceSeconds, now());
-  const body = typeof rawBody === 'string' ? new TextEncoder().encode(rawBody) : new Uint8Array(rawBody);
+  const body = bytesOf(rawBody);
   const signed = concatenate(new TextEncoder().encode(`${id}.${timestamp}.`), body);
   if (!(await isSigned(signed, signatures, keys))) throw new WebhookVerificationError('noMatchingSignature');
   return readEvent(id, body);
@@ -94,7 +95,21 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
+/** A body that a server has parsed already has no bytes any more that the signature could be of. */
+function bytesOf(rawBody: unknown): Uint8Array {
+  if (typeof rawBody === 'string') return new TextEncoder().encode(rawBody);
+  // Also those of another realm, which are no instances of ours.
+  const kind = Object.prototype.toString.call(rawBody);
+  if (kind === '[object ArrayBuffer]') return new Uint8Array(rawBody as ArrayBuffer);
+  if (kind === '[object Uint8Array]') return rawBody as Uint8Array;
+  throw new TypeError('verifyWebhook: rawBody must be the body as it came, as text or bytes, and not parsed');
+}
+
 function checkTime(timestamp: string, toleranceSeconds: number, now: number): void {
+  // What is no number would let every time pass.
+  if (!(toleranceSeconds >= 0) || !Number.isFinite(now)) {
+    throw new TypeError('verifyWebhook: toleranceSeconds and now must be numbers');
+  }
   if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookVerificationError('invalidTimestamp');
   const age = Math.floor(now / 1000) - Number(timestamp);
   if (age > toleranceSeconds) throw new WebhookVerificationError('tooOld');
