@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
+import { CREDENTIALS_PLACE, snippetPages } from '../docs/snippets.ts';
 import { publicDocuments } from '../src/http/documents.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../src/http/variant-b/routes.ts';
@@ -54,7 +55,7 @@ describe('the documents that are made from the interface', () => {
   it('lie in docs/reference as they are made now (else: npm run docs:generate)', async () => {
     const documents = publicDocuments();
     assert.equal(documents.length, 4);
-    for (const { path, text } of documents) {
+    for (const { path, text } of [...documents, ...snippetPages()]) {
       const found = await readFile(new URL(`../docs/reference/${path}`, import.meta.url), 'utf8').catch(() => '');
       assert.ok(found === text, `docs/reference/${path} is stale: npm run docs:generate`);
     }
@@ -82,6 +83,27 @@ describe('the documents that are made from the interface', () => {
     }
     assert.match(text, /^# Scrip\n\n> /);
     for (const [, link = ''] of text.matchAll(/\]\(([^)]+)\)/g)) documentAt(link);
+  });
+
+  it('are programs in Python and PHP for every call, with a reference wherever there is an effect', () => {
+    for (const [at, { prefix, endpoints }] of [VARIANT_A, VARIANT_B].entries()) {
+      const { text = '' } = snippetPages()[at] ?? {};
+      for (const [language, literal] of [
+        ['python', (field: string) => `"${field}":`],
+        ['php', (field: string) => `'${field}' =>`],
+      ] as const) {
+        const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))];
+        assert.equal(blocks.length, endpoints.length);
+        for (const { method, path, body } of endpoints) {
+          const at = text.indexOf(`\`${method} ${prefix}${path.replace(':reference', '{reference}')}\``);
+          const block = blocks.find(({ index }) => at >= 0 && index > at)?.[1] ?? '';
+          assert.ok(block.includes(`${prefix}${path.replace(':reference', 'sale-1')}"`), `${language}: ${path}`);
+          assert.ok(block.includes(`Basic ${CREDENTIALS_PLACE}"`), `${language}: ${path}`);
+          const { properties = {} } = (body ?? {}) as { properties?: object };
+          if ('reference' in properties) assert.ok(block.includes(literal('reference')), `${language}: ${path}`);
+        }
+      }
+    }
   });
 
   it('are a collection whose requests work as they stand, in their order', async (t) => {

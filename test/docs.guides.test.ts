@@ -98,20 +98,28 @@ describe('the examples of the guides', () => {
   });
 
   const compilers = [
-    { language: 'python', tool: 'python3', args: (file: string) => ['-m', 'py_compile', file] },
-    { language: 'php', tool: 'php', args: (file: string) => ['-l', file] },
+    { language: 'python', tool: 'python3', args: ['-m', 'py_compile'], takesAll: true },
+    { language: 'php', tool: 'php', args: ['-l'], takesAll: false },
   ];
-  for (const { language, tool, args } of compilers) {
+  for (const { language, tool, args, takesAll } of compilers) {
     it(`in ${language} compile`, { skip: whyNot(tool) }, async () => {
       const blocks = pages.flatMap(({ text }) => blocksOf(text, language));
-      assert.ok(blocks.length > 1);
+      assert.ok(blocks.length > 16);
       await inFolder(async (folder) => {
-        for (const block of blocks) {
-          const file = join(folder, `example.${language}`);
-          await writeFile(file, language === 'php' && !block.startsWith('<?php') ? `<?php\n${block}` : block);
-          const { status, out, err } = await run(tool, args(file));
+        const files = blocks.map((_, at) => join(folder, `example-${at}.${language}`));
+        for (const [at, block] of blocks.entries()) {
+          await writeFile(
+            files[at] ?? '',
+            language === 'php' && !block.startsWith('<?php') ? `<?php\n${block}` : block,
+          );
+        }
+        for (const each of takesAll ? [files] : files.map((file) => [file])) {
+          const { status, out, err } = await run(tool, [...args, ...each]);
           assert.equal(status, 0, out + err);
         }
+        // The compiler does look at them.
+        await writeFile(files[0] ?? '', '<?php if (');
+        assert.notEqual((await run(tool, [...args, files[0] ?? ''])).status, 0);
       });
     });
   }

@@ -40,6 +40,20 @@ function describe(dialect: Dialect): Described {
 
 const DESCRIBED = [VARIANT_A, VARIANT_B].map(describe);
 
+/** The calls of both variants, each with a body that it works with, for generators of programs. */
+export function describedCalls() {
+  return DESCRIBED.map(({ name, document, calls }) => ({
+    name,
+    document,
+    calls: calls.map(({ method, path, operation }) => ({
+      method,
+      path,
+      summary: operation.summary,
+      body: exampleOf(operation),
+    })),
+  }));
+}
+
 /** What a collection asks for by these fields: its user fills the variables in once. */
 const VARIABLES: Readonly<Record<string, string>> = {
   baseUrl: 'http://127.0.0.1:8080',
@@ -58,18 +72,24 @@ function variableOf(field: string, operationId: string): string | undefined {
   return field === 'pin' || field === 'serialNumber' ? `{{${field}}}` : undefined;
 }
 
-/** The first example of a body with a reference and a code of 12 digits, with variables in the places of what differs. */
-function bodyOf({ operationId, requestBody }: Operation): string | undefined {
+/** The first example of a body with a reference and a code of 12 digits. */
+function exampleOf({ requestBody }: Operation): Readonly<Record<string, unknown>> | undefined {
   const examples = Object.values(requestBody?.content[JSON_TYPE]?.examples ?? {}).map(
     ({ value }) => value as Record<string, unknown>,
   );
   const isWhole = (value: Record<string, unknown>) =>
     'reference' in value && !('voucherCode' in value && !value['pin']);
   const example = examples.find(isWhole) ?? examples.find((value) => !('voucherCode' in value) || value['pin']);
+  // A date of an example has passed some day.
+  return example && Object.fromEntries(Object.entries(example).filter(([field]) => field !== 'expiryDate'));
+}
+
+/** The same, with variables in the places of what differs. */
+function bodyOf(operation: Operation): string | undefined {
+  const example = exampleOf(operation);
   if (!example) return undefined;
-  const filled = Object.entries(example)
-    .filter(([field]) => field !== 'expiryDate')
-    .map(([field, value]) => [field, variableOf(field, operationId) ?? value]);
+  const { operationId } = operation;
+  const filled = Object.entries(example).map(([field, value]) => [field, variableOf(field, operationId) ?? value]);
   // A number has no quotation marks, whichever way it comes to be there.
   return JSON.stringify(Object.fromEntries(filled), null, 2).replace('"{{serialNumber}}"', '{{serialNumber}}');
 }
