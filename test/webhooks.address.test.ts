@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import { test } from 'node:test';
-import { isPublic, type Resolve, readEndpointUrl } from '../src/webhooks/address.ts';
+import { isPublic, readEndpointUrl } from '../src/webhooks/address.ts';
+import type { Resolve } from '../src/webhooks/resolve.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { Receiver } from './receiver.ts';
 

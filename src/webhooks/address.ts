@@ -1,6 +1,7 @@
-import { type LookupAddress, type LookupAllOptions, lookup as systemLookup } from 'node:dns';
+import { type LookupAllOptions, lookup as systemLookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { type Resolve, resolverOf } from './resolve.ts';
 
 /**
  * Where webhooks may go. A merchant's address is input that makes this service call somewhere: without these rules it could
@@ -9,13 +10,6 @@ import ipaddr from 'ipaddr.js';
 
 /** Why an address is not called. */
 export class ForbiddenAddress extends Error {}
-
-/** Resolves a host name to all of its addresses; the system's resolver, but for tests. */
-export type Resolve = (
-  host: string,
-  options: LookupAllOptions,
-  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
 
 const HTTPS_PORT = 443;
 /** Below are the ports of other services: mail, databases of old, remote shells. */
@@ -67,8 +61,12 @@ function isPrivateName(host: string): boolean {
 /**
  * A look-up for connections that gives public addresses only: if one of a name's addresses is not, none of them is called.
  * The connection is made to what was checked here; there is no second look-up that could say something else.
+ * @param resolve but for tests the name servers; for development the system's own look-up, which knows `localhost` and its like
  */
-export function guardedLookup(allowPrivate: boolean, resolve: Resolve = systemLookup): LookupFunction {
+export function guardedLookup(
+  allowPrivate: boolean,
+  resolve: Resolve = allowPrivate ? systemLookup : resolverOf(),
+): LookupFunction {
   return (host, options, done) => {
     resolve(
       host,

@@ -1,5 +1,6 @@
 import { Agent, request } from 'undici';
-import { ForbiddenAddress, guardedLookup, type Resolve, readEndpointUrl } from './address.ts';
+import { ForbiddenAddress, guardedLookup, readEndpointUrl } from './address.ts';
+import type { Resolve } from './resolve.ts';
 import { readRetryAfter } from './retry.ts';
 
 /** One attempt: a request that is signed and ready, and what came of it. */
