@@ -10,11 +10,11 @@ import { createLogger } from '../src/log.ts';
 import { newRingKey } from '../src/secrets.ts';
 import type { Wanted } from './arguments.ts';
 import { findPrograms, type Server, STANDBY_NAME, startCluster } from './cluster.ts';
+import { Hooks } from './hooks.ts';
 import { Load } from './load.ts';
 import { freePort, Supervised } from './process.ts';
+import { createMerchants, logFile, operatorOf, prove, report } from './prove.ts';
 import { Random } from './random.ts';
-import { batchesEnded, createMerchants, report } from './under-fire.ts';
-import { verify, verifyBalances, verifyBooks } from './verify.ts';
 
 /** Under load before and after the failover, in this part of the time each. */
 const PART = 0.5;
@@ -56,22 +56,33 @@ export async function soakFailover({ minutes, seed }: Wanted): Promise<void> {
   const [primary, standby] = await startCluster(programs, folder);
   const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`;
   const url = `postgres://postgres:soak@${hosts}/postgres?target_session_attrs=read-write`;
-  const env = { SCRIP_DATABASE_URL: url, SCRIP_KEYS: newRingKey(), SCRIP_DATA_DIR: folder, SCRIP_LOG_LEVEL: 'silent' };
+  const env = {
+    SCRIP_DATABASE_URL: url,
+    SCRIP_KEYS: newRingKey(),
+    SCRIP_DATA_DIR: folder,
+    SCRIP_LOG_LEVEL: 'warn',
+    SOAK_LOG: logFile(folder),
+    SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true',
+  };
   const services = [
     new Supervised('one', ['serve', '--processes', '1'], env, await freePort()),
     new Supervised('two', ['serve', '--processes', '1'], env, await freePort()),
   ] as const;
   await isSynchronous(primary);
   const { service, close } = await openService('scrip-soak', readConfig(env), createLogger('fatal'));
+  const random = new Random(seed);
+  const merchants = await createMerchants(service);
+  const hooks = await Hooks.open(operatorOf(service), merchants, random.fork());
   try {
     const load = new Load(
-      new Random(seed),
+      random.fork(),
       services.map(({ baseUrl }) => baseUrl),
-      await createMerchants(service),
+      merchants,
     );
     for (const each of services) each.start();
     await Promise.all(services.map((each) => each.ready()));
     await load.prepare();
+    await hooks.warn(operatorOf(service), merchants);
     load.start();
     await sleep(minutes * MINUTE_MS * PART);
     const killedAt = performance.now();
@@ -85,17 +96,12 @@ export async function soakFailover({ minutes, seed }: Wanted): Promise<void> {
     await sleep(minutes * MINUTE_MS * PART);
     await load.stop();
     await Promise.all(services.map((each) => each.ready()));
-    const owner = await openOwner(url);
-    await batchesEnded(owner);
-    const verdict = await verify(load.sent, owner, services[0].baseUrl);
-    await batchesEnded(owner);
-    await verifyBalances(load.sent, owner, verdict.wrong);
-    await verifyBooks(owner, service.db, verdict.wrong);
-    await owner.close();
+    const proof = await prove(service, url, { load, hooks, baseUrl: services[0].baseUrl });
     process.stdout.write(`away for ${Math.round(awayMs)} ms, of which ${Math.round(afterMs)} ms after the promotion\n`);
-    report(new Map([['primary killed, standby promoted', 1]]), load, verdict);
+    await report(new Map([['primary killed, standby promoted', 1]]), load, proof, logFile(folder));
   } finally {
     await Promise.all(services.map((each) => each.stop()));
+    await hooks.stop();
     await close();
     for (const server of [primary, standby]) await server.stop();
     await rm(folder, { recursive: true, force: true });

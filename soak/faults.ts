@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner, type Queries } from '../src/db/pool.ts';
 import type { Way } from '../test/way.ts';
+import type { Disk } from './disk.ts';
+import type { Hooks } from './hooks.ts';
 import type { Supervised } from './process.ts';
 import type { Random } from './random.ts';
 
@@ -15,10 +17,18 @@ export type Stand = {
   readonly way: Way;
   readonly services: readonly Supervised[];
   readonly worker: Supervised;
+  readonly hooks: Hooks;
+  /** The database's own, where the machine has let us mount one. */
+  readonly disk: Disk | undefined;
   readonly random: Random;
 };
 
-type Fault = { readonly name: string; readonly run: (stand: Stand) => Promise<void> };
+type Fault = {
+  readonly name: string;
+  readonly run: (stand: Stand) => Promise<void>;
+  /** Only where the database has a disk of its own. */
+  readonly needsDisk?: boolean;
+};
 
 const raw = (text: string) => ({ text, values: [] });
 const SHORT_MS = 1_500;
@@ -72,7 +82,16 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'disk full',
+    name: 'no byte left on the disk',
+    needsDisk: true,
+    async run({ disk }) {
+      await disk?.fill();
+      await sleep(2 * SHORT_MS);
+      await disk?.empty();
+    },
+  },
+  {
+    name: 'disk full, as the server tells it',
     async run({ ownerUrl }) {
       await withOwner(ownerUrl, (owner) => owner.query(raw(FILL_DISK)).then(() => {}));
       await sleep(SHORT_MS);
@@ -92,6 +111,9 @@ export const FAULTS: readonly Fault[] = [
     name: 'clock set',
     run: async ({ services, random }) => random.pick(services).setClock(random.pick(STEPS_MS)),
   },
+  { name: 'receiver of webhooks fails', run: ({ hooks }) => receiver(hooks, 'failing') },
+  { name: 'receiver of webhooks hangs', run: ({ hooks }) => receiver(hooks, 'hanging') },
+  { name: 'receiver of webhooks away', run: ({ hooks }) => receiver(hooks, 'away') },
   { name: 'service asked to stop', run: async ({ services, random }) => random.pick(services).signal('SIGTERM') },
 ];
 
@@ -101,6 +123,12 @@ async function during(way: Way, state: 'closed' | 'paused' | 'silent' | 'slow'):
   // What was swallowed does not come any more: who waits for it has to be cut off.
   if (state === 'silent') way.cut();
   way.set('open');
+}
+
+async function receiver(hooks: Hooks, state: Parameters<Hooks['set']>[0]): Promise<void> {
+  await hooks.set(state);
+  await sleep(SHORT_MS);
+  await hooks.set('well');
 }
 
 /** Whatever state the database is in, until it is there and has room again. */

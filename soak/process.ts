@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -14,12 +15,15 @@ export class Supervised {
   readonly port: number;
   readonly #args: readonly string[];
   readonly #env: Record<string, string>;
+  readonly #log: string;
   #child: ChildProcess | undefined;
   #stopped = false;
   #ended: Promise<void> = Promise.resolve();
 
+  /** @param env with SOAK_LOG, the file for what it has to say */
   constructor(name: string, args: readonly string[], env: Record<string, string>, port = 0) {
     this.name = name;
+    this.#log = env['SOAK_LOG'] ?? '/dev/null';
     this.port = port;
     this.#args = args;
     this.#env = { ...env, SCRIP_PORT: String(port) };
@@ -32,8 +36,10 @@ export class Supervised {
   async #run(): Promise<void> {
     while (!this.#stopped) {
       const env = { ...process.env, ...this.#env };
-      const stdio = ['ignore', 'ignore', 'inherit', 'ipc'] as const;
+      const log = await open(this.#log, 'a');
+      const stdio = ['ignore', 'ignore', log.fd, 'ipc'] as const;
       this.#child = spawn(process.execPath, ['--import', CLOCK, MAIN, ...this.#args], { env, stdio: [...stdio] });
+      await log.close();
       await once(this.#child, 'exit');
       await sleep(AGAIN_MS);
     }

@@ -2,56 +2,33 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import Table from 'cli-table3';
 import { openService } from '../src/cli/open.ts';
 import { readConfig } from '../src/config.ts';
-import type { Service } from '../src/context.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
-import { openOwner } from '../src/db/pool.ts';
-import { sql } from '../src/db/sql.ts';
 import { createLogger } from '../src/log.ts';
-import { createMerchant } from '../src/merchants/merchants.ts';
 import { openWay } from '../test/way.ts';
 import type { Wanted } from './arguments.ts';
+import { Disk } from './disk.ts';
 import { FAULTS, mendDisk, type Stand } from './faults.ts';
-import { Load, type Merchant } from './load.ts';
+import { Hooks } from './hooks.ts';
+import { Load } from './load.ts';
 import { freePort, Supervised } from './process.ts';
+import { createMerchants, logFile, operatorOf, prove, report } from './prove.ts';
 import { Random } from './random.ts';
-import { type Verdict, verify, verifyBalances, verifyBooks } from './verify.ts';
 
-const MERCHANTS = 3;
-const FLOAT_MINOR = 1_000_000_000_00n;
 const MINUTE_MS = 60_000;
 /** Between two faults; a third of them come while another one lasts. */
 const PAUSE_MS = 2_500;
-const BATCH_TRIES = 600;
-
-export async function createMerchants(service: Service): Promise<Merchant[]> {
-  const merchants: Merchant[] = [];
-  for (let number = 1; number <= MERCHANTS; number++) {
-    const { id, keyId, secret } = await createMerchant(
-      { service, actor: { name: 'soak', origin: 'soak', reason: null } },
-      {
-        name: `Soak ${number}`,
-        permit: ['update-redemption'],
-        opaque: false,
-        productId: 1,
-        float: { currency: 'USD', amountMinor: FLOAT_MINOR },
-      },
-    );
-    merchants.push({ id, authorization: `Basic ${btoa(`${keyId}:${secret}`)}` });
-  }
-  return merchants;
-}
 
 /** Faults one after the other and over each other, until the time is over; how many of each there were. */
 async function injure(stand: Stand, untilMs: number): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   const under: Promise<void>[] = [];
   // Each kind comes once in every round, in an order of its own.
-  let round = [...FAULTS];
+  const faults = FAULTS.filter(({ needsDisk }) => !needsDisk || stand.disk);
+  let round = [...faults];
   while (performance.now() < untilMs) {
-    if (round.length === 0) round = [...FAULTS];
+    if (round.length === 0) round = [...faults];
     const [fault] = round.splice(stand.random.below(round.length), 1);
     if (!fault) continue;
     const run = fault.run(stand).then(
@@ -65,40 +42,11 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
   }
   await Promise.all(under);
   stand.way.set('open');
+  await stand.disk?.empty();
+  await stand.hooks.set('well');
   for (const service of stand.services) service.signal('SIGCONT');
   await mendDisk(stand.ownerUrl);
   return counts;
-}
-
-/** Until no batch is under way any more: whatever crashed, the worker goes on with it. */
-export async function batchesEnded(owner: Awaited<ReturnType<typeof openOwner>>): Promise<void> {
-  for (let tries = 0; tries < BATCH_TRIES; tries++) {
-    const [row] = await owner.query<{ left: number }>(
-      sql`select count(*)::int as left from scrip.batches where status = 'PROCESSING'`,
-    );
-    if (row?.left === 0) return;
-    await sleep(100);
-  }
-}
-
-/** Prints what there was, and what came of it; throws where something was lost, doubled or does not fit. */
-export function report(faults: ReadonlyMap<string, number>, load: Load, verdict: Verdict): void {
-  const table = new Table({ style: { head: [], border: [] }, colAligns: ['left', 'right'] });
-  for (const [name, count] of faults) table.push([`fault: ${name}`, count]);
-  table.push(
-    ['requests', load.requests],
-    ['references', load.sent.length],
-    ['acknowledged', verdict.acknowledged],
-    ['unanswered', verdict.unanswered],
-    ['of these, had happened', verdict.happened],
-    ['lost', verdict.lost.length],
-    ['doubled', verdict.doubled.length],
-    ['answers of a bug (500)', load.faulty.length],
-    ['wrong otherwise', verdict.wrong.length],
-  );
-  process.stdout.write(`${table.toString()}\n`);
-  const found = [...verdict.lost, ...verdict.doubled, ...load.faulty, ...verdict.wrong];
-  if (found.length > 0) throw new Error(`not as it must be:\n${found.slice(0, 20).join('\n')}`);
 }
 
 /** Everything breaks under load, over and over; then the books are held against every answer given. */
@@ -106,13 +54,25 @@ export async function soakFaults({ minutes, seed }: Wanted): Promise<void> {
   const random = new Random(seed);
   const folder = await mkdtemp(join(tmpdir(), 'scrip-soak-'));
   const log = createLogger('fatal');
+  const disk = await Disk.mount(folder);
+  if (!disk)
+    process.stdout.write('skipped: a disk that is full in earnest, which takes an account that may mount one\n');
   // This process holds the database, and starts it again when it was killed.
   const embedded = await openEmbedded(folder, log);
   const config = readConfig({ SCRIP_DATA_DIR: folder });
   const { service, close } = await openService('scrip-soak', config, log);
   const way = await openWay(embedded.serviceUrl);
   const keys = (await readFile(join(folder, 'keys'), 'utf8')).trim();
-  const env = { SCRIP_DATABASE_URL: way.url, SCRIP_KEYS: keys, SCRIP_DATA_DIR: folder, SCRIP_LOG_LEVEL: 'silent' };
+  const env = {
+    SCRIP_DATABASE_URL: way.url,
+    SCRIP_KEYS: keys,
+    SCRIP_DATA_DIR: folder,
+    SCRIP_LOG_LEVEL: 'warn',
+    SOAK_LOG: logFile(folder),
+    SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true',
+  };
+  const merchants = await createMerchants(service);
+  const hooks = await Hooks.open(operatorOf(service), merchants, random.fork());
   const services = [1, 2].map(
     async (n) => new Supervised(`service ${n}`, ['serve', '--no-work'], env, await freePort()),
   );
@@ -122,6 +82,8 @@ export async function soakFaults({ minutes, seed }: Wanted): Promise<void> {
     way,
     services: await Promise.all(services),
     worker: new Supervised('worker', ['work'], env),
+    hooks,
+    disk,
     random,
   };
   const all = [...stand.services, stand.worker];
@@ -129,28 +91,26 @@ export async function soakFaults({ minutes, seed }: Wanted): Promise<void> {
     const load = new Load(
       random.fork(),
       stand.services.map(({ baseUrl }) => baseUrl),
-      await createMerchants(service),
+      merchants,
     );
     for (const each of all) each.start();
     await Promise.all(stand.services.map((each) => each.ready()));
     await load.prepare();
+    await hooks.warn(operatorOf(service), merchants);
     load.start();
     const faults = await injure(stand, performance.now() + minutes * MINUTE_MS);
     await load.stop();
     await Promise.all(stand.services.map((each) => each.ready()));
-    const owner = await openOwner(embedded.ownerUrl);
-    await batchesEnded(owner);
-    const verdict = await verify(load.sent, owner, (stand.services[0] as Supervised).baseUrl);
-    await batchesEnded(owner);
-    await verifyBalances(load.sent, owner, verdict.wrong);
-    await verifyBooks(owner, service.db, verdict.wrong);
-    await owner.close();
-    report(faults, load, verdict);
+    const baseUrl = (stand.services[0] as Supervised).baseUrl;
+    const proof = await prove(service, embedded.ownerUrl, { load, hooks, baseUrl });
+    await report(faults, load, proof, logFile(folder));
   } finally {
     await Promise.all(all.map((each) => each.stop()));
+    await hooks.stop();
     way.close();
     await close();
     await embedded.release();
+    await disk?.unmount();
     await rm(folder, { recursive: true, force: true });
   }
 }

@@ -27,13 +27,22 @@ export async function openWay(to: string): Promise<Way> {
   let state: State = 'open';
   /** What waits for the way to open again. */
   let held: (() => void)[] = [];
-  const carry = (chunk: Buffer, onto: Socket, back: boolean) => {
+  /** What is on its way, slowly: nothing overtakes it. */
+  const slowly = new WeakMap<Socket, number>();
+  const send = (chunk: Buffer, onto: Socket) => {
     const write = () => void (onto.destroyed || onto.write(chunk));
-    if (dead.has(onto)) return;
-    if (state === 'silent' && back) return;
-    if (state === 'paused' || held.length > 0) held.push(write);
-    else if (state === 'slow') setTimeout(write, SLOW_MS);
-    else write();
+    const before = slowly.get(onto) ?? 0;
+    if (state !== 'slow' && before === 0) return write();
+    slowly.set(onto, before + 1);
+    setTimeout(() => {
+      slowly.set(onto, (slowly.get(onto) ?? 1) - 1);
+      write();
+    }, SLOW_MS);
+  };
+  const carry = (chunk: Buffer, onto: Socket, back: boolean) => {
+    if (dead.has(onto) || (state === 'silent' && back)) return;
+    if (state === 'paused' || held.length > 0) held.push(() => send(chunk, onto));
+    else send(chunk, onto);
   };
   const lose = (lost: Iterable<Socket>) => {
     for (const socket of lost) dead.add(socket);

@@ -110,8 +110,12 @@ async function createFor(
 }
 
 async function writeConfiguration(cluster: string, programs: Programs): Promise<void> {
-  await writeFile(join(cluster, 'scrip.conf'), CONFIGURATION, { mode: 0o600 });
-  await programs.give(join(cluster, 'scrip.conf'));
+  const own = join(cluster, 'scrip.conf');
+  // One that is right already stays as it is: on a full disk it would be lost.
+  if ((await readFile(own, 'utf8').catch(() => '')) !== CONFIGURATION) {
+    await writeFile(own, CONFIGURATION, { mode: 0o600 });
+    await programs.give(own);
+  }
   const main = join(cluster, 'postgresql.conf');
   if (!(await readFile(main, 'utf8')).includes(INCLUDE)) await appendFile(main, `\n${INCLUDE}\n`);
 }

@@ -46,7 +46,7 @@ const DATABASE = 'scrip';
 const MOST_LOG_BYTES = 5 * 1024 * 1024;
 const LOG_LOOK_MS = 10 * 60_000;
 /** Between two tries to get a lost database back. */
-const RETRY_MS = 2_000;
+const RETRY_MS = 500;
 const CONNECT_TRIES = 10;
 /** A server can die between two looks, but not time and again. */
 const JOIN_TURNS = 5;

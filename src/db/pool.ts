@@ -44,6 +44,9 @@ const HOT_TIMEOUT_MS = 5_000;
 /** A server that hangs does not keep its own limits; so much longer is waited for it before the connection is given up. */
 const GRACE_MS = 1_000;
 
+/** A connection on which nothing is said for so long is asked whether it is there: a migration, which has no limit, ends by this. */
+const KEEP_ALIVE_MS = 10_000;
+
 /** Tills that were busy this long ago are busy still: at ten calls a second there is always another one. */
 const BUSY_MS = 200;
 
@@ -82,7 +85,8 @@ export function openPool(url: string, name: string, size: number): pg.Pool {
 function connectionOf(url: string, name: string) {
   const Client = clientFor(url);
   const connectionString = hostAddresses(url)[0] as string;
-  const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true };
+  const alive = { keepAlive: true, keepAliveInitialDelayMillis: KEEP_ALIVE_MS };
+  const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...alive };
   return { Client, connectionString, types, application_name: name, ...limits };
 }
 

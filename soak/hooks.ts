@@ -1,0 +1,229 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import type { Operator } from '../src/context.ts';
+import type { Queries } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { listFloats, setLow } from '../src/merchants/floats.ts';
+import { addEndpoint } from '../src/webhooks/endpoints.ts';
+import type { EventType } from '../src/webhooks/events.ts';
+import type { Merchant } from './load.ts';
+import type { Random } from './random.ts';
+
+/** A receiver of webhooks that fails as receivers do, and what has to have reached it in the end. */
+
+/** How it is: well (nearly always), failing, hanging (it reads, and never answers), or away. */
+type State = 'well' | 'failing' | 'hanging' | 'away';
+
+export type Told = {
+  readonly due: number;
+  readonly delivered: number;
+  /** Deliveries beside the first one of each event. */
+  readonly again: number;
+  readonly lost: string[];
+  readonly invented: string[];
+};
+
+/** What an endpoint got of one event. */
+type Got = { readonly id: string; readonly text: string; count: number };
+
+/** Of a hundred deliveries to a receiver that is well. */
+const REFUSED = 2;
+const UNANSWERED = 1;
+/** Below what a float holds before the load begins; a few generations cross it. */
+const LOW_MINOR = 10_00n;
+const LOOK_MS = 200;
+/** Deliveries that wait for their next try, or for a clock that was ahead when they were written. Those under way end before. */
+const FAR_SECONDS = 26;
+const LOOKS = 900;
+
+type Endpoint = { readonly id: number; readonly merchant: Merchant; readonly secret: string };
+
+export class Hooks {
+  readonly #random: Random;
+  readonly #endpoints = new Map<string, Endpoint>();
+  /** By endpoint, and what the event tells of. */
+  readonly #got = new Map<string, Got[]>();
+  readonly #wrong: string[] = [];
+  #state: State = 'well';
+  #port = 0;
+  #server: Server | undefined;
+  #changed: Promise<void> = Promise.resolve();
+  #calm = false;
+
+  private constructor(random: Random) {
+    this.#random = random;
+  }
+
+  /** Each merchant gets an endpoint for everything, and one that takes batches only. */
+  static async open(operator: Operator, merchants: readonly Merchant[], random: Random): Promise<Hooks> {
+    const hooks = new Hooks(random);
+    await hooks.#listen();
+    const some: readonly EventType[] = ['voucher.batch.completed', 'voucher.batch.canceled'];
+    for (const merchant of merchants) {
+      for (const [path, events] of [
+        [`/${merchant.id}/all`, null],
+        [`/${merchant.id}/batches`, some],
+      ] as const) {
+        const url = `http://127.0.0.1:${hooks.#port}${path}`;
+        const added = await addEndpoint(operator, { merchantId: merchant.id, url, events, full: false }, true);
+        hooks.#endpoints.set(path, { ...added, merchant });
+      }
+    }
+    return hooks;
+  }
+
+  /** Puts the limit of each merchant's float where the load will soon cross it. */
+  async warn(operator: Operator, merchants: readonly Merchant[]): Promise<void> {
+    for (const { id } of merchants) {
+      const [float] = await listFloats(operator.service.db, id);
+      await setLow(operator, id, 'USD', (float?.balance.minor ?? 0n) - LOW_MINOR);
+    }
+  }
+
+  async #listen(): Promise<void> {
+    this.#server = createServer((request, response) => void this.#receive(request, response).catch(() => {}));
+    await once(this.#server.listen(this.#port, '127.0.0.1'), 'listening');
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  /** One change after the other, however many ask for one. */
+  set(state: State): Promise<void> {
+    this.#changed = this.#changed.then(() => this.#change(state));
+    return this.#changed;
+  }
+
+  async #change(state: State): Promise<void> {
+    if (state === this.#state) return;
+    if (state === 'away') await this.stop();
+    else if (this.#state === 'away') await this.#listen();
+    this.#state = state;
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    server?.closeAllConnections();
+    await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)));
+  }
+
+  async #receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let text = '';
+    for await (const chunk of request) text += chunk;
+    if (this.#state === 'failing') return void response.writeHead(500).end();
+    const die = this.#calm ? 100 : this.#random.below(100);
+    if (this.#state === 'well' && die < REFUSED) return void response.writeHead(503, { 'retry-after': '1' }).end();
+    this.#keep(request, text);
+    if (this.#state === 'hanging') return;
+    if (die < REFUSED + UNANSWERED) request.socket.destroy();
+    else response.end();
+  }
+
+  /** Writes down what came; what is not signed, or not the same as before, is nothing that the service may send. */
+  #keep({ url = '', headers }: IncomingMessage, text: string): void {
+    const endpoint = this.#endpoints.get(url);
+    const id = String(headers['webhook-id']);
+    try {
+      new Webhook(endpoint?.secret ?? '').verify(text, headers as Record<string, string>);
+    } catch (error) {
+      this.#wrong.push(`${url} ${id}: ${(error as Error).message}`);
+      return;
+    }
+    const { type, data } = JSON.parse(text);
+    const key = `${endpoint?.id} ${type} ${subjectOf(type, data)}`;
+    const before = this.#got.get(key) ?? [];
+    const same = before.find((got) => got.id === id);
+    if (!same) this.#got.set(key, [...before, { id, text, count: 1 }]);
+    else if (same.text === text) same.count++;
+    else this.#wrong.push(`${key} ${id} was told in two ways`);
+  }
+
+  /** Waits until nothing is left to be sent, and holds what came against the books. */
+  async verify(owner: Queries): Promise<Told> {
+    await this.set('well');
+    this.#calm = true;
+    for (let look = 0; look < LOOKS; look++) {
+      // The minutes and hours between two tries pass at once.
+      await owner.query(sql`
+        update scrip.webhook_deliveries set due_at = now()
+        where state = 'PENDING' and due_at > now() + make_interval(secs => ${FAR_SECONDS})`);
+      const waiting = sql`select from scrip.webhook_deliveries where state = 'PENDING' limit 1`;
+      if ((await owner.query(waiting)).length === 0) break;
+      await sleep(LOOK_MS);
+    }
+    return this.#compare(await listCauses(owner));
+  }
+
+  #compare(causes: readonly Cause[]): Told {
+    const told = { due: 0, delivered: 0, again: 0, lost: [] as string[], invented: [...this.#wrong] };
+    const left = new Map(this.#got);
+    for (const { endpoint, type, subject, least, most, fact } of causes) {
+      const key = `${endpoint} ${type} ${subject}`;
+      const got = left.get(key) ?? [];
+      left.delete(key);
+      told.due += Math.max(least, Math.min(most, got.length));
+      told.delivered += Math.min(most, got.length);
+      told.again += got.reduce((sum, { count }) => sum + count - 1, 0);
+      if (got.length < least) told.lost.push(`event ${key}`);
+      if (got.length > most) told.invented.push(`event ${key} under ${got.length} ids`);
+      for (const { text } of got) {
+        const found = factOf(type, JSON.parse(text).data);
+        if (fact !== null && found !== Number(fact)) told.invented.push(`event ${key} tells ${found}, not ${fact}`);
+      }
+    }
+    for (const key of left.keys()) told.invented.push(`event ${key}`);
+    return told;
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what a delivery holds is what is looked at.
+type Data = any;
+
+/** The transaction or batch that an event tells of; of a low float there is none. */
+function subjectOf(type: string, data: Data): string {
+  if (type === 'redemption.updated') return data.cancellationTransaction.transactionId;
+  return data.transactionId ?? '';
+}
+
+/** An amount, in minor units, or a quantity. */
+function factOf(type: string, data: Data): number {
+  if (type.startsWith('voucher.batch')) return data.quantity;
+  return Math.round((type === 'redemption.updated' ? data.summary.originalAmount : data.amount) * 100);
+}
+
+type Cause = {
+  readonly endpoint: number;
+  readonly type: string;
+  readonly subject: string;
+  readonly least: number;
+  readonly most: number;
+  readonly fact: string | null;
+};
+
+/** Everything in the books that has to be told, once to each endpoint that takes it, and nothing else. */
+function listCauses(owner: Queries): Promise<Cause[]> {
+  return owner.query<Cause>(sql`
+    with causes as (
+      select merchant_id, case operation when 'redeem' then 'voucher.redeemed' else 'voucher.activated' end as type,
+        id::text as subject, 1 as least, 1 as most, amount_minor::text as fact
+      from scrip.journal where operation is not null
+      union all
+      select merchant_id, 'redemption.updated', id::text, 1, 1, amount_minor::text
+      from scrip.journal where kind = 'REDEMPTION_REVERSAL'
+      union all
+      select merchant_id, 'voucher.batch.' || lower(status::text), transaction_id::text, 1, 1, quantity::text
+      from scrip.batches where status <> 'PROCESSING'
+      union all
+      -- Once, on the crossing. Money that comes back can take a float above its limit, to cross it again.
+      select merchant_id, 'float.low', '', (balance_minor < low_minor)::int,
+        (balance_minor < low_minor)::int + (
+          select count(*)::int from scrip.journal r where r.kind = 'RELEASE' and r.credit_account = a.id
+        ), null
+      from scrip.accounts a where kind = 'FLOAT' and low_minor is not null
+    )
+    select e.id as endpoint, c.type, c.subject, c.least, c.most, c.fact
+    from causes c join scrip.webhook_endpoints e on e.merchant_id = c.merchant_id
+      and (e.events is null or c.type = any (e.events))`);
+}
