@@ -8,6 +8,7 @@ import { REDEEM } from '../src/redemptions/redeem.queries.ts';
 import { FIND_UPDATE, UPDATE_REDEMPTION } from '../src/redemptions/update.queries.ts';
 import { ACTIVATE } from '../src/vouchers/activate.queries.ts';
 import { BALANCE, READ_BALANCE } from '../src/vouchers/balance.queries.ts';
+import { CLAIM_DELIVERIES, RECORD_ATTEMPTS } from '../src/webhooks/deliver.queries.ts';
 import { DIALECTS, type Dialect, update } from './dialects.ts';
 import { startTestService, type TestService } from './harness.ts';
 import { Till } from './till.ts';
@@ -24,8 +25,20 @@ const STATEMENTS = [
   FIND_TRANSACTION,
   LIST_TRANSACTIONS,
   FIND_KEYS,
+  CLAIM_DELIVERIES,
+  RECORD_ATTEMPTS,
 ];
-const GROWING = new Set(['journal', 'vouchers', 'batches', 'accounts', 'merchants', 'api_keys', 'key_days']);
+const GROWING = new Set([
+  'journal',
+  'vouchers',
+  'batches',
+  'accounts',
+  'merchants',
+  'api_keys',
+  'key_days',
+  'webhook_deliveries',
+  'webhook_attempts',
+]);
 const SETTINGS = ['plan_cache_mode', 'enable_seqscan', 'enable_mergejoin', 'jit'];
 
 type Node = {
@@ -70,10 +83,16 @@ function readThrough(node: Node): string[] {
   const isGrowing =
     own ||
     (node['Node Type'] === 'Bitmap Index Scan' &&
-      /^(journal|vouchers|batches|accounts)/.test(node['Index Name'] ?? ''));
+      /^(journal|vouchers|batches|accounts|webhook_deliveries)/.test(node['Index Name'] ?? ''));
   const found =
     scans || (unbound && isGrowing) ? [`${node['Node Type']} on ${node['Relation Name'] ?? node['Index Name']}`] : [];
   return [...found, ...(node.Plans ?? []).flatMap(readThrough)];
+}
+
+/** Where the plan reads a table. */
+function lookUps(node: Node, table: string): Node[] {
+  const own = node['Relation Name'] === table && /Scan/.test(node['Node Type']) ? [node] : [];
+  return [...own, ...(node.Plans ?? []).flatMap((each) => lookUps(each, table))];
 }
 
 describe('every statement of the hot path looks rows up', () => {
@@ -97,6 +116,27 @@ describe('every statement of the hot path looks rows up', () => {
     await owner.query({ text: 'analyze', values: [] }).finally(() => owner.close());
     for (const statement of STATEMENTS) {
       assert.deepEqual(readThrough(await planOf(till.testService, statement)), [], statement.name);
+    }
+  });
+
+  test('an attempt is recorded by the key of its delivery, not by reading the queue of its endpoint', async (t) => {
+    const started = await startTestService();
+    t.after(started.stop);
+    const queue = async (text: string) => {
+      const owner = await openOwner(started.url);
+      await owner.query({ text, values: [] }).finally(() => owner.close());
+    };
+    await queue(`insert into scrip.webhook_deliveries (endpoint_id, event_id, type, occurred_at, due_at)
+      select 1, gen_random_uuid(), 'float.low', now(), now() from generate_series(1, 5000)`);
+    // Before and after anything is known of the table.
+    for (const known of ['select 1', 'analyze scrip.webhook_deliveries']) {
+      await queue(known);
+      const found = lookUps(await planOf(started, RECORD_ATTEMPTS), 'webhook_deliveries');
+      assert.deepEqual(
+        found.map((node) => node['Index Name']),
+        ['webhook_deliveries_pkey'],
+      );
+      assert.match(found[0]?.['Index Cond'] ?? '', /endpoint_id = .* AND .*event_id = /);
     }
   });
 

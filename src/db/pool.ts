@@ -126,7 +126,7 @@ export function openDatabase(url: string, name = 'scrip'): Database {
     },
     isBusy: () => performance.now() - lastHotAt < BUSY_MS,
     async hot<Row>(statement: HotStatement, values: readonly unknown[]) {
-      lastHotAt = performance.now();
+      if (!statement.background) lastHotAt = performance.now();
       const { name, text } = statement;
       return onClient(hotPool, watch, async (client) => {
         const result = await client.query({ name, text, values: [...values] });

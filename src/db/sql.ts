@@ -8,8 +8,11 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
   return { text, values };
 }
 
-/** A statement of the hot path: prepared once a connection under its name, with columns of values as its parameters. */
-export type HotStatement = { readonly name: string; readonly text: string };
+/**
+ * A statement of the hot path: prepared once a connection under its name, with columns of values as its parameters. One that
+ * nobody at a till waits for says so: work in the background gives way to tills, not to other such work.
+ */
+export type HotStatement = { readonly name: string; readonly text: string; readonly background?: true };
 
 /**
  * An array parameter of numbers, bigints or uuids. Written by hand since none of these ever needs quoting, which is
