@@ -36,7 +36,7 @@ with asked as (
   select id, merchant_id, currency, balance_minor, ctid as row_at from accounts
   where coalesce(merchant_id, 0) = any ($1::int[]) and kind = 'FLOAT'
     and exists (select from locked) -- vouchers are locked before floats, by every statement
-  order by id
+  order by id + 0 -- by id alone, PostgreSQL 15 reads all accounts in the order of their ids rather than sort the few
   for update
 ), finest as (
   select ('{10000,1000,100,10,1}'::bigint[])[max(decimals) + 1] as unit from products
