@@ -53,7 +53,8 @@ export class Server {
     else await run(path, args, { env, cwd: '/' });
   }
 
-  async create(): Promise<void> {
+  /** @param synchronousNames what `synchronous_standby_names` is set to */
+  async create(synchronousNames: string): Promise<void> {
     const passwordFile = `${this.data}.password`;
     await writeFile(passwordFile, PASSWORD, { mode: 0o644 });
     const auth = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`];
@@ -62,7 +63,7 @@ export class Server {
       'wal_level = replica',
       'max_wal_senders = 4',
       'synchronous_commit = on',
-      `synchronous_standby_names = 'ANY 1 (${STANDBY_NAME})'`,
+      `synchronous_standby_names = '${synchronousNames}'`,
     ]);
   }
 
@@ -104,8 +105,12 @@ export class Server {
   }
 }
 
-/** Two servers below a folder, both running, the second one following the first synchronously. */
-export async function startCluster(programs: Programs, folder: string): Promise<readonly [Server, Server]> {
+/** Two servers below a folder, both running, the second one following the first, synchronously or not. */
+export async function startCluster(
+  programs: Programs,
+  folder: string,
+  isAsync: boolean,
+): Promise<readonly [Server, Server]> {
   const data = join(folder, 'cluster');
   await mkdir(data);
   if (isRoot()) {
@@ -115,7 +120,7 @@ export async function startCluster(programs: Programs, folder: string): Promise<
   }
   const primary = new Server(programs, join(data, 'one'), await freePort());
   const standby = new Server(programs, join(data, 'two'), await freePort());
-  await primary.create();
+  await primary.create(isAsync ? '' : `ANY 1 (${STANDBY_NAME})`);
   await primary.start();
   await standby.follow(primary);
   await standby.start();

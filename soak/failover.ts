@@ -13,7 +13,7 @@ import { findPrograms, type Server, STANDBY_NAME, startCluster } from './cluster
 import { Hooks } from './hooks.ts';
 import { Load } from './load.ts';
 import { freePort, Supervised } from './process.ts';
-import { createMerchants, logFile, operatorOf, prove, report } from './prove.ts';
+import { createMerchants, logFile, operatorOf, print, prove, report } from './prove.ts';
 import { Random } from './random.ts';
 
 /** Under load before and after the failover, in this part of the time each. */
@@ -21,16 +21,31 @@ const PART = 0.5;
 const MINUTE_MS = 60_000;
 /** What watches over a cluster takes a while to be sure that the primary is gone. */
 const WATCHED_MS = 1_000;
+/** What an asynchronous standby is behind by when the primary is lost. */
+const BEHIND_MS = 300;
 const LOOK_MS = 10;
 
-async function isSynchronous(primary: Server): Promise<void> {
+/** Waits until the standby follows as it is to; returns the process that sends to it. */
+async function sender(primary: Server, isAsync: boolean): Promise<number> {
   const owner = await openOwner(primary.url());
-  const state = () =>
-    owner.query(
-      sql`select from pg_stat_replication where application_name = ${STANDBY_NAME} and sync_state in ('sync', 'quorum')`,
+  const states = isAsync ? ['async'] : ['sync', 'quorum'];
+  for (;;) {
+    const [row] = await owner.query<{ pid: number }>(
+      sql`select pid from pg_stat_replication
+        where application_name = ${STANDBY_NAME} and state = 'streaming' and sync_state = any (${states}::text[])`,
     );
-  while ((await state()).length === 0) await sleep(LOOK_MS);
-  await owner.close();
+    if (row) return owner.close().then(() => row.pid);
+    await sleep(LOOK_MS);
+  }
+}
+
+/** The primary is lost some moments after its standby lost sight of it, as it is when a network or a host goes down. */
+async function lose(primary: Server, isAsync: boolean): Promise<void> {
+  const pid = await sender(primary, isAsync);
+  process.kill(pid, 'SIGSTOP');
+  await sleep(BEHIND_MS);
+  await primary.kill();
+  process.kill(pid, 'SIGKILL');
 }
 
 /** How long nobody is answered, from the moment of the call until a look-up of the database succeeds again. */
@@ -46,14 +61,14 @@ async function timeAway(service: Supervised): Promise<number> {
 }
 
 /** The primary is killed under load and the standby promoted: the service follows, and nothing acknowledged is lost. */
-export async function soakFailover({ minutes, seed }: Wanted): Promise<void> {
+export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<void> {
   const programs = await findPrograms();
   if (!programs) {
     process.stdout.write('skipped: no PostgreSQL with pg_basebackup is installed below /usr/lib/postgresql\n');
     return;
   }
   const folder = await mkdtemp(join(tmpdir(), 'scrip-failover-'));
-  const [primary, standby] = await startCluster(programs, folder);
+  const [primary, standby] = await startCluster(programs, folder, isAsync);
   const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`;
   const url = `postgres://postgres:soak@${hosts}/postgres?target_session_attrs=read-write`;
   const env = {
@@ -68,7 +83,7 @@ export async function soakFailover({ minutes, seed }: Wanted): Promise<void> {
     new Supervised('one', ['serve', '--processes', '1'], env, await freePort()),
     new Supervised('two', ['serve', '--processes', '1'], env, await freePort()),
   ] as const;
-  await isSynchronous(primary);
+  await sender(primary, isAsync);
   const { service, close } = await openService('scrip-soak', readConfig(env), createLogger('fatal'));
   const random = new Random(seed);
   const merchants = await createMerchants(service);
@@ -85,8 +100,8 @@ export async function soakFailover({ minutes, seed }: Wanted): Promise<void> {
     await hooks.warn(operatorOf(service), merchants);
     load.start();
     await sleep(minutes * MINUTE_MS * PART);
+    await lose(primary, isAsync);
     const killedAt = performance.now();
-    await primary.kill();
     const away = timeAway(services[0]);
     await sleep(WATCHED_MS);
     await standby.promote();
@@ -98,7 +113,12 @@ export async function soakFailover({ minutes, seed }: Wanted): Promise<void> {
     await Promise.all(services.map((each) => each.ready()));
     const proof = await prove(service, url, { load, hooks, baseUrl: services[0].baseUrl });
     process.stdout.write(`away for ${Math.round(awayMs)} ms, of which ${Math.round(afterMs)} ms after the promotion\n`);
-    await report(new Map([['primary killed, standby promoted', 1]]), load, proof, logFile(folder));
+    const faults = new Map([['primary killed, standby promoted', 1]]);
+    if (!isAsync) return await report(faults, load, proof, logFile(folder));
+    print(faults, load, proof);
+    const { lost } = proof.verdict;
+    if (lost.length === 0) throw new Error('an asynchronous standby lost nothing: that is an accident');
+    process.stdout.write(`${lost.length} acknowledged calls are lost, as with an asynchronous standby they must be\n`);
   } finally {
     await Promise.all(services.map((each) => each.stop()));
     await hooks.stop();

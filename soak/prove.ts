@@ -71,13 +71,8 @@ export async function prove(
   }
 }
 
-/** Prints what there was, and what came of it; throws where something was lost, doubled or does not fit. */
-export async function report(
-  faults: ReadonlyMap<string, number>,
-  load: Load,
-  { verdict, told }: Proof,
-  log: string,
-): Promise<void> {
+/** Prints what there was, and what came of it. */
+export function print(faults: ReadonlyMap<string, number>, load: Load, { verdict, told }: Proof): void {
   const table = new Table({ style: { head: [], border: [] }, colAligns: ['left', 'right'] });
   for (const [name, count] of faults) table.push([`fault: ${name}`, count]);
   table.push(
@@ -97,6 +92,17 @@ export async function report(
     ['events invented', told.invented.length],
   );
   process.stdout.write(`${table.toString()}\n`);
+}
+
+/** Prints what there was, and what came of it; throws where something was lost, doubled or does not fit. */
+export async function report(
+  faults: ReadonlyMap<string, number>,
+  load: Load,
+  proof: Proof,
+  log: string,
+): Promise<void> {
+  print(faults, load, proof);
+  const { verdict, told } = proof;
   const found = [...verdict.lost, ...verdict.doubled, ...load.faulty, ...verdict.wrong, ...told.lost, ...told.invented];
   if (found.length > 0)
     throw new Error(`not as it must be (what the processes said is in ${log}):\n${found.slice(0, 20).join('\n')}`);

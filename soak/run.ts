@@ -1,7 +1,8 @@
 /**
- * `npm run soak [-- WHAT] [--minutes M] [--seed S]`: proves for minutes or hours what the tests prove in seconds.
+ * `npm run soak [-- WHAT] [--minutes M] [--seed S] [--async]`: proves for minutes or hours what the tests prove in seconds.
  * - `faults`: everything that can break breaks under load, and the books are held against every answer given;
  * - `failover`: the primary is killed under load, its synchronous standby promoted, and nothing acknowledged is lost;
+ *   with `--async` the standby is asynchronous, and what that loses is told;
  * - `model`: the answers of two processes are those of some order of a plain model.
  */
 import { readArguments, type Wanted } from './arguments.ts';
