@@ -69,6 +69,7 @@ export const FAULTS: readonly Fault[] = [
   { name: 'database out of reach', run: ({ way }) => during(way, 'closed') },
   { name: 'database paused', run: ({ way }) => during(way, 'paused') },
   { name: 'answers of the database lost', run: ({ way }) => during(way, 'silent') },
+  { name: 'connections lost without a word', run: ({ way }) => during(way, 'lost') },
   { name: 'database slow', run: ({ way }) => during(way, 'slow') },
   {
     name: 'connections exhausted',
@@ -117,7 +118,17 @@ export const FAULTS: readonly Fault[] = [
   { name: 'service asked to stop', run: async ({ services, random }) => random.pick(services).signal('SIGTERM') },
 ];
 
-async function during(way: Way, state: 'closed' | 'paused' | 'silent' | 'slow'): Promise<void> {
+/** Those after which the database is back at the moment in which they end, or (killed) is started by what watches over it. */
+export const ABSENCES = [
+  'database killed',
+  'connections cut',
+  'database out of reach',
+  'database paused',
+  'answers of the database lost',
+  'connections lost without a word',
+];
+
+async function during(way: Way, state: 'closed' | 'paused' | 'silent' | 'slow' | 'lost'): Promise<void> {
   way.set(state);
   await sleep(SHORT_MS);
   // What was swallowed does not come any more: who waits for it has to be cut off.

@@ -152,12 +152,20 @@ export class Load {
     return this.#write({ merchant, operation: 'activate', path: `${B}/activate`, body, minor: 500, voucher });
   }
 
+  /** Until the next call goes through. */
+  nextSuccess(): Promise<void> {
+    return new Promise((resolve) => this.#awaiting.push(resolve));
+  }
+
+  readonly #awaiting: (() => void)[] = [];
+
   async #ask(one: Sent, baseUrl: string): Promise<Told> {
     this.requests++;
     const told = await ask(one, baseUrl).catch(() => undefined);
     if (told && (told.status === 500 || told.statusCode === '96')) this.faulty.push(`${one.operation} ${told.status}`);
     const known = told && told.status !== 503 && told.status !== 500 ? told : undefined;
     one.told.push(known);
+    if (known?.statusCode === '00') for (const resolve of this.#awaiting.splice(0)) resolve();
     return known;
   }
 }

@@ -5,11 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openService } from '../src/cli/open.ts';
 import { readConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
+import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 import { openWay } from '../test/way.ts';
 import type { Wanted } from './arguments.ts';
 import { Disk } from './disk.ts';
-import { FAULTS, mendDisk, type Stand } from './faults.ts';
+import { ABSENCES, FAULTS, mendDisk, type Stand } from './faults.ts';
 import { Hooks } from './hooks.ts';
 import { Load } from './load.ts';
 import { freePort, Supervised } from './process.ts';
@@ -49,8 +50,44 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
   return counts;
 }
 
+/** The database goes and comes back in every way, one after the other; how long it then takes until a call goes through. */
+async function absent(stand: Stand, untilMs: number, load: Load): Promise<Map<string, number>> {
+  const longest = new Map<string, number>();
+  do {
+    for (const fault of FAULTS.filter(({ name }) => ABSENCES.includes(name))) {
+      await load.nextSuccess();
+      await fault.run(stand);
+      if (fault.name === 'database killed') await isUp(stand);
+      const backAt = performance.now();
+      await load.nextSuccess();
+      const label = `${fault.name}: ms until a call went through`;
+      longest.set(label, Math.max(longest.get(label) ?? 0, Math.round(performance.now() - backAt)));
+      await sleep(PAUSE_MS);
+    }
+  } while (performance.now() < untilMs);
+  return longest;
+}
+
+/** Until the server of the database takes connections. */
+async function isUp({ ownerUrl }: Stand): Promise<void> {
+  for (;;) {
+    const owner = await openOwner(ownerUrl).catch(() => undefined);
+    if (owner) return owner.close();
+    await sleep(10);
+  }
+}
+
+/** How long the service is away after the database is back, the longest of each kind. */
+export function soakAbsences(wanted: Wanted): Promise<void> {
+  return soak(wanted, absent);
+}
+
+export function soakFaults(wanted: Wanted): Promise<void> {
+  return soak(wanted, injure);
+}
+
 /** Everything breaks under load, over and over; then the books are held against every answer given. */
-export async function soakFaults({ minutes, seed }: Wanted): Promise<void> {
+async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injure): Promise<void> {
   const random = new Random(seed);
   const folder = await mkdtemp(join(tmpdir(), 'scrip-soak-'));
   const log = createLogger('fatal');
@@ -98,7 +135,7 @@ export async function soakFaults({ minutes, seed }: Wanted): Promise<void> {
     await load.prepare();
     await hooks.warn(operatorOf(service), merchants);
     load.start();
-    const faults = await injure(stand, performance.now() + minutes * MINUTE_MS);
+    const faults = await run(stand, performance.now() + minutes * MINUTE_MS, load);
     await load.stop();
     await Promise.all(stand.services.map((each) => each.ready()));
     const baseUrl = (stand.services[0] as Supervised).baseUrl;

@@ -38,7 +38,8 @@ const HOT_SIZE = 6;
 
 /** Nothing that serves a request takes longer; a statement that does is stuck. Milliseconds. */
 const STATEMENT_TIMEOUT_MS = 15_000;
-const CONNECT_TIMEOUT_MS = 2_000;
+/** One that was begun while the server was away must not keep calls waiting for two seconds after it is back. */
+const CONNECT_TIMEOUT_MS = 1_500;
 /** At the till nobody waits so long: a statement of the hot path takes milliseconds. */
 const HOT_TIMEOUT_MS = 5_000;
 /** A server that hangs does not keep its own limits; so much longer is waited for it before the connection is given up. */
