@@ -2,6 +2,7 @@ import { isAddress } from './db/hosts.ts';
 import { StartError } from './db/start-error.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';
+import { refuseKeyRing } from './secrets.ts';
 
 /**
  * Every setting, with its default, its bounds and what it is for. This is the only file that reads the environment; the
@@ -53,7 +54,7 @@ export const SETTINGS = {
     fallback: undefined,
     description:
       'The key ring of codes and PINs: id:key entries, newest first. Without it, the key file in the data folder.',
-    refuse: () => undefined,
+    refuse: refuseKeyRing,
   },
   trustedProxies: {
     name: 'SCRIP_TRUSTED_PROXIES',

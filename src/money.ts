@@ -6,6 +6,16 @@ export type Money = { readonly minor: bigint; readonly decimals: number };
 /** The greatest number of decimals that a currency of ISO 4217 has. */
 export const MOST_DECIMALS = 4;
 
+/** The most minor units that a JSON number can tell exactly. */
+export const MOST_MINOR = BigInt(Number.MAX_SAFE_INTEGER);
+
+/**
+ * The most ten-thousandths of an amount whose currency is not known yet: the range of two decimals, as nearly all have. A
+ * bound by the finest currency would keep the greatest vouchers from being redeemed in full; one by the coarsest is beyond
+ * what PostgreSQL counts in.
+ */
+const MOST_UNITS = MOST_MINOR * 100n;
+
 /**
  * Currencies whose minor unit is not a hundredth (ISO 4217). Every other code that the runtime knows has two decimals.
  */
@@ -58,8 +68,27 @@ export function toMinor(value: number, decimals: number): bigint {
   const decimal = parseDecimal(String(value));
   if (!decimal || decimal.scale > decimals) throw new Refusal('13');
   const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
-  if (minor > BigInt(Number.MAX_SAFE_INTEGER) || minor < -BigInt(Number.MAX_SAFE_INTEGER)) throw new Refusal('13');
+  if (minor > MOST_MINOR || minor < -MOST_MINOR) throw new Refusal('13');
   return minor;
+}
+
+/**
+ * Ten-thousandths of a major unit: how an amount is carried until its currency is known.
+ * @throws Refusal `13` for what no currency can be, and beyond what a currency of two decimals can
+ */
+export function toUnits(value: number): bigint {
+  const decimal = parseDecimal(String(value));
+  if (!decimal || decimal.scale > MOST_DECIMALS) throw new Refusal('13');
+  const units = decimal.digits * 10n ** BigInt(MOST_DECIMALS - decimal.scale);
+  if (units > MOST_UNITS || units < -MOST_UNITS) throw new Refusal('13');
+  return units;
+}
+
+/** Like `toUnits`, and refused (`13`) unless it is above zero. */
+export function toPositiveUnits(value: number): bigint {
+  const units = toUnits(value);
+  if (units <= 0n) throw new Refusal('13');
+  return units;
 }
 
 /** Like `toMinor`, and refused (`13`) unless it is above zero. */

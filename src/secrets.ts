@@ -52,24 +52,34 @@ export function readKeyRing(text: string, source: string, reload?: () => string)
   return new KeyRing(readKeys(text, source), reload && (() => readKeys(reload(), source)));
 }
 
+/** What is wrong with a text as a key ring, or undefined. */
+export function refuseKeyRing(text: string): string | undefined {
+  const keys = parseKeys(text);
+  return typeof keys === 'string' ? keys : undefined;
+}
+
 function readKeys(text: string, source: string): RingKey[] {
+  const keys = parseKeys(text);
+  if (typeof keys === 'string') throw new StartError(`${source} ${keys}`);
+  return keys;
+}
+
+/** The keys of a key ring, or what is wrong with it. */
+function parseKeys(text: string): RingKey[] | string {
   const entries = text
     .split(/[,\n]/)
     .map((entry) => entry.trim())
     .filter(Boolean);
-  const keys = entries.map((entry) => {
+  const keys: RingKey[] = [];
+  for (const entry of entries) {
     const [, id, encoded] = /^([A-Za-z0-9_-]{1,16}):([A-Za-z0-9_+/=-]+)$/.exec(entry) ?? [];
     const master = Buffer.from(encoded ?? '', 'base64url');
-    if (!id || master.length !== KEY_BYTES) {
-      throw new StartError(
-        `${source} is not a key ring: it takes "id:key" entries, newest first, each key 32 bytes in base64url`,
-      );
-    }
-    return ringKey(id, master);
-  });
-  if (keys.length === 0) throw new StartError(`${source} holds no key`);
-  if (new Set(keys.map((key) => key.id)).size < keys.length) throw new StartError(`${source} names a key twice`);
-  return keys;
+    if (!id || master.length !== KEY_BYTES)
+      return 'is not a key ring: it takes "id:key" entries, newest first, each key 32 bytes in base64url';
+    keys.push(ringKey(id, master));
+  }
+  if (keys.length === 0) return 'holds no key';
+  return new Set(keys.map((key) => key.id)).size < keys.length ? 'names a key twice' : keys;
 }
 
 function derive(master: Uint8Array, purpose: string): Buffer {

@@ -39,6 +39,18 @@ test('scrip key makes, shows, limits and rotates restricted keys', async () => {
   assert.match((await operator.run('key', 'limit', rotated.keyId)).out, /no limit/);
 });
 
+test('scrip key revoke takes the only key of a merchant, and guesses at none of several', async () => {
+  const { id, keyId } = await operator.json('merchant', 'create', '--name', 'Kiosk');
+  const second = await operator.json('key', 'create', '--merchant', id);
+  await operator.fails(new RegExp(`which key.*${keyId}, ${second.keyId}`), 'key', 'revoke', '--merchant', id);
+  await operator.fails(/which key/, 'key', 'revoke');
+  assert.equal((await operator.run('key', 'revoke', '--merchant', id, keyId)).out, 'revoked\n');
+  assert.equal((await operator.run('key', 'revoke', '--merchant', id)).out, 'revoked\n');
+  const keys = await operator.json('key', 'list', '--merchant', id);
+  assert.ok(keys.every(({ revokedAt }: { revokedAt: string | null }) => revokedAt !== null));
+  await operator.fails(/no key to revoke/, 'key', 'revoke', '--merchant', id);
+});
+
 test('scrip key says in one line what is wrong', async () => {
   const { id, keyId } = await operator.json('merchant', 'create', '--name', 'Wrong');
   const create = ['key', 'create', '--merchant', id];

@@ -35,6 +35,13 @@ describe('scrip merchant', () => {
     assert.equal(listed.name, 'Kiosk');
   });
 
+  test('create with a float of 0 leaves it empty', async () => {
+    for (const amount of ['0', '0.00']) {
+      const { id } = await operator.json('merchant', 'create', '--name', 'Later', '--float', amount);
+      assert.deepEqual(await operator.json('float', 'show', '--merchant', id), []);
+    }
+  });
+
   test('permit, forbid, suspend, resume and set take its id', async () => {
     const { id } = await operator.json('merchant', 'create', '--name', 'Changing');
     for (const change of [
@@ -57,7 +64,8 @@ describe('scrip merchant', () => {
     const before = await operator.json('merchant', 'list');
     await Promise.all([
       operator.fails(/decimals/, 'merchant', 'create', '--name', 'Wrong', '--float', '1.005'),
-      operator.fails(/above zero/, 'merchant', 'create', '--name', 'Wrong', '--float', '0'),
+      operator.fails(/above zero/, 'merchant', 'create', '--name', 'Wrong', '--float', '-1'),
+      operator.fails(/amount such as/, 'merchant', 'create', '--name', 'Wrong', '--float', ''),
       operator.fails(/amount such as/, 'merchant', 'create', '--name', 'Wrong', '--float', 'much'),
       operator.fails(/permission/, 'merchant', 'create', '--name', 'Wrong', '--permit', 'everything'),
       operator.fails(/ISO 4217/, 'merchant', 'create', '--name', 'Wrong', '--float', '1', '--currency', 'ZZZ'),

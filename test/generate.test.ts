@@ -6,6 +6,9 @@ import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
 const DAY_MS = 86_400_000;
+/** The greatest amount of two decimals that a JSON number tells exactly, and its minor units. */
+const GREATEST = 90_071_992_547_409.91;
+const GREATEST_MINOR = BigInt(Number.MAX_SAFE_INTEGER);
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
 /** As variant B, which has more to say, spells it. */
@@ -65,6 +68,23 @@ for (const dialect of DIALECTS) {
         await till.refused(dialect, '18', dialect.generate(reference, 1, 1));
       await till.done(dialect.generate('x', 1, 0.01));
       await till.done(dialect.generate('y', 1, 100_000));
+    });
+
+    test('of more than any float can hold is refused as such', async (t) => {
+      const till = await Till.open(t);
+      const terms = { ...productDefaults('USD', 2), maxValueMinor: GREATEST_MINOR, maxQuantity: 5_000_000 };
+      await createProduct(asOperator(till.testService.service), { ...terms, code: 'VAST', name: 'Vast' });
+      const other = await Till.at(till.testService, { product: 'VAST', float: GREATEST_MINOR });
+      const generate = dialect === A ? generateA : generateB;
+      const value = dialect === A ? { productCode: 'VAST', amount: GREATEST } : { value: GREATEST };
+      await other.refused(dialect, '50', generate('batch', { ...value, quantity: 5_000_000 }));
+      await other.refused(dialect, '60', dialect.download('batch'));
+      const { data } = await other.done(generate('batch', value));
+      const [voucher] = data.vouchers as [Voucher];
+      await other.refused(dialect, '13', dialect.redeem(voucher, GREATEST + 0.01, 'sale'));
+      await other.done(dialect.redeem(voucher, GREATEST, 'sale'));
+      await till.refused(dialect, '51', dialect.redeem(await till.voucher(), GREATEST, 'sale'));
+      await till.reconciles();
     });
 
     test('is found by its merchant only', async (t) => {
@@ -147,7 +167,8 @@ describe('an expiry date', () => {
     const now = new Date(Date.UTC(2031, 0, 1, 12));
     till.testService.clock.set(now);
     const inMs = (ms: number) => new Date(now.getTime() + ms).toISOString();
-    for (const ms of [-1, 0, DAY_MS - 60_000]) await till.refused(B, '17', generateB('x', { expiryDate: inMs(ms) }));
+    for (const ms of [-1, 0, DAY_MS - 60_000, DAY_MS - 1_000])
+      await till.refused(B, '17', generateB('x', { expiryDate: inMs(ms) }));
     const day = await till.done(generateB('x', { expiryDate: inMs(DAY_MS) }));
     assert.equal(day.data.expiryDate, inMs(DAY_MS));
     for (const [reference, more] of [

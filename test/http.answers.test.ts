@@ -177,7 +177,8 @@ for (const dialect of [A, B]) {
       for (const body of ['', '{', '{"amount":01}']) {
         const answer = await call('POST', `${prefix}/redeem`, body);
         assert.equal(answer.status, 400);
-        assert.deepEqual(answer.body, { statusCode: '30', message: 'Invalid request', data: null });
+        const errors = [{ field: 'body', rule: 'json', message: 'must be JSON in UTF-8' }];
+        assert.deepEqual(answer.body, { statusCode: '30', message: 'Invalid request', data: null, errors });
       }
     });
 
@@ -196,12 +197,38 @@ for (const dialect of [A, B]) {
         const body = `${voucher},"reference":"${fresh()}","amount":${amount}}`;
         const { status, body: answer } = await call('POST', `${prefix}/redeem`, body);
         assert.equal(status, refused);
-        assert.deepEqual(answer, { statusCode: '13', message: 'Invalid amount', data: null }, amount);
+        const { errors, ...rest } = answer;
+        assert.deepEqual(rest, { statusCode: '13', message: 'Invalid amount', data: null }, amount);
+        assert.deepEqual([errors.length, errors[0].field, errors[0].rule], [1, 'amount', 'amount'], amount);
       }
       for (const quantity of ['1.5', '0', '-1', '1e999', '1.00000000000000001', '100001']) {
         const body = JSON.stringify(dialect.generate(fresh(), 77, 1)).replace('77', quantity);
         assert.equal((await call('POST', `${prefix}/vouchers`, body)).body.statusCode, '16', quantity);
       }
+    });
+
+    test('a value that is refused is named, and never repeated', async () => {
+      const value = dialect === A ? 'amount' : 'value';
+      for (const [code, field, body] of [
+        ['18', 'reference', dialect.generate('NEW-x', 1, 1)],
+        ['16', 'quantity', dialect.generate(fresh(), 7_654_321, 1)],
+        ['13', value, dialect.generate(fresh(), 1, 7654.321)],
+      ] as const) {
+        const { text, body: answer } = await call('POST', `${prefix}/vouchers`, body);
+        assert.deepEqual(
+          [answer.statusCode, answer.errors.map((each: { field: string }) => each.field)],
+          [code, [field]],
+        );
+        assert.ok(!/NEW-x|7654/.test(text));
+      }
+      const { body } = await call('GET', `${prefix}/transactions/${'x'.repeat(101)}`);
+      assert.deepEqual([body.statusCode, body.errors[0].field], ['18', 'reference']);
+      const unknown = await call('POST', `${prefix}/redeem`, {
+        ...dialect.voucher({ code: '999999999999', pin: '1234' } as never),
+        amount: 1,
+        reference: fresh(),
+      });
+      assert.deepEqual([unknown.body.statusCode, 'errors' in unknown.body], ['14', false]);
     });
 
     test('the form of a reference is the business of 18, its type of 30', async () => {

@@ -187,6 +187,7 @@ test('a setting that cannot be is named in one line', async (t) => {
   await refused(t, { ...settings, SCRIP_HOST: '192.0.2.1' }, /SCRIP_HOST/);
   await refused(t, { ...settings, SCRIP_LOG_LEVEL: 'loud' }, /SCRIP_LOG_LEVEL/);
   await refused(t, { ...settings, SCRIP_CURRENCY: 'ZZZ' }, /SCRIP_CURRENCY/);
+  await refused(t, { ...settings, SCRIP_KEYS: 'canary' }, /^(?!.*canary).*SCRIP_KEYS/);
   await refused(t, { ...settings, SCRIP_DATABASE_URL: 'mysql://u:canary@h/d' }, /^(?!.*canary).*SCRIP_DATABASE_URL/);
 });
 

@@ -7,7 +7,7 @@ import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
 import { announceLow, type DebitedFloat } from '../merchants/low-float.ts';
 import { permit } from '../merchants/permit.ts';
-import { MOST_DECIMALS, toPositiveMinor, toText } from '../money.ts';
+import { MOST_DECIMALS, MOST_MINOR, toPositiveMinor, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { produce } from './produce.ts';
@@ -49,11 +49,9 @@ type Product = {
 const MOST_AT_ONCE = 10;
 /** The most that any product can be set to. */
 const MOST_QUANTITY = 5_000_000;
-/** A float holds no more (merchants/floats.ts). */
-const MOST_PRICE_MINOR = BigInt(Number.MAX_SAFE_INTEGER);
 const DAY_MS = 86_400_000;
-/** How long a request may have been under way: who asks for exactly one day gets it. */
-const TRAVEL_MS = 5_000;
+/** How long a request may have been under way: who asks for exactly one day gets it, and for a second less does not. */
+const TRAVEL_MS = 900;
 
 /**
  * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one step. The same request under its
@@ -161,7 +159,7 @@ async function accept(context: Context, tx: Queries, wanted: Omit<NewBatch, 'res
     const amountMinor = valueMinor * BigInt(quantity);
     // What no float can hold may be more than the database can compare a balance with.
     const [float] =
-      amountMinor > MOST_PRICE_MINOR ? [] : await tx.query<DebitedFloat>(debitFloat(merchantId, currency, amountMinor));
+      amountMinor > MOST_MINOR ? [] : await tx.query<DebitedFloat>(debitFloat(merchantId, currency, amountMinor));
     if (!float) throw new Refusal('50');
     await announceLow(tx, { merchantId, currency, decimals, float, amountMinor, now });
     const entry = {

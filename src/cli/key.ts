@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { PERMISSIONS } from '../context.ts';
+import { PERMISSIONS, type Service } from '../context.ts';
 import {
   createKey,
   findKeyInfo,
@@ -47,7 +47,7 @@ export function registerKey(program: Command): void {
   key
     .command('revoke [keyId]')
     .description('end a key; within a second no process takes it any more')
-    .option('--merchant <id>', 'only if it is a key of this merchant')
+    .option('--merchant <id>', 'only if it is a key of this merchant; without a key: the one that it has')
     .option('--key <keyId>', 'the key, where it is not given as an argument')
     .action(revoke);
   key
@@ -106,13 +106,26 @@ function explain(error: unknown): never {
 }
 
 async function revoke(argument: string | undefined, options: { merchant?: string; key?: string }): Promise<void> {
-  const keyId = argument ?? options.key ?? fail('which key: scrip key revoke KEYID');
+  const named = argument ?? options.key;
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
+  if (named === undefined && merchantId === null) fail('which key: scrip key revoke KEYID');
   await withOperator(async (operator) => {
+    const keyId = named ?? (await onlyKeyOf(operator.service, merchantId as number));
     if (!(await revokeKey(operator, keyId, merchantId)))
       fail(`there is no key ${keyId}${merchantId === null ? '' : ` of merchant ${merchantId}`}`);
     process.stdout.write('revoked\n');
   });
+}
+
+/** The key of a merchant that has one only: which of several is meant, nobody guesses. */
+async function onlyKeyOf(service: Service, merchantId: number): Promise<string> {
+  const now = service.clock();
+  const keys = await listKeys(service, merchantId);
+  const live = keys.filter(({ revokedAt, expiresAt }) => revokedAt === null && !(expiresAt && expiresAt <= now));
+  const [only, ...others] = live.map(({ keyId }) => keyId);
+  if (only === undefined) fail(`merchant ${merchantId} has no key to revoke`);
+  if (others.length > 0) fail(`which key: scrip key revoke KEYID, one of ${[only, ...others].join(', ')}`);
+  return only;
 }
 
 async function limit(keyId: string, options: { perSecond?: string; burst?: string }): Promise<void> {

@@ -87,10 +87,11 @@ async function create(options: CreateOptions): Promise<void> {
   await withOperator(async (operator) => {
     const product = await requireProduct(operator.service.db, options.product);
     const currency = options.currency ?? product.currency;
-    const float =
-      options.float === undefined
-        ? undefined
-        : { currency, amountMinor: parseAmount(options.float, '--float', currency) };
+    // With 0 it is funded later, as without the option.
+    const { float: amount = '0' } = options;
+    const float = /^0+(\.0+)?$/.test(amount)
+      ? undefined
+      : { currency, amountMinor: parseAmount(amount, '--float', currency) };
     const opaque = options.opaque ?? false;
     const { id, keyId, secret } = await createMerchant(operator, {
       name: options.name,

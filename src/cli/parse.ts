@@ -1,5 +1,5 @@
 import { PERMISSIONS, type Permission } from '../context.ts';
-import { decimalsOf, parseDecimal } from '../money.ts';
+import { decimalsOf, MOST_MINOR, parseDecimal } from '../money.ts';
 import { fail } from './output.ts';
 
 /** The number of a merchant as the command line takes it. */
@@ -26,7 +26,7 @@ export function parseAmount(text: string, option: string, currency: string): big
   if (decimal.scale > decimals) fail(`${option}: ${currency} has ${decimals} decimals`);
   const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
   if (minor <= 0n) fail(`${option} takes an amount above zero`);
-  if (minor > BigInt(Number.MAX_SAFE_INTEGER)) fail(`${option} is too large`);
+  if (minor > MOST_MINOR) fail(`${option} is too large`);
   return minor;
 }
 

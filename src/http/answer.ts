@@ -7,6 +7,7 @@ import { BatchVoucher } from './batch.ts';
 import { prefersGzip } from './encoding.ts';
 import type { Answer, Dialect } from './endpoint.ts';
 import { outcomeOf, refusalText } from './envelope.ts';
+import { valueErrors } from './field-errors.ts';
 import { drain, TransportRefusal, toRefusal } from './transport.ts';
 
 const SUCCESS = { statusCode: '00', message: 'Success' } as const;
@@ -23,8 +24,12 @@ const GZIP_LEVEL = 1;
 
 type Row = Record<string, unknown>;
 
-/** How a server tells refusals: by a dialect's statuses, or outside every dialect. */
-type Manner = { readonly statuses?: Dialect['statuses']; readonly notFound?: string | undefined };
+/** How a server tells refusals: by a dialect's statuses and with the fields of an endpoint, or outside every dialect. */
+type Manner = {
+  readonly statuses?: Dialect['statuses'];
+  readonly notFound?: string | undefined;
+  readonly fields?: readonly string[];
+};
 
 /** Sends what an endpoint answered, as its schema writes it. */
 export async function sendAnswer(
@@ -108,7 +113,7 @@ export function sendRefusal(
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
-  { statuses, notFound }: Manner,
+  { statuses, notFound, fields = [] }: Manner,
 ): void {
   const refusal = toRefusal(error, request.raw.errored === null);
   if (!refusal) service.log.error({ requestId: request.id, err: error }, 'a request failed');
@@ -121,7 +126,7 @@ export function sendRefusal(
   // Only `58` carries data: the first update's result, rendered by the endpoint and written by its schema.
   const text =
     refusal?.data === undefined
-      ? refusalText(statusCode, message, refusal?.errors)
+      ? refusalText(statusCode, message, refusal && (refusal.errors ?? valueErrors(refusal.code, fields)))
       : reply.serializeInput({ statusCode, message, data: refusal.data }, '200');
   if (request.raw.complete !== false) reply.send(text);
   else {

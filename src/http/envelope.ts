@@ -35,7 +35,12 @@ export const RefusalBody = Type.Object({
   statusCode: StatusCode,
   message: Message,
   data: Type.Null({ description: 'Null for every refusal but `58`.' }),
-  errors: Type.Optional(Type.Array(FieldErrorSchema, { description: 'Every field that is wrong. Only with `30`.' })),
+  errors: Type.Optional(
+    Type.Array(FieldErrorSchema, {
+      description:
+        'Every field that is wrong: with `30`, and with `13`, `16`, `17` and `18` for the value that they refuse.',
+    }),
+  ),
 });
 
 /** The words for what is no refusal of the list but a fault of the service. */

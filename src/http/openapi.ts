@@ -1,7 +1,8 @@
-import { REFUSALS, type RefusalCode } from '../refusal.ts';
+import { type FieldError, REFUSALS, type RefusalCode } from '../refusal.ts';
 import type { Dialect, Endpoint, Example } from './endpoint.ts';
 import { Envelope, RefusalBody, refusalText } from './envelope.ts';
-import { BODY_LIMIT_BYTES } from './transport.ts';
+import { fieldsOf, valueErrors } from './field-errors.ts';
+import { BODY_LIMIT_BYTES, NO_JSON } from './transport.ts';
 
 const INTRODUCTION = `
 ## In short
@@ -175,7 +176,9 @@ function refusalsOf(dialect: Dialect, endpoint: Endpoint): Told[] {
     .sort();
   const own = codes.map((code) => {
     const message = code === '60' && notFound !== undefined ? notFound : REFUSALS[code];
-    const value = JSON.parse(refusalText(code, message, code === '30' ? [missingField(endpoint)] : undefined));
+    const value = JSON.parse(
+      refusalText(code, message, code === '30' ? [missingField(endpoint)] : valueErrors(code, fieldsOf(endpoint))),
+    );
     const example = examples.refusals?.[code] ?? { summary: message, value };
     return { httpStatus: dialect.statuses[code], code, meaning: MEANINGS[code], example };
   });
@@ -187,16 +190,23 @@ function missingField({ body }: Endpoint) {
   return { field: required[0] ?? 'body', rule: 'required', message: 'is required' };
 }
 
-const told = (httpStatus: number, code: string, message: string, meaning: string, summary: string): Told => ({
+const told = (
+  httpStatus: number,
+  code: string,
+  message: string,
+  meaning: string,
+  summary: string,
+  errors?: readonly FieldError[],
+): Told => ({
   httpStatus,
   code,
   meaning,
-  example: { summary, value: JSON.parse(refusalText(code, message)) },
+  example: { summary, value: JSON.parse(refusalText(code, message, errors)) },
 });
 
 /** What a request with a body can break before it is even read; the same everywhere. */
 const TRANSPORT: readonly Told[] = [
-  told(400, '30', REFUSALS['30'], 'the body is not JSON', 'No JSON'),
+  told(400, '30', REFUSALS['30'], 'the body is not JSON', 'No JSON', NO_JSON),
   told(413, '98', REFUSALS['98'], `the body is larger than ${BODY_LIMIT_BYTES / 1024} KiB`, 'Too large'),
   told(415, '98', REFUSALS['98'], 'the media type is not taken', 'Wrong media type'),
 ];

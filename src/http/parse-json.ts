@@ -1,5 +1,5 @@
 import { parseDecimal } from '../money.ts';
-import { TransportRefusal } from './transport.ts';
+import { NO_JSON, TransportRefusal } from './transport.ts';
 
 /** Refuses invalid UTF-8 and leaves out a byte order mark. */
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -25,7 +25,7 @@ export function parseJson(body: Uint8Array | undefined): unknown {
     const text = decoder.decode(body);
     return PERHAPS_INEXACT.test(text) ? JSON.parse(text, exact as Reviver) : JSON.parse(text);
   } catch {
-    throw new TransportRefusal('30', 400);
+    throw new TransportRefusal('30', 400, { errors: NO_JSON });
   }
 }
 

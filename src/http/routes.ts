@@ -6,7 +6,7 @@ import { sendAnswer, sendRefusal } from './answer.ts';
 import { authenticateRequest } from './authenticate.ts';
 import type { Dialect, Endpoint } from './endpoint.ts';
 import { Envelope } from './envelope.ts';
-import { fieldErrors } from './field-errors.ts';
+import { fieldErrors, fieldsOf } from './field-errors.ts';
 import { parseJson } from './parse-json.ts';
 import { judgeHead, TransportRefusal } from './transport.ts';
 
@@ -29,7 +29,7 @@ function serveEndpoint(
   const { method, body, otherMediaTypes = [], carriesPin = false, check, notFound } = endpoint;
   const url = dialect.prefix + endpoint.path;
   const mediaTypes = ['application/json', ...otherMediaTypes];
-  const manner = { statuses: dialect.statuses, notFound };
+  const manner = { statuses: dialect.statuses, notFound, fields: fieldsOf(endpoint) };
 
   app.route({
     method,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isUnavailable } from '../db/errors.ts';
-import { Refusal, type RefusalCode } from '../refusal.ts';
+import { type FieldError, Refusal, type RefusalCode } from '../refusal.ts';
 
 /** The greatest body that is read. The greatest valid request is far below a kilobyte. */
 export const BODY_LIMIT_BYTES = 64 * 1024;
@@ -11,10 +11,14 @@ export class TransportRefusal extends Refusal {
   /** The methods that the path knows, for a wrong one (405). */
   readonly allow: string | undefined;
 
-  constructor(code: RefusalCode, httpStatus: number, allow?: string) {
-    super(code);
+  constructor(
+    code: RefusalCode,
+    httpStatus: number,
+    details: { readonly allow?: string; readonly errors?: readonly FieldError[] } = {},
+  ) {
+    super(code, details);
     this.httpStatus = httpStatus;
-    this.allow = allow;
+    this.allow = details.allow;
   }
 }
 
@@ -67,7 +71,9 @@ export function judgeRoute(
       );
     })
     .map(({ method }) => method);
-  return methods.length > 0 ? new TransportRefusal('98', 405, methods.join(', ')) : new TransportRefusal('98', 404);
+  return methods.length > 0
+    ? new TransportRefusal('98', 405, { allow: methods.join(', ') })
+    : new TransportRefusal('98', 404);
 }
 
 /** What is thrown away of a body that nobody wants, before its client is answered all the same. */
@@ -92,11 +98,14 @@ export function drain(request: IncomingMessage, done: () => void): void {
   request.on('data', onData).once('end', finish).once('close', finish).resume();
 }
 
+/** What is told of a body that cannot be read. */
+export const NO_JSON: readonly FieldError[] = [{ field: 'body', rule: 'json', message: 'must be JSON in UTF-8' }];
+
 /** What Fastify itself refuses, by its error codes. */
 const FRAMEWORK: Readonly<Record<string, () => TransportRefusal>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () => new TransportRefusal('98', 413),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => new TransportRefusal('98', 415),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new TransportRefusal('30', 400),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () => new TransportRefusal('30', 400, { errors: NO_JSON }),
   FST_ERR_BAD_URL: () => new TransportRefusal('98', 404),
   FST_ERR_MAX_PARAM_LENGTH: () => new TransportRefusal('98', 404),
 };

@@ -3,14 +3,11 @@ import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
-import { type Money, toText } from '../money.ts';
+import { MOST_MINOR, type Money, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { creditFloatAccount, insertTopUp, listFloatRows, updateLow } from './queries.ts';
 
 export type Float = { readonly currency: string; readonly balance: Money };
-
-/** The greatest balance that a JSON number can tell exactly. */
-const MOST_MINOR = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
  * Puts money on a merchant's float, which funding pays: the journal row and the balance in one step.

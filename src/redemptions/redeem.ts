@@ -6,7 +6,7 @@ import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
 import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
-import { decimalsOf, MOST_DECIMALS, toPositiveMinor } from '../money.ts';
+import { decimalsOf, toPositiveUnits } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { lookUp } from '../vouchers/look-up.ts';
 import { refuseVoucher } from '../vouchers/refuse.ts';
@@ -91,7 +91,7 @@ function toRedemption({ reference, code }: Request, row: Row): Transaction {
  */
 export async function redeem(context: Context, request: Redeem): Promise<Outcome> {
   if (request.reference !== undefined) checkReference(request.reference);
-  const amountUnits = toPositiveMinor(request.amount, MOST_DECIMALS);
+  const amountUnits = toPositiveUnits(request.amount);
   await permitAmount(context, 'redeem', amountUnits);
   const { service, now } = context;
   const id = newId(now);

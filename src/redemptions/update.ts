@@ -5,7 +5,7 @@ import { newId } from '../ledger/id.ts';
 import { checkLookupReference, checkReference } from '../ledger/reference.ts';
 import { type RedemptionUpdate, type TransactionRow, toTransaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
-import { MOST_DECIMALS, toMinor } from '../money.ts';
+import { toUnits } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import type { KeyRing } from '../secrets.ts';
 import { FIND_UPDATE, UPDATE_REDEMPTION } from './update.queries.ts';
@@ -113,7 +113,7 @@ export async function updateRedemption(
   { reference, amountUsed }: { readonly reference: string; readonly amountUsed: number },
 ): Promise<RedemptionUpdate> {
   checkReference(reference);
-  const amountUnits = toMinor(amountUsed, MOST_DECIMALS);
+  const amountUnits = toUnits(amountUsed);
   if (amountUnits < 0n) throw new Refusal('13');
   await permitAmount(context, 'update-redemption', amountUnits);
   const { db } = context.service;

@@ -6,7 +6,7 @@ import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
 import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
-import { MOST_DECIMALS, toPositiveMinor } from '../money.ts';
+import { toPositiveUnits } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { ACTIVATE } from './activate.queries.ts';
 import { lookUp } from './look-up.ts';
@@ -98,7 +98,7 @@ function toActivation({ context, reference }: Request, row: Row, transactionId: 
  */
 export async function activate(context: Context, { voucher, value, reference }: Activate): Promise<Outcome> {
   if (reference !== undefined) checkReference(reference);
-  const valueUnits = value === undefined ? null : toPositiveMinor(value, MOST_DECIMALS);
+  const valueUnits = value === undefined ? null : toPositiveUnits(value);
   await permitAmount(context, 'activate', valueUnits);
   const { service, now } = context;
   const request = { context, id: newId(now), lowId: newId(now), valueUnits, reference };
