@@ -86,7 +86,7 @@ export const OPERATIONS = {
 export type OperationName = keyof typeof OPERATIONS;
 
 /** Between two requests in a file of them: no request holds it. */
-const SEPARATOR = '\0';
+export const SEPARATOR = '\0';
 
 /** The requests of one run, as a file of them. `run` makes their references its own. */
 export function requestsOf(operation: OperationName, stock: Stock, run: string, count: number): string {

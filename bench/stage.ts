@@ -9,7 +9,7 @@ import { findBatch, readVouchers } from '../src/batches/download.ts';
 import { generate } from '../src/batches/generate.ts';
 import { type Opened, openService } from '../src/cli/open.ts';
 import { readConfig } from '../src/config.ts';
-import type { Context } from '../src/context.ts';
+import type { Context, Operator } from '../src/context.ts';
 import { type Embedded, openEmbedded } from '../src/db/embedded.ts';
 import { createLogger } from '../src/log.ts';
 import { authenticate } from '../src/merchants/authenticate.ts';
@@ -72,8 +72,7 @@ export class Stage {
     await owner.query('set search_path = scrip');
     await owner.query(await readFile(new URL('./yardstick.sql', import.meta.url), 'utf8'));
     const note = await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8');
-    const operator = { service: opened.service, actor: { name: 'bench', origin: 'bench', reason: null } };
-    const made = await createMerchant(operator, {
+    const made = await createMerchant(operatorOf(opened), {
       name: 'Bench',
       permit: ['update-redemption'],
       opaque: false,
@@ -84,6 +83,11 @@ export class Stage {
     const { context } = await authenticate(opened.service, authorization);
     const databasePid = Number(note.split('\n')[0]);
     return new Stage({ folder, embedded, owner, databasePid }, { id: made.id, authorization }, opened, context);
+  }
+
+  /** For what only an operator can ask for. */
+  get operator(): Operator {
+    return operatorOf(this.#opened);
   }
 
   /** Starts the service, and waits until it is ready. */
@@ -150,6 +154,10 @@ export class Stage {
   }
 }
 
+function operatorOf({ service }: Opened): Operator {
+  return { service, actor: { name: 'bench', origin: 'bench', reason: null } };
+}
+
 /** Starts a service on a data folder, and waits until it is ready. */
 export async function serveIn(folder: string, args: readonly string[], node: readonly string[] = []): Promise<Serve> {
   const port = await freePort();
@@ -181,7 +189,7 @@ function end(child: ChildProcess): Promise<void> {
 }
 
 /** Requests that follow each other do not concern rows that lie beside each other. */
-function shuffle<T>(all: readonly T[]): T[] {
+export function shuffle<T>(all: readonly T[]): T[] {
   const shuffled = [...all];
   for (let at = shuffled.length - 1; at > 0; at--) {
     const other = Math.floor(Math.random() * (at + 1));

@@ -2,7 +2,7 @@ import type { Context, Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
 import { hashSecret, sameHash } from '../secrets.ts';
 import { countCall } from './guessing.ts';
-import { dayOf, findKey, type Key, waitLikeUnknown } from './key-cache.ts';
+import { dayOf, findKey, type Key, knownHash, lookUpNobody } from './key-cache.ts';
 import { type Allowance, takeCall } from './limits.ts';
 
 /** Where a call comes from. */
@@ -33,12 +33,21 @@ const DAY_MS = 86_400_000;
 export function identify(service: Service, header: string | undefined, from: From): Caller | Promise<Caller> {
   const credentials = readBasic(header);
   if (!credentials) throw new Refusal('01');
-  const key = findKey(service, credentials.keyId);
+  const given = hashSecret(credentials.secret);
+  const { keyId } = credentials;
+  const known = knownHash(service, keyId);
+  // However old what is known of the key: another look at it would take longer than at one that does not exist.
+  if (known && !sameHash(given, known)) return refuseLikeUnknown(service);
+  const key = findKey(service, keyId);
   if (key instanceof Promise) {
-    return key.then((found) => judge(service, credentials, found, from) ?? Promise.reject(new Refusal('01')));
+    return key.then((found) => judge(service, keyId, given, found, from) ?? Promise.reject(new Refusal('01')));
   }
-  const caller = judge(service, credentials, key, from);
-  return caller ?? waitLikeUnknown(service, credentials.keyId).then(() => Promise.reject(new Refusal('01')));
+  return judge(service, keyId, given, key, from) ?? refuseLikeUnknown(service);
+}
+
+async function refuseLikeUnknown(service: Service): Promise<never> {
+  await lookUpNobody(service);
+  throw new Refusal('01');
 }
 
 /** Like `identify`, by a promise in any case, and from nowhere: a key that is bound to networks is refused. */
@@ -49,8 +58,8 @@ export async function authenticate(service: Service, header: string | undefined)
 type Credentials = { readonly keyId: string; readonly secret: string };
 
 /** The caller that a key and a secret make, or undefined where they do not fit, or may not be used now or from there. */
-function judge(service: Service, { keyId, secret }: Credentials, key: Key | undefined, from: From): Caller | undefined {
-  const same = sameHash(hashSecret(secret), key?.secretHash ?? NO_HASH);
+function judge(service: Service, keyId: string, given: Buffer, key: Key | undefined, from: From): Caller | undefined {
+  const same = sameHash(given, key?.secretHash ?? NO_HASH);
   const now = service.clock();
   if (!key || !same || !isUsable(key, now, from)) return undefined;
   countCall(service, keyId, now);

@@ -124,12 +124,20 @@ export function findKey(service: Service, keyId: string): Key | Promise<Key | un
   return entry.key;
 }
 
+/** How the secret of a key is stored, where that is known. It is the same for ever: a new secret comes with a new id. */
+export function knownHash(service: Service, keyId: string): Buffer | undefined {
+  return cacheOf(service).entries.get(keyId)?.key.secretHash;
+}
+
+/** No key has it: ids of keys are longer. */
+const NOBODY = 'key_nobody';
+
 /**
- * Takes the time of a look-up. Who sent a wrong secret for a key that is in use waits as long as who invented the key, so
- * that the time does not tell the two apart.
+ * Does the work of looking up a key that does not exist. Who sent a wrong secret for a key that is in use waits as long as who
+ * invented the key, so that the time does not tell the two apart; and a key that is there takes longer to look up.
  */
-export async function waitLikeUnknown(service: Service, keyId: string): Promise<void> {
-  await findUnknown(service.db, { service, keyId });
+export async function lookUpNobody(service: Service): Promise<void> {
+  await findUnknown(service.db, { service, keyId: NOBODY });
 }
 
 /** Tells this process at once that a key is blocked for a day; others find out when they look it up again. */

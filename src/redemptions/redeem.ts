@@ -9,7 +9,6 @@ import { permitAmount } from '../merchants/permit.ts';
 import { decimalsOf, toPositiveUnits } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { lookUp } from '../vouchers/look-up.ts';
-import { refuseVoucher } from '../vouchers/refuse.ts';
 import { REDEEM } from './redeem.queries.ts';
 
 export type Redeem = {
@@ -95,8 +94,7 @@ export async function redeem(context: Context, request: Redeem): Promise<Outcome
   await permitAmount(context, 'redeem', amountUnits);
   const { service, now } = context;
   const id = newId(now);
-  const outcome = await lookUp(context, request, ({ codeKey, pinKey }) =>
+  return lookUp(context, request, ({ codeKey, pinKey }) =>
     redeemGathered(service.db, { ...request, context, amountUnits, id, codeKey, pinKey }),
   );
-  return typeof outcome === 'string' ? refuseVoucher(context, outcome) : outcome;
 }

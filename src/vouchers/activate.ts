@@ -10,7 +10,6 @@ import { toPositiveUnits } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { ACTIVATE } from './activate.queries.ts';
 import { lookUp } from './look-up.ts';
-import { refuseVoucher } from './refuse.ts';
 
 export type Activate = {
   /** By code (12 digits) and PIN (4 digits), or by serial number: then only what the merchant generated itself. */
@@ -109,8 +108,7 @@ export async function activate(context: Context, { voucher, value, reference }: 
     if (typeof outcome === 'string') throw new Refusal(outcome);
     return outcome;
   }
-  const outcome = await lookUp(context, voucher, ({ codeKey, pinKey }) =>
+  return lookUp(context, voucher, ({ codeKey, pinKey }) =>
     activateGathered(service.db, { ...request, serialNumber: null, codeKey, pinKey }),
   );
-  return typeof outcome === 'string' ? refuseVoucher(context, outcome) : outcome;
 }

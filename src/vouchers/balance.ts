@@ -8,7 +8,6 @@ import type { RefusalCode } from '../refusal.ts';
 import type { CodeAndPin } from '../secrets.ts';
 import { BALANCE, HISTORY, READ_BALANCE } from './balance.queries.ts';
 import { lookUp } from './look-up.ts';
-import { refuseVoucher } from './refuse.ts';
 
 export type VoucherBalance = {
   readonly serialNumber: bigint;
@@ -140,8 +139,5 @@ function toBalance(row: Omit<Row, 'outcome'>): VoucherBalance {
 export async function balance(context: Context, { code, pin }: CodeAndPin): Promise<VoucherBalance> {
   permit(context, 'balance');
   const { db } = context.service;
-  const answer = await lookUp(context, { code, pin }, ({ codeKey, pinKey }) =>
-    balanceGathered(db, { context, codeKey, pinKey }),
-  );
-  return typeof answer === 'string' ? refuseVoucher(context, answer) : answer;
+  return lookUp(context, { code, pin }, ({ codeKey, pinKey }) => balanceGathered(db, { context, codeKey, pinKey }));
 }

@@ -1,0 +1,191 @@
+import { createKey, revokeKey } from '../src/merchants/keys.ts';
+import { createMerchant } from '../src/merchants/merchants.ts';
+import type { Voucher } from './requests.ts';
+import type { Stage } from './stage.ts';
+
+/**
+ * What an attacker could want to tell apart by the time that an answer takes. Of the classes of a subject those that stand in
+ * a pair get the same answer, or one that must not depend on what is asked about.
+ */
+
+export type Case = {
+  readonly name: string;
+  /** HTTP status and code that every answer must have. */
+  readonly expected: string;
+  /** The request, as it goes over the wire; a number of its own for each. */
+  readonly make: (number: number) => string;
+};
+
+export type Subject = {
+  readonly name: string;
+  /** How many ask at the same time: more than one where an answer is held back. */
+  readonly clients: number;
+  readonly cases: readonly Case[];
+  /** Names of cases that must not be told apart. */
+  readonly pairs: readonly (readonly [string, string])[];
+};
+
+const PREFIX = '/merchant-client/v2';
+/** Three wrong PINs a voucher, so that none is locked, leave room for one more. */
+const WRONG_EACH = 3;
+/** So many vouchers of the stock are set aside: blocked, and locked. */
+const ASIDE = 2_000;
+/** Enough for thousands of answers in a minute, and still far from a load. */
+const GUESSERS = 16;
+/** A key that has called so often may guess all day. */
+const MANY_CALLS = 10n ** 12n;
+
+function post(authorization: string, path: string, body: string): string {
+  return `POST ${PREFIX}${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+function basic({ keyId, secret }: { keyId: string; secret: string }): string {
+  return `Basic ${btoa(`${keyId}:${secret}`)}`;
+}
+
+const any = <T>(all: readonly T[], number: number) => all[number % all.length] as T;
+const wrong = (voucher: Voucher): Voucher => ({
+  ...voucher,
+  pin: String((Number(voucher.pin) + 1) % 10_000).padStart(4, '0'),
+});
+
+/** A merchant whose unknown codes and wrong PINs are told as one, and that may guess as much as it likes. */
+export async function opaqueMerchant(stage: Stage, opaque = true): Promise<string> {
+  const made = await createMerchant(stage.operator, {
+    name: opaque ? 'Opaque' : 'Plain',
+    permit: [],
+    opaque,
+    productId: 1,
+    float: { currency: 'USD', amountMinor: 1_000_000n },
+  });
+  // Today and tomorrow, should it become midnight.
+  await stage.owner.query(
+    'insert into key_days (key_id, day, calls) select $1, current_date + n, $2 from generate_series(0, 1) n',
+    [made.keyId, MANY_CALLS],
+  );
+  return basic(made);
+}
+
+/** The subjects, with vouchers in the states that they need. */
+export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Promise<Subject[]> {
+  const authorization = await opaqueMerchant(stage);
+  const blocked = vouchers.slice(0, ASIDE);
+  const locked = vouchers.slice(ASIDE, 2 * ASIDE);
+  const open = vouchers.slice(2 * ASIDE);
+  const serials = (of: readonly Voucher[]) => [of.map(({ serial }) => serial)];
+  await stage.owner.query('update vouchers set blocked_at = now() where serial_number = any ($1)', serials(blocked));
+  await stage.owner.query(
+    "update vouchers set wrong_pins = 15, pin_locked_until = 'infinity' where serial_number = any ($1)",
+    serials(locked),
+  );
+  await stage.owner.query('vacuum analyze vouchers');
+  const codes = new Set(vouchers.map(({ code }) => code));
+  const unknown = (): Voucher => {
+    const code = String(100_000_000_000 + Math.floor(Math.random() * 900_000_000_000));
+    return codes.has(code) ? unknown() : { code, pin: '1234', serial: 0n };
+  };
+  const of = (path: string, more = '') => {
+    const make = ({ code, pin }: Voucher) => post(authorization, path, `{"code":"${code}","pin":"${pin}"${more}}`);
+    return {
+      right: (number: number) => make(any(open, number)),
+      wrong: (number: number) => make(wrong(any(open, number))),
+      blocked: (number: number) => make(wrong(any(blocked, number))),
+      locked: (number: number) => make(any(locked, number)),
+      lockedWrong: (number: number) => make(wrong(any(locked, number))),
+      unknown: () => make(unknown()),
+    };
+  };
+  const guesses = (by: ReturnType<typeof of>): Case[] => [
+    { name: 'wrong PIN', expected: '400 14', make: by.wrong },
+    { name: 'wrong PIN, blocked voucher', expected: '400 14', make: by.blocked },
+    { name: 'unknown code', expected: '400 14', make: by.unknown },
+    { name: 'unknown code, once more', expected: '400 14', make: by.unknown },
+  ];
+  const pairs = [
+    ['wrong PIN', 'unknown code'],
+    ['wrong PIN', 'wrong PIN, blocked voucher'],
+    ['unknown code', 'unknown code, once more'],
+  ] as const;
+  const balance = of('/balance');
+  const tooMuch = of('/redeem', ',"amount":100000');
+  const lockedPair = ['right PIN, locked', 'wrong PIN, locked'] as const;
+  return [
+    {
+      name: 'balance',
+      clients: GUESSERS,
+      cases: [{ name: 'right PIN', expected: '200 00', make: balance.right }, ...guesses(balance)],
+      pairs,
+    },
+    {
+      name: 'redeem',
+      clients: GUESSERS,
+      cases: [{ name: 'right PIN, too little on it', expected: '400 51', make: tooMuch.right }, ...guesses(tooMuch)],
+      pairs,
+    },
+    { name: 'activate', clients: GUESSERS, cases: guesses(of('/activate')), pairs },
+    {
+      name: 'locked',
+      clients: 1,
+      cases: [
+        { name: lockedPair[0], expected: '400 75', make: tooMuch.locked },
+        { name: lockedPair[1], expected: '400 75', make: tooMuch.lockedWrong },
+      ],
+      pairs: [lockedPair],
+    },
+    await keysOf(stage),
+  ];
+}
+
+/** Right and wrong keys, at a look-up that finds nothing. */
+async function keysOf(stage: Stage): Promise<Subject> {
+  const { operator, merchantId } = stage;
+  const make = (authorization: string) => () =>
+    `GET ${PREFIX}/transactions/nothing HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${authorization}\r\n\r\n`;
+  const known = await createKey(operator, merchantId);
+  const revoked = await createKey(operator, merchantId);
+  await revokeKey(operator, revoked.keyId, merchantId);
+  const expired = await createKey(operator, merchantId);
+  await stage.owner.query("update api_keys set expires_at = now() - interval '1 day' where id = $1", [expired.keyId]);
+  const unknown = { keyId: `key_${'x'.repeat(known.keyId.length - 4)}`, secret: known.secret };
+  const refused = (name: string, authorization: string): Case => ({
+    name,
+    expected: '401 01',
+    make: make(authorization),
+  });
+  return {
+    name: 'authentication',
+    clients: 1,
+    cases: [
+      { name: 'right secret', expected: '404 60', make: make(basic(known)) },
+      refused('wrong secret', basic({ ...known, secret: revoked.secret })),
+      refused('unknown key', basic(unknown)),
+      refused('unknown key, once more', basic(unknown)),
+      refused('revoked key', basic(revoked)),
+      refused('expired key', basic(expired)),
+    ],
+    pairs: [
+      ['unknown key', 'wrong secret'],
+      ['unknown key', 'revoked key'],
+      ['unknown key', 'expired key'],
+      ['unknown key', 'unknown key, once more'],
+    ],
+  };
+}
+
+/** Balances with wrong PINs: as many of each voucher as do not lock it. */
+export function wrongPins(authorization: string, vouchers: readonly Voucher[]): string[] {
+  return Array.from({ length: WRONG_EACH + 1 }, () => vouchers).flatMap((all) =>
+    all.map((voucher) => {
+      const { code, pin } = wrong(voucher);
+      return post(authorization, '/balance', `{"code":"${code}","pin":"${pin}"}`);
+    }),
+  );
+}
+
+/** Forgets the wrong PINs of vouchers that are not locked. */
+export async function forgetGuesses(stage: Stage): Promise<void> {
+  await stage.owner.query('update vouchers set wrong_pins = 0 where wrong_pins between 1 and 4');
+}
+
+/** How many samples a case can take between two calls of `forgetGuesses`. */
+export const MOST_SAMPLES = WRONG_EACH * ASIDE;
