@@ -1,19 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Measured, measure, median, prepare } from './measure.ts';
-import { GENERATOR, play, probe } from './play.ts';
+import { type Measured, measure, median } from './measure.ts';
+import { GENERATOR } from './play.ts';
 import { type Serve, type Stage, serveIn } from './stage.ts';
 import { yardstick } from './yardstick.ts';
 
-/** The loads between nothing and too much, for redemptions: one client, half of the greatest load, the greatest, and beyond it. */
+/** The loads between nothing and too much, for redemptions: one client, half of the greatest load, and the greatest. Beyond it: overload.ts. */
 
 const GREATEST_CONNECTIONS = 128;
 /** At half load so many clients take turns: enough that one who waits does not hold the others up. */
 const HALF_CONNECTIONS = 64;
-/** More than the queue of a process takes. */
-const FLOOD_CONNECTIONS = 2_000;
-const PROBE_CONNECTIONS = 16;
 const STARTS = 5;
 const PROCESSES = [1, 2];
 
@@ -57,47 +54,6 @@ function middle(runs: readonly Times[]): Times {
   const of = (figure: keyof Times) => median(runs.map((run) => run[figure]));
   const failed = Math.max(...runs.map((run) => run.failed));
   return { perSecond: of('perSecond'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), p999Ms: of('p999Ms'), failed };
-}
-
-export type OverloadResult = {
-  readonly connections: number;
-  readonly acceptedPerSecond: number;
-  readonly refusedPerSecond: number;
-  /** As a client of its own sees it, beside the flood. */
-  readonly acceptedP99Ms: number;
-  readonly refusedP99Ms: number;
-  readonly broken: number;
-};
-
-/** Far more clients than can be served: what is accepted is answered in time, and the rest is refused at once. */
-export async function measureOverload(stage: Stage, seconds: number): Promise<OverloadResult> {
-  const serve = await stage.serve();
-  try {
-    const stock = await stage.stock(0, 0);
-    await measure(stage, serve, stock, 'redeem', { connections: GREATEST_CONNECTIONS, seconds });
-    const file = await prepare(stage, stock, 'redeem', seconds + 2);
-    const flood = play({ url: serve.url, file, connections: FLOOD_CONNECTIONS, seconds: seconds + 2 });
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    // References of its own: the probe counts what it is answered for the first time.
-    const small = await prepare(stage, stock, 'redeem', 1);
-    const seen = await probe({ url: serve.url, file: small, connections: PROBE_CONNECTIONS, seconds });
-    const load = await flood;
-    const result = {
-      connections: FLOOD_CONNECTIONS,
-      acceptedPerSecond: load.perSecond,
-      refusedPerSecond: load.answered / (seconds + 2) - load.perSecond,
-      acceptedP99Ms: seen.p99Ms,
-      refusedP99Ms: seen.refusedP99Ms,
-      broken: seen.broken,
-    };
-    print(
-      `overload, ${FLOOD_CONNECTIONS} clients: accepted ${Math.round(result.acceptedPerSecond)}/s (p99 ${result.acceptedP99Ms.toFixed(1)} ms), refused ${Math.round(result.refusedPerSecond)}/s (p99 ${result.refusedP99Ms.toFixed(1)} ms), broken ${result.broken}`,
-    );
-    if (seen.broken > 0) process.exitCode = 1;
-    return result;
-  } finally {
-    await serve.stop();
-  }
 }
 
 export type ProcessesResult = readonly { readonly processes: number; readonly ratio: number; readonly run: Measured }[];

@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { OpenLoad, OpenPlan } from './open-load.ts';
 
 /** One run of the load generator. */
 export type LoadPlan = {
@@ -23,14 +24,8 @@ export type Load = {
   readonly answered: number;
 };
 
-/** With what was refused for overload apart from what was accepted. */
-export type ProbedLoad = Load & {
-  readonly broken: number;
-  readonly refusedPerSecond: number;
-  readonly refusedP99Ms: number;
-};
-
 const AUTOCANNON = fileURLToPath(new URL('./load.ts', import.meta.url));
+const OPEN = fileURLToPath(new URL('./open-load.ts', import.meta.url));
 const WRK = fileURLToPath(new URL('./wrk.lua', import.meta.url));
 
 /** Two, as the clients of pgbench run on two: one of them is not enough to keep a fast endpoint busy. */
@@ -41,19 +36,19 @@ export const GENERATOR = spawnSync('wrk', ['--version']).error ? 'autocannon' : 
 
 /** Runs the load and tells what it saw. */
 export function play(plan: LoadPlan): Promise<Load> {
-  if (GENERATOR === 'autocannon') return probe(plan);
+  if (GENERATOR === 'autocannon') return runLoad(process.execPath, [AUTOCANNON, JSON.stringify(plan)]);
   const { url, file, connections, seconds, pauseMs = 0 } = plan;
   const threads = Math.min(MOST_THREADS, connections);
   const shape = ['-t', String(threads), '-c', String(connections), '-d', `${seconds}s`, '--timeout', '30s'];
   return runLoad('wrk', [...shape, '-s', WRK, url, '--', file, String(threads), String(pauseMs)]);
 }
 
-/** Runs the load by autocannon, which tells the refused requests apart. */
-export function probe(plan: LoadPlan): Promise<ProbedLoad> {
-  return runLoad(process.execPath, [AUTOCANNON, JSON.stringify(plan)]);
+/** Runs a load of callers who do not wait for each other, or who wait only for their own answers. */
+export function playOpen(plan: OpenPlan): Promise<OpenLoad> {
+  return runLoad(process.execPath, [OPEN, JSON.stringify(plan)]);
 }
 
-function runLoad<Result extends Load>(command: string, args: readonly string[]): Promise<Result> {
+function runLoad<Result>(command: string, args: readonly string[]): Promise<Result> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     let text = '';

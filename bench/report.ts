@@ -2,12 +2,16 @@ import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, totalmem } from 'node:os';
 import { barChart } from './chart.ts';
+import type { CrowdsResult } from './crowds.ts';
 import type { GrowthResult } from './growth.ts';
-import type { LatencyResult, OverloadResult, ProcessesResult, StartResult } from './limits.ts';
+import type { LatencyResult, ProcessesResult, StartResult } from './limits.ts';
 import { median } from './measure.ts';
 import type { OperationsResult } from './operations.ts';
+import { tellCrowds, tellOverload } from './overload.report.ts';
+import type { OverloadResult } from './overload.ts';
 import { GENERATOR } from './play.ts';
 import type { Stage } from './stage.ts';
+import { table } from './table.ts';
 import { DATABASE_GENERATOR } from './yardstick.ts';
 
 /** The report: tables in docs/performance.md between two marks, charts and history in its folder. */
@@ -29,7 +33,8 @@ const QUIET = 1;
 export type Report = {
   readonly operations?: OperationsResult;
   readonly latency?: LatencyResult;
-  readonly overload?: OverloadResult;
+  readonly beyond?: OverloadResult;
+  readonly crowds?: CrowdsResult;
   readonly processes?: ProcessesResult;
   readonly start?: StartResult;
   readonly growth?: GrowthResult;
@@ -65,7 +70,8 @@ export async function writeReport(stage: Stage, report: Report): Promise<void> {
   const sections = [
     tellOperations(latest('operations')),
     tellLatency(latest('latency')),
-    tellOverload(latest('overload')),
+    withHead(latest('beyond'), ({ beyond }) => beyond && tellOverload(beyond)),
+    withHead(latest('crowds'), ({ crowds }) => crowds && tellCrowds(crowds)),
     tellProcesses(latest('processes')),
     tellStart(latest('start')),
     tellGrowth(latest('growth')),
@@ -107,11 +113,6 @@ function regressions(history: readonly Past[], own: Past): string[] {
       ? [`${operation}: ${ratios.function.toFixed(2)} × stored function, was ${usual.toFixed(2)}`]
       : [];
   });
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n');
 }
 
 const when = ({ at, commit, machine: on, others }: Past) => {
@@ -175,19 +176,10 @@ function tellLatency(past: Past | undefined): string {
   return `### Redemptions by load\n\n${when(past)}\n\n${table(['load', 'a second', 'p50 ms', 'p99 ms', 'p99.9 ms'], rows)}`;
 }
 
-function tellOverload(past: Past | undefined): string {
-  if (!past?.overload) return '';
-  const { connections, acceptedPerSecond, refusedPerSecond, acceptedP99Ms, refusedP99Ms, broken } = past.overload;
-  const row = [connections, acceptedPerSecond, refusedPerSecond].map(whole);
-  const head = [
-    'clients',
-    'accepted a second',
-    'refused (503) a second',
-    'accepted, p99 ms',
-    'refused, p99 ms',
-    'anything else',
-  ];
-  return `### Beyond the greatest load\n\n${when(past)}\n\n${table(head, [[...row, acceptedP99Ms.toFixed(1), refusedP99Ms.toFixed(1), String(broken)]])}`;
+/** A section of another file: its heading, when it was measured, and its text. */
+function withHead(past: Past | undefined, tell: (past: Past) => readonly [string, string] | undefined): string {
+  const [heading, text] = (past && tell(past)) ?? [];
+  return past && text !== undefined ? `### ${heading}\n\n${when(past)}\n\n${text}` : '';
 }
 
 function tellProcesses(past: Past | undefined): string {

@@ -7,15 +7,17 @@
  *   npm run bench -- growth --vouchers 1000000 a part that takes long and stands for itself
  */
 import { parseArgs } from 'node:util';
+import { measureCrowds } from './crowds.ts';
 import { measureGrowth } from './growth.ts';
-import { measureLatency, measureOverload, measureProcesses, measureStart } from './limits.ts';
+import { measureLatency, measureProcesses, measureStart } from './limits.ts';
 import { measureOperations } from './operations.ts';
+import { measureOverload } from './overload.ts';
 import { writeReport } from './report.ts';
 import { OPERATIONS, type OperationName } from './requests.ts';
 import { Stage } from './stage.ts';
 
 /** Parts of the suite beside the operations. */
-const PARTS = ['latency', 'overload', 'processes', 'start', 'growth'] as const;
+const PARTS = ['latency', 'overload', 'crowds', 'processes', 'start', 'growth'] as const;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -48,7 +50,8 @@ try {
   const report = {
     ...(operations.length > 0 && { operations: await measureOperations(stage, operations, seconds, turns) }),
     ...(wants('latency') && { latency: await measureLatency(stage, seconds, turns) }),
-    ...(wants('overload') && { overload: await measureOverload(stage, seconds) }),
+    ...(wants('overload') && { beyond: await measureOverload(stage, seconds) }),
+    ...(wants('crowds') && { crowds: await measureCrowds(stage, seconds) }),
     ...(wants('processes') && { processes: await measureProcesses(stage, seconds, turns) }),
     ...(wants('start') && { start: await measureStart() }),
     ...(wants('growth') && {

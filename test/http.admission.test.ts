@@ -31,7 +31,11 @@ test('more requests than can be worked on are refused at once, and those accepte
   const refused = answers.filter(({ statusCode }) => statusCode === '91');
   assert.equal(accepted.length + refused.length, answers.length);
   assert.ok(accepted.length > 0);
-  for (const { status, headers } of refused) assert.deepEqual([status, headers.get('retry-after')], [503, '1']);
+  for (const { status, headers, body } of refused) {
+    assert.deepEqual([status, headers.get('retry-after')], [503, '1']);
+    assert.deepEqual(body, { statusCode: '91', message: 'Service unavailable', data: null });
+  }
+  assert.equal(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size, answers.length);
   let left = 0;
   for (const voucher of vouchers) left += await till.balanceOf(voucher);
   assert.equal(left, 10_000 - accepted.length);

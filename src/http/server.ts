@@ -9,6 +9,7 @@ import { parseDateTime } from './date-time.ts';
 import { serveDocs } from './docs.ts';
 import { refusalText } from './envelope.ts';
 import { serveHealth } from './health.ts';
+import { refuseEarly } from './refuse-early.ts';
 import { serveDialect } from './routes.ts';
 import { beginTrace, requestIds } from './trace.ts';
 import { BODY_LIMIT_BYTES, judgeRoute } from './transport.ts';
@@ -90,6 +91,8 @@ export function buildServer(service: Service, { trustedProxies = [], idleMs = 0 
   const admission = new Admission(app);
   for (const dialect of DIALECTS) serveDialect(app, service, admission, dialect);
   serveDocs(app, DIALECTS);
+  const prefixes = DIALECTS.map(({ prefix }) => prefix);
+  refuseEarly(app, service, admission, prefixes, nextId);
   return app;
 }
 

@@ -1,0 +1,141 @@
+import { readFile } from 'node:fs/promises';
+import { prepare } from './measure.ts';
+import type { OpenLoad, Window } from './open-load.ts';
+import { playOpen } from './play.ts';
+import type { Stage } from './stage.ts';
+
+/**
+ * Redemptions by callers who do not wait for each other, five times as many as can be served; beside them a till or two, from before
+ * until after. Service, database and load share the machine: what the generator takes for five times as many requests, the
+ * service lacks. So the greatest load is measured by the same generator, and what that took is told.
+ */
+
+const TIMES = 5;
+const GREATEST_CONNECTIONS = 128;
+const FLOOD_CONNECTIONS = 2_000;
+const LIGHT = { connections: 32, perSecond: 200 };
+const WINDOW_MS = 250;
+const BEFORE_MS = 3_000;
+const AFTER_MS = 4_000;
+/** Back to normal is as it was before, in its slowest window, and a little: a window holds fifty answers. */
+const NORMAL = 1.25;
+const LOOK_MS = 100;
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+type Times = { readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number; readonly p999Ms: number };
+
+export type OverloadResult = {
+  readonly greatest: Times;
+  readonly offeredPerSecond: number;
+  /** Of what was offered: all clients still waited for an answer. */
+  readonly unsentPerSecond: number;
+  readonly accepted: Times;
+  /** Without the first second, in which a burst is let in that waits. */
+  readonly later: Times;
+  readonly refused: Times;
+  readonly withoutRetryAfter: number;
+  readonly broken: number;
+  /** What the generator of the load took of a core, and the longest that it was late by itself. */
+  readonly generator: { readonly cores: number; readonly lateMs: number };
+  /** Who asks as ever: its p99 before and beside the flood, and after how long it is as before. */
+  readonly light: { readonly beforeP99Ms: number; readonly besideP99Ms: number; readonly backMs: number };
+  readonly memoryMb: { readonly before: number; readonly most: number; readonly after: number };
+};
+
+export async function measureOverload(stage: Stage, seconds: number): Promise<OverloadResult> {
+  const serve = await stage.serve();
+  try {
+    const stock = await stage.stock(0, 0);
+    const ask = async (shape: { connections: number; perSecond?: number; windowMs?: number }, lastsMs: number) => {
+      const file = await prepare(stage, stock, 'redeem', Math.ceil((lastsMs / 1000) * (shape.perSecond ? 1 : 2)));
+      return () => playOpen({ url: serve.url, file, seconds: lastsMs / 1000, ...shape });
+    };
+    await (await ask({ connections: GREATEST_CONNECTIONS }, 3_000))();
+    const greatest = await (await ask({ connections: GREATEST_CONNECTIONS }, seconds * 1000))();
+    const offeredPerSecond = Math.round((greatest.accepted.count / greatest.seconds) * TIMES);
+    const flood = await ask({ connections: FLOOD_CONNECTIONS, perSecond: offeredPerSecond }, seconds * 1000);
+    const lightMs = BEFORE_MS + seconds * 1000 + AFTER_MS;
+    const light = await ask({ ...LIGHT, windowMs: WINDOW_MS }, lightMs);
+    const memory = watchMemory(serve.pid);
+    const beside = light();
+    const lightFrom = performance.now();
+    await pause(BEFORE_MS);
+    const before = memory.last();
+    const floodFrom = performance.now() - lightFrom;
+    const flooded = await flood();
+    const floodUntil = performance.now() - lightFrom;
+    const seen = await beside;
+    const result: OverloadResult = {
+      greatest: timesOf(greatest.accepted, greatest.seconds),
+      offeredPerSecond,
+      unsentPerSecond: flooded.unsent / flooded.seconds,
+      accepted: timesOf(flooded.accepted, flooded.seconds),
+      later: timesOf(flooded.later, flooded.seconds - 1),
+      refused: timesOf(flooded.refused, flooded.seconds),
+      withoutRetryAfter: flooded.withoutRetryAfter,
+      broken: flooded.broken + seen.broken,
+      generator: { cores: flooded.cpuShare, lateMs: flooded.lateMs },
+      light: { ...judge(seen.windows, floodFrom, floodUntil) },
+      memoryMb: { before, most: memory.most(), after: memory.last() },
+    };
+    memory.stop();
+    tell(result, greatest);
+    if (result.broken > 0 || result.withoutRetryAfter > 0) process.exitCode = 1;
+    return result;
+  } finally {
+    await serve.stop();
+  }
+}
+
+function timesOf({ count, p50Ms, p99Ms, p999Ms }: OpenLoad['accepted'], seconds: number): Times {
+  return { perSecond: count / seconds, p50Ms, p99Ms, p999Ms };
+}
+
+/** What the light load met before, beside and after the flood. The first second of it is a warm-up. */
+function judge(windows: readonly Window[], floodFrom: number, floodUntil: number): OverloadResult['light'] {
+  const between = (fromMs: number, untilMs: number) =>
+    windows.filter((each) => each.fromMs >= fromMs && each.fromMs + WINDOW_MS <= untilMs);
+  const worst = (of: readonly Window[]) => Math.max(0, ...of.map(({ p99Ms }) => p99Ms));
+  const beforeP99Ms = worst(between(1_000, floodFrom));
+  const after = between(floodUntil, Number.POSITIVE_INFINITY);
+  const slow = after.findLast(({ p99Ms, accepted }) => accepted === 0 || p99Ms > beforeP99Ms * NORMAL);
+  const backMs = slow ? slow.fromMs + WINDOW_MS - floodUntil : 0;
+  return { beforeP99Ms, besideP99Ms: worst(between(floodFrom, floodUntil)), backMs };
+}
+
+/** The service's own memory, every moment. From /proc: 0 where there is none. */
+function watchMemory(pid: number) {
+  let last = 0;
+  let most = 0;
+  const look = async () => {
+    const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    last = Number(/^VmRSS:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) / 1024;
+    most = Math.max(most, last);
+  };
+  const timer = setInterval(() => void look(), LOOK_MS);
+  void look();
+  return { last: () => last, most: () => most, stop: () => clearInterval(timer) };
+}
+
+const whole = (figure: number) => Math.round(figure).toLocaleString('en');
+const show = ({ perSecond, p50Ms, p99Ms, p999Ms }: Times) =>
+  `${whole(perSecond)}/s, p50 ${p50Ms.toFixed(1)}, p99 ${p99Ms.toFixed(1)}, p99.9 ${p999Ms.toFixed(1)} ms`;
+
+function tell(result: OverloadResult, greatest: OpenLoad): void {
+  const { accepted, refused, withoutRetryAfter, broken, generator, light, memoryMb } = result;
+  print(`greatest load: ${show(result.greatest)}; the generator took ${greatest.cpuShare.toFixed(2)} cores`);
+  print(
+    `overload: ${whole(result.offeredPerSecond)}/s offered (${TIMES} ×), ${whole(result.unsentPerSecond)}/s not sent since all ${FLOOD_CONNECTIONS} clients waited; the generator took ${generator.cores.toFixed(2)} cores, and was ${generator.lateMs.toFixed(0)} ms late at most`,
+  );
+  print(`  accepted ${show(accepted)}`);
+  print(`  after the first second ${show(result.later)}`);
+  print(`  refused  ${show(refused)}; ${withoutRetryAfter} without Retry-After, anything else ${broken}`);
+  print(
+    `  a light load beside it: p99 ${light.beforeP99Ms.toFixed(1)} ms before, ${light.besideP99Ms.toFixed(1)} ms beside the flood, as before ${whole(light.backMs)} ms after it`,
+  );
+  print(
+    `  memory of the service: ${whole(memoryMb.before)} MB before, ${whole(memoryMb.most)} at most, ${whole(memoryMb.after)} after`,
+  );
+}
