@@ -191,7 +191,8 @@ export async function startListening(on?: TestService): Promise<ListeningService
     await app.close();
     await started.stop();
   });
-  await app.listen({ host: '127.0.0.1', port: 0 });
+  // As `scrip serve` listens: thousands that connect at one moment are not reset.
+  await app.listen({ host: '127.0.0.1', port: 0, backlog: 4_096 });
   const baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 
   async function request({ authorization }: TestMerchant, { method, path, body }: Asked): Promise<Answer> {
