@@ -10,7 +10,7 @@ import { yardstick } from './yardstick.ts';
 
 const OPERATIONS = ['redeem', 'balance', 'lookup'] as const;
 const CONNECTIONS = 64;
-/** Vouchers that the load draws from, spread evenly over all of them. */
+/** Vouchers that the load draws from. */
 const DRAWN = 20_000;
 const CHUNK = 100_000;
 const PIN = '0731';
@@ -26,10 +26,13 @@ export type GrowthResult = readonly {
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
+/** So many vouchers, those added since the size before with so many journal rows each. */
+export type Size = { readonly vouchers: number; readonly entries: number };
+
 /** Measures the operations at each number of vouchers, in ascending order. */
 export async function measureGrowth(
   stage: Stage,
-  sizes: readonly number[],
+  sizes: readonly Size[],
   seconds: number,
   turns: number,
 ): Promise<GrowthResult> {
@@ -39,10 +42,10 @@ export async function measureGrowth(
     await prepareFill(stage);
     const results: GrowthResult[number][] = [];
     let filled = 0;
-    for (const size of sizes) {
-      await fill(stage, filled, size);
+    for (const { vouchers: size, entries } of sizes) {
+      await fill(stage, filled, size, entries);
       filled = size;
-      const drawn: Stock = { ...stock, vouchers: draw(size), quiet: draw(size) };
+      const drawn: Stock = { ...stock, vouchers: draw(size, DRAWN), quiet: draw(size, DRAWN) };
       const figures = OPERATIONS.map((operation) => ({ operation, perSecond: [] as number[], ratio: [] as number[] }));
       for (let turn = 0; turn <= turns; turn++) {
         const calls = await yardstick(stage, 'function', 2);
@@ -70,7 +73,7 @@ export async function measureGrowth(
 }
 
 /** Vouchers need keys that the service finds them by: derived as src/secrets.ts does, but by the database. */
-async function prepareFill(stage: Stage): Promise<void> {
+export async function prepareFill(stage: Stage): Promise<void> {
   const line = (await readFile(join(stage.folder, 'keys'), 'utf8')).trim().split('\n').at(-1) ?? '';
   const master = Buffer.from(line.split(':')[1] ?? '', 'base64url');
   const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', master, '', `scrip ${purpose}`, 32));
@@ -84,17 +87,24 @@ async function prepareFill(stage: Stage): Promise<void> {
 
 const codeOf = (number: number) => String(900_000_000_000 + number);
 
-async function fill(stage: Stage, from: number, to: number): Promise<void> {
+/** Makes vouchers from one number to below another. */
+export async function fill(stage: Stage, from: number, to: number, entries: number): Promise<void> {
   for (let first = from; first < to; first += CHUNK) {
-    await stage.owner.query('select bench.fill($1, $2, $3)', [first, Math.min(first + CHUNK, to) - 1, PIN]);
+    await stage.owner.query('select bench.fill($1, $2, $3, $4)', [
+      first,
+      Math.min(first + CHUNK, to) - 1,
+      PIN,
+      entries,
+    ]);
   }
   await stage.owner.query('vacuum analyze vouchers, journal');
   await stage.owner.query('checkpoint');
 }
 
-function draw(size: number): Voucher[] {
-  const step = Math.max(1, Math.floor(size / DRAWN));
-  const numbers = Array.from({ length: Math.min(DRAWN, size) }, (_, index) => index * step);
+/** Vouchers spread evenly over all that were made, in an order that is not theirs in the table. */
+export function draw(size: number, most: number): Voucher[] {
+  const step = Math.max(1, Math.floor(size / most));
+  const numbers = Array.from({ length: Math.min(most, size) }, (_, index) => index * step);
   for (let at = numbers.length - 1; at > 0; at--) {
     const other = Math.floor(Math.random() * (at + 1));
     [numbers[at], numbers[other]] = [numbers[other] as number, numbers[at] as number];

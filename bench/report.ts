@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, totalmem } from 'node:os';
+import type { BloatResult } from './bloat.ts';
 import { barChart } from './chart.ts';
 import type { CrowdsResult } from './crowds.ts';
 import type { GrowthResult } from './growth.ts';
@@ -38,6 +39,7 @@ export type Report = {
   readonly processes?: ProcessesResult;
   readonly start?: StartResult;
   readonly growth?: GrowthResult;
+  readonly bloat?: BloatResult;
 };
 
 /** What a run leaves for those after it. */
@@ -75,6 +77,7 @@ export async function writeReport(stage: Stage, report: Report): Promise<void> {
     tellProcesses(latest('processes')),
     tellStart(latest('start')),
     tellGrowth(latest('growth')),
+    tellBloat(latest('bloat')),
   ];
   const page = await readFile(PAGE, 'utf8');
   const figures = sections.filter((section) => section !== '').join('\n\n');
@@ -205,6 +208,16 @@ function tellGrowth(past: Past | undefined): string {
   const names = past.growth[0]?.figures.map(({ operation }) => operation) ?? [];
   const head = ['vouchers', 'journal rows', 'MB', 'index bytes a voucher / a row', ...names];
   return `### Growth\n\n${when(past)} A second, and in parentheses the ratio to the stored function on the same tables.\n\n${table(head, rows)}\n\n![Growth](performance/growth.svg)`;
+}
+
+function tellBloat(past: Past | undefined): string {
+  if (!past?.bloat) return '';
+  const { vouchers, redemptions, hotShare, tables } = past.bloat;
+  const told = ({ tableMb, indexesMb }: { tableMb: number; indexesMb: number }) =>
+    `${whole(tableMb)} + ${whole(indexesMb)}`;
+  const rows = tables.map(({ table: name, before, after, anew }) => [name, told(before), told(after), told(anew)]);
+  const head = ['MB, with indexes', 'before', 'after', 'written anew'];
+  return `### Bloat\n\n${when(past)} ${whole(redemptions)} redemptions from ${whole(vouchers)} vouchers; ${(hotShare * 100).toFixed(1)} % of the updates of vouchers stayed on their page and wrote no index.\n\n${table(head, rows)}`;
 }
 
 async function drawOperations({ yardsticks, all }: OperationsResult): Promise<void> {

@@ -4,9 +4,11 @@
  *
  *   npm run bench                              the suite; its report goes to docs/performance.md
  *   npm run bench -- redeem balance --seconds 3 --turns 1    parts of it, printed only
- *   npm run bench -- growth --vouchers 1000000 a part that takes long and stands for itself
+ *   npm run bench -- growth --vouchers 100000,1000000 --entries 10     a part that takes long and stands for itself
+ *   npm run bench -- bloat --redemptions 1000000                       another one
  */
 import { parseArgs } from 'node:util';
+import { measureBloat } from './bloat.ts';
 import { measureCrowds } from './crowds.ts';
 import { measureGrowth } from './growth.ts';
 import { measureLatency, measureProcesses, measureStart } from './limits.ts';
@@ -17,7 +19,9 @@ import { OPERATIONS, type OperationName } from './requests.ts';
 import { Stage } from './stage.ts';
 
 /** Parts of the suite beside the operations. */
-const PARTS = ['latency', 'overload', 'crowds', 'processes', 'start', 'growth'] as const;
+const PARTS = ['latency', 'overload', 'crowds', 'processes', 'start', 'growth', 'bloat'] as const;
+/** Those that take too long for every run. */
+const LONG = ['growth', 'bloat'];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -25,6 +29,9 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '4' },
     turns: { type: 'string', default: '3' },
     vouchers: { type: 'string', default: '100000,1000000' },
+    /** Journal rows of each voucher, those of the last size for all further ones. */
+    entries: { type: 'string', default: '10' },
+    redemptions: { type: 'string', default: '1000000' },
     report: { type: 'boolean', default: false },
   },
 });
@@ -36,9 +43,14 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 const whole = positionals.length === 0;
-const wants = (name: string) => (whole ? name !== 'growth' : positionals.includes(name));
+const wants = (name: string) => (whole ? !LONG.includes(name) : positionals.includes(name));
 const seconds = Number(values.seconds);
 const turns = Number(values.turns);
+const entries = values.entries.split(',').map(Number);
+const sizes = values.vouchers.split(',').map((vouchers, index) => ({
+  vouchers: Number(vouchers),
+  entries: entries[Math.min(index, entries.length - 1)] as number,
+}));
 
 const stage = await Stage.open();
 // Whoever stops it leaves no service and no database behind.
@@ -55,8 +67,9 @@ try {
     ...(wants('processes') && { processes: await measureProcesses(stage, seconds, turns) }),
     ...(wants('start') && { start: await measureStart() }),
     ...(wants('growth') && {
-      growth: await measureGrowth(stage, values.vouchers.split(',').map(Number), seconds, turns),
+      growth: await measureGrowth(stage, sizes, seconds, turns),
     }),
+    ...(wants('bloat') && { bloat: await measureBloat(stage, Number(values.redemptions)) }),
   };
   if (whole || values.report) await writeReport(stage, report);
 } finally {

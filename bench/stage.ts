@@ -39,7 +39,8 @@ export class Stage {
   readonly merchantId: number;
   readonly authorization: string;
   readonly #opened: Opened;
-  readonly #context: Context;
+  /** The merchant's, for calls that go round HTTP. */
+  readonly context: Context;
   vouchers: readonly Voucher[] = [];
   #quiet: readonly Voucher[] = [];
   #redeemed: readonly string[] = [];
@@ -59,7 +60,7 @@ export class Stage {
     this.merchantId = merchant.id;
     this.authorization = merchant.authorization;
     this.#opened = opened;
-    this.#context = context;
+    this.context = context;
   }
 
   static async open(): Promise<Stage> {
@@ -122,11 +123,11 @@ export class Stage {
 
   async #generate(quantity: number, value: number | undefined): Promise<Voucher[]> {
     const reference = `bench-${++this.#batches}`;
-    await generate(this.#context, { reference, quantity, value });
-    let batch = await findBatch(this.#context, reference);
-    for (; batch.status === 'PROCESSING'; batch = await findBatch(this.#context, reference)) await pause();
+    await generate(this.context, { reference, quantity, value });
+    let batch = await findBatch(this.context, reference);
+    for (; batch.status === 'PROCESSING'; batch = await findBatch(this.context, reference)) await pause();
     const vouchers: Voucher[] = [];
-    for await (const page of readVouchers(this.#context.service, batch)) {
+    for await (const page of readVouchers(this.context.service, batch)) {
       vouchers.push(...page.map(({ code, pin, serialNumber }) => ({ code, pin, serial: serialNumber })));
     }
     return vouchers;

@@ -50,9 +50,9 @@ language sql set search_path = scrip as $$
   from (select first_serial + n % vouchers as serial_number, count(*) as count from generate_series(0, count - 1) n group by 1) t
   where v.serial_number = t.serial_number;
 $$;
--- Vouchers with their activation and one redemption each, for the figures of growth. Their seals do not open: what needs
--- the code of a voucher draws from others.
-create or replace function bench.fill(first int, last int, of_pin text) returns void
+-- Vouchers with so many journal rows each (their activation, and redemptions), for the figures of growth. Their seals do not
+-- open: what needs the code of a voucher draws from others.
+create or replace function bench.fill(first int, last int, of_pin text, entries int) returns void
 language plpgsql set search_path = scrip, bench as $$
 declare
   k record;
@@ -68,10 +68,12 @@ begin
   select serial_number, k.batch_id,
     encode(substr(hmac(code::bytea, k.lookup, 'sha256'), 1, 16), 'hex')::uuid,
     encode(substr(hmac((code || ':' || of_pin)::bytea, k.pin, 'sha256'), 1, 16), 'hex')::uuid,
-    decode(repeat('00', 54), 'hex'), 100000, 99999, now(), now() + interval '1 year', 1
+    decode(repeat('00', 54), 'hex'), 100000, 100000 - (entries - 1), now(), now() + interval '1 year', entries - 1
   from filled order by serial_number;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id, occurred_at)
   select uuidv7(), 'ACTIVATION', reserve, serial_number, 100000, 'USD', k.merchant_id, serial_number, k.batch_id, now() from filled;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, operation, reference, occurred_at)
-  select uuidv7(), 'REDEMPTION', serial_number, settlement, 1, 'USD', k.merchant_id, serial_number, 'redeem', 'fill-' || code, now() from filled;
+  select uuidv7(), 'REDEMPTION', serial_number, settlement, 1, 'USD', k.merchant_id, serial_number, 'redeem',
+    'fill-' || code || '-' || n, now()
+  from generate_series(2, entries) n, filled;
 end $$;

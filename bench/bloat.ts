@@ -1,0 +1,102 @@
+import { redeem } from '../src/redemptions/redeem.ts';
+import { draw, fill, prepareFill } from './growth.ts';
+import type { Stage } from './stage.ts';
+
+/** What many redemptions leave behind in tables and indexes, beside what the same rows take when they are written anew. */
+
+const VOUCHERS = 1_000_000;
+const AT_ONCE = 512;
+const TABLES = ['vouchers', 'journal', 'accounts'] as const;
+const MB = 1024 * 1024;
+
+type Sizes = { readonly tableMb: number; readonly indexesMb: number };
+
+export type BloatResult = {
+  readonly vouchers: number;
+  readonly redemptions: number;
+  /** Of the updates of vouchers, those that stayed on their page and wrote no index. */
+  readonly hotShare: number;
+  readonly tables: readonly {
+    readonly table: string;
+    readonly before: Sizes;
+    readonly after: Sizes;
+    readonly anew: Sizes;
+  }[];
+};
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+
+/** Redeems a cent at a time from vouchers spread over all of them, with autovacuum on as it comes, and measures. */
+export async function measureBloat(stage: Stage, redemptions: number): Promise<BloatResult> {
+  const serve = await stage.serve();
+  await stage.stock(0, 0).finally(() => serve.stop());
+  await prepareFill(stage);
+  await fill(stage, 0, VOUCHERS, 1);
+  const before = await allSizes(stage);
+  const updates = await countUpdates(stage);
+  await redeemAll(stage, redemptions);
+  const after = await allSizes(stage);
+  const later = await countUpdates(stage);
+  const result = {
+    vouchers: VOUCHERS,
+    redemptions,
+    hotShare: (later.hot - updates.hot) / (later.all - updates.all),
+    tables: await anew(stage, before, after),
+  };
+  print(
+    `${redemptions} redemptions of ${VOUCHERS} vouchers: ${(result.hotShare * 100).toFixed(1)} % of updates in place`,
+  );
+  for (const each of result.tables) {
+    const told = (size: Sizes) => `${size.tableMb} + ${size.indexesMb}`;
+    print(
+      `${each.table} and its indexes, MB: ${told(each.before)} before, ${told(each.after)} after, ${told(each.anew)} written anew`,
+    );
+  }
+  return result;
+}
+
+async function redeemAll(stage: Stage, redemptions: number): Promise<void> {
+  const vouchers = draw(VOUCHERS, VOUCHERS);
+  let number = 0;
+  const till = async () => {
+    while (number < redemptions) {
+      const own = number++;
+      const { code, pin } = vouchers[own % vouchers.length] ?? { code: '', pin: '' };
+      await redeem(stage.context, { code, pin, amount: 0.01, reference: `bloat-${own}` });
+      if (own % 1_000_000 === 999_999) print(`${own + 1} redemptions`);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, till));
+}
+
+async function allSizes(stage: Stage): Promise<Sizes[]> {
+  const all: Sizes[] = [];
+  for (const table of TABLES) all.push(await sizes(stage, table));
+  return all;
+}
+
+async function sizes(stage: Stage, table: string): Promise<Sizes> {
+  const { rows } = await stage.owner.query(
+    'select pg_table_size($1)::float8 as own, pg_indexes_size($1)::float8 as indexes',
+    [table],
+  );
+  return { tableMb: Math.round(rows[0].own / MB), indexesMb: Math.round(rows[0].indexes / MB) };
+}
+
+async function countUpdates(stage: Stage): Promise<{ all: number; hot: number }> {
+  await stage.owner.query('select pg_stat_clear_snapshot()');
+  const { rows } = await stage.owner.query(
+    "select n_tup_upd::float8 as all, n_tup_hot_upd::float8 as hot from pg_stat_user_tables where relid = 'vouchers'::regclass",
+  );
+  return rows[0];
+}
+
+async function anew(stage: Stage, before: readonly Sizes[], after: readonly Sizes[]): Promise<BloatResult['tables']> {
+  const tables: BloatResult['tables'][number][] = [];
+  for (const [index, table] of TABLES.entries()) {
+    await stage.owner.query(`vacuum full ${table}`);
+    const own = await sizes(stage, table);
+    tables.push({ table, before: before[index] as Sizes, after: after[index] as Sizes, anew: own });
+  }
+  return tables;
+}
