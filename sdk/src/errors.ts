@@ -88,7 +88,7 @@ export class ScripError extends Error {
   /** For logs: everything that is known, nothing that is secret. */
   toJSON(): Record<string, unknown> {
     const { name, operation, code, statusCode, httpStatus, message, isRetryable, requestId, reference } = this;
-    const { fieldErrors, retryAfterMs } = this;
+    const { fieldErrors, retryAfterMs, update } = this;
     return {
       name,
       operation,
@@ -101,6 +101,7 @@ export class ScripError extends Error {
       reference,
       fieldErrors,
       retryAfterMs,
+      update,
     };
   }
 }

@@ -58,7 +58,8 @@ export function refusalError(
     language,
     code: nameOf(statusCode),
     statusCode,
-    message: `${operation}: ${words} (${statusCode})${detail === undefined ? '' : `: ${detail}`}`,
+    // The service says the same words, unless it has more to say.
+    message: `${operation}: ${words} (${statusCode})${detail === undefined || detail === words ? '' : `: ${detail}`}`,
     isRetryable: statusCode === '91' || statusCode === '96' || statusCode === '97',
     ...told,
   });

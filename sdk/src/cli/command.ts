@@ -102,16 +102,21 @@ function parse(options: Options, argv: readonly string[]) {
       allowPositionals: true,
     }) as { values: Record<string, string | boolean | undefined>; positionals: string[] };
   } catch (error) {
-    throw new UsageError(explain(error));
+    throw new UsageError(explain(error, options));
   }
 }
 
 /** The words of the parser quote what was typed; only the name of an option is told. */
-function explain(error: unknown): string {
+function explain(error: unknown, options: Options): string {
   const { code, message } = error as { readonly code?: unknown; readonly message: string };
   const [option] = /--?[a-z][a-z-]*/.exec(message) ?? [];
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return `there is no option ${option ?? 'of this name'}`;
-  if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') return `${option ?? 'an option'} needs a value, or takes none`;
+  if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') {
+    const { value } = options[option?.slice(2) ?? ''] ?? {};
+    return value === undefined
+      ? `${option ?? 'an option'} takes no value`
+      : `${option} needs a value, ${value}, that does not begin with -`;
+  }
   return 'this cannot be read';
 }
 

@@ -78,6 +78,10 @@ function zsh(commands: readonly Command[]): string {
     const values = choices ? `(${choices.join(' ')})` : isFile ? '_files' : ' ';
     return quote(`--${name}[${told}]${value === undefined ? '' : `:${name}:${values}`}`);
   };
+  const placesOf = ({ name, args }: Command) =>
+    args.map((arg, at) =>
+      quote(`${at + 1}:${arg.replaceAll(/[[\]]/g, '')}:${name === 'completion' ? `(${SHELLS.join(' ')})` : ' '}`),
+    );
   return `#compdef ${PROGRAM}
 _scrip_client() {
   if (( CURRENT == 2 )); then
@@ -87,8 +91,11 @@ ${commands.map(({ name, summary }) => `      ${described(name, summary)}`).join(
     _describe command names
     return
   fi
-  case "$words[2]" in
-${commands.map((each) => `    ${each.name}) _arguments ${[...optionsOf(each).map(argument), ...(each.name === 'completion' ? [quote(`2:shell:(${SHELLS.join(' ')})`)] : [])].join(' ')} ;;`).join('\n')}
+  # The command is no argument of itself: with a word that it has no place for, _arguments offers nothing at all.
+  shift words
+  (( CURRENT-- ))
+  case "$words[1]" in
+${commands.map((each) => `    ${each.name}) _arguments ${[...optionsOf(each).map(argument), ...placesOf(each)].join(' ')} ;;`).join('\n')}
   esac
 }
 compdef _scrip_client ${PROGRAM}

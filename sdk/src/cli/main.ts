@@ -96,6 +96,10 @@ async function tell(error: unknown, isJson: boolean, command: Command): Promise<
     return UNKNOWN_OUTCOME;
   }
   if (error.code === 'aborted') return INTERRUPTED;
+  if (error.update) {
+    const { originalAmount, newAmount } = error.update.summary;
+    say(`  it was changed before: from ${originalAmount} to ${newAmount}, and nothing was changed now`);
+  }
   if (error.requestId !== null) say(`  request id ${clean(error.requestId)}`);
   if (command === REDEEM || command === BALANCE || command === ACTIVATE) {
     say(`  for the customer: ${error.userMessage(languageOfUser())}`);

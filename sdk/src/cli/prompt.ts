@@ -45,8 +45,9 @@ async function readAll(): Promise<string[]> {
 /** @throws Interrupted */
 async function askTerminal(what: string): Promise<string> {
   const { stdin, stderr } = process;
-  stderr.write(`${what} (not shown): `);
+  // Before it asks: what is typed in answer must find the echo off.
   stdin.setRawMode(true);
+  stderr.write(`${what} (not shown): `);
   stdin.setEncoding('utf8');
   stdin.resume();
   try {
