@@ -49,24 +49,22 @@ const vectors = (): Vector[] => [
   vector('another body', false, sign(secret), 0, `${BODY} `),
 ];
 
-/** Below the deadline of a file of tests. */
-const PATIENCE_MS = 100_000;
-const TOO_LONG = -1;
-
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
-  const options = { env: { ...process.env, ...env }, cwd, timeout: PATIENCE_MS };
-  execFile(command, args, options, (error) => resolve(error?.killed ? TOO_LONG : error ? Number(error.code) : 0));
+  execFile(command, args, { env: { ...process.env, ...env }, cwd }, (error) => resolve(error ? Number(error.code) : 0));
   return promise;
 }
 
+/** Below the deadline of a file of tests: Go compiles its own library the first time, which takes a busy small machine long. */
+const PATIENCE_MS = 90_000;
+
 /** Why a language cannot be run here, or false where it can. */
-function whyNot(tool: string, argument = '--version'): string | false {
+function whyNot(tool: string, ...args: readonly string[]): string | false {
   try {
-    execFileSync(tool, [argument], { stdio: 'ignore' });
+    execFileSync(tool, args.length > 0 ? args : ['--version'], { stdio: 'ignore', timeout: PATIENCE_MS });
     return false;
   } catch {
-    return `${tool} is not installed here`;
+    return `${tool} is not installed here, or not ready in time`;
   }
 }
 
@@ -128,7 +126,7 @@ try {
   },
   {
     language: 'Go',
-    skip: whyNot('go', 'version'),
+    skip: whyNot('go', 'build', 'net/http'),
     files: {
       'go.mod': 'module example.com/verify\n\ngo 1.18\n',
       'hooks/verify.go': blockOf('go', 'func Verify'),
@@ -186,11 +184,8 @@ describe('a verification of the page on webhooks', () => {
         GOFLAGS: '-mod=mod',
         GOTOOLCHAIN: 'local',
       };
-      if ('go.mod' in files) {
-        const built = await run('go', ['build', '-o', 'verify', '.'], env, folder);
-        if (built === TOO_LONG) return t.skip('go took too long to compile its library for the first time');
-        assert.equal(built, 0, 'it compiles');
-      }
+      if ('go.mod' in files)
+        assert.equal(await run('go', ['build', '-o', 'verify', '.'], env, folder), 0, 'it compiles');
       for (const { name, body, headers, ok } of vectors()) {
         await writeFile(join(folder, 'body'), body);
         await writeFile(join(folder, 'headers.json'), JSON.stringify(headers));
