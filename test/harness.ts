@@ -104,7 +104,8 @@ async function execute(text: string): Promise<void> {
 /** A copy of the migrated template; `drop` it, or give a test context that does so at its end. */
 export async function testDatabase(t?: TestContext): Promise<TestDatabase> {
   const name = `scrip_test_${randomBytes(6).toString('hex')}`;
-  await execute(`create database ${name} template ${required('SCRIP_TEST_TEMPLATE')}`);
+  const strategy = process.env['SCRIP_TEST_COPY'] ?? 'wal_log';
+  await execute(`create database ${name} template ${required('SCRIP_TEST_TEMPLATE')} strategy ${strategy}`);
   const drop = () => execute(`drop database if exists ${name} with (force)`);
   t?.after(drop);
   return { url: databaseUrl(name), drop };

@@ -15,10 +15,17 @@ type Package = {
 };
 type Locked = { version?: string; integrity?: string; link?: boolean; hasInstallScript?: boolean; resolved?: string };
 
-/** The packages of the project: the root, and what its workspaces are. */
+/** Where packages are locked: the project, and the mutation testing, which has its own so that `npm ci` stays small. */
+const LOCKED = [
+  { lockfile: 'package-lock.json', least: 100 },
+  { lockfile: 'mutation/package-lock.json', least: 20 },
+];
+
+/** The packages of the project: the root, what its workspaces are, and the one of the mutation testing. */
 async function readPackages(): Promise<Package[]> {
   const root: Package = await readJson('package.json');
-  return [root, ...(await Promise.all((root.workspaces ?? []).map((folder) => readJson(`${folder}/package.json`))))];
+  const folders = [...(root.workspaces ?? []), 'mutation'];
+  return [root, ...(await Promise.all(folders.map((folder) => readJson(`${folder}/package.json`))))];
 }
 
 const namesOf = ({ dependencies, devDependencies }: Package) => [
@@ -45,18 +52,21 @@ test('each is pinned to one version', async () => {
 });
 
 test('the lockfile pins everything by hash, and names no registry', async () => {
-  const { packages } = (await readJson('package-lock.json')) as { packages: Record<string, Locked> };
-  const installed = Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link);
-  assert.ok(installed.length > 100);
-  for (const [path, { integrity, resolved }] of installed) {
-    assert.match(integrity ?? '', /^sha512-/, path);
-    assert.equal(resolved, undefined, path);
+  for (const { lockfile, least } of LOCKED) {
+    const { packages } = (await readJson(lockfile)) as { packages: Record<string, Locked> };
+    const installed = Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link);
+    assert.ok(installed.length > least);
+    for (const [path, { integrity, resolved }] of installed) {
+      assert.match(integrity ?? '', /^sha512-/, path);
+      assert.equal(resolved, undefined, path);
+    }
   }
 });
 
 test('no package runs an install script but those that are named, with a reason', async () => {
-  const { packages } = (await readJson('package-lock.json')) as { packages: Record<string, Locked> };
-  const scripts = Object.entries(packages)
+  const locked = await Promise.all(LOCKED.map(({ lockfile }) => readJson(lockfile)));
+  const scripts = locked
+    .flatMap(({ packages }) => Object.entries(packages as Record<string, Locked>))
     .filter(([, { hasInstallScript }]) => hasInstallScript)
     .map(([path]) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length));
   // PostgreSQL comes as a package for each platform, of which one is installed.

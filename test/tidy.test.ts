@@ -4,9 +4,9 @@ import { describe, it } from 'node:test';
 import { LATER, OUTSIDE, RULES, type SourceFile } from './tidy.ts';
 
 const ROOT = new URL('../', import.meta.url);
-const FOLDERS = ['src', 'sql', 'test', 'bench', 'soak', 'bin', 'docs', 'sdk', '.ci'];
+const FOLDERS = ['src', 'sql', 'test', 'bench', 'soak', 'mutation', 'bin', 'docs', 'sdk', '.ci'];
 /** What is built, or brought by others. */
-const FOREIGN = /^sdk\/(dist|node_modules)\//;
+const FOREIGN = /^(sdk|mutation)\/(dist|node_modules|results|package-lock)/;
 const TEXT = /\.(ts|cjs|sql|md|json|ya?ml)$|^\.ci\/run$/;
 
 async function readProject(): Promise<SourceFile[]> {

@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type Edit, mutateSql } from './sql.ts';
+
+/** What is mutated: where money, and what protects it, is decided. */
+const PLACES = ['money.ts', 'secrets.ts', 'keyed-hash.ts', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/'];
+
+/** A change of one file, which some test should notice. */
+export type Mutant = Edit & {
+  /** The same as long as the file stays as it is. */
+  readonly id: string;
+  /** From the root of the project. */
+  readonly path: string;
+  readonly line: number;
+  readonly original: string;
+};
+
+/** What is used of Stryker's instrumenter: it finds the mutants of TypeScript. Lines and columns count from 0. */
+type Position = { readonly line: number; readonly column: number };
+type StrykerMutant = {
+  readonly location: { readonly start: Position; readonly end: Position };
+  readonly mutatorName: string;
+  readonly replacement: string;
+};
+type Stryker = {
+  readonly Instrumenter: new (
+    logger: object,
+  ) => {
+    instrument(
+      files: readonly { name: string; mutate: boolean; content: string }[],
+      options: object,
+    ): Promise<{ mutants: readonly StrykerMutant[] }>;
+  };
+};
+
+/** The paths of the files that are mutated and whose path holds one of the words; all of them without a word. */
+export async function findSources(root: string, words: readonly string[]): Promise<string[]> {
+  const paths = (await readdir(join(root, 'src'), { recursive: true }))
+    .filter((path) => path.endsWith('.ts') && PLACES.some((place) => path.startsWith(place)))
+    .map((path) => `src/${path}`);
+  return paths.filter((path) => words.length === 0 || words.some((word) => path.includes(word))).sort();
+}
+
+async function loadStryker(root: string): Promise<InstanceType<Stryker['Instrumenter']>> {
+  // It is not a dependency of the project, and has no types here.
+  const path = createRequire(join(root, 'mutation/')).resolve('@stryker-mutator/instrumenter');
+  const { Instrumenter } = (await import(pathToFileURL(path).href)) as Stryker;
+  const quiet = () => {};
+  return new Instrumenter({ debug: quiet, info: quiet, warn: quiet, isDebugEnabled: () => false });
+}
+
+/**
+ * Mutants that say nothing: another wording of an error. No test holds what an error says, where it is for people, word by word;
+ * that there is one, and which, other mutants show.
+ */
+function isWording(edit: Edit, text: string): boolean {
+  if (edit.mutator !== 'StringLiteral') return false;
+  const line = text.slice(text.lastIndexOf('\n', edit.start) + 1, text.indexOf('\n', edit.start));
+  const before = text.slice(0, edit.start).trimEnd().split('\n').at(-1) ?? '';
+  return /throw new \w+\(|message: |new (RangeError|KeyMissing|StartError)\(/.test(line + before);
+}
+
+async function mutateTypeScript(stryker: InstanceType<Stryker['Instrumenter']>, name: string, text: string) {
+  const starts = [0];
+  for (const { index } of text.matchAll(/\n/g)) starts.push(index + 1);
+  const offset = ({ line, column }: Position) => (starts[line] as number) + column;
+  const options = { plugins: null, excludedMutations: [], ignorers: [], noHeader: true };
+  const { mutants } = await stryker.instrument([{ name, mutate: true, content: text }], options);
+  return mutants
+    .map(({ location: { start, end }, mutatorName, replacement }) => ({
+      start: offset(start),
+      end: offset(end),
+      replacement,
+      mutator: mutatorName,
+    }))
+    .filter((edit) => !isWording(edit, text));
+}
+
+/** All mutants of some files, in their order. SQL is mutated in the files that hold it, and TypeScript in all others. */
+export async function findMutants(root: string, paths: readonly string[]): Promise<Mutant[]> {
+  const stryker = await loadStryker(root);
+  const found: Mutant[] = [];
+  for (const path of paths) {
+    const text = await readFile(join(root, path), 'utf8');
+    const edits = path.endsWith('queries.ts') ? mutateSql(text) : await mutateTypeScript(stryker, path, text);
+    for (const edit of edits) {
+      const id = createHash('sha256').update(JSON.stringify([path, text, edit.start, edit.end, edit.replacement]));
+      found.push({
+        ...edit,
+        id: id.digest('hex').slice(0, 16),
+        path,
+        line: text.slice(0, edit.start).split('\n').length,
+        original: text.slice(edit.start, edit.end),
+      });
+    }
+  }
+  return found;
+}
+
+/** A part of a list, drawn at random: the same one for the same seed. */
+export function sample<T extends { readonly id: string }>(all: readonly T[], count: number, seed: string): T[] {
+  const rank = (id: string) => createHash('sha256').update(`${seed} ${id}`).digest('hex');
+  const chosen = new Set(
+    all
+      .map(({ id }) => ({ id, at: rank(id) }))
+      .sort((one, other) => (one.at < other.at ? -1 : 1))
+      .slice(0, count)
+      .map(({ id }) => id),
+  );
+  return all.filter(({ id }) => chosen.has(id));
+}

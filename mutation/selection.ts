@@ -1,0 +1,153 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Mutant } from './mutants.ts';
+import type { Sandbox } from './sandbox.ts';
+
+/**
+ * Which test files reach which lines: told by V8's coverage, of the test's process and of all that it starts. Node strips types
+ * by blanks, so a position in what runs is the same one in the source.
+ */
+
+/** The test files whose subject money is. Others reach the same lines by the way, and much slower. */
+const TESTS =
+  /^(money|secrets|keyed-hash|redeem|update|activate|balance|lookup|list|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|webhooks\.events|model|cli\.(vouchers|keys)|round|http\.dialects|batches\.background|batches\.failures|gather|auth\.|mutation)/;
+
+/** The test files whose subject a source is, beside those named after it: asked first, and always. */
+const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
+  [/redeem/, /^(redeem|pin\.guard|webhooks\.events|status)/],
+  [/redemptions\/update/, /^(update|redeem\.race|webhooks\.events|status)/],
+  [/activate/, /^(activate|pin\.guard|redeem\.race|webhooks\.events|status)/],
+  [/balance/, /^(balance|pin\.guard|status)/],
+  [/operate/, /^(vouchers\.operate|cli\.vouchers)/],
+  [/look-up|reseal|rotate/, /^(keys\.rotate|cli\.keys\.ring)/],
+  [/refuse\./, /^(guessing|redeem\.test)/],
+  [/transactions|transaction-data/, /^(lookup|list|update)/],
+  [/reconcile/, /^(reconcile|ledger\.property)/],
+  [/accounts/, /^(merchants\.floats|activate)/],
+];
+/** What the tests of one mutant may take together, if they are of another subject. */
+const LONGEST_MS = 15_000;
+
+type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number };
+type Coverage = { result: { url: string; functions: { ranges: Range[]; functionName: string }[] }[] };
+/** Of one test file: how long it takes, and for each source what it runs of it. */
+type Reached = { readonly hash: string; readonly ms: number; readonly sources: Record<string, Range[][]> };
+
+export type Selection = {
+  /** The test files that reach a mutant: those named after its file first, then the quickest. */
+  testsOf(mutant: Mutant): { name: string; ms: number }[];
+};
+
+/** The functions of each source that a run entered; each with its ranges, the outer ones first. */
+async function readCoverage(folder: string, root: string): Promise<Record<string, Range[][]>> {
+  const base = pathToFileURL(join(root, 'src/')).href;
+  const sources: Record<string, Range[][]> = {};
+  for (const name of await readdir(folder)) {
+    const { result } = JSON.parse(await readFile(join(folder, name), 'utf8')) as Coverage;
+    for (const { url, functions } of result) {
+      if (!url.startsWith(base)) continue;
+      const path = `src/${url.slice(base.length)}`;
+      sources[path] ??= [];
+      // The first is the module itself, which every import runs.
+      const called = functions.slice(1).map(({ ranges }) => ranges);
+      sources[path].push(...called.filter(([whole]) => (whole?.count ?? 0) > 0));
+    }
+  }
+  return sources;
+}
+
+const includes = ({ startOffset, endOffset }: Range, at: number) => startOffset <= at && at < endOffset;
+
+/** Whether one of the functions that were called holds a position, and ran through it. */
+function isReached(functions: readonly Range[][], at: number): boolean {
+  return functions.some((ranges) => {
+    const innermost = ranges.filter((range) => includes(range, at)).at(-1);
+    return innermost !== undefined && innermost.count > 0;
+  });
+}
+
+/** The name of the constant at the top of a module that holds a position, if it stands in none of its functions. */
+function constantAt(text: string, at: number): string | undefined {
+  const declarations = [
+    ...text.slice(0, at + 1).matchAll(/^(?:export )?(?:(?:async )?function\*? |class |(const|let) )(\w+)/gm),
+  ];
+  const last = declarations.at(-1);
+  return last?.[1] ? last[2] : undefined;
+}
+
+/** Where a name is used, in all sources: what a mutant of a constant changes is seen there. */
+function usesOf(name: string, sources: ReadonlyMap<string, string>): { path: string; at: number }[] {
+  return [...sources].flatMap(([path, text]) =>
+    [...text.matchAll(new RegExp(`\\b${name}\\b`, 'g'))].map(({ index }) => ({ path, at: index })),
+  );
+}
+
+async function reach(sandbox: Sandbox, name: string, hash: string): Promise<Reached> {
+  const folder = await mkdtemp(join(sandbox.folder, 'coverage-'));
+  const started = Date.now();
+  const outcome = await sandbox.runTest(name, 60_000, { NODE_V8_COVERAGE: folder });
+  const ms = Date.now() - started;
+  if (outcome !== 'passed') throw new Error(`${name} ${outcome} without any mutant`);
+  const sources = await readCoverage(folder, sandbox.folder);
+  await rm(folder, { recursive: true });
+  return { hash, ms, sources };
+}
+
+/** Runs each test file once that was not run yet as it is now, and keeps what it reached. */
+async function reachAll(sandbox: Sandbox, cache: string, texts: ReadonlyMap<string, string>, words: readonly string[]) {
+  const read = async () => JSON.parse(await readFile(cache, 'utf8').catch(() => '{}')) as Record<string, Reached>;
+  const names = (await readdir(join(sandbox.folder, 'test'))).filter((name) => name.endsWith('.test.ts'));
+  const sources = JSON.stringify([...texts]);
+  for (const name of names.filter((each) => TESTS.test(each) || words.some((word) => each.includes(word)))) {
+    const text = await readFile(join(sandbox.folder, 'test', name), 'utf8');
+    const hash = createHash('sha256').update(sources).update(text).digest('hex');
+    if ((await read())[name]?.hash === hash) continue;
+    const reached = await reach(sandbox, name, hash);
+    process.stdout.write(`${name}: ${(reached.ms / 1000).toFixed(1)} s\n`);
+    await writeFile(cache, JSON.stringify({ ...(await read()), [name]: reached }));
+  }
+  return read();
+}
+
+/** Money is met by nearly all tests, and each survivor meets all that it is given: so no more of other subjects than the quickest. */
+function inOrder(path: string, tests: readonly { name: string; ms: number }[]): { name: string; ms: number }[] {
+  const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
+  const isOwn = (name: string) =>
+    name.startsWith(`${stem}.`) || SUBJECTS.some(([source, own]) => source.test(path) && own.test(name));
+  const quickest = [...tests].sort((one, other) => one.ms - other.ms);
+  const own = quickest.filter(({ name }) => isOwn(name));
+  let total = own.reduce((sum, { ms }) => sum + ms, 0);
+  const others = quickest.filter(({ name, ms }) => {
+    if (isOwn(name)) return false;
+    total += ms;
+    return total <= LONGEST_MS;
+  });
+  return [...own, ...others];
+}
+
+/** Finds out which tests reach what. @param words of names of further test files to run */
+export async function selectTests(sandbox: Sandbox, cache: string, words: readonly string[]): Promise<Selection> {
+  const texts = new Map<string, string>();
+  for (const name of await readdir(join(sandbox.folder, 'src'), { recursive: true }))
+    if (name.endsWith('.ts')) texts.set(`src/${name}`, await readFile(join(sandbox.folder, 'src', name), 'utf8'));
+  const all = await reachAll(sandbox, cache, texts, words);
+  return {
+    testsOf({ path, start }) {
+      const constant = constantAt(texts.get(path) ?? '', start);
+      const places = [{ path, at: start }, ...(constant === undefined ? [] : usesOf(constant, texts))];
+      const tests = Object.entries(all).map(([name, { ms, sources }]) => ({ name, ms, sources }));
+      const reaching = tests.filter(({ sources }) =>
+        places.some((place) => isReached(sources[place.path] ?? [], place.at)),
+      );
+      // What runs as a module is loaded runs in every test that loads it.
+      const found =
+        reaching.length > 0 || constant === undefined ? reaching : tests.filter(({ sources }) => sources[path]);
+      return inOrder(
+        path,
+        found.map(({ name, ms }) => ({ name, ms })),
+      );
+    },
+  };
+}
