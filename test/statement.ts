@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readVouchersOf } from '../src/batches/download.ts';
+import { generate } from '../src/batches/generate.ts';
+import type { Context } from '../src/context.ts';
+import { openOwner } from '../src/db/pool.ts';
+import type { HotStatement } from '../src/db/sql.ts';
+import { newId } from '../src/ledger/id.ts';
+import { authenticate } from '../src/merchants/authenticate.ts';
+import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { asOperator, startTestService, type TestService } from './harness.ts';
+
+/** A voucher as a statement meets it. */
+export type Card = { readonly serial: bigint; readonly codeKey: string; readonly pinKey: string };
+
+type Owner = Awaited<ReturnType<typeof openOwner>>;
+type Terms = { readonly value?: number; readonly reference?: string };
+
+let references = 0;
+
+/**
+ * A bench for the statements of the hot path, below all doors: what each decides, row by row, and what it leaves in the tables. A
+ * door would not let through much of what they must withstand, such as one voucher twice in a list.
+ */
+export class Bench {
+  readonly now = new Date('2030-01-15T08:00:00.000Z');
+  readonly served: TestService;
+  readonly #owner: Owner;
+
+  private constructor(served: TestService, owner: Owner) {
+    this.served = served;
+    this.#owner = owner;
+    served.clock.set(this.now);
+  }
+
+  static async open(): Promise<Bench> {
+    const served = await startTestService();
+    const bench = new Bench(served, await openOwner(served.url));
+    await bench.tell('set search_path = scrip');
+    return bench;
+  }
+
+  async close(): Promise<void> {
+    await this.#owner.close();
+    await this.served.stop();
+  }
+
+  /** A product of a currency, DEFAULT's terms otherwise. */
+  async product(code: string, currency: string, decimals: number, more: object = {}): Promise<void> {
+    const wanted = { ...productDefaults(currency, decimals), code, name: code, ...more };
+    await createProduct(asOperator(this.served.service), wanted);
+  }
+
+  async merchant(product?: string, float?: bigint): Promise<Context> {
+    const permit = ['update-redemption'] as const;
+    const wanted = { permit, ...(product && { product }), ...(float !== undefined && { float }) };
+    const { authorization } = await this.served.createMerchant(wanted);
+    return (await authenticate(this.served.service, authorization)).context;
+  }
+
+  /** Vouchers of a batch that the merchant generates. */
+  async cards(
+    context: Context,
+    quantity: number,
+    { value, reference = `b-${++references}` }: Terms = {},
+  ): Promise<Card[]> {
+    const { service } = context;
+    const { batch } = await generate(context, { reference, quantity, value });
+    const vouchers = await readVouchersOf(service, batch.transactionId, quantity);
+    return (vouchers ?? []).map(({ serialNumber, code, pin }) => ({
+      serial: serialNumber,
+      codeKey: service.keys.codeKey(code),
+      pinKey: service.keys.pinKey(code, pin),
+    }));
+  }
+
+  async card(context: Context, value?: number): Promise<Card> {
+    const [card] = await this.cards(context, 1, value === undefined ? {} : { value });
+    return card ?? assert.fail('a batch came without its voucher');
+  }
+
+  id(): string {
+    return newId(this.now);
+  }
+
+  hot<Row>(statement: HotStatement, values: readonly unknown[]): Promise<Row[]> {
+    return this.served.service.db.hot<Row>(statement, values);
+  }
+
+  /** Runs a statement as the owner of the database, who may do what the service may not. */
+  tell<Row>(text: string): Promise<Row[]> {
+    return this.#owner.query<Row>({ text, values: [] });
+  }
+
+  /** A value of a voucher's row, as text. */
+  async ofCard(card: Card, column: string): Promise<string | null> {
+    const [row] = await this.tell<{ value: string | null }>(
+      `select (${column})::text as value from vouchers where serial_number = ${card.serial}`,
+    );
+    return row?.value ?? null;
+  }
+
+  /** What guards the PIN of a voucher: wrong ones, and until when it is locked, in minutes from now. */
+  async guardOf(card: Card): Promise<string> {
+    const minutes = `extract(epoch from pin_locked_until - '${this.now.toISOString()}')::numeric / 60`;
+    return (await this.ofCard(card, `wrong_pins || ' ' || coalesce(trim_scale(${minutes})::text, 'open')`)) ?? '';
+  }
+
+  setCard(card: Card, what: string): Promise<unknown[]> {
+    return this.tell(`update vouchers set ${what} where serial_number = ${card.serial}`);
+  }
+
+  /** An endpoint of a merchant; `what` is a list of assignments that make it special. */
+  async endpoint(context: Context, events: string | null, what?: string): Promise<number> {
+    const [row] = await this.tell<{ id: number }>(
+      `insert into webhook_endpoints (merchant_id, url, events, secret, created_at)
+       values (${context.merchant.id}, 'https://x.test', ${events === null ? 'null' : `'{${events}}'`}, '', now()) returning id`,
+    );
+    const id = row?.id as number;
+    if (what) await this.tell(`update webhook_endpoints set ${what} where id = ${id}`);
+    return id;
+  }
+
+  /**
+   * Runs a call that has to wait for a change of a voucher which commits while it waits: so it decides on a row that is newer
+   * than its snapshot.
+   */
+  async behind<T>(card: Card, what: string, call: () => Promise<T>): Promise<T> {
+    const other = await openOwner(this.served.url);
+    const run = (text: string) => other.query({ text, values: [] });
+    await run('begin');
+    await run(`update scrip.vouchers set ${what}, version = version + 1 where serial_number = ${card.serial}`);
+    const called = call();
+    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    while ((await this.tell(waiting)).length === 0) await sleep(5);
+    await run('commit');
+    await other.close();
+    return called;
+  }
+}
