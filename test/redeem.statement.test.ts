@@ -16,7 +16,7 @@ type Asked = {
 };
 type Row = { ord: bigint | number | null; outcome: string; id: string; occurred_at: Date; amount_minor: bigint };
 
-const UNKNOWN: Card = { serial: 0n, codeKey: 'f'.repeat(32), pinKey: 'e'.repeat(32) };
+const UNKNOWN: Card = { serial: 0n, code: '', pin: '', codeKey: 'f'.repeat(32), pinKey: 'e'.repeat(32) };
 const wrong = (card: Card): Card => ({ ...card, pinKey: 'd'.repeat(32) });
 
 let bench: Bench;

@@ -11,7 +11,13 @@ import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
 /** A voucher as a statement meets it. */
-export type Card = { readonly serial: bigint; readonly codeKey: string; readonly pinKey: string };
+export type Card = {
+  readonly serial: bigint;
+  readonly code: string;
+  readonly pin: string;
+  readonly codeKey: string;
+  readonly pinKey: string;
+};
 
 type Owner = Awaited<ReturnType<typeof openOwner>>;
 type Terms = { readonly value?: number; readonly reference?: string };
@@ -69,6 +75,8 @@ export class Bench {
     const vouchers = await readVouchersOf(service, batch.transactionId, quantity);
     return (vouchers ?? []).map(({ serialNumber, code, pin }) => ({
       serial: serialNumber,
+      code,
+      pin,
       codeKey: service.keys.codeKey(code),
       pinKey: service.keys.pinKey(code, pin),
     }));

@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Context } from '../src/context.ts';
+import { plainArray, textArray } from '../src/db/sql.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { FIND_UPDATE, UPDATE_REDEMPTION } from '../src/redemptions/update.queries.ts';
+import { Bench, type Card } from './statement.ts';
+
+/** `amount` in ten-thousandths of a major unit. */
+type Asked = {
+  readonly by: Context;
+  readonly reference: string;
+  readonly amount: number;
+  readonly reversalId?: string;
+  readonly newId?: string;
+};
+type Row = {
+  outcome: string;
+  original_id: string | null;
+  original_minor: bigint | null;
+  original_at: Date | null;
+  original_reference: string | null;
+  serial_number: bigint | null;
+  decimals: number | null;
+  reversal_id: string;
+  updated_at: Date;
+  new_id: string | null;
+  new_minor: bigint;
+};
+
+let bench: Bench;
+let one: Context;
+let other: Context;
+let references = 0;
+
+before(async () => {
+  bench = await Bench.open();
+  await bench.product('DINAR', 'KWD', 3);
+  [one, other] = [await bench.merchant(), await bench.merchant()];
+});
+after(() => bench.close());
+
+/** A redemption to update: its voucher, its reference and its id. */
+async function redeemed(amount = 10, by = one, value = 25) {
+  const card = await bench.card(by, value);
+  const reference = `sale-${++references}`;
+  const { transaction } = await redeem(by, { ...card, amount, reference });
+  return { card, reference, id: transaction.transactionId, by };
+}
+
+async function rowsOf(asked: readonly Asked[], now = bench.now): Promise<(Row & { ord: number })[]> {
+  const rows = await bench.hot<Row & { ord: number }>(UPDATE_REDEMPTION, [
+    plainArray(asked.map(({ by }) => by.merchant.id)),
+    textArray(asked.map(({ reference }) => reference)),
+    plainArray(asked.map(({ amount }) => amount)),
+    plainArray(asked.map(({ reversalId }) => reversalId ?? bench.id())),
+    plainArray(asked.map(({ newId }) => newId ?? bench.id())),
+    now,
+  ]);
+  return rows.sort((first, second) => first.ord - second.ord);
+}
+
+async function outcomeOf(by: Context, reference: string, amount: number, now = bench.now): Promise<string> {
+  const rows = await rowsOf([{ by, reference, amount }], now);
+  assert.equal(rows.length, 1);
+  return rows[0]?.outcome as string;
+}
+
+const found = (by: Context, ...sought: string[]) =>
+  bench.hot<Row & { ord: number }>(FIND_UPDATE, [plainArray(sought.map(() => by.merchant.id)), textArray(sought)]);
+
+const entriesOf = (card: Card) =>
+  bench.tell<object>(
+    `select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, operation, reference,
+       original_id, occurred_at
+     from journal where serial_number = ${card.serial} and original_id is not null order by amount_minor, kind`,
+  );
+
+describe('an update', () => {
+  for (const newAmount of [24, 3, 0]) {
+    test(`to ${newAmount} reverses the redemption, books the new one, and tells both`, async () => {
+      const { card, reference, id } = await redeemed(10);
+      const [settlement] = await bench.tell<{ id: bigint }>(
+        `select credit_account as id from journal where id = '${id}'`,
+      );
+      const version = Number(await bench.ofCard(card, 'version'));
+      const [reversalId, newId] = [bench.id(), bench.id()];
+      const later = new Date(bench.now.getTime() + 5000);
+      const rows = await rowsOf([{ by: one, reference, amount: newAmount * 10_000, reversalId, newId }], later);
+      const told = {
+        ...{ ord: 1, outcome: 'ok', original_id: id, original_minor: 1000n, original_at: bench.now },
+        ...{
+          original_reference: reference,
+          serial_number: card.serial,
+          sealed: rows[0] && Reflect.get(rows[0], 'sealed'),
+        },
+        ...{ decimals: 2, reversal_id: reversalId, updated_at: later },
+        ...{ new_id: newAmount > 0 ? newId : null, new_minor: BigInt(newAmount * 100) },
+      };
+      assert.deepEqual(rows, [told]);
+      assert.deepEqual(await found(one, reference), [told]);
+      const accounts = { of: card.serial, to: settlement?.id };
+      const common = {
+        ...{ currency: 'USD', merchant_id: one.merchant.id, serial_number: card.serial, operation: null },
+        ...{ original_id: id, occurred_at: later },
+      };
+      const reversal = { id: reversalId, kind: 'REDEMPTION_REVERSAL', debit_account: accounts.to };
+      const renewed = { id: newId, kind: 'REDEMPTION', debit_account: accounts.of, credit_account: accounts.to };
+      const entries = [
+        { ...reversal, credit_account: accounts.of, amount_minor: 1000n, ...common, reference: `CANCEL-${reference}` },
+        ...(newAmount > 0
+          ? [{ ...renewed, amount_minor: BigInt(newAmount * 100), ...common, reference: `NEW-${reference}` }]
+          : []),
+      ];
+      const order = (list: object[]) => list.map((each) => JSON.stringify(each, text)).sort();
+      const text = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+      assert.deepEqual(
+        order((await entriesOf(card)).map((each) => Object.fromEntries(Object.entries(each).sort()))),
+        order(entries.map((each) => Object.fromEntries(Object.entries(each).sort()))),
+      );
+      assert.equal(await bench.ofCard(card, 'balance_minor'), String(2500 - newAmount * 100));
+      assert.equal(Number(await bench.ofCard(card, 'version')), version + 1);
+    });
+  }
+
+  test('happens once: the second is told of the first, and changes nothing', async () => {
+    const { card, reference } = await redeemed(10);
+    assert.equal(await outcomeOf(one, reference, 50_000), 'ok');
+    for (const amount of [50_000, 0, 250_000, 9_990_000]) assert.equal(await outcomeOf(one, reference, amount), '58');
+    assert.equal(await bench.ofCard(card, 'balance_minor'), '2000');
+    assert.equal((await entriesOf(card)).length, 2);
+  });
+
+  test('takes the whole balance, and not a unit more', async () => {
+    const { card, reference } = await redeemed(10);
+    assert.equal(await outcomeOf(one, reference, 250_100), '51');
+    assert.equal(await outcomeOf(one, reference, 250_000), 'ok');
+    assert.equal(await bench.ofCard(card, 'balance_minor'), '0');
+  });
+
+  test('is in the units of the voucher', async () => {
+    const { card, reference, by } = await redeemed(1.234, await bench.merchant('DINAR'));
+    assert.equal(await outcomeOf(by, reference, 1), '13');
+    assert.equal(await outcomeOf(by, reference, 10), 'ok');
+    assert.equal(await bench.ofCard(card, 'balance_minor'), '24999');
+    const dollars = await redeemed(10);
+    assert.equal(await outcomeOf(one, dollars.reference, 10), '13');
+    assert.equal(await outcomeOf(one, dollars.reference, 100_010), '13');
+    // An amount that no currency has is told before anything is looked up.
+    assert.equal(await outcomeOf(one, 'unknown', 1), '13');
+    assert.equal(await outcomeOf(one, 'unknown', 10), '60');
+  });
+});
+
+describe('what is updated', () => {
+  test('is a redemption of the merchant, by its reference, or by its id where it has none', async () => {
+    const { reference, id, card } = await redeemed(10);
+    assert.equal(await outcomeOf(other, reference, 0), '60');
+    assert.equal(await outcomeOf(one, id, 0), '60');
+    const { transaction } = await redeem(one, { ...card, amount: 1 });
+    const [row] = await rowsOf([{ by: one, reference: transaction.transactionId, amount: 0 }]);
+    assert.deepEqual([row?.outcome, row?.original_reference], ['ok', null]);
+    const entries = await entriesOf(card);
+    assert.deepEqual(
+      entries.map((entry) => Reflect.get(entry, 'reference')),
+      [null],
+    );
+    await bench.tell(`update journal set operation = 'activate' where id = '${id}'`);
+    assert.equal(await outcomeOf(one, reference, 0), '60');
+    assert.deepEqual(await found(one, reference), []);
+  });
+
+  test('may be on a voucher that cannot be spent, if nothing more is taken from it', async () => {
+    const states = [
+      ['43', 'blocked_at = now()'],
+      ['43', "blocked_at = now(), expires_at = '2029-01-01'"],
+      ['54', "expires_at = '2030-01-15T08:00:00Z'"],
+    ] as const;
+    for (const [code, what] of states) {
+      for (const [amount, outcome] of [
+        [100_100, code],
+        [100_000, 'ok'],
+        [90_000, 'ok'],
+      ] as const) {
+        const { card, reference } = await redeemed(10);
+        await bench.setCard(card, what);
+        assert.equal(await outcomeOf(one, reference, amount), outcome, what);
+      }
+    }
+    const { card, reference } = await redeemed(10);
+    await bench.setCard(card, "expires_at = '2030-01-15T08:00:00.001Z'");
+    assert.equal(await outcomeOf(one, reference, 110_000), 'ok');
+  });
+
+  test('is on no voucher that was closed, not even to give money back', async () => {
+    const { card, reference } = await redeemed(10);
+    await bench.setCard(card, "closed = 'REPLACED', blocked_at = now()");
+    for (const amount of [0, 200_000]) assert.equal(await outcomeOf(one, reference, amount), '44');
+    assert.deepEqual(await entriesOf(card), []);
+  });
+
+  test('is told as blocked or expired before it is told as updated, where more is asked for', async () => {
+    const { card, reference } = await redeemed(10);
+    await outcomeOf(one, reference, 50_000);
+    await bench.setCard(card, 'blocked_at = now()');
+    assert.deepEqual([await outcomeOf(one, reference, 110_000), await outcomeOf(one, reference, 0)], ['43', '58']);
+  });
+});
+
+test('a list updates a voucher once: the first goes through, whatever comes of it, and the others come again', async () => {
+  const { card, reference } = await redeemed(10);
+  const second = `sale-${++references}`;
+  await redeem(one, { ...card, amount: 5, reference: second });
+  const next = await redeemed(10, other);
+  const rows = await rowsOf([
+    { by: one, reference, amount: 10_000 },
+    { by: other, reference: next.reference, amount: 0 },
+    { by: one, reference: second, amount: 0 },
+    { by: one, reference: 'unknown', amount: 0 },
+    { by: one, reference: 'unknown too', amount: 0 },
+  ]);
+  assert.deepEqual(
+    rows.map(({ outcome }) => outcome),
+    ['ok', 'ok', 'again', '60', '60'],
+  );
+  assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
+});
+
+test('an update is found by its redemption alone', async () => {
+  const { reference, card } = await redeemed(10);
+  assert.deepEqual(await found(one, reference), []);
+  const full = await redeemed(10);
+  await outcomeOf(one, reference, 10_000);
+  await outcomeOf(one, full.reference, 0);
+  assert.deepEqual(await found(other, reference), []);
+  for (const prefix of ['NEW-', 'CANCEL-']) assert.deepEqual(await found(one, prefix + reference), []);
+  const rows = (await found(one, reference, 'unknown', full.reference)).sort((first, second) => first.ord - second.ord);
+  assert.deepEqual(
+    rows.map(({ ord, new_minor, serial_number }) => [ord, new_minor, serial_number]),
+    [
+      [1, 100n, card.serial],
+      [3, 0n, full.card.serial],
+    ],
+  );
+});
+
+test('a refusal of what has changed since the snapshot is not told', async () => {
+  for (const [what, amount] of [
+    ["closed = 'CANCELED'", 0],
+    ['blocked_at = now()', 110_000],
+    ["expires_at = '2029-01-01'", 110_000],
+    ['balance_minor = 0', 110_000],
+  ] as const) {
+    const { card, reference } = await redeemed(10);
+    assert.equal(await bench.behind(card, what, () => outcomeOf(one, reference, amount)), 'again', what);
+    assert.notEqual(await outcomeOf(one, reference, amount), 'again');
+  }
+  const { card, reference } = await redeemed(10);
+  assert.equal(await bench.behind(card, 'balance_minor = 900', () => outcomeOf(one, reference, 0)), 'ok');
+  assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
+});
+
+test('two updates at the same time: one goes through, and the other comes again', async () => {
+  const { card, reference } = await redeemed(10);
+  const first = outcomeOf(one, reference, 10_000);
+  const outcomes = await Promise.all([first, outcomeOf(one, reference, 20_000), outcomeOf(one, reference, 30_000)]);
+  assert.equal(outcomes.filter((outcome) => outcome === 'ok').length, 1);
+  assert.ok(outcomes.every((outcome) => ['ok', 'again', '58'].includes(outcome)));
+  assert.equal((await entriesOf(card)).length, 2);
+});
+
+test('is told to the endpoints that want it, and to no other', async () => {
+  const [merchant, neighbor] = [await bench.merchant(), await bench.merchant()];
+  const wanted = [await bench.endpoint(merchant, null), await bench.endpoint(merchant, 'float.low,redemption.updated')];
+  await bench.endpoint(merchant, 'voucher.redeemed');
+  await bench.endpoint(merchant, null, "disabled_at = now(), disabled_reason = 'it was'");
+  await bench.endpoint(merchant, null, 'removed_at = now()');
+  await bench.endpoint(neighbor, null);
+  const { reference } = await redeemed(10, merchant);
+  await bench.tell('truncate webhook_deliveries');
+  const reversalId = bench.id();
+  await rowsOf([{ by: merchant, reference, amount: 10_000, reversalId }]);
+  await outcomeOf(merchant, reference, 20_000);
+  assert.deepEqual(
+    await bench.tell(
+      'select endpoint_id, event_id, type, subject_id, occurred_at, due_at from webhook_deliveries order by endpoint_id',
+    ),
+    wanted.map((endpoint_id) => ({
+      ...{ endpoint_id, event_id: reversalId, type: 'redemption.updated', subject_id: reversalId },
+      ...{ occurred_at: bench.now, due_at: bench.now },
+    })),
+  );
+});
