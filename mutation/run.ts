@@ -75,8 +75,10 @@ async function tryAll(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<voi
   const deadline = asked.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(asked.minutes) * 60_000;
   let last: string | undefined;
   let done = 0;
+  let stopped = false;
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => (stopped = true));
   for (const mutant of mutants) {
-    if (Date.now() > deadline) break;
+    if (stopped || Date.now() > deadline) break;
     const outcome = await tryMutant(sandbox, selection, mutant, last);
     last = outcome.by ?? last;
     await writeOutcome(RESULTS, outcome);
@@ -95,7 +97,8 @@ async function main(): Promise<void> {
   if (asked.score) return void process.stdout.write(tellScore(all, outcomes));
   if (asked.survivors) return void process.stdout.write(tellSurvivors(alive));
   const chosen = asked.sample === undefined ? all : sample(all, Number(asked.sample), asked.seed);
-  const due = asked.again ? alive : chosen.filter(({ id }) => !outcomes.has(id));
+  const isAlive = new Set(asked.again ? alive : []);
+  const due = chosen.filter((mutant) => isAlive.has(mutant) || !outcomes.has(mutant.id));
   if (due.length === 0) return void process.stdout.write('nothing to do: --again tries the survivors once more\n');
   await withTestServer(async () => {
     await hurry();

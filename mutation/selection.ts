@@ -84,6 +84,21 @@ function usesOf(name: string, sources: ReadonlyMap<string, string>): { path: str
   );
 }
 
+/** The test files that ask a constant themselves, such as a statement; or a module of the tests that does. */
+function testsThatName(name: string, texts: ReadonlyMap<string, string>): Set<string> {
+  const names = (text: string) => new RegExp(`\\b${name}\\b`).test(text);
+  const modules = [...texts].filter(([path, text]) => !path.endsWith('.test.ts') && names(text)).map(([path]) => path);
+  const asks = (text: string) => names(text) || modules.some((path) => text.includes(`'./${path}'`));
+  return new Set([...texts].filter(([path, text]) => path.endsWith('.test.ts') && asks(text)).map(([path]) => path));
+}
+
+async function readFolder(folder: string): Promise<Map<string, string>> {
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'utf8')] as const)),
+  );
+}
+
 async function reach(sandbox: Sandbox, name: string, hash: string): Promise<Reached> {
   const folder = await mkdtemp(join(sandbox.folder, 'coverage-'));
   const started = Date.now();
@@ -130,21 +145,25 @@ function inOrder(path: string, tests: readonly { name: string; ms: number }[]): 
 
 /** Finds out which tests reach what. @param words of names of further test files to run */
 export async function selectTests(sandbox: Sandbox, cache: string, words: readonly string[]): Promise<Selection> {
-  const texts = new Map<string, string>();
-  for (const name of await readdir(join(sandbox.folder, 'src'), { recursive: true }))
-    if (name.endsWith('.ts')) texts.set(`src/${name}`, await readFile(join(sandbox.folder, 'src', name), 'utf8'));
+  const [sources, tests] = [
+    await readFolder(join(sandbox.folder, 'src')),
+    await readFolder(join(sandbox.folder, 'test')),
+  ];
+  const texts = new Map([...sources].map(([name, text]) => [`src/${name}`, text]));
   const all = await reachAll(sandbox, cache, texts, words);
   return {
     testsOf({ path, start }) {
       const constant = constantAt(texts.get(path) ?? '', start);
       const places = [{ path, at: start }, ...(constant === undefined ? [] : usesOf(constant, texts))];
-      const tests = Object.entries(all).map(([name, { ms, sources }]) => ({ name, ms, sources }));
-      const reaching = tests.filter(({ sources }) =>
-        places.some((place) => isReached(sources[place.path] ?? [], place.at)),
+      const naming = constant === undefined ? new Set() : testsThatName(constant, tests);
+      const known = Object.entries(all).map(([name, { ms, sources }]) => ({ name, ms, sources }));
+      const reaching = known.filter(
+        ({ name, sources }) =>
+          naming.has(name) || places.some((place) => isReached(sources[place.path] ?? [], place.at)),
       );
       // What runs as a module is loaded runs in every test that loads it.
       const found =
-        reaching.length > 0 || constant === undefined ? reaching : tests.filter(({ sources }) => sources[path]);
+        reaching.length > 0 || constant === undefined ? reaching : known.filter(({ sources }) => sources[path]);
       return inOrder(
         path,
         found.map(({ name, ms }) => ({ name, ms })),

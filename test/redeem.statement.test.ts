@@ -1,71 +1,24 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
-import { plainArray, textArray } from '../src/db/sql.ts';
 import { ensureAccounts } from '../src/ledger/accounts.ts';
-import { REDEEM } from '../src/redemptions/redeem.queries.ts';
-import { Bench, type Card } from './statement.ts';
-
-type Asked = {
-  readonly by: Context;
-  readonly card: Card;
-  /** In ten-thousandths of a major unit. */
-  readonly amount: number;
-  readonly reference?: string;
-  readonly id?: string;
-};
-type Row = { ord: bigint | number | null; outcome: string; id: string; occurred_at: Date; amount_minor: bigint };
-
-const UNKNOWN: Card = { serial: 0n, code: '', pin: '', codeKey: 'f'.repeat(32), pinKey: 'e'.repeat(32) };
-const wrong = (card: Card): Card => ({ ...card, pinKey: 'd'.repeat(32) });
+import { Redemptions, UNKNOWN, wrong } from './redemptions.ts';
+import type { Bench, Card } from './statement.ts';
 
 let bench: Bench;
 let one: Context;
 let other: Context;
+let statement: Redemptions;
+const rowsOf: Redemptions['rowsOf'] = (...asked) => statement.rowsOf(...asked);
+const outcomesOf: Redemptions['outcomesOf'] = (...asked) => statement.outcomesOf(...asked);
+const outcomeOf: Redemptions['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
 
 before(async () => {
-  bench = await Bench.open();
-  await bench.product('DINAR', 'KWD', 3);
-  await bench.product('YEN', 'JPY', 0);
-  await bench.product('OWN', 'USD', 2, { scope: 'issuer' });
+  statement = await Redemptions.open();
+  bench = statement.bench;
   [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
 });
 after(() => bench.close());
-
-async function rowsOf(asked: readonly Asked[], now = bench.now): Promise<Row[]> {
-  const ids = asked.map(({ id }) => id ?? bench.id());
-  const rows = await bench.hot<Row>(REDEEM, [
-    plainArray(asked.map(({ by }) => by.merchant.id)),
-    plainArray(asked.map(({ card }) => card.codeKey)),
-    plainArray(asked.map(({ card }) => card.pinKey)),
-    plainArray(asked.map(({ amount }) => amount)),
-    textArray(asked.map(({ reference }) => reference ?? null)),
-    plainArray(ids),
-    now,
-  ]);
-  return asked.map((_, index) => {
-    const found = rows.filter((row) => (row.ord === null ? row.id === ids[index] : Number(row.ord) === index + 1));
-    assert.ok(found.length <= 1);
-    // What lost its reference to another statement is not told at all.
-    return found[0] ?? { ord: null, outcome: 'again', id: '', occurred_at: now, amount_minor: 0n };
-  });
-}
-
-/** The outcome of each of a list of redemptions that are decided by one statement. */
-async function outcomesOf(asked: readonly Asked[], now = bench.now): Promise<string[]> {
-  return (await rowsOf(asked, now)).map(({ outcome }) => outcome);
-}
-
-async function outcomeOf(
-  by: Context,
-  card: Card,
-  amount: number,
-  reference?: string,
-  now = bench.now,
-): Promise<string> {
-  const asked = { by, card, amount, ...(reference !== undefined && { reference }) };
-  return (await outcomesOf([asked], now))[0] as string;
-}
 
 test('books each of a list once: the journal, the balance and the version say the same', async () => {
   const [first, second] = await bench.cards(one, 2, { value: 25 });

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Context } from '../src/context.ts';
+import { ensureAccounts } from '../src/ledger/accounts.ts';
+import { Activations, UNKNOWN, wrong } from './activations.ts';
+import type { Bench, Card } from './statement.ts';
+
+let bench: Bench;
+let one: Context;
+let other: Context;
+let statement: Activations;
+const outcomeOf: Activations['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
+const outcomesOf: Activations['outcomesOf'] = (...asked) => statement.outcomesOf(...asked);
+const rowsOf: Activations['rowsOf'] = (...asked) => statement.rowsOf(...asked);
+
+before(async () => {
+  statement = await Activations.open();
+  bench = statement.bench;
+  [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
+});
+after(() => bench.close());
+
+async function floatOf(by: Context, currency = 'USD'): Promise<bigint> {
+  const [row] = await bench.tell<{ balance_minor: bigint }>(
+    `select balance_minor from accounts where merchant_id = ${by.merchant.id} and kind = 'FLOAT' and currency = '${currency}'`,
+  );
+  return row?.balance_minor ?? -1n;
+}
+
+const setFloat = (by: Context, what: string) =>
+  bench.tell(
+    `update accounts set ${what} where merchant_id = ${by.merchant.id} and kind = 'FLOAT' and currency = 'USD'`,
+  );
+
+const entryOf = async (id: string) =>
+  (
+    await bench.tell<object>(
+      `select j.kind, coalesce(a.kind::text, 'none') as debited, a.merchant_id as from, j.credit_account, j.amount_minor, j.currency,
+         j.merchant_id, j.serial_number, j.operation, j.reference, j.batch_id, j.original_id, j.occurred_at
+       from journal j left join accounts a on a.id = j.debit_account where j.id = '${id}'`,
+    )
+  )[0];
+
+describe('an activation', () => {
+  test('of a batch without a value debits the float, and gives what is asked for, else 5000', async () => {
+    const [first, second] = await bench.cards(one, 2);
+    assert.ok(first && second);
+    const before = await floatOf(one);
+    const version = Number(await bench.ofCard(first, 'version'));
+    const [id, next] = [bench.id(), bench.id()];
+    const rows = await rowsOf([
+      { by: one, card: first, value: 125_000, reference: 'act', id },
+      { by: one, serial: second.serial, id: next },
+    ]);
+    assert.deepEqual(
+      rows.map(({ outcome, amount_minor }) => [outcome, amount_minor]),
+      [
+        ['ok', 1250n],
+        ['ok', 500_000n],
+      ],
+    );
+    assert.equal(await floatOf(one), before - 501_250n);
+    assert.deepEqual(await entryOf(id), {
+      ...{
+        kind: 'ACTIVATION',
+        debited: 'FLOAT',
+        from: one.merchant.id,
+        credit_account: first.serial,
+        amount_minor: 1250n,
+      },
+      ...{ currency: 'USD', merchant_id: one.merchant.id, serial_number: first.serial, operation: 'activate' },
+      ...{ reference: 'act', batch_id: null, original_id: null, occurred_at: bench.now },
+    });
+    assert.equal(
+      await bench.ofCard(
+        first,
+        "value_minor || ' ' || balance_minor || ' ' || (activated_at = '2030-01-15T08:00Z')::text",
+      ),
+      '1250 1250 true',
+    );
+    assert.equal(Number(await bench.ofCard(first, 'version')), version + 1);
+    assert.equal(await bench.ofCard(second, 'balance_minor'), '500000');
+  });
+
+  test('of a batch with a value was paid for when that was generated, and takes no other value', async () => {
+    const seller = await bench.merchant('LATER');
+    const [first, second] = await bench.cards(seller, 2, { value: 25 });
+    assert.ok(first && second);
+    const before = await floatOf(seller);
+    const id = bench.id();
+    for (const value of [240_000, 250_050, 260_000]) {
+      assert.equal(await outcomeOf({ by: seller, serial: first.serial, value }), '13');
+      assert.equal(await outcomeOf({ by: seller, card: first, value }), '13');
+    }
+    assert.equal(await outcomeOf({ by: seller, card: first, value: 250_000, id }), 'ok');
+    assert.equal(await outcomeOf({ by: seller, serial: second.serial }), 'ok');
+    assert.equal(await floatOf(seller), before);
+    const { debited, amount_minor } = (await entryOf(id)) as { debited: string; amount_minor: bigint };
+    assert.deepEqual([debited, amount_minor], ['RESERVE', 2500n]);
+    assert.equal(await bench.ofCard(first, 'balance_minor'), '2500');
+  });
+
+  test('with a value keeps to the limits of the product', async () => {
+    const seller = await bench.merchant('LIMITS');
+    const card = await bench.card(seller);
+    for (const value of [49_900, 500_100, undefined]) {
+      const more = value === undefined ? {} : { value };
+      assert.equal(await outcomeOf({ by: seller, serial: card.serial, ...more }), '61');
+      assert.equal(await outcomeOf({ by: seller, card, ...more }), '61');
+      // By code, limits are told to who knows the PIN; by serial number at once.
+      assert.equal(await outcomeOf({ by: seller, card: wrong(card), ...more }), '55');
+    }
+    await bench.setCard(card, "closed = 'CANCELED'");
+    assert.equal(await outcomeOf({ by: seller, card, value: 49_900 }), '61');
+    const [least, most] = await bench.cards(seller, 2);
+    assert.ok(least && most);
+    assert.equal(await outcomeOf({ by: seller, card: least, value: 50_000 }), 'ok');
+    assert.equal(await outcomeOf({ by: seller, serial: most.serial, value: 500_000 }), 'ok');
+    // A value that the batch has was measured when it was generated.
+    const priced = await bench.card(await bench.merchant('LATER'), 0.01);
+    assert.equal(await outcomeOf({ by: seller, card: priced }), 'ok');
+  });
+
+  test('is in the units of the voucher', async () => {
+    const seller = await bench.merchant('DINAR');
+    const [card, bare] = await bench.cards(seller, 2);
+    assert.ok(card && bare);
+    assert.equal(await outcomeOf({ by: seller, card, value: 1 }), '13');
+    assert.equal(await outcomeOf({ by: seller, card, value: 12_340 }), 'ok');
+    assert.equal(await bench.ofCard(card, 'balance_minor'), '1234');
+    assert.equal(await outcomeOf({ by: seller, card: bare }), 'ok');
+    assert.equal(await bench.ofCard(bare, 'balance_minor'), '5000000');
+    const dollars = await bench.card(one);
+    assert.equal(await outcomeOf({ by: one, card: dollars, value: 10_010 }), '13');
+    assert.equal(await outcomeOf({ by: one, serial: dollars.serial, value: 10_010 }), '13');
+    for (const card of [UNKNOWN, wrong(dollars)]) assert.equal(await outcomeOf({ by: one, card, value: 1 }), '13');
+    assert.equal(await outcomeOf({ by: one, card: wrong(dollars), value: 10_010 }), '55');
+  });
+});
+
+describe('a float', () => {
+  test('is spent to the last unit, and by those of a list that fit in their order', async () => {
+    const buyer = await bench.merchant(undefined, 1000n);
+    const cards = await bench.cards(buyer, 4);
+    const ask = (index: number, value: number) => ({ by: buyer, card: cards[index] as Card, value: value * 10_000 });
+    assert.equal(await outcomeOf(ask(0, 10.01)), '50');
+    assert.deepEqual(await outcomesOf([ask(0, 6), ask(1, 5), ask(2, 4), ask(3, 11)]), ['ok', 'again', 'again', '50']);
+    assert.deepEqual(await outcomesOf([ask(1, 5), ask(2, 4)]), ['50', 'ok']);
+    assert.equal(await floatOf(buyer), 0n);
+  });
+
+  test('is each merchant’s own, and not that of what was paid for', async () => {
+    const [poor, rich] = [await bench.merchant(undefined, 1n), await bench.merchant(undefined, 100_000n)];
+    const seller = await bench.merchant('LATER');
+    const [first, second] = await bench.cards(rich, 2);
+    const [paid] = await bench.cards(seller, 1, { value: 25 });
+    assert.ok(first && second && paid);
+    const outcomes = await outcomesOf([
+      { by: poor, card: first, value: 10_000 },
+      { by: poor, card: paid },
+      { by: rich, card: second, value: 10_000 },
+    ]);
+    assert.deepEqual(outcomes, ['50', 'ok', 'ok']);
+    assert.deepEqual([await floatOf(poor), await floatOf(rich)], [1n, 99_900n]);
+  });
+
+  test('has to be there', async () => {
+    const seller = await bench.merchant('DINAR');
+    const card = await bench.card(seller);
+    assert.equal(await outcomeOf({ by: one, card, value: 10_000 }), 'account');
+    await ensureAccounts(one.service.db, one.merchant.id, 'KWD');
+    assert.equal(await outcomeOf({ by: one, card, value: 10_000 }), '50');
+    assert.equal(await outcomeOf({ by: seller, card, value: 10_000 }), 'ok');
+  });
+
+  test('that becomes low is told once, on the crossing, with what is left', async () => {
+    const buyer = await bench.merchant();
+    const low = await bench.endpoint(buyer, 'float.low');
+    const [first, second, third, last] = await bench.cards(buyer, 4);
+    assert.ok(first && second && third && last);
+    await setFloat(buyer, 'balance_minor = 1000, low_minor = 500, topped_up_minor = 100000');
+    const told = () =>
+      bench.tell<{ data: unknown }>(
+        `select event_id, type, subject_id, data from webhook_deliveries where endpoint_id = ${low} order by event_id`,
+      );
+    const lowId = bench.id();
+    await outcomeOf({ by: buyer, card: first, value: 50_000 });
+    assert.deepEqual(await told(), []);
+    await outcomesOf([
+      { by: buyer, card: second, value: 100, lowId },
+      { by: buyer, card: third, value: 49_900 },
+    ]);
+    const data = { currency: 'USD', balance: 0, threshold: 5 };
+    assert.deepEqual(await told(), [{ event_id: lowId, type: 'float.low', subject_id: null, data }]);
+    await setFloat(buyer, 'balance_minor = 499');
+    await outcomeOf({ by: buyer, card: last, value: 10_000 });
+    assert.equal((await told()).length, 1);
+    const [more] = await bench.cards(buyer, 1);
+    await setFloat(buyer, 'balance_minor = 10001, low_minor = null');
+    await outcomeOf({ by: buyer, card: more as Card, value: 200 });
+    assert.deepEqual((await told()).at(-1)?.data, { currency: 'USD', balance: 99.99, threshold: 100 });
+  });
+});
+
+describe('a reference', () => {
+  test('is answered as before for the same request, and refused for another', async () => {
+    const [card, next] = await bench.cards(one, 2);
+    assert.ok(card && next);
+    const id = bench.id();
+    const asked = { by: one, card, value: 100_000, reference: 'ref', id };
+    const float = await floatOf(one);
+    assert.equal(await outcomeOf(asked), 'ok');
+    const [again] = await rowsOf([{ ...asked, id: bench.id() }], new Date(bench.now.getTime() + 1000));
+    assert.deepEqual(
+      [again?.outcome, again?.prior_id, again?.prior_at, again?.amount_minor],
+      ['replay', id, bench.now, 10_000n / 10n],
+    );
+    const { id: _, ...same } = asked;
+    assert.equal(await outcomeOf({ by: one, serial: card.serial, value: 100_000, reference: 'ref' }), 'replay');
+    assert.equal(await outcomeOf({ ...same, value: 100_100 }), '94');
+    assert.equal(await outcomeOf({ ...same, card: next }), '94');
+    assert.equal(await outcomeOf({ ...same, card: UNKNOWN }), '94');
+    assert.equal(await outcomeOf({ ...same, card: wrong(card) }), '55');
+    assert.equal(await outcomeOf({ ...same, by: other }), '41');
+    assert.equal(await outcomeOf({ ...same, card: next, by: other }), 'ok');
+    assert.equal(await outcomeOf({ by: one, card: next, value: 100_000, reference: id }), '41');
+    assert.equal(await floatOf(one), float - 1000n);
+    await bench.tell(`update journal set operation = 'redeem' where id = '${id}'`);
+    assert.equal(await outcomeOf(same), '41');
+  });
+
+  test('of two activations in a list goes to one of them', async () => {
+    const cards = await bench.cards(one, 2);
+    const float = await floatOf(one);
+    const outcomes = await outcomesOf(cards.map((card) => ({ by: one, card, value: 10_000, reference: 'both' })));
+    assert.deepEqual(outcomes.sort(), ['again', 'ok']);
+    assert.equal(await floatOf(one), float - 100n);
+  });
+});

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Context } from '../src/context.ts';
+import { type Activation, Activations, UNKNOWN, wrong } from './activations.ts';
+import type { Bench } from './statement.ts';
+
+let bench: Bench;
+let one: Context;
+let other: Context;
+let statement: Activations;
+const outcomeOf: Activations['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
+const outcomesOf: Activations['outcomesOf'] = (...asked) => statement.outcomesOf(...asked);
+
+before(async () => {
+  statement = await Activations.open();
+  bench = statement.bench;
+  [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
+});
+after(() => bench.close());
+
+describe('a voucher', () => {
+  test('is refused for what it is: by code to who knows its PIN, by serial number to its merchant', async () => {
+    for (const [code, what] of [
+      ['44', "closed = 'CANCELED', blocked_at = now()"],
+      ['43', "blocked_at = now(), expires_at = '2029-01-01'"],
+      ['54', "expires_at = '2030-01-15T08:00:00Z', activated_at = now(), value_minor = 1"],
+      ['41', 'activated_at = now(), value_minor = 1'],
+      ['ok', "expires_at = '2030-01-15T08:00:00.001Z'"],
+    ] as const) {
+      const [card, next] = await bench.cards(one, 2);
+      assert.ok(card && next);
+      for (const each of [card, next]) await bench.setCard(each, what);
+      assert.equal(await outcomeOf({ by: one, card: wrong(card) }), '55', what);
+      assert.equal(await outcomeOf({ by: one, card }), code, what);
+      assert.equal(await outcomeOf({ by: other, serial: next.serial }), '14', what);
+      assert.equal(await outcomeOf({ by: one, serial: next.serial }), code, what);
+    }
+    assert.equal(await outcomeOf({ by: one, card: UNKNOWN }), '14');
+    assert.equal(await outcomeOf({ by: one, serial: 10_999_999_999n }), '14');
+  });
+
+  test('of a batch that is not complete does not exist', async () => {
+    const card = await bench.card(one);
+    const batch = `(select batch_id from vouchers where serial_number = ${card.serial})`;
+    await bench.tell(`update batches set status = 'CANCELED' where id = ${batch}`);
+    assert.deepEqual(
+      [await outcomeOf({ by: one, card }), await outcomeOf({ by: one, serial: card.serial })],
+      ['14', '14'],
+    );
+  });
+
+  test('of scope issuer is activated by the issuer alone', async () => {
+    const card = await bench.card(other);
+    assert.equal(await outcomeOf({ by: one, card, value: 10_000 }), '47');
+    assert.equal(await outcomeOf({ by: other, card, value: 10_000 }), 'ok');
+  });
+
+  test('is taken once in a list: the first goes through, and the others come again, by whichever of its names', async () => {
+    const [card, next] = await bench.cards(one, 2);
+    assert.ok(card && next);
+    const value = 10_000;
+    assert.deepEqual(
+      await outcomesOf([
+        { by: one, serial: card.serial, value },
+        { by: one, card, value },
+        { by: one, card: next, value },
+        { by: one, card: UNKNOWN },
+        { by: one, card: { ...UNKNOWN, codeKey: 'a'.repeat(32) } },
+      ]),
+      ['ok', 'again', 'ok', '14', '14'],
+    );
+    assert.equal(await bench.ofCard(card, 'balance_minor'), '100');
+  });
+});
+
+describe('wrong PINs', () => {
+  test('are counted, and lock at the fifth, the tenth and the fifteenth', async () => {
+    const card = await bench.card(one);
+    const after = async (count: number) => {
+      await bench.setCard(card, `wrong_pins = ${count}, pin_locked_until = null`);
+      assert.equal(await outcomeOf({ by: one, card: wrong(card) }), '55');
+      return bench.guardOf(card);
+    };
+    assert.deepEqual([await after(0), await after(3), await after(4)], ['1 open', '4 open', '5 15']);
+    assert.deepEqual([await after(5), await after(9), await after(10)], ['6 open', '10 1440', '11 open']);
+    assert.deepEqual([await after(13), await after(14), await after(15)], ['14 open', '15 Infinity', '15 Infinity']);
+    assert.equal(await outcomeOf({ by: one, card }), '75');
+    // A serial number carries no PIN: it neither minds the lock nor ends it.
+    assert.equal(await outcomeOf({ by: one, serial: card.serial, value: 10_000 }), 'ok');
+    assert.equal(await bench.guardOf(card), '15 Infinity');
+    await bench.setCard(card, "pin_locked_until = '2030-01-15T08:00Z'");
+    assert.equal(await outcomeOf({ by: one, card }), '41');
+  });
+
+  test('are forgotten with the right one, whatever comes of it once it was looked at', async () => {
+    const guarded = async (asked: Omit<Activation, 'by'>, what = 'wrong_pins = 3') => {
+      const card = asked.card ?? assert.fail();
+      await bench.setCard(card, what);
+      const version = Number(await bench.ofCard(card, 'version'));
+      const outcome = await outcomeOf({ by: one, ...asked });
+      return [outcome, await bench.guardOf(card), Number(await bench.ofCard(card, 'version')) - version];
+    };
+    const [card, next] = await bench.cards(one, 2);
+    assert.ok(card && next);
+    assert.deepEqual(await guarded({ card, value: 1 }), ['13', '3 open', 0]);
+    assert.deepEqual(await guarded({ card, value: 10 }), ['13', '0 open', 1]);
+    assert.deepEqual(await guarded({ card, value: 100_000_000_000 }), ['61', '0 open', 1]);
+    assert.deepEqual(await guarded({ card, value: 1_000_000, reference: 'guarded' }), ['ok', '0 open', 1]);
+    assert.deepEqual(await guarded({ card, value: 1_000_000, reference: 'guarded' }), ['replay', '0 open', 1]);
+    assert.deepEqual(await guarded({ card }), ['41', '0 open', 1]);
+    assert.deepEqual(await guarded({ card }, 'wrong_pins = 0'), ['41', '0 open', 0]);
+    assert.deepEqual(await guarded({ card: next, value: 1_000_000, reference: 'guarded' }), ['94', '3 open', 0]);
+    assert.deepEqual(
+      await outcomesOf([
+        { by: one, card: wrong(next) },
+        { by: one, card: next },
+      ]),
+      ['55', 'again'],
+    );
+    assert.equal(await bench.guardOf(next), '4 open');
+  });
+});
+
+test('a refusal of what has changed since the snapshot is told only where there is no reference', async () => {
+  for (const [code, what] of [
+    ['44', "closed = 'CANCELED'"],
+    ['43', 'blocked_at = now()'],
+    ['54', "expires_at = '2029-01-01'"],
+    ['41', 'activated_at = now(), value_minor = 1'],
+  ] as const) {
+    const card = await bench.card(one);
+    assert.equal(await bench.behind(card, what, () => outcomeOf({ by: one, card, reference: 'raced' })), 'again', what);
+    assert.equal(await bench.behind(card, what, () => outcomeOf({ by: one, card })), code, what);
+  }
+  const issued = await bench.card(other);
+  const poor = await bench.merchant(undefined, 1n);
+  const [mine] = await bench.cards(poor, 1);
+  assert.ok(mine);
+  for (const [by, card] of [
+    [one, issued],
+    [poor, mine],
+  ] as const)
+    assert.equal(
+      await bench.behind(card, 'wrong_pins = 0', () => outcomeOf({ by, card, reference: 'raced' })),
+      'again',
+    );
+});
+
+test('is told to the endpoints that want it, and to no other', async () => {
+  const [merchant, neighbor] = [await bench.merchant(), await bench.merchant()];
+  const wanted = [await bench.endpoint(merchant, null), await bench.endpoint(merchant, 'float.low,voucher.activated')];
+  await bench.endpoint(merchant, 'voucher.redeemed');
+  await bench.endpoint(merchant, null, "disabled_at = now(), disabled_reason = 'it was'");
+  await bench.endpoint(merchant, null, 'removed_at = now()');
+  await bench.endpoint(neighbor, null);
+  const card = await bench.card(merchant);
+  await bench.tell('truncate webhook_deliveries');
+  const id = bench.id();
+  assert.equal(await outcomeOf({ by: merchant, card, value: 10_000, id }), 'ok');
+  await outcomeOf({ by: merchant, card, value: 10_000 });
+  assert.deepEqual(
+    await bench.tell(
+      'select endpoint_id, event_id, type, subject_id, data, occurred_at, due_at from webhook_deliveries order by endpoint_id',
+    ),
+    wanted.map((endpoint_id) => ({
+      ...{ endpoint_id, event_id: id, type: 'voucher.activated', subject_id: id, data: null },
+      ...{ occurred_at: bench.now, due_at: bench.now },
+    })),
+  );
+});

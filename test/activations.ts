@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import type { Context } from '../src/context.ts';
+import { plainArray, textArray } from '../src/db/sql.ts';
+import { ACTIVATE } from '../src/vouchers/activate.queries.ts';
+import { Bench, type Card } from './statement.ts';
+
+/** By code and PIN, or by serial number; `value` in ten-thousandths of a major unit. */
+export type Activation = {
+  readonly by: Context;
+  readonly card?: Card;
+  readonly serial?: bigint;
+  readonly value?: number;
+  readonly reference?: string;
+  readonly id?: string;
+  readonly lowId?: string;
+};
+type Row = { ord: number; outcome: string; prior_id: string | null; prior_at: Date | null; amount_minor: bigint };
+
+export const UNKNOWN: Card = { serial: 0n, code: '', pin: '', codeKey: 'f'.repeat(32), pinKey: 'e'.repeat(32) };
+/** The card with a PIN that is not its own. */
+export const wrong = (card: Card): Card => ({ ...card, pinKey: 'd'.repeat(32) });
+
+/** Asks the statement of activations, on a bench with products of several terms. */
+export class Activations {
+  readonly bench: Bench;
+
+  private constructor(bench: Bench) {
+    this.bench = bench;
+  }
+
+  static async open(): Promise<Activations> {
+    const bench = await Bench.open();
+    await bench.product('LATER', 'USD', 2, { activation: 'on-activation' });
+    await bench.product('LIMITS', 'USD', 2, { minValueMinor: 500n, maxValueMinor: 5000n });
+    await bench.product('OWN', 'USD', 2, { scope: 'issuer' });
+    await bench.product('DINAR', 'KWD', 3);
+    return new Activations(bench);
+  }
+
+  async rowsOf(asked: readonly Activation[], now = this.bench.now): Promise<Row[]> {
+    const rows = await this.bench.hot<Row>(ACTIVATE, [
+      plainArray(asked.map(({ by }) => by.merchant.id)),
+      plainArray(asked.map(({ card }) => card?.codeKey ?? null)),
+      plainArray(asked.map(({ card }) => card?.pinKey ?? null)),
+      plainArray(asked.map(({ serial }) => serial ?? null)),
+      plainArray(asked.map(({ value }) => value ?? null)),
+      textArray(asked.map(({ reference }) => reference ?? null)),
+      plainArray(asked.map(({ id }) => id ?? this.bench.id())),
+      now,
+      plainArray(asked.map(({ lowId }) => lowId ?? this.bench.id())),
+    ]);
+    assert.equal(rows.length, asked.length);
+    return rows.sort((first, second) => first.ord - second.ord);
+  }
+
+  async outcomesOf(asked: readonly Activation[], now = this.bench.now): Promise<string[]> {
+    return (await this.rowsOf(asked, now)).map(({ outcome }) => outcome);
+  }
+
+  async outcomeOf(asked: Activation, now = this.bench.now): Promise<string> {
+    return (await this.outcomesOf([asked], now))[0] as string;
+  }
+}

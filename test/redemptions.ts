@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import type { Context } from '../src/context.ts';
+import { plainArray, textArray } from '../src/db/sql.ts';
+import { REDEEM } from '../src/redemptions/redeem.queries.ts';
+import { Bench, type Card } from './statement.ts';
+
+type Asked = {
+  readonly by: Context;
+  readonly card: Card;
+  /** In ten-thousandths of a major unit. */
+  readonly amount: number;
+  readonly reference?: string;
+  readonly id?: string;
+};
+type Row = { ord: bigint | number | null; outcome: string; id: string; occurred_at: Date; amount_minor: bigint };
+
+/** A card that nobody has. */
+export const UNKNOWN: Card = { serial: 0n, code: '', pin: '', codeKey: 'f'.repeat(32), pinKey: 'e'.repeat(32) };
+/** The card with a PIN that is not its own. */
+export const wrong = (card: Card): Card => ({ ...card, pinKey: 'd'.repeat(32) });
+
+/** Asks the statement of redemptions, on a bench with products of several terms. */
+export class Redemptions {
+  readonly bench: Bench;
+
+  private constructor(bench: Bench) {
+    this.bench = bench;
+  }
+
+  static async open(): Promise<Redemptions> {
+    const bench = await Bench.open();
+    await bench.product('DINAR', 'KWD', 3);
+    await bench.product('YEN', 'JPY', 0);
+    await bench.product('OWN', 'USD', 2, { scope: 'issuer' });
+    return new Redemptions(bench);
+  }
+
+  async rowsOf(asked: readonly Asked[], now = this.bench.now): Promise<Row[]> {
+    const ids = asked.map(({ id }) => id ?? this.bench.id());
+    const rows = await this.bench.hot<Row>(REDEEM, [
+      plainArray(asked.map(({ by }) => by.merchant.id)),
+      plainArray(asked.map(({ card }) => card.codeKey)),
+      plainArray(asked.map(({ card }) => card.pinKey)),
+      plainArray(asked.map(({ amount }) => amount)),
+      textArray(asked.map(({ reference }) => reference ?? null)),
+      plainArray(ids),
+      now,
+    ]);
+    return asked.map((_, index) => {
+      const found = rows.filter((row) => (row.ord === null ? row.id === ids[index] : Number(row.ord) === index + 1));
+      assert.ok(found.length <= 1);
+      // What lost its reference to another statement is not told at all.
+      return found[0] ?? { ord: null, outcome: 'again', id: '', occurred_at: now, amount_minor: 0n };
+    });
+  }
+
+  /** The outcome of each of a list of redemptions that are decided by one statement. */
+  async outcomesOf(asked: readonly Asked[], now = this.bench.now): Promise<string[]> {
+    return (await this.rowsOf(asked, now)).map(({ outcome }) => outcome);
+  }
+
+  async outcomeOf(by: Context, card: Card, amount: number, reference?: string, now = this.bench.now): Promise<string> {
+    const asked = { by, card, amount, ...(reference !== undefined && { reference }) };
+    return (await this.outcomesOf([asked], now))[0] as string;
+  }
+}
