@@ -8,6 +8,11 @@ import { type Edit, mutateSql } from './sql.ts';
 /** What is mutated: where money, and what protects it, is decided. */
 const PLACES = ['money.ts', 'secrets.ts', 'keyed-hash.ts', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/'];
 
+/** Whether a file of the project, by its path from the root, is mutated. */
+export function isMutated(path: string): boolean {
+  return PLACES.some((place) => path.startsWith(`src/${place}`));
+}
+
 /** A change of one file, which some test should notice. */
 export type Mutant = Edit & {
   /** The same as long as the file stays as it is. */
@@ -39,8 +44,8 @@ type Stryker = {
 /** The paths of the files that are mutated and whose path holds one of the words; all of them without a word. */
 export async function findSources(root: string, words: readonly string[]): Promise<string[]> {
   const paths = (await readdir(join(root, 'src'), { recursive: true }))
-    .filter((path) => path.endsWith('.ts') && PLACES.some((place) => path.startsWith(place)))
-    .map((path) => `src/${path}`);
+    .map((path) => `src/${path}`)
+    .filter((path) => path.endsWith('.ts') && isMutated(path));
   return paths.filter((path) => words.length === 0 || words.some((word) => path.includes(word))).sort();
 }
 
@@ -100,15 +105,11 @@ export async function findMutants(root: string, paths: readonly string[]): Promi
   return found;
 }
 
-/** A part of a list, drawn at random: the same one for the same seed. */
-export function sample<T extends { readonly id: string }>(all: readonly T[], count: number, seed: string): T[] {
-  const rank = (id: string) => createHash('sha256').update(`${seed} ${id}`).digest('hex');
-  const chosen = new Set(
-    all
-      .map(({ id }) => ({ id, at: rank(id) }))
-      .sort((one, other) => (one.at < other.at ? -1 : 1))
-      .slice(0, count)
-      .map(({ id }) => id),
-  );
-  return all.filter(({ id }) => chosen.has(id));
+/** A list in an order drawn at random, the same one for the same seed: so what comes first is a fair sample of it. */
+export function shuffle<T extends { readonly id: string }>(all: readonly T[], seed: string): T[] {
+  const rank = ({ id }: T) => createHash('sha256').update(`${seed} ${id}`).digest('hex');
+  return all
+    .map((each) => ({ each, at: rank(each) }))
+    .sort((one, other) => (one.at < other.at ? -1 : 1))
+    .map(({ each }) => each);
 }

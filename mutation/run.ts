@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openOwner } from '../src/db/pool.ts';
 import { withTestServer } from '../test/server.ts';
-import { findMutants, findSources, type Mutant, sample } from './mutants.ts';
+import { findMutants, findSources, type Mutant, shuffle } from './mutants.ts';
 import { type Outcome, readOutcomes, tellScore, tellSurvivors, writeOutcome } from './outcomes.ts';
 import { type Sandbox, withSandbox } from './sandbox.ts';
 import { type Selection, selectTests } from './selection.ts';
@@ -96,7 +96,7 @@ async function main(): Promise<void> {
   const alive = all.filter(({ id }) => /survived|not reached/.test(outcomes.get(id)?.status ?? ''));
   if (asked.score) return void process.stdout.write(tellScore(all, outcomes));
   if (asked.survivors) return void process.stdout.write(tellSurvivors(alive));
-  const chosen = asked.sample === undefined ? all : sample(all, Number(asked.sample), asked.seed);
+  const chosen = shuffle(all, asked.seed).slice(0, asked.sample === undefined ? all.length : Number(asked.sample));
   const isAlive = new Set(asked.again ? alive : []);
   const due = chosen.filter((mutant) => isAlive.has(mutant) || !outcomes.has(mutant.id));
   if (due.length === 0) return void process.stdout.write('nothing to do: --again tries the survivors once more\n');

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Mutant } from './mutants.ts';
+import { isMutated, type Mutant } from './mutants.ts';
 import type { Sandbox } from './sandbox.ts';
 
 /**
@@ -12,10 +12,12 @@ import type { Sandbox } from './sandbox.ts';
 
 /** The test files whose subject money is. Others reach the same lines by the way, and much slower. */
 const TESTS =
-  /^(money|secrets|keyed-hash|redeem|update|activate|balance|lookup|list|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|webhooks\.events|model|cli\.(vouchers|keys)|round|http\.dialects|batches\.background|batches\.failures|gather|auth\.)/;
+  /^(money|secrets|keyed-hash|redeem|update|activate|balance|lookup|list|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|webhooks\.events|model|cli\.(vouchers|keys)|round|http\.dialects|batches\.background|batches\.failures|db\.plans|gather|auth\.)/;
 
 /** The test files whose subject a source is, beside those named after it: asked first, and always. Those of a statement ask most. */
 const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
+  // That a look-up is one, and does not read or lock everything.
+  [/queries/, /^db\.plans/],
   [/redeem/, /^(redeem|pin\.guard|webhooks\.events|status)/],
   [/redemptions\/update/, /^(update|redeem\.race|webhooks\.events|status)/],
   [/activate/, /^(activate|pin\.guard|redeem\.race|webhooks\.events|status)/],
@@ -110,18 +112,20 @@ async function reach(sandbox: Sandbox, name: string, hash: string): Promise<Reac
   return { hash, ms, sources };
 }
 
-/** Runs each test file once that was not run yet as it is now, and keeps what it reached. */
+/** Runs each test file once that was not run yet as it and what is mutated are now, and keeps what it reached. */
 async function reachAll(sandbox: Sandbox, cache: string, texts: ReadonlyMap<string, string>, words: readonly string[]) {
   const read = async () => JSON.parse(await readFile(cache, 'utf8').catch(() => '{}')) as Record<string, Reached>;
   const names = (await readdir(join(sandbox.folder, 'test'))).filter((name) => name.endsWith('.test.ts'));
-  const sources = JSON.stringify([...texts]);
+  const sources = JSON.stringify([...texts].filter(([path]) => isMutated(path)));
   for (const name of names.filter((each) => TESTS.test(each) || words.some((word) => each.includes(word)))) {
     const text = await readFile(join(sandbox.folder, 'test', name), 'utf8');
     const hash = createHash('sha256').update(sources).update(text).digest('hex');
     if ((await read())[name]?.hash === hash) continue;
     const reached = await reach(sandbox, name, hash);
     process.stdout.write(`${name}: ${(reached.ms / 1000).toFixed(1)} s\n`);
-    await writeFile(cache, JSON.stringify({ ...(await read()), [name]: reached }));
+    // Another run may read it meanwhile: it is there whole or not at all.
+    await writeFile(`${cache}.${process.pid}`, JSON.stringify({ ...(await read()), [name]: reached }));
+    await rename(`${cache}.${process.pid}`, cache);
   }
   return read();
 }
