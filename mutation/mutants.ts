@@ -15,7 +15,7 @@ export function isMutated(path: string): boolean {
 
 /** A change of one file, which some test should notice. */
 export type Mutant = Edit & {
-  /** The same as long as the file stays as it is. */
+  /** The same as long as its line stays as it is. */
   readonly id: string;
   /** From the root of the project. */
   readonly path: string;
@@ -91,15 +91,16 @@ export async function findMutants(root: string, paths: readonly string[]): Promi
   for (const path of paths) {
     const text = await readFile(join(root, path), 'utf8');
     const edits = path.endsWith('queries.ts') ? mutateSql(text) : await mutateTypeScript(stryker, path, text);
+    const seen = new Map<string, number>();
     for (const edit of edits) {
-      const id = createHash('sha256').update(JSON.stringify([path, text, edit.start, edit.end, edit.replacement]));
-      found.push({
-        ...edit,
-        id: id.digest('hex').slice(0, 16),
-        path,
-        line: text.slice(0, edit.start).split('\n').length,
-        original: text.slice(edit.start, edit.end),
-      });
+      const original = text.slice(edit.start, edit.end);
+      const lineStart = text.lastIndexOf('\n', edit.start - 1) + 1;
+      const lineText = text.slice(lineStart, text.indexOf('\n', edit.start));
+      const place = JSON.stringify([path, lineText, edit.start - lineStart, original, edit.replacement]);
+      const nth = seen.get(place) ?? 0;
+      seen.set(place, nth + 1);
+      const id = createHash('sha256').update(`${nth} ${place}`).digest('hex').slice(0, 16);
+      found.push({ ...edit, id, path, line: text.slice(0, edit.start).split('\n').length, original });
     }
   }
   return found;

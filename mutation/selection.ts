@@ -12,7 +12,7 @@ import type { Sandbox } from './sandbox.ts';
 
 /** The test files whose subject money is. Others reach the same lines by the way, and much slower. */
 const TESTS =
-  /^(money|secrets|keyed-hash|redeem|update|activate|balance|lookup|list|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|webhooks\.events|model|cli\.(vouchers|keys)|round|http\.dialects|batches\.background|batches\.failures|db\.plans|gather|auth\.)/;
+  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|lookup|list|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|webhooks\.events|model|cli\.(vouchers|keys)|round|http\.dialects|batches\.background|batches\.failures|db\.plans|gather|auth\.)/;
 
 /** The test files whose subject a source is, beside those named after it: asked first, and always. Those of a statement ask most. */
 const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [

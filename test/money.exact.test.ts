@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decimalsOf, parseDecimal, toMinor, toNumber, toPositiveMinor, toText } from '../src/money.ts';
+import {
+  decimalsOf,
+  parseDecimal,
+  toMinor,
+  toNumber,
+  toPositiveMinor,
+  toPositiveUnits,
+  toText,
+  toUnits,
+} from '../src/money.ts';
 
 const is13 = (error: unknown) => (error as { code?: string }).code === '13';
 
@@ -69,6 +78,17 @@ test('an amount is exact up to the safe range on both sides, and refused beyond 
   assert.equal(toMinor(-12.05, 2), -1205n);
   assert.equal(toMinor(0.0001, 4), 1n);
   assert.throws(() => toMinor(0.005, 2), is13);
+});
+
+test('an amount whose currency is not known yet is carried in ten-thousandths, as far as two decimals reach', () => {
+  assert.equal(toUnits(12.5), 125_000n);
+  assert.equal(toUnits(-0.0001), -1n);
+  assert.equal(toUnits(90_071_992_547_409.91), 900_719_925_474_099_100n);
+  assert.equal(toUnits(-90_071_992_547_409.91), -900_719_925_474_099_100n);
+  for (const value of [90_071_992_547_409.92, -90_071_992_547_409.92, 0.00001, Number.NaN, 1e300])
+    assert.throws(() => toUnits(value), is13, String(value));
+  assert.equal(toPositiveUnits(0.0001), 1n);
+  for (const value of [0, -0, -0.0001]) assert.throws(() => toPositiveUnits(value), is13);
 });
 
 test('an amount that has to be positive is at least one minor unit', () => {
