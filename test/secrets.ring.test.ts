@@ -10,6 +10,7 @@ import {
   randomCode,
   randomPin,
   readKeyRing,
+  refuseKeyRing,
   sameHash,
   sealedUnder,
 } from '../src/secrets.ts';
@@ -84,6 +85,9 @@ describe('a key ring', () => {
   });
 
   test('is refused where it is none, without a word of what it says', () => {
+    assert.equal(refuseKeyRing(`${NEW},${OLD}`), undefined);
+    assert.equal(refuseKeyRing(''), 'holds no key');
+    assert.match(refuseKeyRing('nonsense') ?? '', /^is not a key ring/);
     fails('', /^SCRIP_KEYS holds no key$/);
     fails(' , \n', /^SCRIP_KEYS holds no key$/);
     fails(`${OLD},${OLD.slice(0, 4)}${keyOf(3)}`, /^SCRIP_KEYS names a key twice$/);
@@ -154,9 +158,21 @@ describe('a key ring', () => {
     assert.equal(ring.current, 'old');
   });
 
+  test('takes another list of as many keys, of which one is the same', () => {
+    const ring = read(`third:${keyOf(3)},${NEW},${OLD}`);
+    ring.use(['old', 'new-key']);
+    ring.use(['old', 'third']);
+    assert.equal(ring.current, 'third');
+    ring.use(['new-key', 'third']);
+    assert.deepEqual(ring.olderCodeKeys(CODE), [under(2, 'lookup', CODE)]);
+  });
+
   test('changes nothing where a key that it should use is missing', () => {
     const ring = read(`${NEW},${OLD}`);
-    assert.throws(() => ring.use(['old', 'unknown']), { code: 'EKEYMISSING', message: /"unknown"/ });
+    assert.throws(() => ring.use(['old', 'unknown']), {
+      code: 'EKEYMISSING',
+      message: /^what is looked up .*"unknown"/,
+    });
     assert.deepEqual([ring.current, ring.inUse.length], ['new-key', 1]);
   });
 
@@ -173,7 +189,10 @@ describe('a key ring', () => {
     assert.equal(ring.holds('unknown'), false);
     assert.equal(reads, 2);
     assert.equal(read(OLD).holds('new-key'), false);
-    assert.throws(() => read(OLD).open(1n, read(NEW).seal(1n, CODE, PIN)), { code: 'EKEYMISSING', message: /new-key/ });
+    assert.throws(() => read(OLD).open(1n, read(NEW).seal(1n, CODE, PIN)), {
+      code: 'EKEYMISSING',
+      message: /^what belongs to 1 .*"new-key"/,
+    });
   });
 
   test('shares with a thread what seals, and nothing else', () => {
