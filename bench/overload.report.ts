@@ -32,7 +32,7 @@ ${whole(unsentPerSecond)} a second were not sent, since every client still waite
 ${table(['load', 'a second', 'p50 ms', 'p99 ms', 'p99.9 ms'], rows)}
 
 A light load beside it (200 a second, windows of 250 ms): p99 ${light.beforeP99Ms.toFixed(1)} ms before, ${light.besideP99Ms.toFixed(1)} ms beside the flood, as before
-**${whole(light.backMs)} ms** after its end. Memory of the service: ${whole(memoryMb.before)} MB before, ${whole(memoryMb.most)} MB at most, ${whole(memoryMb.after)} MB after.`,
+${light.backMs === 0 ? 'from the first whole window after its end on' : `**${whole(light.backMs)} ms** after its end`}. Memory of the service: ${whole(memoryMb.before)} MB before, ${whole(memoryMb.most)} MB at most, ${whole(memoryMb.after)} MB after.`,
   ];
 }
 

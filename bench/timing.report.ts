@@ -6,7 +6,7 @@ import { type Difference, percentiles, quantile, type Sorted } from './statistic
 
 const PAGE = new URL('../docs/security.md', import.meta.url);
 const FOLDER = new URL('../docs/security/', import.meta.url);
-const FIGURES = new URL('timing.json', FOLDER);
+const FIGURES = new URL('timing.jsonl', FOLDER);
 const BEGIN = '<!-- timing: written by npm run bench:timing -->';
 const END = '<!-- end of timing -->';
 
