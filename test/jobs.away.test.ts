@@ -38,3 +38,40 @@ test('the queue outlives a database that goes away in the middle of a job, and w
   await worked.promise;
   assert.ok(ran.includes(1) && ran.includes(2));
 });
+
+test('a queue that gives up and waits for ever for one of its jobs is followed by another one', async (t) => {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const way = await openWay(testService.url);
+  t.after(way.close);
+  const db = openDatabase(way.url, 'scrip-test');
+  t.after(() => db.close());
+  const [hanging, lost, worked, over] = Array.from({ length: 4 }, () => Promise.withResolvers<void>()) as [
+    PromiseWithResolvers<void>,
+    PromiseWithResolvers<void>,
+    PromiseWithResolvers<void>,
+    PromiseWithResolvers<void>,
+  ];
+  const run = async (_service: unknown, batchId: number) => {
+    if (batchId === 3) return worked.resolve();
+    if (batchId === 1) {
+      hanging.resolve();
+      return over.promise;
+    }
+    way.set('closed');
+    lost.resolve();
+    throw new Error('lost the database');
+  };
+  const tasks = { 'fill-batch': run, 'void-batch': run } as never;
+  const worker = await startWorker({ ...testService.service, db }, tasks, async () => {});
+  t.after(() => worker.stop());
+  t.after(() => over.resolve());
+  await enqueue(testService.service.db, 'fill-batch', 1);
+  await hanging.promise;
+  await enqueue(testService.service.db, 'fill-batch', 2);
+  await lost.promise;
+  await sleep(4_000);
+  way.set('open');
+  await enqueue(testService.service.db, 'fill-batch', 3);
+  await worked.promise;
+});

@@ -1,5 +1,6 @@
+import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { run, Logger as WorkerLogger } from 'graphile-worker';
+import { type Runner, run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
 import type { Service } from '../context.ts';
 import type { Task } from './enqueue.ts';
 
@@ -14,6 +15,8 @@ const CONCURRENCY = 4;
 const POLL_MS = 1_000;
 /** How often work is looked for whose worker has died. */
 const SWEEP_MS = 2_000;
+/** A queue that gives up waits for its jobs and the database, and may wait for ever. After so long it is left to itself. */
+const GIVE_UP_MS = 5_000;
 /** Before a queue that has stopped is started again. */
 const RESTART_MS = 500;
 
@@ -37,9 +40,12 @@ export async function startWorker(
   const pgPool = service.db.openPool('scrip-worker', CONCURRENCY + 2);
   // The delays of no time: a queue that writes the end of a job by itself leaves the failure of that to nobody, and the process
   // ends with it. One that gathers them tries again, and tells.
-  const start = () =>
-    run({
+  const start = async (): Promise<Queue> => {
+    const events: WorkerEvents = new EventEmitter();
+    const givesUp = once(events, 'pool:gracefulShutdown');
+    const runner = await run({
       pgPool,
+      events,
       taskList,
       concurrency: CONCURRENCY,
       pollInterval: POLL_MS,
@@ -50,19 +56,21 @@ export async function startWorker(
         else log.trace({ part: 'worker' }, message);
       }),
     });
-  let runner = await start();
+    return { runner, givesUp };
+  };
+  let queue = await start();
   const asked = new AbortController();
-  const ended = (async () => {
+  const working = (async () => {
     // The queue gives up when it loses the database in the middle of a job. That is no reason to end with it: the job
     // stays where it is, and whoever works next goes on with it.
     while (!stopping) {
-      await runner.promise.catch(() => {});
+      await ended(queue);
       if (stopping) break;
       log.warn({ part: 'worker' }, 'the queue has stopped: starting it again');
       await sleep(RESTART_MS, undefined, { signal: asked.signal }).catch(() => {});
       if (stopping) break;
-      runner = await start().catch(() => runner);
-      if (stopping) await runner.stop().catch(() => {});
+      queue = await start().catch(() => queue);
+      if (stopping) await stopped(queue);
     }
   })();
   const look = () =>
@@ -75,9 +83,27 @@ export async function startWorker(
       asked.abort();
       clearInterval(timer);
       // A queue that has stopped by itself says so when it is asked to.
-      await runner.stop().catch(() => {});
-      await ended;
-      await pgPool.end();
+      await stopped(queue);
+      await working;
+      await Promise.race([pgPool.end(), pause()]);
     },
   };
+}
+
+type Queue = { readonly runner: Runner; readonly givesUp: Promise<unknown> };
+
+const pause = () => sleep(GIVE_UP_MS, undefined, { ref: false });
+
+/** Until a queue has ended, or has given up and does not come to an end. What it still runs goes on: two may work on a batch. */
+async function ended({ runner, givesUp }: Queue): Promise<void> {
+  const end = runner.promise.catch(() => {});
+  await Promise.race([end, givesUp]);
+  await Promise.race([end, pause()]);
+}
+
+/** Asks a queue to stop; one that has given up before may never say that it did. */
+async function stopped({ runner, givesUp }: Queue): Promise<void> {
+  const gaveUp = await Promise.race([givesUp.then(() => true), Promise.resolve(false)]);
+  const stop = runner.stop().catch(() => {});
+  await (gaveUp ? Promise.race([stop, pause()]) : stop);
 }
