@@ -2,11 +2,11 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFile, mkdir, open, readdir, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../log.ts';
 import { findPrograms, lastWords, type Programs } from './embedded-binaries.ts';
+import { ADDRESS, CONFIGURATION } from './embedded-configuration.ts';
 import {
   choosePort,
   type Folder,
@@ -21,7 +21,6 @@ import { StartError } from './start-error.ts';
 /** The server itself: made, found, started, stopped. Everything here is done under the folder's lock. */
 
 export const OWNER = 'scrip_owner';
-export const ADDRESS = '127.0.0.1';
 
 const MAJOR = '18';
 const LOOK_MS = 10;
@@ -33,44 +32,6 @@ const ORPHANS_MS = 30_000;
 const STOP_MS = 60_000;
 const PORT_TRIES = 20;
 const INCLUDE = "include = 'scrip.conf'";
-
-/**
- * The server's settings. What Scrip acknowledges is on the disk: fsync, synchronous_commit and full_page_writes stay as
- * they are. A statement, its parameters and its errors (which can quote them) never reach the server's own log: the
- * service sees its errors itself. Connections are enough for a process on each core, sixteen each, and for commands.
- */
-const CONFIGURATION = `# Written by Scrip at every start. Settings of your own belong behind the include line in postgresql.conf.
-listen_addresses = '${ADDRESS}'
-unix_socket_directories = ''
-max_connections = ${100 + 16 * availableParallelism()}
-password_encryption = scram-sha-256
-timezone = UTC
-jit = off
-
-shared_buffers = 256MB
-# Shared memory for parallel queries is scarce in containers, and no query of Scrip needs them.
-max_parallel_workers_per_gather = 0
-wal_compression = on
-# Fewer checkpoints: less is written twice. A start after a crash reads at most this much.
-max_wal_size = 2GB
-checkpoint_timeout = 15min
-# A new segment of the log was first filled with zeros, and every commit waited some 50 ms for that, once or twice a second under load.
-# What is acknowledged is on the disk all the same: a commit still waits until its own part of the log is there.
-wal_init_zero = off
-
-logging_collector = off
-log_timezone = UTC
-log_line_prefix = '%m [%p] '
-log_min_messages = log
-log_min_error_statement = panic
-log_error_verbosity = terse
-log_statement = none
-log_min_duration_statement = -1
-log_parameter_max_length = 0
-log_parameter_max_length_on_error = 0
-log_checkpoints = off
-log_autovacuum_min_duration = -1
-`;
 
 export type Server = { readonly pid: number; readonly port: number; readonly startedHere: boolean };
 

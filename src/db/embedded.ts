@@ -12,6 +12,7 @@ import {
   holdInUse,
   tryLast,
 } from './embedded.queries.ts';
+import { ADDRESS } from './embedded-configuration.ts';
 import {
   describeFolder,
   exists,
@@ -22,7 +23,7 @@ import {
   SETTINGS_FILE,
   type Settings,
 } from './embedded-folder.ts';
-import { ADDRESS, endServer, ensureServer, findServer, OWNER, stopServer } from './embedded-server.ts';
+import { endServer, ensureServer, findServer, OWNER, stopServer } from './embedded-server.ts';
 import { isUnavailable, sqlState } from './errors.ts';
 import { SERVICE_ROLE } from './pool.ts';
 import type { Sql } from './sql.ts';
