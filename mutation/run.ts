@@ -97,8 +97,8 @@ async function main(): Promise<void> {
   if (asked.score) return void process.stdout.write(tellScore(all, outcomes));
   if (asked.survivors) return void process.stdout.write(tellSurvivors(alive));
   const chosen = shuffle(all, asked.seed).slice(0, asked.sample === undefined ? all.length : Number(asked.sample));
-  const isAlive = new Set(asked.again ? alive : []);
-  const due = chosen.filter((mutant) => isAlive.has(mutant) || !outcomes.has(mutant.id));
+  const again = asked.again ? chosen.filter((mutant) => alive.includes(mutant)) : [];
+  const due = [...again, ...chosen.filter(({ id }) => !outcomes.has(id))];
   if (due.length === 0) return void process.stdout.write('nothing to do: --again tries the survivors once more\n');
   await withTestServer(async () => {
     await hurry();

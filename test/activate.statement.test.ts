@@ -229,6 +229,13 @@ describe('a reference', () => {
     assert.equal(await outcomeOf(same), '41');
   });
 
+  test('may be the id of an activation without one', async () => {
+    const card = await bench.card(one);
+    const id = bench.id();
+    assert.equal(await outcomeOf({ by: one, card, value: 10_000, id }), 'ok');
+    assert.equal(await outcomeOf({ by: one, card, value: 10_000, reference: id }), 'replay');
+  });
+
   test('of two activations in a list goes to one of them', async () => {
     const cards = await bench.cards(one, 2);
     const float = await floatOf(one);
