@@ -149,6 +149,18 @@ describe('a float', () => {
     assert.equal(await floatOf(buyer), 0n);
   });
 
+  test('that changes at the same moment is spent as it is then', async () => {
+    const buyer = await bench.merchant(undefined, 1000n);
+    const card = await bench.card(buyer);
+    const asked = { by: buyer, card, value: 100_000 };
+    assert.equal(await bench.behindFloat(buyer, 'balance_minor = 999', () => outcomeOf(asked)), '50');
+    const named = { ...asked, reference: 'raced' };
+    assert.equal(await bench.behindFloat(buyer, 'balance_minor = 998', () => outcomeOf(named)), 'again');
+    await setFloat(buyer, 'balance_minor = 2000');
+    assert.equal(await bench.behindFloat(buyer, 'balance_minor = 1500', () => outcomeOf(asked)), 'ok');
+    assert.equal(await floatOf(buyer), 500n);
+  });
+
   test('is each merchant’s own, and not that of what was paid for', async () => {
     const [poor, rich] = [await bench.merchant(undefined, 1n), await bench.merchant(undefined, 100_000n)];
     const seller = await bench.merchant('LATER');

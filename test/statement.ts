@@ -133,11 +133,23 @@ export class Bench {
    * Runs a call that has to wait for a change of a voucher which commits while it waits: so it decides on a row that is newer
    * than its snapshot.
    */
-  async behind<T>(card: Card, what: string, call: () => Promise<T>): Promise<T> {
+  behind<T>(card: Card, what: string, call: () => Promise<T>): Promise<T> {
+    return this.#behind(`vouchers set ${what}, version = version + 1 where serial_number = ${card.serial}`, call);
+  }
+
+  /** The same with a change of a merchant's float in dollars. */
+  behindFloat<T>({ merchant }: Context, what: string, call: () => Promise<T>): Promise<T> {
+    return this.#behind(
+      `accounts set ${what} where merchant_id = ${merchant.id} and kind = 'FLOAT' and currency = 'USD'`,
+      call,
+    );
+  }
+
+  async #behind<T>(change: string, call: () => Promise<T>): Promise<T> {
     const other = await openOwner(this.served.url);
     const run = (text: string) => other.query({ text, values: [] });
     await run('begin');
-    await run(`update scrip.vouchers set ${what}, version = version + 1 where serial_number = ${card.serial}`);
+    await run(`update scrip.${change}`);
     const called = call();
     const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
     while ((await this.tell(waiting)).length === 0) await sleep(5);
