@@ -2,14 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../refusal.ts';
 
 /** So many requests are worked on at the same time in any case: fewer would not fill the statements. */
-const LEAST_UNDER_WAY = 256;
+const LEAST_UNDER_WAY = 192;
 /** Of more, only as many as were answered lately in this time: what would wait longer is better refused at once. */
 const MOST_WAIT_MS = 20;
 /**
  * But a burst is no load: so many that come on top, once few were inside for a while, are let in though they wait, and a thousand copies of
  * one request at once all get its answer.
  */
-const BURST = 768;
+const BURST = 832;
 const FEW = 64;
 const WHILE_MS = 250;
 /** As many as may wait for a statement (src/db/gather.ts) and are under way: more would only be refused later. */
