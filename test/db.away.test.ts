@@ -7,7 +7,7 @@ import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import { startTestService } from './harness.ts';
-import { openWay } from './way.ts';
+import { openWay, startBehindWay } from './way.ts';
 
 const [A] = DIALECTS as [Dialect, Dialect];
 
@@ -153,12 +153,7 @@ test('an error of the network is none of the server, whatever it is called', () 
 });
 
 test('a connection that breaks between two statements of a transaction ends the transaction, and nothing else', async (t) => {
-  const testService = await startTestService();
-  t.after(testService.stop);
-  const way = await openWay(testService.url);
-  t.after(way.close);
-  const db = openDatabase(way.url, 'scrip-test');
-  t.after(() => db.close());
+  const { way, db } = await startBehindWay(t);
   const broken = db.transaction(async (tx) => {
     await tx.query(sql`select 1`);
     way.cut();

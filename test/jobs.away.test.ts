@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../src/db/pool.ts';
 import { enqueue } from '../src/jobs/enqueue.ts';
 import { startWorker } from '../src/jobs/worker.ts';
-import { startTestService } from './harness.ts';
-import { openWay } from './way.ts';
+import { startBehindWay } from './way.ts';
 
 test('the queue outlives a database that goes away in the middle of a job, and works on when it is back', async (t) => {
-  const testService = await startTestService();
-  t.after(testService.stop);
-  const way = await openWay(testService.url);
-  t.after(way.close);
-  const db = openDatabase(way.url, 'scrip-test');
-  t.after(() => db.close());
+  const { testService, way, db } = await startBehindWay(t);
   const ran: number[] = [];
   const working = Promise.withResolvers<void>();
   const worked = Promise.withResolvers<void>();
@@ -40,12 +33,7 @@ test('the queue outlives a database that goes away in the middle of a job, and w
 });
 
 test('a queue that gives up and waits for ever for one of its jobs is followed by another one', async (t) => {
-  const testService = await startTestService();
-  t.after(testService.stop);
-  const way = await openWay(testService.url);
-  t.after(way.close);
-  const db = openDatabase(way.url, 'scrip-test');
-  t.after(() => db.close());
+  const { testService, way, db } = await startBehindWay(t);
   const [hanging, lost, worked, over] = Array.from({ length: 4 }, () => Promise.withResolvers<void>()) as [
     PromiseWithResolvers<void>,
     PromiseWithResolvers<void>,

@@ -1,4 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import type { TestContext } from 'node:test';
+import { openDatabase } from '../src/db/pool.ts';
+import { startTestService } from './harness.ts';
 
 /**
  * How the way to the database is: open; closed (nobody connects, and who was connected is cut off); silent (what is sent
@@ -86,4 +89,15 @@ export async function openWay(to: string): Promise<Way> {
       server.close();
     },
   };
+}
+
+/** A service with a database of its own, and that database once more by a way to it. */
+export async function startBehindWay(t: TestContext) {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const way = await openWay(testService.url);
+  t.after(way.close);
+  const db = openDatabase(way.url, 'scrip-test');
+  t.after(() => db.close());
+  return { testService, way, db };
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../refusal.ts';
 
-/** So many requests are worked on at the same time in any case: fewer would not fill the statements. */
+/** So many requests are worked on at the same time in any case: more than a full statement, and no more than are answered well below 0.1 s. */
 const LEAST_UNDER_WAY = 192;
 /** Of more, only as many as were answered lately in this time: what would wait longer is better refused at once. */
 const MOST_WAIT_MS = 20;
@@ -12,7 +12,7 @@ const MOST_WAIT_MS = 20;
 const BURST = 832;
 const FEW = 64;
 const WHILE_MS = 250;
-/** As many as may wait for a statement (src/db/gather.ts) and are under way: more would only be refused later. */
+/** No more than may wait for a statement in any case (src/db/gather.ts): what is let in is not refused later. */
 const MOST_UNDER_WAY = LEAST_UNDER_WAY + BURST;
 /** How long is counted for what was answered lately. */
 const COUNT_MS = 250;

@@ -1,7 +1,6 @@
 import type { Service } from '../context.ts';
 import { idFloor } from '../ledger/id.ts';
-import { deleteOldAttempts, deleteOldDeliveries } from './deliver.queries.ts';
-import { deleteAbandonedDeliveries } from './prune.queries.ts';
+import { deleteAbandonedDeliveries, deleteOldAttempts, deleteOldDeliveries } from './prune.queries.ts';
 
 const KEEP_DAYS = 90;
 const DAY_MS = 86_400_000;
