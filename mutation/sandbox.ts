@@ -1,21 +1,33 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openOwner } from '../src/db/pool.ts';
+import type { Asked, Told } from './host.ts';
 
 /** A copy of the project in which one file at a time is changed, and tests are run. */
 
+const OWN = ['first-failure.cjs', 'host.ts', 'plain-test.ts'];
 const COPIED = ['src', 'test', 'sql', 'bin', 'sdk', 'docs', 'package.json', 'tsconfig.json'];
 /** A test file that takes this much longer than it should is caught in a loop, which is a failure. */
 const SLOWER = 6;
-const GRACE_MS = 20_000;
+const GRACE_MS = 8_000;
+const ALONE_MS = 120_000;
+/** What tests leave behind in their process is ended with it after so many files. */
+const FILES_A_HOST = 40;
+
+type Result = 'passed' | 'failed' | 'timeout';
 
 export type Sandbox = {
   readonly folder: string;
   /** Runs while a file of the project has another text. */
   withText<T>(path: string, text: string, run: () => Promise<T>): Promise<T>;
-  /** Runs a test file until its end or its first failure. @param expectedMs how long it takes when all is well */
-  runTest(name: string, expectedMs: number, env?: NodeJS.ProcessEnv): Promise<'passed' | 'failed' | 'timeout'>;
+  /**
+   * Runs a test file until its end or its first failure, in a process that stands ready.
+   * @param expectedMs how long it takes when all is well
+   */
+  runTest(name: string, expectedMs: number): Promise<Result>;
+  /** The same in a process of its own, under Node's own test runner. @param coverage a folder for what V8 counts */
+  runAlone(name: string, coverage?: string): Promise<Result>;
 };
 
 /** The databases of a test that was ended before it could drop them. */
@@ -27,40 +39,80 @@ async function dropDatabases(): Promise<void> {
   await owner.close();
 }
 
-async function runTest(folder: string, name: string, expectedMs: number, env: NodeJS.ProcessEnv) {
+/** Ends a process with whatever it started itself. */
+function killAll(child: ChildProcess): void {
+  try {
+    process.kill(-(child.pid as number), 'SIGKILL');
+  } catch {
+    // All of it has ended.
+  }
+}
+
+async function runAlone(folder: string, name: string, coverage?: string): Promise<Result> {
   const reporter = join(folder, 'mutation/first-failure.cjs');
   const child = spawn(process.execPath, ['--test-reporter', reporter, `test/${name}`], {
     cwd: folder,
-    // What V8 counts is exact only for what it compiles itself.
-    env: {
-      ...process.env,
-      ...(env['NODE_V8_COVERAGE'] ? env : { ...env, NODE_COMPILE_CACHE: join(folder, 'compiled') }),
-    },
+    env: { ...process.env, ...(coverage && { NODE_V8_COVERAGE: coverage }) },
     stdio: 'ignore',
     detached: true,
+    timeout: ALONE_MS,
   });
-  let timedOut = false;
-  const killAll = () => {
-    try {
-      // With whatever it started itself.
-      process.kill(-(child.pid as number), 'SIGKILL');
-    } catch {
-      // All of it has ended.
-    }
-  };
-  const timer = setTimeout(
-    () => {
-      timedOut = true;
-      killAll();
-    },
-    expectedMs * SLOWER + GRACE_MS,
-  );
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
-  clearTimeout(timer);
-  killAll();
-  if (code === 0) return 'passed';
-  await dropDatabases();
-  return timedOut ? 'timeout' : 'failed';
+  killAll(child);
+  return code === 0 ? 'passed' : 'failed';
+}
+
+/** Runs test files in a process that stands ready for the next one. */
+class Hosts {
+  readonly #folder: string;
+  #host: ChildProcess | undefined;
+  #files = 0;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async runTest(name: string, expectedMs: number): Promise<Result> {
+    if (this.#files >= FILES_A_HOST) this.close();
+    const isNew = !this.#host?.connected;
+    const result = await this.#ask(name, expectedMs * SLOWER + GRACE_MS);
+    if (result === 'passed' || result === 'failed') return result;
+    this.close();
+    // What broke the process may be what the test before left in it.
+    if (result === 'broken') return isNew ? 'failed' : this.runTest(name, expectedMs);
+    return result;
+  }
+
+  async #ask(name: string, limitMs: number): Promise<Result | 'broken'> {
+    this.#files++;
+    const host = this.#open();
+    const { promise, resolve } = Promise.withResolvers<Result | 'broken'>();
+    const timer = setTimeout(resolve, limitMs, 'timeout');
+    host.once('exit', () => resolve('broken'));
+    host.once('message', ({ passed, stray }: Told) => resolve(passed ? 'passed' : stray ? 'broken' : 'failed'));
+    host.send({ name } satisfies Asked);
+    const result = await promise;
+    clearTimeout(timer);
+    host.removeAllListeners();
+    return result;
+  }
+
+  #open(): ChildProcess {
+    if (this.#host?.connected) return this.#host;
+    this.close();
+    this.#files = 0;
+    this.#host = fork(join(this.#folder, 'mutation/host.ts'), {
+      cwd: this.#folder,
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      detached: true,
+    });
+    return this.#host;
+  }
+
+  close(): void {
+    if (this.#host) killAll(this.#host);
+    this.#host = undefined;
+  }
 }
 
 /** Makes a sandbox of the project; it is removed when `run` is over. */
@@ -70,13 +122,14 @@ export async function withSandbox(
   run: (sandbox: Sandbox) => Promise<void>,
 ): Promise<void> {
   await mkdir(join(folder, 'mutation'), { recursive: true });
+  const hosts = new Hosts(folder);
   try {
     for (const name of COPIED)
       await cp(join(root, name), join(folder, name), {
         recursive: true,
         filter: (path) => !/node_modules/.test(path.slice(root.length)),
       });
-    await cp(join(root, 'mutation/first-failure.cjs'), join(folder, 'mutation/first-failure.cjs'));
+    for (const name of OWN) await cp(join(root, 'mutation', name), join(folder, 'mutation', name));
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
     await run({
       folder,
@@ -86,9 +139,15 @@ export async function withSandbox(
         await writeFile(file, text);
         return within().finally(() => writeFile(file, before));
       },
-      runTest: (name, expectedMs, env = {}) => runTest(folder, name, expectedMs, env),
+      async runTest(name, expectedMs) {
+        const result = await hosts.runTest(name, expectedMs);
+        if (result !== 'passed') await dropDatabases();
+        return result;
+      },
+      runAlone: (name, coverage) => runAlone(folder, name, coverage),
     });
   } finally {
+    hosts.close();
     await rm(folder, { recursive: true, force: true });
   }
 }

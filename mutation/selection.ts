@@ -12,7 +12,7 @@ import type { Sandbox } from './sandbox.ts';
 
 /** The test files whose subject money is. Others reach the same lines by the way, and much slower. */
 const TESTS =
-  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|lookup|list|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|webhooks\.events|model|cli\.(vouchers|keys)|round|http\.dialects|batches\.background|batches\.failures|db\.plans|gather|auth\.)/;
+  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|lookup|list|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|webhooks\.events|cli\.(vouchers|keys)|http\.dialects|db\.plans|gather|auth\.)/;
 
 /** The test files whose subject a source is, beside those named after it: asked first, and always. Those of a statement ask most. */
 const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
@@ -23,23 +23,28 @@ const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/activate/, /^(activate|pin\.guard|redeem\.race|webhooks\.events|status)/],
   [/balance/, /^(balance|pin\.guard|status)/],
   [/operate/, /^(vouchers\.operate|cli\.vouchers)/],
-  [/look-up|reseal|rotate/, /^(keys\.rotate|cli\.keys\.ring)/],
-  [/refuse\./, /^(guessing|redeem\.test)/],
+  [/look-up/, /^(keys\.rotate|guessing|pin\.guard|redeem\.test)/],
+  [/reseal|rotate/, /^(keys\.rotate|cli\.keys\.ring)/],
   [/transactions|transaction-data/, /^(lookup|list|update)/],
   [/reconcile/, /^(reconcile|ledger\.property)/],
   [/accounts/, /^(merchants\.floats|activate)/],
 ];
 /** What the tests of one mutant may take together, if they are of another subject. */
-const LONGEST_MS = 15_000;
+const LONGEST_MS = 8_000;
 
 type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number };
 type Coverage = { result: { url: string; functions: { ranges: Range[]; functionName: string }[] }[] };
 /** Of one test file: how long it takes, and for each source what it runs of it. */
-type Reached = { readonly hash: string; readonly ms: number; readonly sources: Record<string, Range[][]> };
+type Reached = { readonly ms: number; readonly sources: Record<string, Range[][]> };
+/** With what it was as it ran, and each source that it ran something of: while they stay, so does what it reached. */
+type Kept = Reached & { readonly hashes: Record<string, string> };
+
+/** A test file that reaches a mutant: whether money's part that the mutant is in is its subject, and how long it takes. */
+export type Reaching = { readonly name: string; readonly ms: number; readonly isOwn: boolean };
 
 export type Selection = {
-  /** The test files that reach a mutant: those named after its file first, then the quickest. */
-  testsOf(mutant: Mutant): { name: string; ms: number }[];
+  /** The test files that a mutant has to pass: those of its subject, and the quickest others that reach it. */
+  testsOf(mutant: Mutant): Reaching[];
 };
 
 /** The functions of each source that a run entered; each with its ranges, the outer ones first. */
@@ -101,50 +106,59 @@ async function readFolder(folder: string): Promise<Map<string, string>> {
   );
 }
 
-async function reach(sandbox: Sandbox, name: string, hash: string): Promise<Reached> {
+async function reach(sandbox: Sandbox, name: string): Promise<Reached> {
   const folder = await mkdtemp(join(sandbox.folder, 'coverage-'));
+  const covered = await sandbox.runAlone(name, folder);
   const started = Date.now();
-  const outcome = await sandbox.runTest(name, 60_000, { NODE_V8_COVERAGE: folder });
+  const outcome = covered === 'passed' ? await sandbox.runTest(name, 60_000) : covered;
   const ms = Date.now() - started;
   if (outcome !== 'passed') throw new Error(`${name} ${outcome} without any mutant`);
   const sources = await readCoverage(folder, sandbox.folder);
   await rm(folder, { recursive: true });
-  return { hash, ms, sources };
+  return { ms, sources };
 }
 
-/** Runs each test file once that was not run yet as it and what is mutated are now, and keeps what it reached. */
+/** Runs each test file once that was not run yet as it and what it runs are now, and keeps what it reached. */
 async function reachAll(sandbox: Sandbox, cache: string, texts: ReadonlyMap<string, string>, words: readonly string[]) {
-  const read = async () => JSON.parse(await readFile(cache, 'utf8').catch(() => '{}')) as Record<string, Reached>;
-  const names = (await readdir(join(sandbox.folder, 'test'))).filter((name) => name.endsWith('.test.ts'));
-  const sources = JSON.stringify([...texts].filter(([path]) => isMutated(path)));
-  for (const name of names.filter((each) => TESTS.test(each) || words.some((word) => each.includes(word)))) {
-    const text = await readFile(join(sandbox.folder, 'test', name), 'utf8');
-    const hash = createHash('sha256').update(sources).update(text).digest('hex');
-    if ((await read())[name]?.hash === hash) continue;
-    const reached = await reach(sandbox, name, hash);
+  const read = async () => JSON.parse(await readFile(cache, 'utf8').catch(() => '{}')) as Record<string, Kept>;
+  const hashOf = (path: string) =>
+    createHash('sha256')
+      .update(texts.get(path) ?? '')
+      .digest('hex');
+  const names = [...texts.keys()].flatMap((path) => path.match(/^test\/([^/]*\.test\.ts)$/)?.[1] ?? []);
+  const chosen = names.filter((name) => TESTS.test(name) || words.some((word) => name.includes(word)));
+  for (const name of chosen) {
+    const hashes = Object.entries((await read())[name]?.hashes ?? {});
+    if (hashes.length > 0 && hashes.every(([path, hash]) => hash === hashOf(path))) continue;
+    const reached = await reach(sandbox, name);
     process.stdout.write(`${name}: ${(reached.ms / 1000).toFixed(1)} s\n`);
+    const ran = Object.keys(reached.sources).filter((path) => isMutated(path) && reached.sources[path]?.length);
+    const kept = {
+      ...reached,
+      hashes: Object.fromEntries([`test/${name}`, ...ran].map((path) => [path, hashOf(path)])),
+    };
     // Another run may read it meanwhile: it is there whole or not at all.
-    await writeFile(`${cache}.${process.pid}`, JSON.stringify({ ...(await read()), [name]: reached }));
+    await writeFile(`${cache}.${process.pid}`, JSON.stringify({ ...(await read()), [name]: kept }));
     await rename(`${cache}.${process.pid}`, cache);
   }
-  return read();
+  const all = await read();
+  return Object.fromEntries(chosen.map((name) => [name, all[name] as Reached]));
 }
 
 /** Money is met by nearly all tests, and each survivor meets all that it is given: so no more of other subjects than the quickest. */
-function inOrder(path: string, tests: readonly { name: string; ms: number }[]): { name: string; ms: number }[] {
+function choose(path: string, tests: readonly { name: string; ms: number }[]): Reaching[] {
   const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
-  const isOwn = (name: string) =>
-    name.startsWith(`${stem}.`) || SUBJECTS.some(([source, own]) => source.test(path) && own.test(name));
-  const quickest = [...tests].sort((one, other) => one.ms - other.ms);
-  const isDoor = ({ name }: { name: string }) => Number(!name.includes('.statement.'));
-  const own = quickest.filter(({ name }) => isOwn(name)).sort((one, other) => isDoor(one) - isDoor(other));
-  let total = own.reduce((sum, { ms }) => sum + ms, 0);
-  const others = quickest.filter(({ name, ms }) => {
-    if (isOwn(name)) return false;
-    total += ms;
-    return total <= LONGEST_MS;
-  });
-  return [...own, ...others];
+  const all = tests.map(({ name, ms }) => ({
+    ...{ name, ms },
+    isOwn: name.startsWith(`${stem}.`) || SUBJECTS.some(([source, own]) => source.test(path) && own.test(name)),
+  }));
+  let total = all.reduce((sum, { ms, isOwn }) => sum + (isOwn ? ms : 0), 0);
+  return all
+    .sort((one, other) => one.ms - other.ms)
+    .filter(({ ms, isOwn }) => {
+      if (!isOwn) total += ms;
+      return isOwn || total <= LONGEST_MS;
+    });
 }
 
 /** Finds out which tests reach what. @param words of names of further test files to run */
@@ -154,7 +168,12 @@ export async function selectTests(sandbox: Sandbox, cache: string, words: readon
     await readFolder(join(sandbox.folder, 'test')),
   ];
   const texts = new Map([...sources].map(([name, text]) => [`src/${name}`, text]));
-  const all = await reachAll(sandbox, cache, texts, words);
+  const all = await reachAll(
+    sandbox,
+    cache,
+    new Map([...texts, ...[...tests].map(([name, text]) => [`test/${name}`, text] as const)]),
+    words,
+  );
   return {
     testsOf({ path, start }) {
       const constant = constantAt(texts.get(path) ?? '', start);
@@ -168,7 +187,7 @@ export async function selectTests(sandbox: Sandbox, cache: string, words: readon
       // What runs as a module is loaded runs in every test that loads it.
       const found =
         reaching.length > 0 || constant === undefined ? reaching : known.filter(({ sources }) => sources[path]);
-      return inOrder(
+      return choose(
         path,
         found.map(({ name, ms }) => ({ name, ms })),
       );

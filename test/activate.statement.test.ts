@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
 import { ensureAccounts } from '../src/ledger/accounts.ts';
-import { Activations, UNKNOWN, wrong } from './activations.ts';
-import type { Bench, Card } from './statement.ts';
+import { Activations } from './activations.ts';
+import { type Bench, type Card, UNKNOWN, wrong } from './statement.ts';
 
 let bench: Bench;
 let one: Context;

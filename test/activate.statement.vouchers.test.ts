@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
-import { type Activation, Activations, UNKNOWN, wrong } from './activations.ts';
-import type { Bench } from './statement.ts';
+import { type Activation, Activations } from './activations.ts';
+import { type Bench, UNKNOWN, wrong } from './statement.ts';
 
 let bench: Bench;
 let one: Context;
@@ -76,14 +76,7 @@ describe('a voucher', () => {
 describe('wrong PINs', () => {
   test('are counted, and lock at the fifth, the tenth and the fifteenth', async () => {
     const card = await bench.card(one);
-    const after = async (count: number) => {
-      await bench.setCard(card, `wrong_pins = ${count}, pin_locked_until = null`);
-      assert.equal(await outcomeOf({ by: one, card: wrong(card) }), '55');
-      return bench.guardOf(card);
-    };
-    assert.deepEqual([await after(0), await after(3), await after(4)], ['1 open', '4 open', '5 15']);
-    assert.deepEqual([await after(5), await after(9), await after(10)], ['6 open', '10 1440', '11 open']);
-    assert.deepEqual([await after(13), await after(14), await after(15)], ['14 open', '15 Infinity', '15 Infinity']);
+    await bench.countsWrongPins(card, () => outcomeOf({ by: one, card: wrong(card) }));
     assert.equal(await outcomeOf({ by: one, card }), '75');
     // A serial number carries no PIN: it neither minds the lock nor ends it.
     assert.equal(await outcomeOf({ by: one, serial: card.serial, value: 10_000 }), 'ok');
@@ -147,24 +140,10 @@ test('a refusal of what has changed since the snapshot is told only where there 
 });
 
 test('is told to the endpoints that want it, and to no other', async () => {
-  const [merchant, neighbor] = [await bench.merchant(), await bench.merchant()];
-  const wanted = [await bench.endpoint(merchant, null), await bench.endpoint(merchant, 'float.low,voucher.activated')];
-  await bench.endpoint(merchant, 'voucher.redeemed');
-  await bench.endpoint(merchant, null, "disabled_at = now(), disabled_reason = 'it was'");
-  await bench.endpoint(merchant, null, 'removed_at = now()');
-  await bench.endpoint(neighbor, null);
+  const { merchant, isTold } = await bench.listened('voucher.activated');
   const card = await bench.card(merchant);
-  await bench.tell('truncate webhook_deliveries');
   const id = bench.id();
   assert.equal(await outcomeOf({ by: merchant, card, value: 10_000, id }), 'ok');
   await outcomeOf({ by: merchant, card, value: 10_000 });
-  assert.deepEqual(
-    await bench.tell(
-      'select endpoint_id, event_id, type, subject_id, data, occurred_at, due_at from webhook_deliveries order by endpoint_id',
-    ),
-    wanted.map((endpoint_id) => ({
-      ...{ endpoint_id, event_id: id, type: 'voucher.activated', subject_id: id, data: null },
-      ...{ occurred_at: bench.now, due_at: bench.now },
-    })),
-  );
+  await isTold(id);
 });

@@ -16,10 +16,6 @@ export type Activation = {
 };
 type Row = { ord: number; outcome: string; prior_id: string | null; prior_at: Date | null; amount_minor: bigint };
 
-export const UNKNOWN: Card = { serial: 0n, code: '', pin: '', codeKey: 'f'.repeat(32), pinKey: 'e'.repeat(32) };
-/** The card with a PIN that is not its own. */
-export const wrong = (card: Card): Card => ({ ...card, pinKey: 'd'.repeat(32) });
-
 /** Asks the statement of activations, on a bench with products of several terms. */
 export class Activations {
   readonly bench: Bench;

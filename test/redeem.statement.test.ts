@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
 import { ensureAccounts } from '../src/ledger/accounts.ts';
-import { Redemptions, UNKNOWN, wrong } from './redemptions.ts';
-import type { Bench, Card } from './statement.ts';
+import { Redemptions } from './redemptions.ts';
+import { type Bench, type Card, UNKNOWN, wrong } from './statement.ts';
 
 let bench: Bench;
 let one: Context;
@@ -187,14 +187,7 @@ describe('a voucher', () => {
 describe('wrong PINs', () => {
   test('are counted, and lock at the fifth, the tenth and the fifteenth', async () => {
     const card = await bench.card(one, 25);
-    const after = async (count: number) => {
-      await bench.setCard(card, `wrong_pins = ${count}, pin_locked_until = null`);
-      assert.equal(await outcomeOf(one, wrong(card), 10_000), '55');
-      return bench.guardOf(card);
-    };
-    assert.deepEqual([await after(0), await after(3), await after(4)], ['1 open', '4 open', '5 15']);
-    assert.deepEqual([await after(5), await after(9), await after(10)], ['6 open', '10 1440', '11 open']);
-    assert.deepEqual([await after(13), await after(14), await after(15)], ['14 open', '15 Infinity', '15 Infinity']);
+    await bench.countsWrongPins(card, () => outcomeOf(one, wrong(card), 10_000));
     assert.equal(await outcomeOf(one, card, 10_000), '75');
     assert.equal(await bench.ofCard(card, 'balance_minor'), '2500');
   });
@@ -262,24 +255,10 @@ test('a refusal of what has changed since the snapshot is told only where there 
 });
 
 test('is told to the endpoints that want it, and to no other', async () => {
-  const [merchant, neighbor] = [await bench.merchant(), await bench.merchant()];
-  const wanted = [await bench.endpoint(merchant, null), await bench.endpoint(merchant, 'float.low,voucher.redeemed')];
-  await bench.endpoint(merchant, 'voucher.activated');
-  await bench.endpoint(merchant, null, "disabled_at = now(), disabled_reason = 'it was'");
-  await bench.endpoint(merchant, null, 'removed_at = now()');
-  await bench.endpoint(neighbor, null);
+  const { merchant, isTold } = await bench.listened('voucher.redeemed');
   const card = await bench.card(merchant, 25);
-  await bench.tell('truncate webhook_deliveries');
   const id = bench.id();
   assert.deepEqual(await outcomesOf([{ by: merchant, card, amount: 10_000, id }]), ['ok']);
   await outcomeOf(merchant, card, 10_000_000);
-  assert.deepEqual(
-    await bench.tell(
-      'select endpoint_id, event_id, type, subject_id, occurred_at, due_at from webhook_deliveries order by endpoint_id',
-    ),
-    wanted.map((endpoint_id) => ({
-      ...{ endpoint_id, event_id: id, type: 'voucher.redeemed', subject_id: id },
-      ...{ occurred_at: bench.now, due_at: bench.now },
-    })),
-  );
+  await isTold(id);
 });

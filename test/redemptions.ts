@@ -14,11 +14,6 @@ type Asked = {
 };
 type Row = { ord: bigint | number | null; outcome: string; id: string; occurred_at: Date; amount_minor: bigint };
 
-/** A card that nobody has. */
-export const UNKNOWN: Card = { serial: 0n, code: '', pin: '', codeKey: 'f'.repeat(32), pinKey: 'e'.repeat(32) };
-/** The card with a PIN that is not its own. */
-export const wrong = (card: Card): Card => ({ ...card, pinKey: 'd'.repeat(32) });
-
 /** Asks the statement of redemptions, on a bench with products of several terms. */
 export class Redemptions {
   readonly bench: Bench;

@@ -19,6 +19,11 @@ export type Card = {
   readonly pinKey: string;
 };
 
+/** A card that nobody has. */
+export const UNKNOWN: Card = { serial: 0n, code: '', pin: '', codeKey: 'f'.repeat(32), pinKey: 'e'.repeat(32) };
+/** The card with a PIN that is not its own. */
+export const wrong = (card: Card): Card => ({ ...card, pinKey: 'd'.repeat(32) });
+
 type Owner = Awaited<ReturnType<typeof openOwner>>;
 type Terms = { readonly value?: number; readonly reference?: string };
 
@@ -114,6 +119,18 @@ export class Bench {
     return (await this.ofCard(card, `wrong_pins || ' ' || coalesce(trim_scale(${minutes})::text, 'open')`)) ?? '';
   }
 
+  /** Wrong PINs are counted, and lock at the fifth, the tenth and the fifteenth. @param ask asks with a wrong one */
+  async countsWrongPins(card: Card, ask: () => Promise<string>): Promise<void> {
+    const after = async (count: number) => {
+      await this.setCard(card, `wrong_pins = ${count}, pin_locked_until = null`);
+      assert.equal(await ask(), '55');
+      return this.guardOf(card);
+    };
+    assert.deepEqual([await after(0), await after(3), await after(4)], ['1 open', '4 open', '5 15']);
+    assert.deepEqual([await after(5), await after(9), await after(10)], ['6 open', '10 1440', '11 open']);
+    assert.deepEqual([await after(13), await after(14), await after(15)], ['14 open', '15 Infinity', '15 Infinity']);
+  }
+
   setCard(card: Card, what: string): Promise<unknown[]> {
     return this.tell(`update vouchers set ${what} where serial_number = ${card.serial}`);
   }
@@ -130,8 +147,40 @@ export class Bench {
   }
 
   /**
+   * A merchant with endpoints, of which two want an event of it.
+   * @returns the merchant, and what looks whether the event of an id was told to them, once, and nothing to any other
+   */
+  async listened(event: string): Promise<{ merchant: Context; isTold(id: string): Promise<void> }> {
+    const [merchant, neighbor] = [await this.merchant(), await this.merchant()];
+    const wanted = [await this.endpoint(merchant, null), await this.endpoint(merchant, `float.low,${event}`)];
+    await this.endpoint(merchant, event === 'voucher.redeemed' ? 'voucher.activated' : 'voucher.redeemed');
+    await this.endpoint(merchant, null, "disabled_at = now(), disabled_reason = 'it was'");
+    await this.endpoint(merchant, null, 'removed_at = now()');
+    await this.endpoint(neighbor, null);
+    const isTold = async (id: string) => {
+      const columns = 'endpoint_id, event_id, type, subject_id, data, occurred_at, due_at';
+      const told = await this.tell(
+        `select ${columns} from webhook_deliveries where type = '${event}' order by endpoint_id`,
+      );
+      const expected = {
+        event_id: id,
+        type: event,
+        subject_id: id,
+        data: null,
+        occurred_at: this.now,
+        due_at: this.now,
+      };
+      assert.deepEqual(
+        told,
+        wanted.map((endpoint_id) => ({ endpoint_id, ...expected })),
+      );
+    };
+    return { merchant, isTold };
+  }
+
+  /**
    * Runs a call that has to wait for a change of a voucher which commits while it waits: so it decides on a row that is newer
-   * than its snapshot.
+   * than its snapshot. (One that does not wait has decided before the change.)
    */
   behind<T>(card: Card, what: string, call: () => Promise<T>): Promise<T> {
     return this.#behind(`vouchers set ${what}, version = version + 1 where serial_number = ${card.serial}`, call);
@@ -150,9 +199,12 @@ export class Bench {
     const run = (text: string) => other.query({ text, values: [] });
     await run('begin');
     await run(`update scrip.${change}`);
-    const called = call();
+    let isOver = false;
+    const called = call().finally(() => {
+      isOver = true;
+    });
     const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-    while ((await this.tell(waiting)).length === 0) await sleep(5);
+    while (!isOver && (await this.tell(waiting)).length === 0) await sleep(5);
     await run('commit');
     await other.close();
     return called;

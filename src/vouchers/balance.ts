@@ -27,7 +27,8 @@ export type VoucherBalance = {
   }[];
 };
 
-type Request = { readonly context: Context; readonly codeKey: string; readonly pinKey: string };
+/** What a balance is asked for with, once the code and the PIN are keys. */
+export type BalanceRequest = { readonly context: Context; readonly codeKey: string; readonly pinKey: string };
 
 type HistoryEntry = [
   id: string,
@@ -59,28 +60,43 @@ type PlainEntry = [
 
 type PlainRow = Omit<Row, 'outcome' | 'history'> & { history: PlainEntry[] | null };
 
+type Answer = VoucherBalance | RefusalCode;
+
 /**
  * A plain read for all, and the look under the lock for those it gives nothing for. Both belong to one turn of a voucher: if
  * the read did not wait for the counting of the guess before it, a thousand guesses at once would all be looked at.
  */
-const balanceGathered = gather<Request, VoucherBalance | RefusalCode>({
+const balanceGathered = gather<BalanceRequest, Answer>({
   callerOf: ({ context }) => context.merchant.id,
   keysOf: ({ codeKey }) => [codeKey],
-  async run(db, requests) {
-    const answers = await read(db, requests);
-    const left = requests.flatMap((request, index) => (answers[index] === undefined ? [{ request, index }] : []));
-    if (left.length === 0) return answers as VoucherBalance[];
-    const rows = await db.hot<Row>(BALANCE, columnsOf(left.map(({ request }) => request)));
-    for (const row of rows) {
-      const { index } = left[row.ord - 1] as { index: number };
-      if (row.outcome === 'ok') answers[index] = toBalance(row);
-      else if (row.outcome !== 'again') answers[index] = row.outcome;
-    }
-    return answers.map((answer) => answer ?? AGAIN);
-  },
+  run: findBalances,
 });
 
-function columnsOf(requests: readonly Request[]): unknown[] {
+/** The balances of a list of requests, which are decided together. */
+export async function findBalances(
+  db: Database,
+  requests: readonly BalanceRequest[],
+): Promise<(Answer | typeof AGAIN)[]> {
+  const answers = await read(db, requests);
+  const left = requests.filter((_, index) => answers[index] === undefined);
+  const looked = left.length === 0 ? [] : await lookUnderLock(db, left);
+  return answers.map((answer) => answer ?? (looked.shift() as Answer | typeof AGAIN));
+}
+
+/** The same by the statement that counts what is wrong: it decides alone what becomes of each. */
+export async function lookUnderLock(
+  db: Database,
+  requests: readonly BalanceRequest[],
+): Promise<(Answer | typeof AGAIN)[]> {
+  const answers: (Answer | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
+  for (const row of await db.hot<Row>(BALANCE, columnsOf(requests))) {
+    if (row.outcome === 'ok') answers[row.ord - 1] = toBalance(row);
+    else if (row.outcome !== 'again') answers[row.ord - 1] = row.outcome;
+  }
+  return answers;
+}
+
+function columnsOf(requests: readonly BalanceRequest[]): unknown[] {
   return [
     plainArray(requests.map(({ context }) => context.merchant.id)),
     plainArray(requests.map(({ codeKey }) => codeKey)),
@@ -90,8 +106,8 @@ function columnsOf(requests: readonly Request[]): unknown[] {
 }
 
 /** What a plain read gives; undefined where something has to be counted, or is refused. */
-async function read(db: Database, requests: readonly Request[]): Promise<(VoucherBalance | RefusalCode | undefined)[]> {
-  const answers: (VoucherBalance | RefusalCode | undefined)[] = new Array(requests.length).fill(undefined);
+async function read(db: Database, requests: readonly BalanceRequest[]): Promise<(Answer | undefined)[]> {
+  const answers: (Answer | undefined)[] = new Array(requests.length).fill(undefined);
   for (const row of await db.hot<PlainRow>(READ_BALANCE, columnsOf(requests))) {
     const entries = row.history ?? [];
     // Of a history that was cut off, the database itself has to say what is in force.

@@ -1,0 +1,109 @@
+/**
+ * What the tests use of `node:test`, for a process that runs test files again and again: the real one runs a file once, and its
+ * process ends. A test fails where it throws, as there; the first failure ends the run, since a mutant that is found out needs no
+ * second witness.
+ */
+type Hook = () => unknown;
+type Context = {
+  readonly signal: AbortSignal;
+  readonly name: string;
+  after(hook: Hook): void;
+  diagnostic(message: string): void;
+};
+type Run = (context: Context) => unknown;
+type Options = { readonly skip?: boolean | string | undefined };
+type Suite = {
+  readonly before: Hook[];
+  readonly beforeEach: Hook[];
+  readonly after: Hook[];
+  readonly parts: (Suite | { readonly name: string; readonly run: Run })[];
+};
+
+const newSuite = (): Suite => ({ before: [], beforeEach: [], after: [], parts: [] });
+let current = newSuite();
+
+export function test(name: string, ...rest: [Run] | [Options, Run]): void {
+  const options = rest.length === 2 ? rest[0] : {};
+  const run = rest[rest.length - 1] as Run;
+  if (!options.skip) current.parts.push({ name, run });
+}
+
+export function describe(_name: string, body: () => void): void {
+  const outer = current;
+  current = newSuite();
+  outer.parts.push(current);
+  try {
+    body();
+  } finally {
+    current = outer;
+  }
+}
+
+export const it = test;
+export const before = (hook: Hook): unknown => current.before.push(hook);
+export const beforeEach = (hook: Hook): unknown => current.beforeEach.push(hook);
+export const after = (hook: Hook): unknown => current.after.push(hook);
+
+/** Each in its turn; what fails does not keep the others from running, and is thrown at the end. */
+async function runAll(hooks: readonly Hook[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const hook of hooks)
+    await Promise.resolve()
+      .then(hook)
+      .catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) throw errors[0];
+}
+
+async function runTest(name: string, run: Run, onFailure: () => void): Promise<void> {
+  const afterwards: Hook[] = [];
+  const abort = new AbortController();
+  const after = (hook: Hook) => void afterwards.push(hook);
+  try {
+    await run({ name, signal: abort.signal, after, diagnostic: () => {} });
+  } catch (error) {
+    onFailure();
+    throw error;
+  } finally {
+    abort.abort();
+    await runAll(afterwards);
+  }
+}
+
+async function runSuite(suite: Suite, outer: readonly Hook[], onFailure: () => void): Promise<void> {
+  const beforeEach = [...outer, ...suite.beforeEach];
+  try {
+    for (const hook of suite.before) await hook();
+    for (const part of suite.parts) {
+      if ('parts' in part) await runSuite(part, beforeEach, onFailure);
+      else {
+        for (const hook of beforeEach) await hook();
+        await runTest(part.name, part.run, onFailure);
+      }
+    }
+  } catch (error) {
+    onFailure();
+    throw error;
+  } finally {
+    await runAll(suite.after);
+  }
+}
+
+/**
+ * Runs the tests that a file declares, up to the first failure, which is thrown after what has to be cleared away was.
+ * @param load imports the file
+ * @param onFailure is called at once
+ * @returns how many tests there are
+ */
+export async function runFile(load: () => Promise<unknown>, onFailure: () => void): Promise<number> {
+  current = newSuite();
+  const all = current;
+  const count = ({ parts }: Suite): number => parts.reduce((sum, part) => sum + ('parts' in part ? count(part) : 1), 0);
+  try {
+    await load();
+  } catch (error) {
+    onFailure();
+    throw error;
+  }
+  await runSuite(all, [], onFailure);
+  return count(all);
+}
