@@ -1,7 +1,7 @@
 /**
  * Mutation testing: changes the code in many small ways, one at a time, and sees whether a test notices (docs/mutation.md).
  *
- * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--test WORD…] [--score] [--survivors] [--verify N]
+ * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--thorough] [--test WORD…] [--score] [--survivors] [--verify N]
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -27,6 +27,7 @@ const { values: asked, positionals: words } = parseArgs({
     seed: { type: 'string', default: '1' },
     minutes: { type: 'string' },
     again: { type: 'boolean', default: false },
+    thorough: { type: 'boolean', default: false },
     test: { type: 'string', multiple: true, default: [] },
     score: { type: 'boolean', default: false },
     survivors: { type: 'boolean', default: false },
@@ -96,8 +97,8 @@ async function tryMutant(sandbox: Sandbox, selection: Selection, ranking: Rankin
 }
 
 async function tryAll(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<void> {
-  const selection = await selectTests(sandbox, join(RESULTS, 'reached.json'), asked.test);
   const deadline = asked.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(asked.minutes) * 60_000;
+  const selection = await selectTests(sandbox, join(RESULTS, 'reached.json'), asked.test, asked.thorough);
   const ranking = new Ranking();
   let done = 0;
   let stopped = false;

@@ -12,7 +12,7 @@ import type { Sandbox } from './sandbox.ts';
 
 /** The test files whose subject money is. Others reach the same lines by the way, and much slower. */
 const TESTS =
-  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|lookup|list|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|webhooks\.events|cli\.(vouchers|keys)|http\.dialects|db\.plans|gather|auth\.)/;
+  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|lookup|list|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keys)|http\.dialects|db\.plans|gather|auth\.)/;
 
 /** The test files whose subject a source is, beside those named after it: asked first, and always. Those of a statement ask most. */
 const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
@@ -21,16 +21,16 @@ const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/redeem/, /^(redeem|pin\.guard|webhooks\.events|status)/],
   [/redemptions\/update/, /^(update|redeem\.race|webhooks\.events|status)/],
   [/activate/, /^(activate|pin\.guard|redeem\.race|webhooks\.events|status)/],
-  [/balance/, /^(balance|pin\.guard|status)/],
+  [/balance/, /^(balance|equal-work|pin\.guard|status)/],
   [/operate/, /^(vouchers\.operate|cli\.vouchers)/],
-  [/look-up/, /^(keys\.rotate|guessing|pin\.guard|redeem\.test)/],
+  [/look-up/, /^(equal-work|keys\.rotate|guessing|pin\.guard|redeem\.test)/],
   [/reseal|rotate/, /^(keys\.rotate|cli\.keys\.ring)/],
   [/transactions|transaction-data/, /^(lookup|list|update)/],
   [/reconcile/, /^(reconcile|ledger\.property)/],
   [/accounts/, /^(merchants\.floats|activate)/],
 ];
-/** What the tests of one mutant may take together, if they are of another subject. */
-const LONGEST_MS = 8_000;
+/** What the tests of one mutant may take together, if they are not named after its file. */
+const LONGEST_MS = 6_000;
 
 type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number };
 type Coverage = { result: { url: string; functions: { ranges: Range[]; functionName: string }[] }[] };
@@ -43,7 +43,7 @@ type Kept = Reached & { readonly hashes: Record<string, string> };
 export type Reaching = { readonly name: string; readonly ms: number; readonly isOwn: boolean };
 
 export type Selection = {
-  /** The test files that a mutant has to pass: those of its subject, and the quickest others that reach it. */
+  /** The test files that a mutant has to pass: those named after its file, and the quickest others that reach it. */
   testsOf(mutant: Mutant): Reaching[];
 };
 
@@ -145,24 +145,35 @@ async function reachAll(sandbox: Sandbox, cache: string, texts: ReadonlyMap<stri
   return Object.fromEntries(chosen.map((name) => [name, all[name] as Reached]));
 }
 
-/** Money is met by nearly all tests, and each survivor meets all that it is given: so no more of other subjects than the quickest. */
-function choose(path: string, tests: readonly { name: string; ms: number }[]): Reaching[] {
+/** Money is met by nearly all tests, and each survivor meets all that it is given: so no more than the quickest, beside its own. */
+function choose(path: string, tests: readonly { name: string; ms: number }[], longestMs: number): Reaching[] {
   const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
-  const all = tests.map(({ name, ms }) => ({
-    ...{ name, ms },
-    isOwn: name.startsWith(`${stem}.`) || SUBJECTS.some(([source, own]) => source.test(path) && own.test(name)),
-  }));
-  let total = all.reduce((sum, { ms, isOwn }) => sum + (isOwn ? ms : 0), 0);
-  return all
-    .sort((one, other) => one.ms - other.ms)
-    .filter(({ ms, isOwn }) => {
-      if (!isOwn) total += ms;
-      return isOwn || total <= LONGEST_MS;
-    });
+  const rankOf = (name: string) => {
+    if (name.startsWith(`${stem}.`)) return 0;
+    return SUBJECTS.some(([source, own]) => source.test(path) && own.test(name)) ? 1 : 2;
+  };
+  let total = 0;
+  return tests
+    .map(({ name, ms }) => ({ name, ms, rank: rankOf(name) }))
+    .sort((one, other) => one.rank - other.rank || one.ms - other.ms)
+    .filter(({ ms, rank }) => {
+      if (rank > 0) total += ms;
+      return rank === 0 || total <= longestMs;
+    })
+    .map(({ name, ms, rank }) => ({ name, ms, isOwn: rank < 2 }));
 }
 
-/** Finds out which tests reach what. @param words of names of further test files to run */
-export async function selectTests(sandbox: Sandbox, cache: string, words: readonly string[]): Promise<Selection> {
+/**
+ * Finds out which tests reach what.
+ * @param words of names of further test files to run
+ * @param isThorough whether a mutant has to pass all that reach it, however long they take
+ */
+export async function selectTests(
+  sandbox: Sandbox,
+  cache: string,
+  words: readonly string[],
+  isThorough: boolean,
+): Promise<Selection> {
   const [sources, tests] = [
     await readFolder(join(sandbox.folder, 'src')),
     await readFolder(join(sandbox.folder, 'test')),
@@ -190,6 +201,7 @@ export async function selectTests(sandbox: Sandbox, cache: string, words: readon
       return choose(
         path,
         found.map(({ name, ms }) => ({ name, ms })),
+        isThorough ? Number.POSITIVE_INFINITY : LONGEST_MS,
       );
     },
   };

@@ -217,6 +217,14 @@ describe('wrong PINs', () => {
     assert.deepEqual([await bench.guardOf(card), await versionOf(card)], ['0 open', version + 1]);
     for (const way of BOTH) assert.equal(await outcomeOf(card, way), '2500 2500');
     assert.equal(await versionOf(card), version + 1);
+    for (const way of BOTH) {
+      await bench.setCard(card, 'wrong_pins = 1');
+      assert.equal(await outcomeOf(card, way), '2500 2500');
+      assert.equal(await bench.guardOf(card), '0 open');
+      await bench.setCard(card, "pin_locked_until = '2030-01-15T08:00:00.001Z'");
+      assert.equal(await outcomeOf(card, way), '75');
+      await bench.setCard(card, 'pin_locked_until = null');
+    }
   });
 
   test('are looked at as the voucher is when its turn comes', async () => {

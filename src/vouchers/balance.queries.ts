@@ -74,7 +74,7 @@ with asked as (
   -- A voucher that was sealed anew since it was seen is looked up by another key.
   select s.ord, h.serial_number, h.batch_id, h.pin_key, h.value_minor, h.balance_minor, h.activated_at, h.expires_at,
     h.blocked_at, h.closed, h.wrong_pins, h.pin_locked_until, h.version <> s.version as stale
-  from seen s join held h using (serial_number, code_key) where not s.pin_ok or s.wrong_pins > 0
+  from seen s join held h using (serial_number, code_key)
 ), decided as materialized (
   select a.ord, a.merchant_id, v.serial_number, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
     v.blocked_at, v.closed, v.wrong_pins, b.decimals, b.reference as batch_reference,

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Context } from '../src/context.ts';
+import { findTransaction, listTransactions, type Transaction } from '../src/ledger/transactions.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { findUpdate, updateRedemption } from '../src/redemptions/update.ts';
+import { activate } from '../src/vouchers/activate.ts';
+import { replaceVoucher } from '../src/vouchers/operate.ts';
+import { asOperator } from './harness.ts';
+import { Bench, type Card } from './statement.ts';
+
+let bench: Bench;
+let other: Context;
+let times = 0;
+
+before(async () => {
+  bench = await Bench.open();
+  await bench.product('LATER', 'USD', 2, { activation: 'on-activation' });
+  other = await bench.merchant();
+});
+after(() => bench.close());
+
+/** The merchant at a moment of its own, since ids of one moment are in no order. */
+function later<Asked extends Context>(context: Asked): Asked {
+  return { ...context, now: new Date(bench.now.getTime() + ++times) };
+}
+
+const sale = async (by: Context, card: Card, amount: number, reference?: string) =>
+  (await redeem(later(by), { ...card, amount, ...(reference !== undefined && { reference }) })).transaction;
+const listed = (by: Context, inForceOnly = false) => listTransactions(by, { inForceOnly });
+const referencesOf = (list: readonly Transaction[]) => list.map(({ reference }) => reference);
+
+describe('the list of a merchant', () => {
+  test('tells what was done, the newest first', async () => {
+    const by = await bench.merchant();
+    const [card] = await bench.cards(later(by), 1, { value: 25, reference: 'batch' });
+    const bare = await bench.card(by);
+    assert.ok(card);
+    const opened = (await activate(later(by), { voucher: bare, value: 3, reference: 'opened' })).transaction;
+    const kept = await sale(by, card, 5);
+    const [first, second] = [await sale(by, card, 4, 'less'), await sale(by, card, 3, 'gone')];
+    const less = await updateRedemption(later(by), { reference: 'less', amountUsed: 2 });
+    const gone = await updateRedemption(later(by), { reference: 'gone', amountUsed: 0 });
+    const canceled = { refundStatus: 'CANCELLED', note: 'Canceled by an update of the redemption' };
+    assert.deepEqual(less.original, { ...first, ...canceled });
+    assert.deepEqual(gone.original, { ...second, ...canceled });
+    assert.deepEqual(
+      [gone.cancellation.note, gone.cancellation.amount.minor],
+      [`Reversal of redemption ${second.transactionId}`, -300n],
+    );
+    assert.deepEqual(
+      [less.replacement?.refundStatus, less.replacement?.note, gone.replacement],
+      ['NEW', `Created by an update of redemption ${first.transactionId}`, null],
+    );
+    assert.deepEqual(await findUpdate(by, 'less'), less);
+    const all = await listed(by);
+    const [generated] = all.slice(-1);
+    // The two rows of an update are of one moment.
+    const updated = [less.cancellation, less.replacement as Transaction].sort((one, two) =>
+      one.transactionId < two.transactionId ? 1 : -1,
+    );
+    assert.deepEqual(all, [gone.cancellation, ...updated, gone.original, less.original, kept, opened, generated]);
+    assert.deepEqual(
+      [
+        generated?.type,
+        generated?.reference,
+        generated?.amount,
+        generated?.serialNumber,
+        generated?.code,
+        generated?.note,
+      ],
+      ['ACTIVATION', 'batch', { minor: 2500n, decimals: 2 }, card.serial, card.code, null],
+    );
+    assert.deepEqual(await listed(by, true), [less.replacement, kept, opened, generated]);
+    assert.deepEqual(await listed(other), []);
+  });
+
+  test('tells of its own batches alone, once they are complete, what they activated', async () => {
+    const by = await bench.merchant();
+    const later = await bench.merchant('LATER');
+    const [kept, gone] = [await bench.card(by, 25), await bench.card(by, 25)];
+    const paid = await bench.card(later, 25);
+    const batch = `(select batch_id from vouchers where serial_number = ${gone.serial})`;
+    await bench.tell(`update batches set status = 'CANCELED' where id = ${batch}`);
+    assert.deepEqual(
+      (await listed(by)).map(({ serialNumber }) => serialNumber),
+      [kept.serial],
+    );
+    assert.deepEqual(await listed(later), []);
+    await activate(other, { voucher: paid });
+    assert.deepEqual(await listed(later), []);
+    assert.equal((await listed(other)).length, 1);
+  });
+
+  test('tells nothing of what the operator moved', async () => {
+    const by = await bench.merchant();
+    const card = await bench.card(by, 25);
+    await replaceVoucher(asOperator(by.service), card.serial);
+    assert.deepEqual(
+      (await listed(by)).map(({ serialNumber }) => serialNumber),
+      [card.serial],
+    );
+  });
+
+  test('ends behind the fifty newest, of whatever kind, and of the newest batches', async () => {
+    const by = await bench.merchant();
+    const card = await bench.card(by, 100);
+    for (let nth = 1; nth <= 52; nth++) {
+      await bench.cards(later(by), 1, { value: 1, reference: `batch ${nth}` });
+      await bench.tell(
+        `update batches set ended_at = '2030-02-01'::timestamptz + interval '${nth} s' where reference = 'batch ${nth}' and merchant_id = ${by.merchant.id}`,
+      );
+    }
+    const expected = Array.from({ length: 50 }, (_, index) => `batch ${52 - index}`);
+    assert.deepEqual(referencesOf(await listed(by)), expected);
+    await sale(by, card, 1, 'sale');
+    assert.deepEqual(referencesOf(await listed(by)), ['sale', ...expected.slice(0, 49)]);
+    for (let nth = 1; nth <= 51; nth++) await sale(by, card, 1, `sale ${nth}`);
+    assert.deepEqual(
+      referencesOf(await listed(by)),
+      Array.from({ length: 50 }, (_, index) => `sale ${51 - index}`),
+    );
+  });
+});
+
+describe('the transaction of a reference', () => {
+  test('is the redemption, or what stands in its place, else the activation', async () => {
+    const by = await bench.merchant();
+    const card = await bench.card(by);
+    const opened = (await activate(later(by), { voucher: card, value: 25, reference: 'x' })).transaction;
+    assert.deepEqual(await findTransaction(by, 'x'), opened);
+    const sold = await sale(by, card, 5, 'x');
+    assert.deepEqual(await findTransaction(by, 'x'), sold);
+    const { replacement } = await updateRedemption(later(by), { reference: 'x', amountUsed: 2 });
+    assert.deepEqual(await findTransaction(by, 'x'), replacement);
+    for (const reference of ['NEW-x', 'CANCEL-x', 'y', sold.transactionId])
+      assert.equal(await findTransaction(by, reference), undefined);
+    assert.equal(await findTransaction(other, 'x'), undefined);
+  });
+
+  test('is none after a full reversal, and is known by its id where it has no reference', async () => {
+    const by = await bench.merchant();
+    const card = await bench.card(by, 25);
+    await sale(by, card, 5, 'gone');
+    await updateRedemption(later(by), { reference: 'gone', amountUsed: 0 });
+    const bare = await sale(by, card, 5);
+    const found = await Promise.all(['gone', bare.transactionId, 'unknown'].map((each) => findTransaction(by, each)));
+    assert.deepEqual(found, [undefined, bare, undefined]);
+  });
+});
