@@ -39,7 +39,7 @@ export function describe(_name: string, body: () => void): void {
   }
 }
 
-export const it = test;
+export const it: typeof test = (...declared) => test(...declared);
 export const before = (hook: Hook): unknown => current.before.push(hook);
 export const beforeEach = (hook: Hook): unknown => current.beforeEach.push(hook);
 export const after = (hook: Hook): unknown => current.after.push(hook);
