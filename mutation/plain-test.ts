@@ -22,9 +22,10 @@ type Suite = {
 const newSuite = (): Suite => ({ before: [], beforeEach: [], after: [], parts: [] });
 let current = newSuite();
 
-export function test(name: string, ...rest: [Run] | [Options, Run]): void {
-  const options = rest.length === 2 ? rest[0] : {};
-  const run = rest[rest.length - 1] as Run;
+type Declared = [name: string, run: Run] | [name: string, options: Options, run: Run];
+
+export function test(...declared: Declared): void {
+  const [name, options, run] = declared.length === 3 ? declared : [declared[0], {}, declared[1]];
   if (!options.skip) current.parts.push({ name, run });
 }
 
