@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { end, started } from '../test/leave-nothing.ts';
 import { CROWDS, type CrowdName } from './crowd.ts';
 import { prepare } from './measure.ts';
 import { playOpen } from './play.ts';
@@ -43,7 +44,7 @@ export async function measureCrowds(stage: Stage, seconds: number): Promise<Crow
       const load = await redeem(seconds);
       const crowdCores = ((await cpu()) - before) / 1000 / load.seconds;
       const memoryMb = (await usageOf(serve.pid))?.memoryMb ?? 0;
-      if (crowd) await disperse(crowd);
+      if (crowd) await end(crowd);
       const { count, ...times } = load.accepted;
       const broken = load.broken + load.refused.count;
       const result = {
@@ -68,13 +69,7 @@ export async function measureCrowds(stage: Stage, seconds: number): Promise<Crow
 
 /** Starts a crowd, and waits until all of it is there. */
 async function gatherCrowd(url: string, name: CrowdName): Promise<ChildProcess> {
-  const crowd = fork(CROWD, [url, name]);
+  const crowd = started(() => fork(CROWD, [url, name]));
   await once(crowd, 'message');
   return crowd;
-}
-
-async function disperse(crowd: ChildProcess): Promise<void> {
-  const gone = once(crowd, 'exit');
-  crowd.kill();
-  await gone;
 }

@@ -1,6 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { availableParallelism } from 'node:os';
+import { temporaryFolder } from '../test/leave-nothing.ts';
 import { type Measured, measure, median } from './measure.ts';
 import { GENERATOR } from './play.ts';
 import { type Serve, type Stage, serveIn } from './stage.ts';
@@ -87,16 +86,12 @@ export type StartResult = { readonly readyMs: number; readonly cores: number };
 
 /** From nothing running, the database of an earlier run on the disk, to the first 200 of /readyz. */
 export async function measureStart(): Promise<StartResult> {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-bench-start-'));
+  const folder = await temporaryFolder('scrip-bench-start-');
   const times: number[] = [];
-  try {
-    for (let start = 0; start <= STARTS; start++) {
-      const serve = await serveIn(folder, []);
-      await serve.stop();
-      if (start > 0) times.push(serve.readyMs);
-    }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+  for (let start = 0; start <= STARTS; start++) {
+    const serve = await serveIn(folder, []);
+    await serve.stop();
+    if (start > 0) times.push(serve.readyMs);
   }
   const readyMs = median(times);
   print(`start with an existing database: ready after ${Math.round(readyMs)} ms (${times.map(Math.round).join(', ')})`);

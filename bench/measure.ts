@@ -57,18 +57,29 @@ export async function measure(
   shape: Shape,
 ): Promise<Measured> {
   const file = await prepare(stage, stock, operation, shape.seconds);
-  const look = () => Promise.all([usageOf(serve.pid), usageOf(stage.databasePid)]);
-  const [serviceBefore, databaseBefore] = await look();
-  const load = await play({ url: serve.url, file, ...shape });
-  const [service, database] = await look();
-  const each = (after: number | undefined, before: number | undefined) =>
-    (((after ?? 0) - (before ?? 0)) * 1000) / Math.max(1, load.answered);
+  const { result: load, ...cost } = await costOf(stage, serve, () => play({ url: serve.url, file, ...shape }));
+  const each = (ms: number) => (ms * 1000) / Math.max(1, load.answered);
   return {
     ...load,
     operation,
     connections: shape.connections,
-    serviceCpuUs: each(service?.cpuMs, serviceBefore?.cpuMs),
-    databaseCpuUs: each(database?.cpuMs, databaseBefore?.cpuMs),
+    serviceCpuUs: each(cost.serviceCpuMs),
+    databaseCpuUs: each(cost.databaseCpuMs),
+    serviceMb: cost.serviceMb,
+    databaseMb: cost.databaseMb,
+  };
+}
+
+/** What some work takes of service and database: processor time, and memory at its end. */
+export async function costOf<Result>(stage: Stage, serve: Serve, work: () => Promise<Result>) {
+  const look = () => Promise.all([usageOf(serve.pid), usageOf(stage.databasePid)]);
+  const [serviceBefore, databaseBefore] = await look();
+  const result = await work();
+  const [service, database] = await look();
+  return {
+    result,
+    serviceCpuMs: (service?.cpuMs ?? 0) - (serviceBefore?.cpuMs ?? 0),
+    databaseCpuMs: (database?.cpuMs ?? 0) - (databaseBefore?.cpuMs ?? 0),
     serviceMb: service?.memoryMb ?? 0,
     databaseMb: database?.memoryMb ?? 0,
   };

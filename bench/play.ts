@@ -1,5 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { started } from '../test/leave-nothing.ts';
+import type { BatchLoad, BatchPlan } from './batch-load.ts';
 import type { OpenLoad, OpenPlan } from './open-load.ts';
 
 /** One run of the load generator. */
@@ -25,6 +27,7 @@ export type Load = {
 };
 
 const AUTOCANNON = fileURLToPath(new URL('./load.ts', import.meta.url));
+const BATCHES = fileURLToPath(new URL('./batch-load.ts', import.meta.url));
 const OPEN = fileURLToPath(new URL('./open-load.ts', import.meta.url));
 const WRK = fileURLToPath(new URL('./wrk.lua', import.meta.url));
 
@@ -48,9 +51,14 @@ export function playOpen(plan: OpenPlan): Promise<OpenLoad> {
   return runLoad(process.execPath, [OPEN, JSON.stringify(plan)]);
 }
 
+/** Runs a load of merchants who order or download batches, one after the other each. */
+export function playBatches(plan: BatchPlan): Promise<BatchLoad> {
+  return runLoad(process.execPath, [BATCHES, JSON.stringify(plan)]);
+}
+
 function runLoad<Result>(command: string, args: readonly string[]): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = started(() => spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] }));
     let text = '';
     child.stdout.on('data', (chunk: Buffer) => {
       text += chunk;

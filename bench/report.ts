@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, totalmem } from 'node:os';
+import { drawBatches, tellDownload, tellGenerate } from './batches.report.ts';
 import type { BloatResult } from './bloat.ts';
 import { barChart } from './chart.ts';
 import type { CrowdsResult } from './crowds.ts';
+import type { BatchesResult } from './generate.ts';
 import type { GrowthResult } from './growth.ts';
 import type { LatencyResult, ProcessesResult, StartResult } from './limits.ts';
 import { median } from './measure.ts';
@@ -33,6 +35,8 @@ const QUIET = 1;
 
 export type Report = {
   readonly operations?: OperationsResult;
+  readonly generate?: BatchesResult;
+  readonly download?: BatchesResult;
   readonly latency?: LatencyResult;
   readonly beyond?: OverloadResult;
   readonly crowds?: CrowdsResult;
@@ -71,6 +75,8 @@ export async function writeReport(stage: Stage, report: Report): Promise<void> {
   const latest = <Key extends keyof Report>(key: Key) => all.findLast((past) => past[key] !== undefined);
   const sections = [
     tellOperations(latest('operations')),
+    withHead(latest('generate'), ({ generate }) => generate && tellGenerate(generate)),
+    withHead(latest('download'), ({ download }) => download && tellDownload(download)),
     tellLatency(latest('latency')),
     withHead(latest('beyond'), ({ beyond }) => beyond && tellOverload(beyond)),
     withHead(latest('crowds'), ({ crowds }) => crowds && tellCrowds(crowds)),
@@ -85,6 +91,9 @@ export async function writeReport(stage: Stage, report: Report): Promise<void> {
   await writeFile(PAGE, `${before}\n\n${figures}\n\n${page.slice(page.indexOf(END))}`);
   const operations = latest('operations')?.operations;
   if (operations) await drawOperations(operations);
+  const { generate } = latest('generate') ?? {};
+  const { download } = latest('download') ?? {};
+  await writeFile(new URL('batches.svg', FOLDER), drawBatches(generate, download));
   const growth = latest('growth')?.growth;
   if (growth) await drawGrowth(growth);
 }
@@ -105,17 +114,26 @@ async function readHistory(): Promise<Past[]> {
 
 /** Ratios that fell well below those of the last runs on an equal machine. */
 function regressions(history: readonly Past[], own: Past): string[] {
-  const before = history
-    .filter((past) => past.machine === own.machine && past.others <= QUIET && past.operations)
-    .slice(-COMPARED_RUNS);
-  return (own.operations?.all ?? []).flatMap(({ operation, ratios }) => {
-    const earlier = before.flatMap((past) => past.operations?.all ?? []).filter((each) => each.operation === operation);
-    if (earlier.length === 0) return [];
-    const usual = median(earlier.map((each) => each.ratios.function));
-    return ratios.function < usual * REGRESSION
-      ? [`${operation}: ${ratios.function.toFixed(2)} × stored function, was ${usual.toFixed(2)}`]
-      : [];
+  const before = history.filter((past) => past.machine === own.machine && past.others <= QUIET).map(ratiosOf);
+  return [...ratiosOf(own)].flatMap(([name, ratio]) => {
+    const earlier = before.flatMap((ratios) => ratios.get(name) ?? []).slice(-COMPARED_RUNS);
+    const usual = median(earlier);
+    return ratio < usual * REGRESSION ? [`${name}: ${ratio.toFixed(2)}, was ${usual.toFixed(2)}`] : [];
   });
+}
+
+/** What a run came to beside its yardsticks. */
+function ratiosOf({ operations, generate, download }: Past): Map<string, number> {
+  const batches = Object.entries({ generate, download }).flatMap(([name, result]) =>
+    [result?.small, result?.large].flatMap((each): [string, number][] =>
+      each ? [[`${name} ${whole(each.quantity)} × COPY`, each.ratios.copy]] : [],
+    ),
+  );
+  const all = operations?.all ?? [];
+  return new Map([
+    ...all.map(({ operation, ratios }): [string, number] => [`${operation} × stored function`, ratios.function]),
+    ...batches,
+  ]);
 }
 
 const when = ({ at, commit, machine: on, others }: Past) => {

@@ -8,8 +8,11 @@
  *   npm run bench -- bloat --redemptions 1000000                       another one
  */
 import { parseArgs } from 'node:util';
+import { leavingNothing } from '../test/leave-nothing.ts';
 import { measureBloat } from './bloat.ts';
 import { measureCrowds } from './crowds.ts';
+import { measureDownload } from './download.ts';
+import { measureGenerate } from './generate.ts';
 import { measureGrowth } from './growth.ts';
 import { measureLatency, measureProcesses, measureStart } from './limits.ts';
 import { measureOperations } from './operations.ts';
@@ -19,7 +22,17 @@ import { OPERATIONS, type OperationName } from './requests.ts';
 import { Stage } from './stage.ts';
 
 /** Parts of the suite beside the operations. */
-const PARTS = ['latency', 'overload', 'crowds', 'processes', 'start', 'growth', 'bloat'] as const;
+const PARTS = [
+  'generate',
+  'download',
+  'latency',
+  'overload',
+  'crowds',
+  'processes',
+  'start',
+  'growth',
+  'bloat',
+] as const;
 /** Those that take too long for every run. */
 const LONG = ['growth', 'bloat'];
 
@@ -52,12 +65,8 @@ const sizes = values.vouchers.split(',').map((vouchers, index) => ({
   entries: entries[Math.min(index, entries.length - 1)] as number,
 }));
 
-const stage = await Stage.open();
-// Whoever stops it leaves no service and no database behind.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void stage.close().finally(() => process.exit(1)));
-}
-try {
+await leavingNothing(async () => {
+  const stage = await Stage.open();
   const operations = names.filter(wants);
   const report = {
     ...(operations.length > 0 && { operations: await measureOperations(stage, operations, seconds, turns) }),
@@ -66,12 +75,13 @@ try {
     ...(wants('crowds') && { crowds: await measureCrowds(stage, seconds) }),
     ...(wants('processes') && { processes: await measureProcesses(stage, seconds, turns) }),
     ...(wants('start') && { start: await measureStart() }),
+    // Late, since they leave many vouchers behind.
+    ...(wants('generate') && { generate: await measureGenerate(stage, seconds, turns) }),
+    ...(wants('download') && { download: await measureDownload(stage, seconds, turns) }),
     ...(wants('growth') && {
       growth: await measureGrowth(stage, sizes, seconds, turns),
     }),
     ...(wants('bloat') && { bloat: await measureBloat(stage, Number(values.redemptions)) }),
   };
   if (whole || values.report) await writeReport(stage, report);
-} finally {
-  await stage.close();
-}
+});

@@ -1,19 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import type { Batch } from '../src/batches/batch.ts';
 import { findBatch, readVouchers } from '../src/batches/download.ts';
 import { generate } from '../src/batches/generate.ts';
-import { type Opened, openService } from '../src/cli/open.ts';
+import { openService } from '../src/cli/open.ts';
 import { readConfig } from '../src/config.ts';
-import type { Context, Operator } from '../src/context.ts';
+import type { Context, Operator, Service } from '../src/context.ts';
 import { type Embedded, openEmbedded } from '../src/db/embedded.ts';
 import { createLogger } from '../src/log.ts';
 import { authenticate } from '../src/merchants/authenticate.ts';
 import { createMerchant } from '../src/merchants/merchants.ts';
+import { end, opened, started, temporaryFolder } from '../test/leave-nothing.ts';
 import type { Stock, Voucher } from './requests.ts';
 
 /**
@@ -38,19 +39,18 @@ export class Stage {
   readonly databasePid: number;
   readonly merchantId: number;
   readonly authorization: string;
-  readonly #opened: Opened;
+  readonly #service: Service;
   /** The merchant's, for calls that go round HTTP. */
   readonly context: Context;
   vouchers: readonly Voucher[] = [];
   #quiet: readonly Voucher[] = [];
   #redeemed: readonly string[] = [];
   #batches = 0;
-  readonly #served = new Set<Serve>();
 
   private constructor(
     made: { folder: string; embedded: Embedded; owner: pg.Client; databasePid: number },
     merchant: { id: number; authorization: string },
-    opened: Opened,
+    service: Service,
     context: Context,
   ) {
     this.folder = made.folder;
@@ -59,21 +59,30 @@ export class Stage {
     this.databasePid = made.databasePid;
     this.merchantId = merchant.id;
     this.authorization = merchant.authorization;
-    this.#opened = opened;
+    this.#service = service;
     this.context = context;
   }
 
   static async open(): Promise<Stage> {
-    const folder = await mkdtemp(join(tmpdir(), 'scrip-bench-'));
+    const folder = await temporaryFolder('scrip-bench-');
     const log = createLogger('warn');
-    const embedded = await openEmbedded(folder, log);
-    const opened = await openService('scrip-bench', readConfig(environment(folder, 0)), log);
-    const owner = new pg.Client({ connectionString: embedded.ownerUrl });
-    await owner.connect();
+    const embedded = await opened(
+      () => openEmbedded(folder, log),
+      ({ release }) => release(),
+    );
+    const { service } = await opened(
+      () => openService('scrip-bench', readConfig(environment(folder, 0)), log),
+      ({ close }) => close(),
+    );
+    const owner = new pg.Client({ connectionString: embedded.ownerUrl }).on('error', () => {});
+    await opened(
+      () => owner.connect(),
+      () => owner.end(),
+    );
     await owner.query('set search_path = scrip');
     await owner.query(await readFile(new URL('./yardstick.sql', import.meta.url), 'utf8'));
     const note = await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8');
-    const made = await createMerchant(operatorOf(opened), {
+    const made = await createMerchant(operatorOf(service), {
       name: 'Bench',
       permit: ['update-redemption'],
       opaque: false,
@@ -81,21 +90,19 @@ export class Stage {
       float: { currency: 'USD', amountMinor: 1_000_000_000_000_000n },
     });
     const authorization = `Basic ${Buffer.from(`${made.keyId}:${made.secret}`).toString('base64')}`;
-    const { context } = await authenticate(opened.service, authorization);
+    const { context } = await authenticate(service, authorization);
     const databasePid = Number(note.split('\n')[0]);
-    return new Stage({ folder, embedded, owner, databasePid }, { id: made.id, authorization }, opened, context);
+    return new Stage({ folder, embedded, owner, databasePid }, { id: made.id, authorization }, service, context);
   }
 
   /** For what only an operator can ask for. */
   get operator(): Operator {
-    return operatorOf(this.#opened);
+    return operatorOf(this.#service);
   }
 
   /** Starts the service, and waits until it is ready. */
-  async serve(args: readonly string[] = [], node: readonly string[] = []): Promise<Serve> {
-    const serve = await serveIn(this.folder, args, node);
-    this.#served.add(serve);
-    return serve;
+  serve(args: readonly string[] = [], node: readonly string[] = []): Promise<Serve> {
+    return serveIn(this.folder, args, node);
   }
 
   /** Makes the stock. A service has to run: it is what produces the batches. */
@@ -121,11 +128,22 @@ export class Stage {
     };
   }
 
-  async #generate(quantity: number, value: number | undefined): Promise<Voucher[]> {
+  /** Lets batches be as large as the service can make them. */
+  async allowLargeBatches(): Promise<void> {
+    await this.owner.query('update products set max_quantity = 5000000');
+  }
+
+  /** Orders a batch and waits until the service has made it. */
+  async order(quantity: number, value: number | undefined): Promise<Batch> {
     const reference = `bench-${++this.#batches}`;
     await generate(this.context, { reference, quantity, value });
     let batch = await findBatch(this.context, reference);
     for (; batch.status === 'PROCESSING'; batch = await findBatch(this.context, reference)) await pause();
+    return batch;
+  }
+
+  async #generate(quantity: number, value: number | undefined): Promise<Voucher[]> {
+    const batch = await this.order(quantity, value);
     const vouchers: Voucher[] = [];
     for await (const page of readVouchers(this.context.service, batch)) {
       vouchers.push(...page.map(({ code, pin, serialNumber }) => ({ code, pin, serial: serialNumber })));
@@ -145,17 +163,9 @@ export class Stage {
     ]);
     return Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
   }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#served].map((serve) => serve.stop()));
-    await this.owner.end();
-    await this.#opened.close();
-    await this.embedded.release();
-    await rm(this.folder, { recursive: true, force: true });
-  }
 }
 
-function operatorOf({ service }: Opened): Operator {
+function operatorOf(service: Service): Operator {
   return { service, actor: { name: 'bench', origin: 'bench', reason: null } };
 }
 
@@ -164,13 +174,12 @@ export async function serveIn(folder: string, args: readonly string[], node: rea
   const port = await freePort();
   const startedAt = performance.now();
   // The access log is on, as it is in service; it goes where nobody reads it.
-  const child = spawn(process.execPath, [...node, MAIN, 'serve', ...args], {
-    env: environment(folder, port),
-    stdio: 'ignore',
-  });
+  const env = environment(folder, port);
+  const child = started(() => spawn(process.execPath, [...node, MAIN, 'serve', ...args], { env, stdio: 'ignore' }));
   const url = `http://127.0.0.1:${port}`;
   while (!(await fetch(`${url}/readyz`).catch(() => undefined))?.ok) {
-    if (child.exitCode !== null) throw new Error(`the service ended with status ${child.exitCode}`);
+    const status = child.exitCode ?? child.signalCode;
+    if (status !== null) throw new Error(`the service ended with status ${status}`);
     await pause(5);
   }
   return { pid: child.pid as number, url, readyMs: performance.now() - startedAt, stop: () => end(child) };
@@ -179,14 +188,6 @@ export async function serveIn(folder: string, args: readonly string[], node: rea
 function environment(folder: string, port: number): NodeJS.ProcessEnv {
   const own = { SCRIP_DATA_DIR: folder, SCRIP_PORT: String(port), SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
   return { ...process.env, ...own };
-}
-
-function end(child: ChildProcess): Promise<void> {
-  return new Promise((resolve) => {
-    if (child.exitCode !== null) return resolve();
-    child.once('exit', () => resolve());
-    child.kill('SIGTERM');
-  });
 }
 
 /** Requests that follow each other do not concern rows that lie beside each other. */

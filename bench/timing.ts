@@ -8,6 +8,7 @@
  *   npm run bench:timing -- guessing                what a wrong PIN costs the service, where it has to look like an unknown code
  */
 import { parseArgs } from 'node:util';
+import { leavingNothing } from '../test/leave-nothing.ts';
 import { measure, prepare } from './measure.ts';
 import { GENERATOR, play } from './play.ts';
 import type { Stock } from './requests.ts';
@@ -103,30 +104,26 @@ async function besideLoad<T>(stage: Stage, serve: Serve, stock: Stock, work: () 
   }
 }
 
-const stage = await Stage.open();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void stage.close().finally(() => process.exit(1)));
+/** All wanted subjects, one after the other. */
+async function measureSubjects(stage: Stage, serve: Serve, stock: Stock): Promise<void> {
+  // Those of the load are others: it would reset the wrong PINs.
+  const subjects = await subjectsOf(stage, stock.quiet);
+  const wanted = subjects.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+  const count = Math.min(Number(values.samples), MOST_SAMPLES);
+  const results: SubjectResult[] = [];
+  const work = async () => {
+    for (const subject of wanted) {
+      results.push(tell(subject, await sample(serve, subject, count)));
+      await forgetGuesses(stage);
+    }
+  };
+  await (values.load ? besideLoad(stage, serve, stock, work) : work());
+  if (values.report) await writeTimingReport(values.load ? 'beside a load' : 'alone', results);
 }
-try {
+
+await leavingNothing(async () => {
+  const stage = await Stage.open();
   const serve = await stage.serve();
   const stock = await stage.stock(0, 0);
-  if (positionals.includes('guessing')) {
-    await measureGuessing(stage, serve, stock);
-  } else {
-    // Those of the load are others: it would reset the wrong PINs.
-    const subjects = await subjectsOf(stage, stock.quiet);
-    const wanted = subjects.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-    const count = Math.min(Number(values.samples), MOST_SAMPLES);
-    const results: SubjectResult[] = [];
-    const work = async () => {
-      for (const subject of wanted) {
-        results.push(tell(subject, await sample(serve, subject, count)));
-        await forgetGuesses(stage);
-      }
-    };
-    await (values.load ? besideLoad(stage, serve, stock, work) : work());
-    if (values.report) await writeTimingReport(values.load ? 'beside a load' : 'alone', results);
-  }
-} finally {
-  await stage.close();
-}
+  await (positionals.includes('guessing') ? measureGuessing : measureSubjects)(stage, serve, stock);
+});

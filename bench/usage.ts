@@ -25,6 +25,25 @@ export async function usageOf(pid: number): Promise<Usage | undefined> {
   }
 }
 
+/** The resident memory of a process from now on, in megabytes, looked at ten times a second; without that of its children. */
+export function watchMemory(pid: number) {
+  const look = async () => {
+    const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? 0) / 1024;
+  };
+  let most = 0;
+  const before = look();
+  const timer = setInterval(async () => {
+    most = Math.max(most, await look());
+  }, 100);
+  return {
+    async stop() {
+      clearInterval(timer);
+      return { beforeMb: await before, mostMb: Math.max(most, await look()) };
+    },
+  };
+}
+
 function descend(all: readonly Entry[], pid: number): Entry[] {
   const own = all.filter((entry) => entry.pid === pid);
   const children = all.filter(({ parent }) => parent === pid);

@@ -3,11 +3,8 @@
  * that never answers and one that takes a second, with as much waiting for each of them.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readVouchers, readVouchersOf } from '../src/batches/download.ts';
 import { generate } from '../src/batches/generate.ts';
@@ -21,6 +18,8 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
 import { createSender } from '../src/webhooks/send.ts';
+import { leavingNothing, opened, started, temporaryFolder } from '../test/leave-nothing.ts';
+import { median } from './measure.ts';
 
 const EVENTS = 20_000;
 const TURNS = 3;
@@ -44,39 +43,34 @@ function receive(): void {
 
 async function bench(folder: string): Promise<void> {
   const env = { ...process.env, SCRIP_DATA_DIR: folder, SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
-  const { service, close } = await openService('scrip-bench', readConfig(env), createLogger('error'));
-  const receiver = fork(SELF, ['receive']);
+  const { service } = await opened(
+    () => openService('scrip-bench', readConfig(env), createLogger('error')),
+    ({ close }) => close(),
+  );
+  const receiver = started(() => fork(SELF, ['receive']));
   const port = await new Promise<number>((resolve) =>
     receiver.once('message', (message) => resolve(message as number)),
   );
-  try {
-    const { merchantId, subjectId } = await prepare(service);
-    const add = (path: string) => {
-      const url = `http://127.0.0.1:${port}/${path}`;
-      return addEndpoint(operatorOf(service), { merchantId, url, events: ['float.low'], full: false }, true);
-    };
-    const [fast, slow, never] = [await add('fast'), await add('slow'), await add('never')];
-    const alone: number[] = [];
-    const beside: number[] = [];
-    for (let turn = 1; turn <= TURNS; turn++) {
-      alone.push(await deliver(service, receiver, subjectId, [fast.id]));
-      beside.push(await deliver(service, receiver, subjectId, [fast.id, slow.id, never.id]));
-      print(
-        `turn ${turn}: ${round(alone.at(-1))}/s alone, ${round(beside.at(-1))}/s beside a slow and a dead endpoint`,
-      );
-    }
-    print(
-      `webhooks: median ${round(median(alone))} deliveries a second, ${(median(beside) / median(alone)).toFixed(2)} of it beside others that hang`,
-    );
-  } finally {
-    receiver.kill();
-    await close();
+  const { merchantId, subjectId } = await prepare(service);
+  const add = (path: string) => {
+    const url = `http://127.0.0.1:${port}/${path}`;
+    return addEndpoint(operatorOf(service), { merchantId, url, events: ['float.low'], full: false }, true);
+  };
+  const [fast, slow, never] = [await add('fast'), await add('slow'), await add('never')];
+  const alone: number[] = [];
+  const beside: number[] = [];
+  for (let turn = 1; turn <= TURNS; turn++) {
+    alone.push(await deliver(service, receiver, subjectId, [fast.id]));
+    beside.push(await deliver(service, receiver, subjectId, [fast.id, slow.id, never.id]));
+    print(`turn ${turn}: ${round(alone.at(-1))}/s alone, ${round(beside.at(-1))}/s beside a slow and a dead endpoint`);
   }
+  print(
+    `webhooks: median ${round(median(alone))} deliveries a second, ${(median(beside) / median(alone)).toFixed(2)} of it beside others that hang`,
+  );
 }
 
 const operatorOf = (service: Service) => ({ service, actor: { name: 'bench', origin: 'bench', reason: null } });
 const round = (figure: number | undefined) => Math.round(figure ?? 0).toLocaleString('en');
-const median = (figures: readonly number[]) => [...figures].sort((a, b) => a - b)[Math.floor(figures.length / 2)] ?? 0;
 
 /** A merchant, and a redemption to tell of: each delivery is made of it, signed, sent and recorded. */
 async function prepare(service: Service) {
@@ -124,7 +118,4 @@ async function deliver(
 }
 
 if (process.argv[2] === 'receive') receive();
-else {
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-bench-'));
-  await bench(folder).finally(() => rm(folder, { recursive: true, force: true }));
-}
+else await leavingNothing(async () => bench(await temporaryFolder('scrip-bench-')));

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { end, started } from '../test/leave-nothing.ts';
 import { play } from './play.ts';
 import type { Stage } from './stage.ts';
 
@@ -50,7 +51,7 @@ async function playScript(stage: Stage, script: Script, seconds: number, clients
   const random = `\\set serial random(${first}, ${last})\n\\set reference random(1, 9000000000000000)\n`;
   await writeFile(file, random + text);
   const args = ['-n', '-M', 'prepared', '-f', file, '-c', String(clients), '-j', '2', '-T', String(seconds)];
-  const { stdout } = await promisify(execFile)('pgbench', [...args, stage.embedded.ownerUrl]);
+  const { stdout } = await started(() => promisify(execFile)('pgbench', [...args, stage.embedded.ownerUrl]));
   return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
 }
 
@@ -81,20 +82,26 @@ async function loop(stage: Stage, script: string, seconds: number, clients: numb
   return done / seconds;
 }
 
-/** Answers a second of bare Fastify in a process of its own, under the same load generator. */
-export async function bareFastify(stage: Stage, seconds: number): Promise<number> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'bare.ts')], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  try {
-    const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+/** Answers a second of bare Fastify, under the same load generator. */
+export function bareFastify(stage: Stage, seconds: number): Promise<number> {
+  return besideBare(async (url) => {
     const file = join(stage.folder, 'bare.requests');
     await writeFile(file, Array.from({ length: BARE_CONNECTIONS }, () => BARE_REQUEST).join('\0'));
-    const plan = { url: chunk.toString().trim(), file, connections: BARE_CONNECTIONS };
+    const plan = { url, file, connections: BARE_CONNECTIONS };
     await play({ ...plan, seconds: 1 });
     return (await play({ ...plan, seconds })).perSecond;
+  });
+}
+
+/** Runs some work beside bare Fastify in a process of its own (bare.ts). */
+export async function besideBare<Result>(work: (url: string) => Promise<Result>): Promise<Result> {
+  const child = started(() =>
+    spawn(process.execPath, [join(import.meta.dirname, 'bare.ts')], { stdio: ['ignore', 'pipe', 'inherit'] }),
+  );
+  try {
+    const [chunk] = (await once(child.stdout, 'data')) as [Buffer];
+    return await work(chunk.toString().trim());
   } finally {
-    child.kill();
-    await once(child, 'exit');
+    await end(child);
   }
 }

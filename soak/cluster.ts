@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { atEnd, opened } from '../test/leave-nothing.ts';
 import { freePort } from './process.ts';
 
 /** A primary with a synchronous standby, of a PostgreSQL that is installed: the embedded one has no programs to copy a server. */
@@ -48,9 +49,14 @@ export class Server {
   /** Runs one of PostgreSQL's programs, as an account that it accepts. */
   async #run(program: string, ...args: string[]): Promise<void> {
     const path = join(this.#programs.folder, program);
-    const env = { ...process.env, PGPASSWORD: PASSWORD };
-    if (isRoot()) await run('runuser', ['-u', ACCOUNT, '--', path, ...args], { env, cwd: '/' });
-    else await run(path, args, { env, cwd: '/' });
+    const options = { env: { ...process.env, PGPASSWORD: PASSWORD }, cwd: '/' };
+    if (isRoot()) await run('runuser', ['-u', ACCOUNT, '--', path, ...args], options);
+    else await run(path, args, options);
+  }
+
+  /** The same, and whoever stops everything waits until it is done. */
+  #do(program: string, ...args: string[]): Promise<void> {
+    return opened(() => this.#run(program, ...args));
   }
 
   /** @param synchronousNames what `synchronous_standby_names` is set to */
@@ -58,7 +64,7 @@ export class Server {
     const passwordFile = `${this.data}.password`;
     await writeFile(passwordFile, PASSWORD, { mode: 0o644 });
     const auth = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`];
-    await this.#run('initdb', '-D', this.data, '-U', ACCOUNT, ...auth, '--encoding=UTF8', '--locale=C');
+    await this.#do('initdb', '-D', this.data, '-U', ACCOUNT, ...auth, '--encoding=UTF8', '--locale=C');
     await this.#configure([
       'wal_level = replica',
       'max_wal_senders = 4',
@@ -70,7 +76,7 @@ export class Server {
   /** Copies a running server, to follow it from here on. */
   async follow(primary: Server): Promise<void> {
     const from = `host=127.0.0.1 port=${primary.port} user=${ACCOUNT} password=${PASSWORD} application_name=${STANDBY_NAME}`;
-    await this.#run('pg_basebackup', '-D', this.data, '-d', from, '-R', '-X', 'stream', '-c', 'fast');
+    await this.#do('pg_basebackup', '-D', this.data, '-d', from, '-R', '-X', 'stream', '-c', 'fast');
     // Once promoted it has nobody to wait for.
     await this.#configure(["synchronous_standby_names = ''"]);
   }
@@ -85,13 +91,15 @@ export class Server {
     await writeFile(file, `${await readFile(file, 'utf8')}\n${[...common, ...lines].join('\n')}\n`);
   }
 
+  /** Until the end, whatever becomes of it. */
   async start(): Promise<void> {
-    await this.#run('pg_ctl', '-D', this.data, '-w', '-l', `${this.data}.log`, 'start');
+    atEnd(() => this.#stop());
+    await this.#do('pg_ctl', '-D', this.data, '-w', '-l', `${this.data}.log`, 'start');
   }
 
   /** The new primary takes writes when this returns. */
   async promote(): Promise<void> {
-    await this.#run('pg_ctl', '-D', this.data, '-w', 'promote');
+    await this.#do('pg_ctl', '-D', this.data, '-w', 'promote');
   }
 
   /** As a power cut does: no process of it is left, and none has a last word. */
@@ -100,7 +108,7 @@ export class Server {
     process.kill(pid, 'SIGKILL');
   }
 
-  async stop(): Promise<void> {
+  async #stop(): Promise<void> {
     await this.#run('pg_ctl', '-D', this.data, '-m', 'immediate', 'stop').catch(() => {});
   }
 }

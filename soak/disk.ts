@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { atEnd, opened } from '../test/leave-nothing.ts';
 
 /** A small disk of its own for the database, which can be filled to the last byte, and emptied again. */
 
@@ -19,10 +20,12 @@ export class Disk {
     this.#folder = folder;
   }
 
-  /** Mounts a disk on an empty folder; undefined where this machine or account does not let us. */
+  /** Mounts a disk on an empty folder, until the end; undefined where this machine or account does not let us. */
   static async mount(folder: string): Promise<Disk | undefined> {
+    // Also where a Ctrl-C has ended the command, which may have mounted it by then.
+    atEnd(() => run('umount', ['--lazy', folder]).catch(() => {}));
     try {
-      await run('mount', ['-t', 'tmpfs', '-o', `size=${SIZE_MB}m,mode=711`, 'scrip-soak', folder]);
+      await opened(() => run('mount', ['-t', 'tmpfs', '-o', `size=${SIZE_MB}m,mode=711`, 'scrip-soak', folder]));
       return new Disk(folder);
     } catch {
       return undefined;
@@ -49,9 +52,5 @@ export class Disk {
 
   async empty(): Promise<void> {
     await rm(this.#filler, { force: true });
-  }
-
-  async unmount(): Promise<void> {
-    await run('umount', ['--lazy', this.#folder]);
   }
 }

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openService } from '../src/cli/open.ts';
 import { readConfig } from '../src/config.ts';
@@ -8,12 +5,13 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { createLogger } from '../src/log.ts';
 import { newRingKey } from '../src/secrets.ts';
+import { opened, temporaryFolder } from '../test/leave-nothing.ts';
 import type { Wanted } from './arguments.ts';
 import { findPrograms, type Server, STANDBY_NAME, startCluster } from './cluster.ts';
 import { Hooks } from './hooks.ts';
 import { Load } from './load.ts';
 import { freePort, Supervised } from './process.ts';
-import { createMerchants, logFile, operatorOf, print, prove, report } from './prove.ts';
+import { createMerchants, keepLog, operatorOf, print, prove, report } from './prove.ts';
 import { Random } from './random.ts';
 
 /** Under load before and after the failover, in this part of the time each. */
@@ -67,7 +65,7 @@ export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<
     process.stdout.write('skipped: no PostgreSQL with pg_basebackup is installed below /usr/lib/postgresql\n');
     return;
   }
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-failover-'));
+  const folder = await temporaryFolder('scrip-failover-');
   const [primary, standby] = await startCluster(programs, folder, isAsync);
   const hosts = `127.0.0.1:${primary.port},127.0.0.1:${standby.port}`;
   const url = `postgres://postgres:soak@${hosts}/postgres?target_session_attrs=read-write`;
@@ -76,7 +74,7 @@ export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<
     SCRIP_KEYS: newRingKey(),
     SCRIP_DATA_DIR: folder,
     SCRIP_LOG_LEVEL: 'warn',
-    SOAK_LOG: logFile(folder),
+    SOAK_LOG: keepLog(folder),
     SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true',
   };
   const services = [
@@ -84,46 +82,41 @@ export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<
     new Supervised('two', ['serve', '--processes', '1'], env, await freePort()),
   ] as const;
   await sender(primary, isAsync);
-  const { service, close } = await openService('scrip-soak', readConfig(env), createLogger('fatal'));
+  const { service } = await opened(
+    () => openService('scrip-soak', readConfig(env), createLogger('fatal')),
+    ({ close }) => close(),
+  );
   const random = new Random(seed);
   const merchants = await createMerchants(service);
   const hooks = await Hooks.open(operatorOf(service), merchants, random.fork());
-  try {
-    const load = new Load(
-      random.fork(),
-      services.map(({ baseUrl }) => baseUrl),
-      merchants,
-    );
-    for (const each of services) each.start();
-    await Promise.all(services.map((each) => each.ready()));
-    await load.prepare();
-    await hooks.warn(operatorOf(service), merchants);
-    load.start();
-    await sleep(minutes * MINUTE_MS * PART);
-    await lose(primary, isAsync);
-    const killedAt = performance.now();
-    const away = timeAway(services[0]);
-    await sleep(WATCHED_MS);
-    await standby.promote();
-    const promotedAt = performance.now();
-    const awayMs = await away;
-    const afterMs = Math.max(0, killedAt + awayMs - promotedAt);
-    await sleep(minutes * MINUTE_MS * PART);
-    await load.stop();
-    await Promise.all(services.map((each) => each.ready()));
-    const proof = await prove(service, url, { load, hooks, baseUrl: services[0].baseUrl });
-    process.stdout.write(`away for ${Math.round(awayMs)} ms, of which ${Math.round(afterMs)} ms after the promotion\n`);
-    const faults = new Map([['primary killed, standby promoted', 1]]);
-    if (!isAsync) return await report(faults, load, proof, logFile(folder));
-    print(faults, load, proof);
-    const { lost } = proof.verdict;
-    if (lost.length === 0) throw new Error('an asynchronous standby lost nothing: that is an accident');
-    process.stdout.write(`${lost.length} acknowledged calls are lost, as with an asynchronous standby they must be\n`);
-  } finally {
-    await Promise.all(services.map((each) => each.stop()));
-    await hooks.stop();
-    await close();
-    for (const server of [primary, standby]) await server.stop();
-    await rm(folder, { recursive: true, force: true });
-  }
+  const load = new Load(
+    random.fork(),
+    services.map(({ baseUrl }) => baseUrl),
+    merchants,
+  );
+  for (const each of services) each.start();
+  await Promise.all(services.map((each) => each.ready()));
+  await load.prepare();
+  await hooks.warn(operatorOf(service), merchants);
+  load.start();
+  await sleep(minutes * MINUTE_MS * PART);
+  await opened(() => lose(primary, isAsync));
+  const killedAt = performance.now();
+  const away = timeAway(services[0]);
+  await sleep(WATCHED_MS);
+  await standby.promote();
+  const promotedAt = performance.now();
+  const awayMs = await away;
+  const afterMs = Math.max(0, killedAt + awayMs - promotedAt);
+  await sleep(minutes * MINUTE_MS * PART);
+  await load.stop();
+  await Promise.all(services.map((each) => each.ready()));
+  const proof = await prove(service, url, { load, hooks, baseUrl: services[0].baseUrl });
+  process.stdout.write(`away for ${Math.round(awayMs)} ms, of which ${Math.round(afterMs)} ms after the promotion\n`);
+  const faults = new Map([['primary killed, standby promoted', 1]]);
+  if (!isAsync) return await report(faults, load, proof, env.SOAK_LOG);
+  print(faults, load, proof);
+  const { lost } = proof.verdict;
+  if (lost.length === 0) throw new Error('an asynchronous standby lost nothing: that is an accident');
+  process.stdout.write(`${lost.length} acknowledged calls are lost, as with an asynchronous standby they must be\n`);
 }

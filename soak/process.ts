@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open } from 'node:fs/promises';
+import { closeSync, openSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { atEnd, end } from '../test/leave-nothing.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const CLOCK = new URL('./clock.ts', import.meta.url).href;
@@ -30,17 +31,19 @@ export class Supervised {
   }
 
   start(): void {
+    atEnd(() => this.stop());
     this.#ended = this.#run();
   }
 
   async #run(): Promise<void> {
     while (!this.#stopped) {
       const env = { ...process.env, ...this.#env };
-      const log = await open(this.#log, 'a');
-      const stdio = ['ignore', 'ignore', log.fd, 'ipc'] as const;
-      this.#child = spawn(process.execPath, ['--import', CLOCK, MAIN, ...this.#args], { env, stdio: [...stdio] });
-      await log.close();
-      await once(this.#child, 'exit');
+      const log = openSync(this.#log, 'a');
+      const stdio = ['ignore', 'ignore', log, 'ipc'] as const;
+      const child = spawn(process.execPath, ['--import', CLOCK, MAIN, ...this.#args], { env, stdio: [...stdio] });
+      this.#child = child;
+      closeSync(log);
+      await once(child, 'exit');
       await sleep(AGAIN_MS);
     }
   }
@@ -56,7 +59,7 @@ export class Supervised {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.signal('SIGCONT');
-    this.signal('SIGTERM');
+    if (this.#child) await end(this.#child);
     await this.#ended;
   }
 

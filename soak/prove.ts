@@ -5,6 +5,7 @@ import type { Operator, Service } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { createMerchant } from '../src/merchants/merchants.ts';
+import { atEnd } from '../test/leave-nothing.ts';
 import type { Hooks, Told } from './hooks.ts';
 import type { Load, Merchant } from './load.ts';
 import { type Verdict, verify, verifyBalances, verifyBooks } from './verify.ts';
@@ -46,8 +47,10 @@ async function batchesEnded(owner: Awaited<ReturnType<typeof openOwner>>): Promi
 }
 
 /** What the processes have to say: beside the folder, so that it is there when something was wrong. */
-export function logFile(folder: string): string {
-  return `${folder}.log`;
+export function keepLog(folder: string): string {
+  const log = `${folder}.log`;
+  atEnd((isStopped) => isStopped && rm(log, { force: true }));
+  return log;
 }
 
 export type Proof = { readonly verdict: Verdict; readonly told: Told };
@@ -82,6 +85,7 @@ export function print(faults: ReadonlyMap<string, number>, load: Load, { verdict
     ['unanswered', verdict.unanswered],
     ['of these, had happened', verdict.happened],
     ['lost', verdict.lost.length],
+    ['told in two ways', verdict.changed.length],
     ['doubled', verdict.doubled.length],
     ['answers of a bug (500)', load.faulty.length],
     ['wrong otherwise', verdict.wrong.length],
@@ -103,7 +107,10 @@ export async function report(
 ): Promise<void> {
   print(faults, load, proof);
   const { verdict, told } = proof;
-  const found = [...verdict.lost, ...verdict.doubled, ...load.faulty, ...verdict.wrong, ...told.lost, ...told.invented];
+  const found = [
+    ...[...verdict.lost, ...verdict.changed, ...verdict.doubled, ...load.faulty, ...verdict.wrong],
+    ...[...told.lost, ...told.invented],
+  ];
   if (found.length > 0)
     throw new Error(`not as it must be (what the processes said is in ${log}):\n${found.slice(0, 20).join('\n')}`);
   await rm(log, { force: true });

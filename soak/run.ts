@@ -6,6 +6,7 @@
  *   with `--async` the standby is asynchronous, and what that loses is told;
  * - `model`: the answers of two processes are those of some order of a plain model.
  */
+import { leavingNothing } from '../test/leave-nothing.ts';
 import { readArguments, type Wanted } from './arguments.ts';
 import { soakFailover } from './failover.ts';
 import { soakModel } from './model.ts';
@@ -22,5 +23,5 @@ const wanted = readArguments(process.argv.slice(2));
 const soak = SOAKS[wanted.what];
 if (!soak) throw new Error(`there is ${Object.keys(SOAKS).join(', ')}, and no ${wanted.what}`);
 process.stdout.write(`soak ${wanted.what}: ${wanted.minutes} min, seed ${wanted.seed}\n`);
-await soak(wanted);
+await leavingNothing(() => soak(wanted));
 process.exit();

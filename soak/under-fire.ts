@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openService } from '../src/cli/open.ts';
@@ -7,6 +6,7 @@ import { readConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
+import { atEnd, opened, temporaryFolder } from '../test/leave-nothing.ts';
 import { openWay } from '../test/way.ts';
 import type { Wanted } from './arguments.ts';
 import { Disk } from './disk.ts';
@@ -14,7 +14,7 @@ import { ABSENCES, FAULTS, mendDisk, type Stand } from './faults.ts';
 import { Hooks } from './hooks.ts';
 import { Load } from './load.ts';
 import { freePort, Supervised } from './process.ts';
-import { createMerchants, logFile, operatorOf, prove, report } from './prove.ts';
+import { createMerchants, keepLog, operatorOf, prove, report } from './prove.ts';
 import { Random } from './random.ts';
 
 const MINUTE_MS = 60_000;
@@ -32,7 +32,7 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
     if (round.length === 0) round = [...faults];
     const [fault] = round.splice(stand.random.below(round.length), 1);
     if (!fault) continue;
-    const run = fault.run(stand).then(
+    const run = opened(() => fault.run(stand)).then(
       () => void counts.set(fault.name, (counts.get(fault.name) ?? 0) + 1),
       // The database can be away just when a fault needs it: then it did not happen, and is not counted.
       () => {},
@@ -42,12 +42,17 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
     await sleep(stand.random.below(2 * PAUSE_MS));
   }
   await Promise.all(under);
-  stand.way.set('open');
-  await stand.disk?.empty();
-  await stand.hooks.set('well');
-  for (const service of stand.services) service.signal('SIGCONT');
-  await mendDisk(stand.ownerUrl);
+  await mend(stand);
   return counts;
+}
+
+/** Nothing is broken any more. */
+async function mend({ way, disk, hooks, services, ownerUrl }: Stand): Promise<void> {
+  way.set('open');
+  await disk?.empty();
+  await hooks.set('well');
+  for (const service of services) service.signal('SIGCONT');
+  await mendDisk(ownerUrl);
 }
 
 /** The database goes and comes back in every way, one after the other; how long it then takes until a call goes through. */
@@ -56,7 +61,7 @@ async function absent(stand: Stand, untilMs: number, load: Load): Promise<Map<st
   do {
     for (const fault of FAULTS.filter(({ name }) => ABSENCES.includes(name))) {
       await load.nextSuccess();
-      await fault.run(stand);
+      await opened(() => fault.run(stand));
       if (fault.name === 'database killed') await isUp(stand);
       const backAt = performance.now();
       await load.nextSuccess();
@@ -89,23 +94,27 @@ export function soakFaults(wanted: Wanted): Promise<void> {
 /** Everything breaks under load, over and over; then the books are held against every answer given. */
 async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injure): Promise<void> {
   const random = new Random(seed);
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-soak-'));
+  const folder = await temporaryFolder('scrip-soak-');
   const log = createLogger('fatal');
   const disk = await Disk.mount(folder);
   if (!disk)
     process.stdout.write('skipped: a disk that is full in earnest, which takes an account that may mount one\n');
   // This process holds the database, and starts it again when it was killed.
-  const embedded = await openEmbedded(folder, log);
-  const config = readConfig({ SCRIP_DATA_DIR: folder });
-  const { service, close } = await openService('scrip-soak', config, log);
+  const embedded = await opened(
+    () => openEmbedded(folder, log),
+    ({ release }) => release(),
+  );
+  const { service } = await opened(
+    () => openService('scrip-soak', readConfig({ SCRIP_DATA_DIR: folder }), log),
+    ({ close }) => close(),
+  );
   const way = await openWay(embedded.serviceUrl);
-  const keys = (await readFile(join(folder, 'keys'), 'utf8')).trim();
   const env = {
     SCRIP_DATABASE_URL: way.url,
-    SCRIP_KEYS: keys,
+    SCRIP_KEYS: (await readFile(join(folder, 'keys'), 'utf8')).trim(),
     SCRIP_DATA_DIR: folder,
     SCRIP_LOG_LEVEL: 'warn',
-    SOAK_LOG: logFile(folder),
+    SOAK_LOG: keepLog(folder),
     SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true',
   };
   const merchants = await createMerchants(service);
@@ -123,31 +132,18 @@ async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injur
     disk,
     random,
   };
-  const all = [...stand.services, stand.worker];
-  try {
-    const load = new Load(
-      random.fork(),
-      stand.services.map(({ baseUrl }) => baseUrl),
-      merchants,
-    );
-    for (const each of all) each.start();
-    await Promise.all(stand.services.map((each) => each.ready()));
-    await load.prepare();
-    await hooks.warn(operatorOf(service), merchants);
-    load.start();
-    const faults = await run(stand, performance.now() + minutes * MINUTE_MS, load);
-    await load.stop();
-    await Promise.all(stand.services.map((each) => each.ready()));
-    const baseUrl = (stand.services[0] as Supervised).baseUrl;
-    const proof = await prove(service, embedded.ownerUrl, { load, hooks, baseUrl });
-    await report(faults, load, proof, logFile(folder));
-  } finally {
-    await Promise.all(all.map((each) => each.stop()));
-    await hooks.stop();
-    way.close();
-    await close();
-    await embedded.release();
-    await disk?.unmount();
-    await rm(folder, { recursive: true, force: true });
-  }
+  // Whoever is stopped in the middle of it all stops its services in order too.
+  atEnd(() => mend(stand));
+  const baseUrls = stand.services.map(({ baseUrl }) => baseUrl);
+  const load = new Load(random.fork(), baseUrls, merchants);
+  for (const each of [...stand.services, stand.worker]) each.start();
+  await Promise.all(stand.services.map((each) => each.ready()));
+  await load.prepare();
+  await hooks.warn(operatorOf(service), merchants);
+  load.start();
+  const faults = await run(stand, performance.now() + minutes * MINUTE_MS, load);
+  await load.stop();
+  await Promise.all(stand.services.map((each) => each.ready()));
+  const proof = await prove(service, embedded.ownerUrl, { load, hooks, baseUrl: baseUrls[0] as string });
+  await report(faults, load, proof, env.SOAK_LOG);
 }

@@ -10,8 +10,10 @@ export type Verdict = {
   readonly unanswered: number;
   /** Of the unanswered ones, those that had happened. */
   readonly happened: number;
-  /** Acknowledged, and not found again as it was told. */
+  /** Acknowledged, and not found again. */
   readonly lost: string[];
+  /** Told in two ways: by copies of one request, or later again. */
+  readonly changed: string[];
   /** References with more than one effect. */
   readonly doubled: string[];
   /** Anything else that does not fit. */
@@ -19,6 +21,8 @@ export type Verdict = {
 };
 
 const AT_ONCE = 24;
+/** Up to here a batch is answered with its vouchers (contract of generation); above it is not there yet. */
+const MOST_AT_ONCE = 10;
 
 /** How many effects the books have for each request, by its merchant, operation and reference. */
 async function countEffects(owner: Queries): Promise<Map<string, number>> {
@@ -35,16 +39,17 @@ async function countEffects(owner: Queries): Promise<Map<string, number>> {
 
 const keyOf = ({ merchant, operation, reference }: Sent) => `${merchant.id} ${operation} ${reference}`;
 
-/** What must be the same whenever it is told: of a batch also the vouchers, once they are there. */
+/** What must be the same whenever it is told: of a batch also the vouchers, once they are there; of a redemption not that it was updated since. */
 function essence({ operation }: Sent, data: Record<string, unknown> | null): string {
-  if (operation === 'update') {
-    const { originalTransaction, cancellationTransaction, newTransaction } = data as Record<string, object>;
-    return JSON.stringify([originalTransaction, cancellationTransaction, newTransaction]);
-  }
-  const { transactionId, amount, timestamp, expiryDate, value, vouchers } = data ?? {};
-  const batch =
-    operation === 'generate' ? [expiryDate, value, (vouchers as unknown[])?.length <= 10 ? vouchers : 0] : [];
-  return JSON.stringify([transactionId, amount, timestamp, ...batch]);
+  const { status, vouchers, refundStatus, note, ...rest } = data ?? {};
+  const made = operation === 'generate' && (vouchers as unknown[] | undefined)?.length;
+  return JSON.stringify([rest, made && made <= MOST_AT_ONCE ? vouchers : null]);
+}
+
+/** Everything that one of the answers to a request told of its effect. */
+function tellings(one: Sent): string[] {
+  const successes = one.operation === 'update' ? ['00', '58'] : ['00'];
+  return one.told.flatMap((each) => (each && successes.includes(each.statusCode) ? [essence(one, each.data)] : []));
 }
 
 async function eachOf<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
@@ -57,7 +62,7 @@ async function eachOf<T>(all: readonly T[], run: (one: T) => Promise<void>): Pro
 
 /** @param owner may read everything; @param baseUrl of a process that works */
 export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: string): Promise<Verdict> {
-  const verdict = { acknowledged: 0, unanswered: 0, happened: 0, lost: [], doubled: [], wrong: [] } as {
+  const verdict = { acknowledged: 0, unanswered: 0, happened: 0, lost: [], changed: [], doubled: [], wrong: [] } as {
     -readonly [K in keyof Verdict]: Verdict[K];
   };
   const before = await countEffects(owner);
@@ -69,16 +74,17 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
     if (!told && had > 0) verdict.happened++;
     const again = await ask(one, baseUrl);
     if (told) {
-      const same = again.data !== null && essence(one, again.data) === essence(one, told);
       const repeated =
         one.operation === 'update' ? again.statusCode === '58' : again.statusCode === '00' && again.replayed;
-      if (had === 0 || !same || !repeated) verdict.lost.push(`${keyOf(one)}: ${again.statusCode}`);
+      if (had === 0 || !repeated) verdict.lost.push(`${keyOf(one)}: ${again.statusCode}`);
     } else if (had > 0) {
       // It happened though nobody was told so: the retry says that it did.
       if (again.statusCode !== '58' && !again.replayed) verdict.wrong.push(`${keyOf(one)} is not a replay`);
       // And it was never refused as something that did not happen, unless an earlier copy was left without an answer.
       if (!one.told.includes(undefined)) verdict.wrong.push(`${keyOf(one)} was refused, and happened`);
     } else if (again.replayed) verdict.wrong.push(`${keyOf(one)} is a replay of nothing`);
+    const ways = new Set([...tellings(one), ...(had > 0 ? [essence(one, again.data)] : [])]);
+    if (ways.size > 1) verdict.changed.push(`${keyOf(one)} was told as ${[...ways].join(' and as ')}`);
   });
   // Also of what the retries have just done.
   for (const [key, effects] of await countEffects(owner)) if (effects > 1) verdict.doubled.push(`${key}: ${effects}`);

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Embedded, findServiceUrl, openEmbedded } from '../src/db/embedded.ts';
+import { describeFolder, lockFolder } from '../src/db/embedded-folder.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 
@@ -225,4 +226,24 @@ test('a port that is taken is left to whom it belongs, and the new one is kept',
   assert.notEqual(new URL(moved.ownerUrl).port, new URL(ownerUrl).port);
   await moved.release();
   assert.equal(await findServiceUrl(folder), moved.serviceUrl);
+});
+
+test('a database that dies just as it is given back is not started again', async (t) => {
+  const folder = await dataFolder(t);
+  const gone = Promise.withResolvers<void>();
+  const listening = createLogger('silent');
+  listening.warn = (() => gone.resolve()) as typeof listening.warn;
+  const embedded = await openEmbedded(folder, listening);
+  inUse.get(folder)?.push(embedded);
+  const unlock = await lockFolder(describeFolder(folder));
+  process.kill((await serverOf(folder)) as number, 'SIGKILL');
+  await gone.promise;
+  // Whoever is to start it again waits for the lock, and who gives it back comes first.
+  unlock();
+  await embedded.release();
+  for (let turn = 0; turn < 10; turn++) {
+    (await lockFolder(describeFolder(folder)))();
+    await sleep(20);
+  }
+  assert.equal(await serverOf(folder), undefined);
 });

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { run as runTests } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
+import { atEnd, leavingNothing } from './leave-nothing.ts';
 import { withTestServer } from './server.ts';
 
 /** Files at a time: more than the cores of a small machine only makes each of them slower. */
@@ -27,7 +28,10 @@ type Counts = { passed: number; failed: number };
 
 /** Runs the files, each in a process of its own, and tells how many tests passed and failed. */
 async function runFiles(files: string[]): Promise<Counts> {
-  const stream = runTests({ files, concurrency: CONCURRENCY, execArgv: ['--import', DEADLINE] });
+  const stopping = new AbortController();
+  atEnd(() => stopping.abort());
+  const options = { concurrency: CONCURRENCY, execArgv: ['--import', DEADLINE], signal: stopping.signal };
+  const stream = runTests({ files, ...options });
   let counts: Counts | undefined;
   stream.on('test:summary', ({ file, success, counts: { tests, passed, skipped, todo } }) => {
     // Each file has a summary of its own; the one without a file is of all of them.
@@ -52,4 +56,4 @@ async function main(): Promise<void> {
   process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
 }
 
-await main();
+await leavingNothing(main);

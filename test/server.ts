@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 import { ensureDefaultProduct } from '../src/merchants/products.ts';
+import { atEnd, opened, temporaryFolder } from './leave-nothing.ts';
 
 type Server = { readonly url: string; close(): Promise<void> };
 
@@ -14,8 +13,11 @@ type Server = { readonly url: string; close(): Promise<void> };
 async function openServer(): Promise<Server> {
   const given = process.env['SCRIP_DATABASE_URL'];
   if (given) return { url: given, close: async () => {} };
-  const folder = await mkdtemp(join(tmpdir(), 'scrip-test-'));
-  const embedded = await openEmbedded(folder, createLogger('warn'));
+  const folder = await temporaryFolder('scrip-test-');
+  const embedded = await opened(
+    () => openEmbedded(folder, createLogger('warn')),
+    ({ release }) => release(),
+  );
   return {
     url: embedded.ownerUrl,
     async close() {
@@ -44,13 +46,16 @@ async function createTemplate(url: string, name: string): Promise<void> {
 export async function withTestServer(run: () => Promise<void>): Promise<void> {
   const server = await openServer();
   const template = `scrip_template_${randomBytes(6).toString('hex')}`;
+  const drop = () => execute(server.url, `drop database if exists ${template} with (force)`).catch(() => {});
+  const forget = atEnd(drop);
   try {
     await createTemplate(server.url, template);
     process.env['SCRIP_TEST_URL'] = server.url;
     process.env['SCRIP_TEST_TEMPLATE'] = template;
     await run();
   } finally {
-    await execute(server.url, `drop database if exists ${template} with (force)`).catch(() => {});
+    forget();
+    await drop();
     await server.close();
   }
 }

@@ -98,6 +98,8 @@ class Hold {
   async take(keepPort: number | undefined): Promise<Settings> {
     const unlock = await lockFolder(this.#folder);
     try {
+      // Given back while it waited for the lock: nobody would stop what it starts now.
+      if (this.#released) throw new Error('the database was given back');
       await rotateLog(this.#folder);
       const settings = await this.#join(keepPort);
       this.#rotation ??= setInterval(() => void rotateLog(this.#folder).catch(() => {}), LOG_LOOK_MS).unref();
@@ -148,6 +150,7 @@ class Hold {
         this.#log.warn('the database is back');
         return;
       } catch (error) {
+        if (this.#released) return;
         this.#log.error({ error: (error as Error).message }, 'the database cannot be started again');
         await sleep(RETRY_MS);
       }

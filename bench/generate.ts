@@ -1,0 +1,180 @@
+import type { BatchLoad, Times } from './batch-load.ts';
+import { copyIn } from './copy.ts';
+import { costOf, median } from './measure.ts';
+import { playBatches } from './play.ts';
+import type { Serve, Stage } from './stage.ts';
+import { watchMemory } from './usage.ts';
+
+/**
+ * Batches, small ones that their merchants wait for and one that takes a while, beside the same rows by COPY alone into the same
+ * tables: two transactions of rows that were made, sealed and encoded before are the least that a batch can be.
+ */
+
+/** Ordered and waited for by so many merchants at the same time. */
+const SMALL = { quantity: 50, clients: 8 };
+/** As many for COPY as it makes in about a second. */
+const SMALL_COPIES = 400;
+const LARGE_QUANTITY = 200_000;
+const VALUE = 0.01;
+const WARM_UP = { seconds: 1, quantity: 20_000 };
+
+/** Batches of one size: vouchers a second, ratios to the yardsticks of the same turns, and what a voucher takes. */
+export type BatchFigures = {
+  readonly quantity: number;
+  readonly clients: number;
+  readonly perSecond: number;
+  readonly ratios: { readonly copy: number; readonly bare?: number };
+  readonly first: Times;
+  readonly whole: Times;
+  readonly failed: number;
+  readonly serviceCpuUs: number;
+  readonly databaseCpuUs: number;
+  /** At its most; the database's at the end. */
+  readonly serviceMb: number;
+  readonly databaseMb: number;
+};
+
+/** The yardsticks are vouchers a second, too. */
+export type BatchesResult = {
+  readonly turns: number;
+  readonly yardsticks: { readonly small: BatchYardsticks; readonly large: BatchYardsticks };
+  readonly small: BatchFigures;
+  readonly large: BatchFigures;
+};
+export type BatchYardsticks = { readonly copy: number; readonly bare?: number };
+
+export type BatchTurn = { readonly figures: BatchFigures; readonly yardsticks: BatchYardsticks };
+
+const whole = (figure: number) => Math.round(figure).toLocaleString('en');
+
+export async function measureGenerate(stage: Stage, seconds: number, turns: number): Promise<BatchesResult> {
+  const serve = await stage.serve();
+  try {
+    await stage.allowLargeBatches();
+    const small: BatchTurn[] = [];
+    const large: BatchTurn[] = [];
+    for (let turn = 0; turn <= turns; turn++) {
+      const isWarmUp = turn === 0;
+      const ordered = await orderSmall(stage, serve, turn, isWarmUp ? WARM_UP.seconds : seconds);
+      const produced = await orderLarge(stage, serve, isWarmUp ? WARM_UP.quantity : LARGE_QUANTITY);
+      if (isWarmUp) continue;
+      small.push(ordered);
+      large.push(produced);
+      tellTurn('generate', turn, [ordered, produced]);
+    }
+    return middleOf(small, large);
+  } finally {
+    await serve.stop();
+  }
+}
+
+async function orderSmall(stage: Stage, serve: Serve, turn: number, seconds: number): Promise<BatchTurn> {
+  const { quantity, clients } = SMALL;
+  const copy = await copyIn(stage.context, quantity, SMALL_COPIES, clients);
+  const what = { order: { prefix: `small-${turn}`, quantity } };
+  const { url } = serve;
+  const { authorization } = stage;
+  const play = () => playBatches({ url, authorization, clients, seconds, what });
+  return { figures: await figuresOf(stage, serve, { quantity, clients }, { copy }, play), yardsticks: { copy } };
+}
+
+async function orderLarge(stage: Stage, serve: Serve, quantity: number): Promise<BatchTurn> {
+  const copy = await copyIn(stage.context, quantity);
+  const produce = async (): Promise<BatchLoad> => {
+    const beganAt = performance.now();
+    await stage.order(quantity, VALUE);
+    const tookMs = performance.now() - beganAt;
+    const times = { p50Ms: tookMs, p99Ms: tookMs, p999Ms: tookMs };
+    return { answered: 1, perSecond: 1000 / tookMs, bytes: 0, failed: 0, first: times, whole: times };
+  };
+  const figures = await figuresOf(stage, serve, { quantity, clients: 1 }, { copy }, produce);
+  return { figures, yardsticks: { copy } };
+}
+
+/** Plays a load of batches, and tells it by the voucher. */
+export async function figuresOf(
+  stage: Stage,
+  serve: Serve,
+  { quantity, clients }: { readonly quantity: number; readonly clients: number },
+  yardsticks: BatchYardsticks,
+  play: () => Promise<BatchLoad>,
+): Promise<BatchFigures> {
+  const memory = watchMemory(serve.pid);
+  const { result: load, ...cost } = await costOf(stage, serve, play);
+  const { mostMb } = await memory.stop();
+  const perSecond = load.perSecond * quantity;
+  const each = (ms: number) => (ms * 1000) / Math.max(1, load.answered * quantity);
+  return {
+    quantity,
+    clients,
+    perSecond,
+    ratios: {
+      copy: perSecond / yardsticks.copy,
+      ...(yardsticks.bare !== undefined && { bare: perSecond / yardsticks.bare }),
+    },
+    first: load.first,
+    whole: load.whole,
+    failed: load.failed,
+    serviceCpuUs: each(cost.serviceCpuMs),
+    databaseCpuUs: each(cost.databaseCpuMs),
+    serviceMb: mostMb,
+    databaseMb: cost.databaseMb,
+  };
+}
+
+/** Prints what a turn came to. */
+export function tellTurn(name: string, turn: number, all: readonly BatchTurn[]): void {
+  for (const { figures, yardsticks } of all) {
+    const { quantity, perSecond, ratios, whole: took, failed, serviceCpuUs, databaseCpuUs, serviceMb } = figures;
+    const bare = ratios.bare === undefined ? '' : `, ${ratios.bare.toFixed(2)} × bare`;
+    process.stdout.write(
+      `turn ${turn}: ${name} ${whole(quantity)}: ${whole(perSecond)} vouchers/s = ${ratios.copy.toFixed(2)} × COPY (${whole(yardsticks.copy)}/s)${bare}; p50 ${took.p50Ms.toFixed(1)}, p99 ${took.p99Ms.toFixed(1)}, p99.9 ${took.p999Ms.toFixed(1)} ms; failed ${failed}; CPU a voucher: service ${serviceCpuUs.toFixed(1)} µs, database ${databaseCpuUs.toFixed(1)} µs; ${whole(serviceMb)} MB at most\n`,
+    );
+  }
+}
+
+/** The medians of all turns; what failed in any of them is a failure of the benchmark. */
+export function middleOf(small: readonly BatchTurn[], large: readonly BatchTurn[]): BatchesResult {
+  const result = {
+    turns: small.length,
+    yardsticks: { small: middleYardsticks(small), large: middleYardsticks(large) },
+    small: middleFigures(small),
+    large: middleFigures(large),
+  };
+  if (result.small.failed + result.large.failed > 0) process.exitCode = 1;
+  return result;
+}
+
+function middleYardsticks(turns: readonly BatchTurn[]): BatchYardsticks {
+  const bare = turns.map(({ yardsticks }) => yardsticks.bare).filter((each) => each !== undefined);
+  return {
+    copy: median(turns.map(({ yardsticks }) => yardsticks.copy)),
+    ...(bare.length > 0 && { bare: median(bare) }),
+  };
+}
+
+function middleFigures(turns: readonly BatchTurn[]): BatchFigures {
+  const of = (figure: (figures: BatchFigures) => number) => median(turns.map(({ figures }) => figure(figures)));
+  const times = (part: 'first' | 'whole'): Times => ({
+    p50Ms: of((figures) => figures[part].p50Ms),
+    p99Ms: of((figures) => figures[part].p99Ms),
+    p999Ms: of((figures) => figures[part].p999Ms),
+  });
+  const { quantity, clients, ratios } = (turns[0] as BatchTurn).figures;
+  return {
+    quantity,
+    clients,
+    perSecond: of((figures) => figures.perSecond),
+    ratios: {
+      copy: of((figures) => figures.ratios.copy),
+      ...(ratios.bare !== undefined && { bare: of((figures) => figures.ratios.bare ?? 0) }),
+    },
+    first: times('first'),
+    whole: times('whole'),
+    failed: Math.max(...turns.map(({ figures }) => figures.failed)),
+    serviceCpuUs: of((figures) => figures.serviceCpuUs),
+    databaseCpuUs: of((figures) => figures.databaseCpuUs),
+    serviceMb: of((figures) => figures.serviceMb),
+    databaseMb: of((figures) => figures.databaseMb),
+  };
+}
