@@ -69,6 +69,49 @@ async function rowsOf(calls: readonly (() => Promise<unknown>)[]): Promise<numbe
   return sent.map(({ merchants }) => merchants.length);
 }
 
+const codeOf = (call: Promise<unknown>) =>
+  call.then(
+    () => 'ok',
+    (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
+  );
+
+describe('a call whose voucher changes while it waits', () => {
+  test('is asked again, and told as the voucher is then', async () => {
+    const [spent, closed] = (await bench.cards(one, 2, { value: 25 })) as [Card, Card];
+    const raced = { amount: 1, reference: 'raced' };
+    assert.equal(
+      await bench.behind(spent, 'balance_minor = 0', () => codeOf(redeem(one, { ...spent, ...raced }))),
+      '42',
+    );
+    await redeem(one, { ...closed, amount: 1, reference: 'to update' });
+    const update = () => codeOf(updateRedemption(one, { reference: 'to update', amountUsed: 0 }));
+    assert.equal(await bench.behind(closed, "closed = 'CANCELED'", update), '44');
+    const open = await bench.card(one);
+    const opening = () => codeOf(activate(one, { voucher: open, reference: 'raced' }));
+    assert.equal(await bench.behind(open, 'blocked_at = now()', opening), '43');
+    await bench.setCard(spent, 'wrong_pins = 1');
+    const { balance: left } = await bench.behind(spent, 'balance_minor = 7', () => balance(one, spent));
+    assert.equal(left.minor, 7n);
+  });
+});
+
+test('a merchant is given its accounts in a currency as it needs them', async () => {
+  await bench.product('DINAR', 'KWD', 3);
+  const [card] = await bench.cards(await bench.merchant('DINAR'), 1, { value: 5 });
+  const [bare] = await bench.cards(await bench.merchant('DINAR'), 1);
+  assert.ok(card && bare);
+  const redeemed = redeem(one, { ...card, amount: 1.234 });
+  assert.deepEqual((await redeemed).transaction.amount, { minor: 1234n, decimals: 3 });
+  assert.equal(await codeOf(activate(other, { voucher: bare, value: 1 })), '50');
+});
+
+test('a reference of a form that none can have is refused by every operation that takes one', async () => {
+  const card = await bench.card(one, 25);
+  const taking = Object.entries(operations).filter(([name]) => name !== 'balance');
+  for (const [name, { ask }] of taking) assert.equal(await codeOf(ask(one, card, 'x'.repeat(101))), '18', name);
+  for (const [name, { ask }] of taking.slice(0, 4)) assert.equal(await codeOf(ask(one, card, 'NEW-x')), '18', name);
+});
+
 for (const [name, { ask, holds }] of Object.entries(operations)) {
   describe(`calls to ${name}`, () => {
     test('of one moment are one statement, if they are for different vouchers and references', async () => {

@@ -145,6 +145,21 @@ describe('an amount', () => {
     await ensureAccounts(one.service.db, one.merchant.id, 'KWD');
     assert.equal(await outcomeOf(one, card, 10_000), 'ok');
   });
+
+  test('is settled on the account for it, wherever that stands', async () => {
+    const merchant = await bench.merchant();
+    const card = await bench.card(merchant, 25);
+    const own = `merchant_id = ${merchant.merchant.id} and kind = 'SETTLEMENT'`;
+    const kept = () => bench.tell<{ id: bigint }>(`select id from accounts where ${own}`);
+    for (const what of ['float', 'settlement']) {
+      await bench.tell(
+        `update accounts set low_minor = 1 where merchant_id = ${merchant.merchant.id} and kind = '${what.toUpperCase()}'`,
+      );
+      const id = bench.id();
+      await outcomesOf([{ by: merchant, card, amount: 10_000, id }]);
+      assert.deepEqual(await bench.tell(`select credit_account as id from journal where id = '${id}'`), await kept());
+    }
+  });
 });
 
 describe('a voucher', () => {
@@ -225,6 +240,20 @@ describe('wrong PINs', () => {
     const asked = { by: one, card, amount: 10_000 };
     assert.deepEqual(await outcomesOf([{ ...asked, card: wrong(card) }, asked]), ['55', 'again']);
     assert.equal(await bench.guardOf(card), '4 open');
+    const [next] = await bench.cards(one, 1, { value: 25 });
+    assert.ok(next);
+    await outcomeOf(one, next, 10_000, 'taken');
+    await bench.setCard(next, 'wrong_pins = 3');
+    const twice = { by: one, card: next, amount: 20_000 };
+    assert.deepEqual(await outcomesOf([{ ...twice, reference: 'taken' }, twice]), ['94', 'again']);
+    assert.equal(await bench.guardOf(next), '3 open');
+  });
+
+  test('are told and counted at once, also where the voucher has changed since the snapshot', async () => {
+    const card = await bench.card(one, 25);
+    const guess = () => outcomeOf(one, wrong(card), 10_000, 'guess');
+    assert.equal(await bench.behind(card, 'balance_minor = 5', guess), '55');
+    assert.equal(await bench.guardOf(card), '1 open');
   });
 });
 

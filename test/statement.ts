@@ -181,9 +181,11 @@ export class Bench {
   /**
    * Runs a call that has to wait for a change of a voucher which commits while it waits: so it decides on a row that is newer
    * than its snapshot. (One that does not wait has decided before the change.)
+   * @param waiters how many statements the call has waiting
    */
-  behind<T>(card: Card, what: string, call: () => Promise<T>): Promise<T> {
-    return this.#behind(`vouchers set ${what}, version = version + 1 where serial_number = ${card.serial}`, call);
+  behind<T>(card: Card, what: string, call: () => Promise<T>, waiters = 1): Promise<T> {
+    const change = `vouchers set ${what}, version = version + 1 where serial_number = ${card.serial}`;
+    return this.#behind(change, call, waiters);
   }
 
   /** The same with a change of a merchant's float in dollars. */
@@ -191,10 +193,11 @@ export class Bench {
     return this.#behind(
       `accounts set ${what} where merchant_id = ${merchant.id} and kind = 'FLOAT' and currency = 'USD'`,
       call,
+      1,
     );
   }
 
-  async #behind<T>(change: string, call: () => Promise<T>): Promise<T> {
+  async #behind<T>(change: string, call: () => Promise<T>, waiters: number): Promise<T> {
     const other = await openOwner(this.served.url);
     const run = (text: string) => other.query({ text, values: [] });
     await run('begin');
@@ -204,7 +207,7 @@ export class Bench {
       isOver = true;
     });
     const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-    while (!isOver && (await this.tell(waiting)).length === 0) await sleep(5);
+    while (!isOver && (await this.tell(waiting)).length < waiters) await sleep(5);
     await run('commit');
     await other.close();
     return called;

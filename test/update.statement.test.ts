@@ -4,6 +4,7 @@ import type { Context } from '../src/context.ts';
 import { plainArray, textArray } from '../src/db/sql.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { FIND_UPDATE, UPDATE_REDEMPTION } from '../src/redemptions/update.queries.ts';
+import { activate } from '../src/vouchers/activate.ts';
 import { Bench, type Card } from './statement.ts';
 
 /** `amount` in ten-thousandths of a major unit. */
@@ -77,7 +78,7 @@ const entriesOf = (card: Card) =>
   );
 
 describe('an update', () => {
-  for (const newAmount of [24, 3, 0]) {
+  for (const newAmount of [24, 3, 0.01, 0]) {
     test(`to ${newAmount} reverses the redemption, books the new one, and tells both`, async () => {
       const { card, reference, id } = await redeemed(10);
       const [settlement] = await bench.tell<{ id: bigint }>(
@@ -143,6 +144,10 @@ describe('an update', () => {
     assert.equal(await outcomeOf(by, reference, 1), '13');
     assert.equal(await outcomeOf(by, reference, 10), 'ok');
     assert.equal(await bench.ofCard(card, 'balance_minor'), '24999');
+    assert.deepEqual(
+      (await found(by, reference)).map(({ decimals, new_minor }) => [decimals, new_minor]),
+      [[3, 1n]],
+    );
     const dollars = await redeemed(10);
     assert.equal(await outcomeOf(one, dollars.reference, 10), '13');
     assert.equal(await outcomeOf(one, dollars.reference, 100_010), '13');
@@ -160,6 +165,7 @@ describe('what is updated', () => {
     const { transaction } = await redeem(one, { ...card, amount: 1 });
     const [row] = await rowsOf([{ by: one, reference: transaction.transactionId, amount: 0 }]);
     assert.deepEqual([row?.outcome, row?.original_reference], ['ok', null]);
+    assert.equal((await found(one, transaction.transactionId))[0]?.original_id, transaction.transactionId);
     const entries = await entriesOf(card);
     assert.deepEqual(
       entries.map((entry) => Reflect.get(entry, 'reference')),
@@ -211,22 +217,30 @@ test('a list updates a voucher once: the first goes through, whatever comes of i
   const { card, reference } = await redeemed(10);
   const second = `sale-${++references}`;
   await redeem(one, { ...card, amount: 5, reference: second });
-  const next = await redeemed(10, other);
+  const [next, poor, bystander] = [await redeemed(10, other), await redeemed(10), await redeemed(10)];
   const rows = await rowsOf([
     { by: one, reference, amount: 10_000 },
     { by: other, reference: next.reference, amount: 0 },
     { by: one, reference: second, amount: 0 },
     { by: one, reference: 'unknown', amount: 0 },
     { by: one, reference: 'unknown too', amount: 0 },
+    { by: one, reference: poor.reference, amount: 250_100 },
   ]);
   assert.deepEqual(
     rows.map(({ outcome }) => outcome),
-    ['ok', 'ok', 'again', '60', '60'],
+    ['ok', 'ok', 'again', '60', '60', '51'],
   );
-  assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
+  const balances = [card, next.card, poor.card, bystander.card].map((each) => bench.ofCard(each, 'balance_minor'));
+  assert.deepEqual(await Promise.all(balances), ['1900', '2500', '1500', '1500']);
+  assert.deepEqual([await entriesOf(poor.card), await entriesOf(bystander.card)], [[], []]);
 });
 
 test('an update is found by its redemption alone', async () => {
+  const bare = await bench.card(one);
+  await activate(one, { voucher: bare, value: 25, reference: 'both' });
+  await redeem(one, { ...bare, amount: 5, reference: 'both' });
+  await outcomeOf(one, 'both', 10_000);
+  assert.equal((await found(one, 'both'))[0]?.new_minor, 100n);
   const { reference, card } = await redeemed(10);
   assert.deepEqual(await found(one, reference), []);
   const full = await redeemed(10);
@@ -262,10 +276,10 @@ test('a refusal of what has changed since the snapshot is not told', async () =>
 
 test('two updates at the same time: one goes through, and the other comes again', async () => {
   const { card, reference } = await redeemed(10);
-  const first = outcomeOf(one, reference, 10_000);
-  const outcomes = await Promise.all([first, outcomeOf(one, reference, 20_000), outcomeOf(one, reference, 30_000)]);
-  assert.equal(outcomes.filter((outcome) => outcome === 'ok').length, 1);
-  assert.ok(outcomes.every((outcome) => ['ok', 'again', '58'].includes(outcome)));
+  // Neither of them sees the other's before it has the lock.
+  const both = () => Promise.all([outcomeOf(one, reference, 10_000), outcomeOf(one, reference, 20_000)]);
+  const outcomes = await bench.behind(card, 'wrong_pins = 0', both, 2);
+  assert.deepEqual(outcomes.sort(), ['again', 'ok']);
   assert.equal((await entriesOf(card)).length, 2);
 });
 
