@@ -36,6 +36,7 @@ const GROWING = new Set([
   'merchants',
   'api_keys',
   'key_days',
+  'webhook_endpoints',
   'webhook_deliveries',
   'webhook_attempts',
 ]);
@@ -46,6 +47,7 @@ type Node = {
   'Relation Name'?: string;
   'Index Name'?: string;
   'Index Cond'?: string;
+  'Join Filter'?: string;
   Plans?: Node[];
 };
 
@@ -89,10 +91,28 @@ function readThrough(node: Node): string[] {
   return [...found, ...(node.Plans ?? []).flatMap(readThrough)];
 }
 
+/** The floats of a statement are few: one for each merchant and currency. */
+const FEW = /f\.merchant_id/;
+
+/** What compares each row of one list with each of another: work that grows with the square of a statement's calls. */
+function eachWithEach(node: Node): string[] {
+  const filter = node['Node Type'] === 'Nested Loop' ? node['Join Filter'] : undefined;
+  const own = filter === undefined || FEW.test(filter) ? [] : [filter];
+  return [...own, ...(node.Plans ?? []).flatMap(eachWithEach)];
+}
+
 /** Where the plan reads a table. */
 function lookUps(node: Node, table: string): Node[] {
   const own = node['Relation Name'] === table && /Scan/.test(node['Node Type']) ? [node] : [];
   return [...own, ...(node.Plans ?? []).flatMap((each) => lookUps(each, table))];
+}
+
+async function looksUp(on: TestService, statement: HotStatement): Promise<void> {
+  const plan = await planOf(on, statement);
+  // Work in the background asks of every endpoint whether something is due for it.
+  const asksAll = (found: string) => statement.background && / on webhook_endpoints/.test(found);
+  const found = readThrough(plan).filter((each) => !asksAll(each));
+  assert.deepEqual([...found, ...eachWithEach(plan)], [], statement.name);
 }
 
 describe('every statement of the hot path looks rows up', () => {
@@ -100,7 +120,7 @@ describe('every statement of the hot path looks rows up', () => {
     const started = await startTestService();
     t.after(started.stop);
     for (const statement of STATEMENTS) {
-      assert.deepEqual(readThrough(await planOf(started, statement)), [], statement.name);
+      await looksUp(started, statement);
     }
   });
 
@@ -115,7 +135,7 @@ describe('every statement of the hot path looks rows up', () => {
     const owner = await openOwner(till.testService.url);
     await owner.query({ text: 'analyze', values: [] }).finally(() => owner.close());
     for (const statement of STATEMENTS) {
-      assert.deepEqual(readThrough(await planOf(till.testService, statement)), [], statement.name);
+      await looksUp(till.testService, statement);
     }
   });
 

@@ -12,7 +12,7 @@ type Asked = {
   readonly reference?: string;
   readonly id?: string;
 };
-type Row = { ord: bigint | number | null; outcome: string; id: string; occurred_at: Date; amount_minor: bigint };
+type Row = { ord: number; outcome: string; id: string; occurred_at: Date; amount_minor: bigint };
 
 /** Asks the statement of redemptions, on a bench with products of several terms. */
 export class Redemptions {
@@ -42,10 +42,9 @@ export class Redemptions {
       now,
     ]);
     return asked.map((_, index) => {
-      const found = rows.filter((row) => (row.ord === null ? row.id === ids[index] : Number(row.ord) === index + 1));
-      assert.ok(found.length <= 1);
-      // What lost its reference to another statement is not told at all.
-      return found[0] ?? { ord: null, outcome: 'again', id: '', occurred_at: now, amount_minor: 0n };
+      const [found, ...others] = rows.filter(({ ord }) => ord === index + 1);
+      assert.ok(found && others.length === 0);
+      return found;
     });
   }
 

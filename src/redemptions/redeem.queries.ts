@@ -5,10 +5,8 @@ import type { HotStatement } from '../db/sql.ts';
  *
  * In:  columns of equal length: $1 merchant, $2 code key, $3 PIN key, $4 amount in ten-thousandths of a major unit,
  *      $5 reference or null, $6 id of the transaction to be; and $7, the time.
- * Out: a row each, in no order: its position, the outcome (a status code, `replay`, `again` or `account`), and the
- *      transaction of a replay. One that was booked is told by its id instead of its position (outcome `ok`), and one that
- *      lost its reference to another statement not at all, which means `again`: so nothing needs to be joined again, and
- *      a join of two lists without an index is what grows with the square of their length.
+ * Out: a row each, in no order: its position, the outcome (a status code, `ok`, `replay`, `again` or `account`), and the
+ *      transaction that was booked, now (`ok`) or before (`replay`).
  *
  * How it stays right with other statements at the same time, here or in another process:
  * - `locked` takes every voucher's row lock in the order of serial numbers, before anything is written (the sort in
@@ -98,12 +96,19 @@ with asked as (
   from decided where outcome = 'ok'
   order by merchant_id, reference
   on conflict do nothing
-  returning id, merchant_id, serial_number, amount_minor, currency
+  returning id, merchant_id, amount_minor
+), booked as materialized (
+  -- All of what was posted was decided: a full join goes by a hash, where a left one compares each row with each.
+  select d.*, p.id as posted_id, p.amount_minor as posted_minor from decided d full join posted p on p.id = d.id
 ), announced as (
   insert into webhook_deliveries (endpoint_id, event_id, type, subject_id, occurred_at, due_at)
   select e.id, p.id, 'voucher.redeemed', p.id, $7, $7
-  from posted p join webhook_endpoints e on e.merchant_id = p.merchant_id
-    and e.disabled_at is null and e.removed_at is null and (e.events is null or 'voucher.redeemed' = any (e.events))
+  from posted p cross join lateral (
+    select n.id from webhook_endpoints n
+    where n.merchant_id = p.merchant_id and n.disabled_at is null and n.removed_at is null
+      and (n.events is null or 'voucher.redeemed' = any (n.events))
+    offset 0 -- so that the look-up stays one: joined freely, all endpoints of all merchants are read for each statement
+  ) e
 ), touched as (
   update vouchers v set
     balance_minor = v.balance_minor - t.spent,
@@ -115,23 +120,23 @@ with asked as (
     end,
     version = v.version + 1
   from (
-    select serial_number, amount_minor as spent, 0 as wrong_pins from posted
-    union all
-    select serial_number, 0, case when outcome = '55' then least(wrong_pins + 1, 15) else 0 end
-    from decided
-    where outcome = '55' or (pin_ok and wrong_pins > 0 and not too_fine and outcome not in ('ok', 'again', '94', '75'))
+    select serial_number, coalesce(posted_minor, 0) as spent,
+      case when outcome = '55' then least(wrong_pins + 1, 15) else 0 end as wrong_pins
+    from booked
+    where posted_id is not null or outcome = '55'
+      or (pin_ok and wrong_pins > 0 and not too_fine and outcome not in ('ok', 'again', '94', '75'))
   ) t
   -- Said twice: the join alone may be worked out by reading all vouchers while they are few, and for long after that.
   where v.serial_number = t.serial_number and v.serial_number = any (array(select serial_number from locked))
 )
-select null::int as ord, 'ok' as outcome, id, $7 as occurred_at, serial_number, amount_minor, currency from posted
-union all
-select ord::int,
+select d.ord::int as ord,
   case
-    when outcome in ('44', '43', '54', '40', '47', '42', '51') and reference is not null
-      and version <> (select n.version from vouchers n where n.serial_number = d.serial_number) then 'again'
-    else outcome
-  end,
-  prior_id, prior_at, serial_number, amount_minor, currency
-from decided d where outcome <> 'ok'`,
+    when d.outcome = 'ok' and d.posted_id is null then 'again'
+    when d.outcome in ('44', '43', '54', '40', '47', '42', '51') and d.reference is not null
+      and d.version <> (select n.version from vouchers n where n.serial_number = d.serial_number) then 'again'
+    else d.outcome
+  end as outcome,
+  coalesce(d.posted_id, d.prior_id) as id, case when d.posted_id is null then d.prior_at else $7 end as occurred_at,
+  d.serial_number, d.amount_minor, d.currency
+from booked d`,
 };

@@ -30,8 +30,7 @@ type Request = Redeem & {
 };
 
 type Row = {
-  /** Null for what was booked: its id is the request's. */
-  ord: number | null;
+  ord: number;
   outcome: RefusalCode | 'ok' | 'replay' | 'again' | 'account';
   id: string;
   occurred_at: Date;
@@ -55,10 +54,9 @@ const redeemGathered = gather<Request, Outcome | RefusalCode>({
       plainArray(requests.map(({ id }) => id)),
       requests.at(-1)?.context.now,
     ]);
-    const positions = new Map(requests.map(({ id }, index) => [id, index]));
     const answers: (Outcome | RefusalCode | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
     for (const row of rows) {
-      const position = row.ord === null ? (positions.get(row.id) as number) : row.ord - 1;
+      const position = row.ord - 1;
       const request = requests[position] as Request;
       if (row.outcome === 'account') await ensureAccounts(db, request.context.merchant.id, row.currency);
       else if (row.outcome === 'ok') answers[position] = { transaction: toRedemption(request, row), replayed: false };

@@ -64,8 +64,12 @@ with asked as (
 ), announced as (
   insert into webhook_deliveries (endpoint_id, event_id, type, subject_id, occurred_at, due_at)
   select e.id, r.id, 'redemption.updated', r.id, $6, $6
-  from reversed r join webhook_endpoints e on e.merchant_id = r.merchant_id
-    and e.disabled_at is null and e.removed_at is null and (e.events is null or 'redemption.updated' = any (e.events))
+  from reversed r cross join lateral (
+    select n.id from webhook_endpoints n
+    where n.merchant_id = r.merchant_id and n.disabled_at is null and n.removed_at is null
+      and (n.events is null or 'redemption.updated' = any (n.events))
+    offset 0 -- so that the look-up stays one: joined freely, all endpoints of all merchants are read for each statement
+  ) e
 ), renewed as (
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
     reference, original_id, occurred_at)

@@ -119,14 +119,17 @@ with asked as (
   from decided where outcome = 'ok'
   order by merchant_id, reference
   on conflict do nothing
-  returning id, merchant_id, debit_account, amount_minor
+  returning id, merchant_id, amount_minor
+), booked as materialized (
+  -- All of what was posted was decided: a full join goes by a hash, where a left one compares each row with each.
+  select d.*, p.id as posted_id, p.amount_minor as posted_minor from decided d full join posted p on p.id = d.id
 ), debited as (
   update accounts f set balance_minor = f.balance_minor - t.amount_minor
   from (
-    select p.debit_account, sum(p.amount_minor)::bigint as amount_minor, (array_agg(d.low_id order by d.ord))[1] as low_id
-    from posted p join decided d on d.id = p.id where d.reserve_account is null group by p.debit_account
+    select float_account, sum(posted_minor)::bigint as amount_minor, (array_agg(low_id order by ord))[1] as low_id
+    from booked where posted_id is not null and reserve_account is null group by float_account
   ) t
-  where f.id = t.debit_account
+  where f.id = t.float_account
   returning f.merchant_id, f.currency, f.decimals, f.balance_minor, t.amount_minor, t.low_id,
     coalesce(f.low_minor, f.topped_up_minor / 10) as threshold_minor
 ), announced as (
@@ -139,13 +142,17 @@ with asked as (
       'balance', trim_scale(balance_minor / 10::numeric ^ decimals), 'threshold', trim_scale(threshold_minor / 10::numeric ^ decimals))
     from debited where balance_minor < threshold_minor and balance_minor + amount_minor >= threshold_minor
   ) t
-  join webhook_endpoints e on e.merchant_id = t.merchant_id
-    and e.disabled_at is null and e.removed_at is null and (e.events is null or t.type = any (e.events))
+  cross join lateral (
+    select n.id from webhook_endpoints n
+    where n.merchant_id = t.merchant_id and n.disabled_at is null and n.removed_at is null
+      and (n.events is null or t.type = any (n.events))
+    offset 0 -- so that the look-up stays one: joined freely, all endpoints of all merchants are read for each statement
+  ) e
 ), touched as (
   update vouchers v set
-    value_minor = coalesce(t.amount_minor, v.value_minor),
-    balance_minor = v.balance_minor + coalesce(t.amount_minor, 0),
-    activated_at = case when t.amount_minor is null then v.activated_at else $8 end,
+    value_minor = coalesce(t.posted_minor, v.value_minor),
+    balance_minor = v.balance_minor + coalesce(t.posted_minor, 0),
+    activated_at = case when t.posted_minor is null then v.activated_at else $8 end,
     wrong_pins = t.wrong_pins,
     pin_locked_until = case
       when not t.by_code then v.pin_locked_until
@@ -155,18 +162,18 @@ with asked as (
     end,
     version = v.version + 1
   from (
-    select d.serial_number, d.by_code, p.amount_minor,
-      case when not d.by_code then d.wrong_pins when d.outcome = '55' then least(d.wrong_pins + 1, 15) else 0 end as wrong_pins
-    from decided d left join posted p on p.id = d.id
-    where p.id is not null or d.outcome = '55'
-      or (d.by_code and d.pin_ok and d.wrong_pins > 0 and d.too_fine is not true and d.outcome not in ('again', '94', '75'))
+    select serial_number, by_code, posted_minor,
+      case when not by_code then wrong_pins when outcome = '55' then least(wrong_pins + 1, 15) else 0 end as wrong_pins
+    from booked
+    where posted_id is not null or outcome = '55'
+      or (by_code and pin_ok and wrong_pins > 0 and too_fine is not true and outcome not in ('again', '94', '75'))
   ) t
   -- Said twice: the join alone may be worked out by reading all vouchers while they are few, and for long after that.
   where v.serial_number = t.serial_number and v.serial_number = any (array(select serial_number from locked))
 )
 select d.ord::int as ord,
   case
-    when d.outcome = 'ok' and p.id is null then 'again'
+    when d.outcome = 'ok' and d.posted_id is null then 'again'
     when d.outcome in ('44', '43', '54', '41', '47', '50') and d.reference is not null
       and d.version <> (select n.version from vouchers n where n.serial_number = d.serial_number) then 'again'
     when d.outcome = '50' and d.reference is not null
@@ -174,5 +181,5 @@ select d.ord::int as ord,
     else d.outcome
   end as outcome,
   d.prior_id, d.prior_at, d.serial_number, d.value_minor as amount_minor, d.decimals, d.currency, d.sealed
-from decided d left join posted p on p.id = d.id`,
+from booked d`,
 };

@@ -118,10 +118,11 @@ left join lateral (
       case when j.merchant_id = d.merchant_id then case when j.batch_id is null then j.reference else d.batch_reference end
         else '' end as reference
     from journal j
-    where j.serial_number = d.serial_number and j.kind in ('ACTIVATION', 'REDEMPTION')
-      and not exists (select from journal r where r.original_id = j.id and r.kind = 'REDEMPTION_REVERSAL')
+    where d.outcome = 'ok' and j.serial_number = d.serial_number and j.kind in ('ACTIVATION', 'REDEMPTION')
+      -- A value of one row: what is asked by exists may be worked out for the whole journal at once.
+      and (select true from journal r where r.original_id = j.id and r.kind = 'REDEMPTION_REVERSAL' limit 1) is null
     order by j.id desc
     limit ${HISTORY}
   ) e
-) h on d.outcome = 'ok'`,
+) h on true`,
 };
