@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { isoTime } from './time.ts';
 
 export type { Logger };
 
@@ -100,7 +101,7 @@ let lastTime = { ms: 0, text: '' };
 /** Now, written down once a millisecond. */
 function timeText(): string {
   const ms = Date.now();
-  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  if (ms !== lastTime.ms) lastTime = { ms, text: isoTime(ms) };
   return lastTime.text;
 }
 

@@ -91,7 +91,7 @@ for (const way of BOTH) {
       const told = await balanceOf({ card }, way);
       const entry = ({ transaction }: typeof first, reference: string | null, timestamp: Date) => {
         const { transactionId, type, amount } = transaction;
-        return { transactionId, type, amount, timestamp, reference };
+        return { transactionId, type, amount, timestamp: timestamp.toISOString(), reference };
       };
       const money = (minor: bigint) => ({ minor, decimals: 2 });
       const amounts = { balance: money(950n), usable: money(950n), value: money(2500n) };

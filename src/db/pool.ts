@@ -3,6 +3,7 @@ import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { clientFor, hostAddresses } from './hosts.ts';
 import type { HotStatement, Sql } from './sql.ts';
+import { types } from './types.ts';
 import { cut, Watch } from './watch.ts';
 
 /** The role that the service works as: it can neither alter the schema nor update or delete journal rows. */
@@ -90,13 +91,6 @@ function connectionOf(url: string, name: string) {
   const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...alive };
   return { Client, connectionString, types, application_name: name, ...limits };
 }
-
-const types = {
-  getTypeParser(oid: number, format?: 'text' | 'binary') {
-    if (oid === 20) return BigInt; // int8: money and serial numbers stay exact
-    return pg.types.getTypeParser(oid, format);
-  },
-};
 
 /**
  * Opens the pools of a process. Nothing connects before the first statement.

@@ -1,4 +1,5 @@
 import { toNumber } from '../money.ts';
+import { isoTime } from '../time.ts';
 import type { RedemptionUpdate, Transaction } from './transactions.ts';
 
 /** Transactions as JSON: what answers and webhooks show of them (docs/reference/interface.md, "Transaction"). */
@@ -14,7 +15,7 @@ export function transactionData(transaction: Transaction) {
     transactionId: transaction.transactionId,
     transactionType: transaction.type,
     amount: toNumber(transaction.amount),
-    timestamp: transaction.timestamp.toISOString(),
+    timestamp: isoTime(transaction.timestamp.getTime()),
     reference: transaction.reference,
     voucherCode: maskCode(transaction.code),
     serialNumber: String(transaction.serialNumber),

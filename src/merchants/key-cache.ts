@@ -2,6 +2,7 @@ import type { Merchant, Service } from '../context.ts';
 import { gather } from '../db/gather.ts';
 import { textArray } from '../db/sql.ts';
 import { containing } from '../network.ts';
+import { isoDay } from '../time.ts';
 import type { Limit } from './limits.ts';
 import { FIND_KEYS } from './queries.ts';
 
@@ -39,7 +40,6 @@ type Cache = {
 const FRESH_MS = 300;
 /** and until this one it is used while a newer one is on its way: that leaves a fifth of the second to spare. */
 const USABLE_MS = 800;
-const DAY_MS = 86_400_000;
 /** Far more keys than call one process within a second; beyond it the oldest is forgotten and looked up again. */
 const MOST_ENTRIES = 10_000;
 
@@ -99,13 +99,8 @@ function toKey(row: Row, day: string): Key {
 
 /** The day on which guesses are counted: UTC, as `2026-01-31`. */
 export function dayOf(now: Date): string {
-  const number = Math.floor(now.getTime() / DAY_MS);
-  if (number !== lastDay.number) lastDay = { number, text: now.toISOString().slice(0, 10) };
-  return lastDay.text;
+  return isoDay(now.getTime());
 }
-
-/** Every call asks for its day, and nearly all of them for the same one. */
-let lastDay = { number: Number.NaN, text: '' };
 
 /**
  * The key of an id, less than a second old: at once where it is known well enough, else a promise.

@@ -6,6 +6,7 @@ import { permit } from '../merchants/permit.ts';
 import type { Money } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import type { CodeAndPin } from '../secrets.ts';
+import { isoFromJson } from '../time.ts';
 import { BALANCE, HISTORY, READ_BALANCE } from './balance.queries.ts';
 import { lookUp } from './look-up.ts';
 
@@ -21,7 +22,8 @@ export type VoucherBalance = {
     readonly transactionId: string;
     readonly type: 'ACTIVATION' | 'REDEMPTION';
     readonly amount: Money;
-    readonly timestamp: Date;
+    /** ISO 8601, UTC, to the millisecond. */
+    readonly timestamp: string;
     /** The caller's own; null where it gave none, and "" for a transaction of another merchant. */
     readonly reference: string | null;
   }[];
@@ -142,7 +144,7 @@ function toBalance(row: Omit<Row, 'outcome'>): VoucherBalance {
       transactionId,
       type,
       amount: { minor: BigInt(amountMinor), decimals },
-      timestamp: new Date(at),
+      timestamp: isoFromJson(at),
       reference,
     })),
   };

@@ -15,7 +15,7 @@ export function renderBalance(found: VoucherBalance, voucherCode: string): Stati
       transactionId,
       transactionType: type,
       amount: toNumber(amount),
-      timestamp: timestamp.toISOString(),
+      timestamp,
       reference,
     })),
   };

@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import { maskCode } from '../../ledger/transaction-data.ts';
 import type { Transaction as LedgerTransaction } from '../../ledger/transactions.ts';
 import { toNumber } from '../../money.ts';
+import { isoTime } from '../../time.ts';
 import type { VoucherBalance } from '../../vouchers/balance.ts';
 import type { BalanceData, Transaction } from './schemas.ts';
 
@@ -14,7 +15,7 @@ export function renderTransaction(transaction: LedgerTransaction, voucherCode?: 
     transactionId: transaction.transactionId,
     transactionType: transaction.type === 'ACTIVATION' ? 'ACTIVATION' : 'REDEMPTION',
     amount: toNumber(transaction.amount),
-    timestamp: transaction.timestamp.toISOString(),
+    timestamp: isoTime(transaction.timestamp.getTime()),
     reference: transaction.reference,
     voucherCode: voucherCode ?? maskCode(transaction.code),
     serialNumber: String(transaction.serialNumber),
@@ -32,7 +33,7 @@ export function renderBalance(found: VoucherBalance, voucherCode: string): Stati
       transactionId,
       transactionType: type,
       amount: toNumber(amount),
-      timestamp: timestamp.toISOString(),
+      timestamp,
       reference,
     })),
   };

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import pg from 'pg';
+import { parseTimestamp } from '../src/db/types.ts';
+import { isoDay, isoFromJson, isoTime } from '../src/time.ts';
+
+const DAY_MS = 86_400_000;
+/** Any time that a Date can hold, and times about the ends of days and seconds. */
+const times = fc.oneof(
+  fc.integer({ min: -8.64e15, max: 8.64e15 }),
+  fc
+    .tuple(fc.integer({ min: -1_000, max: 100_000 }), fc.constantFrom(-1, 0, 1, 999, 1_000, 59_999, 60_000, 3_600_000))
+    .map(([day, ms]) => day * DAY_MS + ms),
+);
+
+test('a time is written as Date writes it, whatever was written before', () => {
+  fc.assert(
+    fc.property(fc.array(times, { minLength: 1, maxLength: 20 }), (all) => {
+      for (const ms of all) {
+        const text = new Date(ms).toISOString();
+        assert.equal(isoTime(ms), text);
+        assert.equal(isoDay(ms), text.slice(0, text.indexOf('T')));
+      }
+    }),
+  );
+});
+
+test('more days than are kept are written right as well', () => {
+  for (let day = 0; day < 3_000; day++) assert.equal(isoTime(day * DAY_MS), new Date(day * DAY_MS).toISOString());
+});
+
+test('what is no time is not written', () => {
+  for (const none of [Number.NaN, Number.POSITIVE_INFINITY, 8.64e15 + 1]) {
+    assert.throws(() => isoTime(none), RangeError);
+    assert.throws(() => isoDay(none), RangeError);
+  }
+  assert.throws(() => isoFromJson('no time'), RangeError);
+});
+
+test('a time in JSON of the database is cut to milliseconds', () => {
+  const cases = [
+    ['2026-03-02T09:15:04+00:00', '2026-03-02T09:15:04.000Z'],
+    ['2026-03-02T09:15:04.1+00:00', '2026-03-02T09:15:04.100Z'],
+    ['2026-03-02T09:15:04.117+00:00', '2026-03-02T09:15:04.117Z'],
+    ['2026-03-02T09:15:04.117999+00:00', '2026-03-02T09:15:04.117Z'],
+    // Of a session that has another time zone.
+    ['2026-03-02T09:15:04.117+05:30', '2026-03-02T03:45:04.117Z'],
+  ] as const;
+  for (const [text, expected] of cases) assert.equal(isoFromJson(text), expected);
+});
+
+test('a time of the database is read as the driver reads it, whatever was read before', () => {
+  const driver = pg.types.getTypeParser(1184, 'text') as (text: string) => unknown;
+  const texts = fc.oneof(
+    times
+      .filter((ms) => ms > -6e13 && ms < 2.5e14)
+      .map((ms) => new Date(ms).toISOString().replace('T', ' ').replace('Z', '+00')),
+    fc.constantFrom('infinity', '-infinity', '2026-03-02 09:15:04+00', '2026-03-02 09:15:04.123456+00'),
+    fc.constantFrom(
+      '2026-03-02 09:15:04.1+00',
+      '2026-03-02 09:15:04+05:30',
+      '12026-03-02 09:15:04+00',
+      '0044-03-15 12:00:00+00 BC',
+    ),
+  );
+  fc.assert(
+    fc.property(fc.array(texts, { minLength: 1, maxLength: 20 }), (all) => {
+      for (const text of [...all, ...all]) assert.deepEqual(parseTimestamp(text), driver(text), text);
+    }),
+  );
+  const first = parseTimestamp('2026-03-02 09:15:04+00') as Date;
+  first.setTime(0);
+  assert.deepEqual(parseTimestamp('2026-03-02 09:15:04+00'), new Date('2026-03-02T09:15:04Z'));
+});
