@@ -41,9 +41,15 @@ function countFor(operation: OperationName, seconds: number): number {
   return MOST_PER_SECOND[operation] * (seconds + 1);
 }
 
-/** Writes the requests of a run to a file; its path. */
-export async function prepare(stage: Stage, stock: Stock, operation: OperationName, seconds: number): Promise<string> {
-  const file = join(stage.folder, `${operation}.requests`);
+/** Writes the requests of a run to a file; its path. Those of an earlier run of this name are gone. */
+export async function prepare(
+  stage: Stage,
+  stock: Stock,
+  operation: OperationName,
+  seconds: number,
+  name: string = operation,
+): Promise<string> {
+  const file = join(stage.folder, `${name}.requests`);
   await writeFile(file, requestsOf(operation, stock, `run-${++runs}`, countFor(operation, seconds)), { mode: 0o600 });
   return file;
 }

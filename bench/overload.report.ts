@@ -25,13 +25,13 @@ export function tellOverload(result: OverloadResult): readonly [string, string] 
   ];
   return [
     'Beyond the greatest load',
-    `Redemptions by callers who do not wait for each other (2,000 connections), five times as many as can be served: ${whole(offeredPerSecond)} a second. Times count from when a
+    `Redemptions of one merchant by callers who do not wait for each other (2,000 connections), five times as many as can be served: ${whole(offeredPerSecond)} a second. Times count from when a
 request was due. Service, database and load share the cores: the generator alone took ${generator.cores.toFixed(2)} of them, so less is left to accept with than at the greatest load.
 ${whole(unsentPerSecond)} a second were not sent, since every client still waited for an answer. Refused without Retry-After: ${result.withoutRetryAfter}; anything but accepted or refused: ${result.broken}.
 
 ${table(['load', 'a second', 'p50 ms', 'p99 ms', 'p99.9 ms'], rows)}
 
-A light load beside it (200 a second, windows of 250 ms): p99 ${light.beforeP99Ms.toFixed(1)} ms before, ${light.besideP99Ms.toFixed(1)} ms beside the flood, as before
+Another merchant beside it (200 a second, windows of 250 ms): **${light.refused} of ${whole(light.asked)}** refused; p99 ${light.beforeP99Ms.toFixed(1)} ms before, ${light.besideP99Ms.toFixed(1)} ms beside the flood, as before
 ${light.backMs === 0 ? 'from the first whole window after its end on' : `**${whole(light.backMs)} ms** after its end`}. Memory of the service: ${whole(memoryMb.before)} MB before, ${whole(memoryMb.most)} MB at most, ${whole(memoryMb.after)} MB after.`,
   ];
 }

@@ -5,8 +5,8 @@ import { playOpen } from './play.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * Redemptions by callers who do not wait for each other, five times as many as can be served; beside them a till or two, from before
- * until after. Service, database and load share the machine: what the generator takes for five times as many requests, the
+ * Redemptions by callers who do not wait for each other, five times as many as can be served, all of one merchant; beside them another
+ * merchant's tills, from before until after. Service, database and load share the machine: what the generator takes for five times as many requests, the
  * service lacks. So the greatest load is measured by the same generator, and what that took is told.
  */
 
@@ -24,6 +24,8 @@ const LOOK_MS = 100;
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+type Shape = { readonly connections: number; readonly perSecond?: number; readonly windowMs?: number };
+
 type Times = { readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number; readonly p999Ms: number };
 
 export type OverloadResult = {
@@ -39,17 +41,25 @@ export type OverloadResult = {
   readonly broken: number;
   /** What the generator of the load took of a core, and the longest that it was late by itself. */
   readonly generator: { readonly cores: number; readonly lateMs: number };
-  /** Who asks as ever: its p99 before and beside the flood, and after how long it is as before. */
-  readonly light: { readonly beforeP99Ms: number; readonly besideP99Ms: number; readonly backMs: number };
+  /** Another merchant, who asks as ever: its p99 before and beside the flood, after how long it is as before, and who is refused. */
+  readonly light: {
+    readonly beforeP99Ms: number;
+    readonly besideP99Ms: number;
+    readonly backMs: number;
+    readonly asked: number;
+    readonly refused: number;
+  };
   readonly memoryMb: { readonly before: number; readonly most: number; readonly after: number };
 };
 
 export async function measureOverload(stage: Stage, seconds: number): Promise<OverloadResult> {
   const serve = await stage.serve();
   try {
-    const stock = await stage.stock(0, 0);
-    const ask = async (shape: { connections: number; perSecond?: number; windowMs?: number }, lastsMs: number) => {
-      const file = await prepare(stage, stock, 'redeem', Math.ceil((lastsMs / 1000) * (shape.perSecond ? 1 : 2)));
+    const own = await stage.stock(0, 0);
+    const ask = async (shape: Shape, lastsMs: number, stock = own) => {
+      const spanSeconds = Math.ceil((lastsMs / 1000) * (shape.perSecond ? 1 : 2));
+      // Of its own: two that play the same requests would play replays.
+      const file = await prepare(stage, stock, 'redeem', spanSeconds, `overload-${shape.connections}`);
       return () => playOpen({ url: serve.url, file, seconds: lastsMs / 1000, ...shape });
     };
     await (await ask({ connections: GREATEST_CONNECTIONS }, 3_000))();
@@ -57,7 +67,8 @@ export async function measureOverload(stage: Stage, seconds: number): Promise<Ov
     const offeredPerSecond = Math.round((greatest.accepted.count / greatest.seconds) * TIMES);
     const flood = await ask({ connections: FLOOD_CONNECTIONS, perSecond: offeredPerSecond }, seconds * 1000);
     const lightMs = BEFORE_MS + seconds * 1000 + AFTER_MS;
-    const light = await ask({ ...LIGHT, windowMs: WINDOW_MS }, lightMs);
+    const others = { ...own, authorization: await stage.anotherMerchant() };
+    const light = await ask({ ...LIGHT, windowMs: WINDOW_MS }, lightMs, others);
     const memory = watchMemory(serve.pid);
     const beside = light();
     const lightFrom = performance.now();
@@ -77,7 +88,7 @@ export async function measureOverload(stage: Stage, seconds: number): Promise<Ov
       withoutRetryAfter: flooded.withoutRetryAfter,
       broken: flooded.broken + seen.broken,
       generator: { cores: flooded.cpuShare, lateMs: flooded.lateMs },
-      light: { ...judge(seen.windows, floodFrom, floodUntil) },
+      light: { ...judge(seen.windows, floodFrom, floodUntil), asked: seen.sent, refused: seen.refused.count },
       memoryMb: { before, most: memory.most(), after: memory.last() },
     };
     memory.stop();
@@ -94,7 +105,7 @@ function timesOf({ count, p50Ms, p99Ms, p999Ms }: OpenLoad['accepted'], seconds:
 }
 
 /** What the light load met before, beside and after the flood. The first second of it is a warm-up. */
-function judge(windows: readonly Window[], floodFrom: number, floodUntil: number): OverloadResult['light'] {
+function judge(windows: readonly Window[], floodFrom: number, floodUntil: number) {
   const between = (fromMs: number, untilMs: number) =>
     windows.filter((each) => each.fromMs >= fromMs && each.fromMs + WINDOW_MS <= untilMs);
   const worst = (of: readonly Window[]) => Math.max(0, ...of.map(({ p99Ms }) => p99Ms));
@@ -133,7 +144,7 @@ function tell(result: OverloadResult, greatest: OpenLoad): void {
   print(`  after the first second ${show(result.later)}`);
   print(`  refused  ${show(refused)}; ${withoutRetryAfter} without Retry-After, anything else ${broken}`);
   print(
-    `  a light load beside it: p99 ${light.beforeP99Ms.toFixed(1)} ms before, ${light.besideP99Ms.toFixed(1)} ms beside the flood, as before ${whole(light.backMs)} ms after it`,
+    `  another merchant beside it: ${light.refused} of ${whole(light.asked)} refused, p99 ${light.beforeP99Ms.toFixed(1)} ms before, ${light.besideP99Ms.toFixed(1)} ms beside the flood, as before ${whole(light.backMs)} ms after it`,
   );
   print(
     `  memory of the service: ${whole(memoryMb.before)} MB before, ${whole(memoryMb.most)} at most, ${whole(memoryMb.after)} after`,

@@ -128,6 +128,13 @@ export class Stage {
     };
   }
 
+  /** Adds a merchant, who may redeem what the other one made; its credentials. */
+  async anotherMerchant(): Promise<string> {
+    const other = { name: 'Another', permit: [], opaque: false, productId: 1 };
+    const { keyId, secret } = await createMerchant(this.operator, other);
+    return `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`;
+  }
+
   /** Lets batches be as large as the service can make them. */
   async allowLargeBatches(): Promise<void> {
     await this.owner.query('update products set max_quantity = 5000000');

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import type { TestContext } from 'node:test';
 import type { Operator, Permission, Service } from '../src/context.ts';
 import { openKeyRing } from '../src/db/key-ring.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
+import { listen } from '../src/http/listen.ts';
 import { buildServer } from '../src/http/server.ts';
 import { createLogger } from '../src/log.ts';
 import { flushCalls } from '../src/merchants/guessing.ts';
@@ -192,9 +192,8 @@ export async function startListening(on?: TestService): Promise<ListeningService
     await app.close();
     await started.stop();
   });
-  // As `scrip serve` listens: thousands that connect at one moment are not reset.
-  await app.listen({ host: '127.0.0.1', port: 0, backlog: 4_096 });
-  const baseUrl = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const port = await listen(app, { host: '127.0.0.1', port: 0 });
+  const baseUrl = `http://127.0.0.1:${port}`;
 
   async function request({ authorization }: TestMerchant, { method, path, body }: Asked): Promise<Answer> {
     const response = await fetch(baseUrl + path, {

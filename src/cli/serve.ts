@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/start-error.ts';
+import { listen } from '../http/listen.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { flushLog } from '../log.ts';
 import { startBackground } from './background.ts';
@@ -12,12 +13,6 @@ import { listenForStop, type Stop } from './stop.ts';
 
 /** Whoever is asked to stop still serves connections that are idle: their clients cannot know it yet. */
 const IDLE_MS = 1_000;
-
-/**
- * Connections that may wait to be accepted. Where that is too few for a crowd that comes at once, the system drops what it cannot
- * keep, and the client's own system tries again after a second, then three: the slowest answer of all.
- */
-const MOST_UNACCEPTED = 4_096;
 
 type ServeOptions = { readonly demo?: boolean; readonly work: boolean; readonly processes?: string };
 
@@ -80,14 +75,12 @@ async function serveUntilStopped(
 async function openDoor(service: Service, config: Config): Promise<Door> {
   const app = buildServer(service, { ...config, idleMs: IDLE_MS });
   try {
-    await app.listen({ host: config.host, port: config.port, backlog: MOST_UNACCEPTED });
+    const port = await listen(app, config, !isOneOfSeveral());
+    return { port, close: () => app.close(), hurry: () => app.server.closeAllConnections() };
   } catch (error) {
     await app.close();
     throw explain(error as NodeJS.ErrnoException, config);
   }
-  const address = app.server.address();
-  const port = typeof address === 'object' && address ? address.port : config.port;
-  return { port, close: () => app.close(), hurry: () => app.server.closeAllConnections() };
 }
 
 /** Those that are hurried hear it themselves (processes.ts). */

@@ -4,19 +4,15 @@ import type { Service } from '../context.ts';
 import { accessLog } from '../log.ts';
 import { REFUSALS } from '../refusal.ts';
 import type { Admission } from './admission.ts';
+import { Burst } from './burst.ts';
 import { refusalText } from './envelope.ts';
+import { RefusalPace } from './refusal-pace.ts';
 
 const BODY = refusalText('91', REFUSALS['91']);
 const HEADERS = [
   ...['content-type', 'application/json; charset=utf-8', 'content-length', String(Buffer.byteLength(BODY))],
   ...['cache-control', 'no-store', 'retry-after', '1', 'x-request-id'],
 ];
-
-/**
- * A refusal is held back for so long: a client that waits for it asks nothing else meanwhile. Told at once, 2,000 clients came back
- * with 25,000 calls a second, and refusing those took what was to serve the others.
- */
-const HOLD_MS = 200;
 
 /**
  * Refuses calls for which there is no room, `91`, before the framework meets them: no route, no credentials, no body. What refusing
@@ -40,15 +36,19 @@ export function refuseEarly(
     closing = true;
     done();
   });
+  const burst = new Burst(admission, serve);
+  const pace = new RefusalPace(admission);
   app.server.off('request', serve);
   app.server.on('request', (request, response) => {
     const { url = '', method = '' } = request;
-    if (!admission.isFull || closing || !starts.some((start) => url.startsWith(start))) {
+    const isCall = !closing && starts.some((start) => url.startsWith(start));
+    const goesIn = !isCall || (burst.isEmpty && admission.room > 0) || admission.isOwed(request.headers.authorization);
+    if (goesIn) {
       serve(request, response);
       return;
     }
     const startedAt = performance.now();
-    setTimeout(() => {
+    const refuse = () => {
       const requestId = nextId();
       const aborted = response.destroyed;
       response.shouldKeepAlive &&= !closing;
@@ -56,6 +56,9 @@ export function refuseEarly(
       const durationMs = Math.round(performance.now() - startedAt);
       const who = { route: undefined, merchantId: undefined, keyId: undefined };
       log({ requestId, method, httpStatus: 503, statusCode: '91', durationMs, aborted, ...who });
-    }, HOLD_MS);
+    };
+    if (burst.add({ request, response, refuse })) return;
+    for (const late of burst.end()) pace.add(late.refuse);
+    pace.add(refuse);
   });
 }

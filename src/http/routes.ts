@@ -44,22 +44,25 @@ function serveEndpoint(
     },
     // By callback: a promise for each hook of each request was a twentieth of what a balance enquiry costs.
     preValidation(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) {
-      const read = () => {
+      const goOn = () => {
+        if (request.trace.context) admission.recognize(request, request.trace.context.merchant);
         if (body) request.body = parseJson(request.body as Buffer | undefined);
+      };
+      const fail = (error: unknown) => {
+        if (error instanceof Refusal && error.code === '01') admission.forget(request);
+        done(error as Error);
       };
       try {
         admission.enter(request, reply);
         const waiting = authenticateRequest(service, request, reply, carriesPin);
         if (waiting) {
-          waiting.then(read).then(
-            () => done(),
-            (error: Error) => done(error),
-          );
+          admission.guess(request);
+          waiting.then(goOn).then(() => done(), fail);
           return;
         }
-        read();
+        goOn();
       } catch (error) {
-        done(error as Error);
+        fail(error);
         return;
       }
       done();

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { Wire } from '../bench/wire.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { type Asked, DIALECTS } from './dialects.ts';
+import { testService } from './harness.ts';
+import { Till } from './till.ts';
+
+/** One who floods fills the house, and keeps no other out. */
+
+const [A, B] = DIALECTS;
+assert.ok(A && B);
+const FLOODING = 600;
+/** More than a burst, so that some of them are refused while none is answered. */
+const STUCK = 1_100;
+
+/** A request as it goes over the wire. */
+function raw(authorization: string, { method, path, body }: Asked): string {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: ${authorization}`];
+  if (text !== '') head.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`);
+  return `${head.join('\r\n')}\r\n\r\n${text}`;
+}
+
+async function connections(t: TestContext, till: Till, count: number): Promise<Wire[]> {
+  const wires = await Promise.all(Array.from({ length: count }, () => Wire.open(till.testService.baseUrl)));
+  t.signal.addEventListener('abort', () => {
+    for (const wire of wires) wire.close();
+  });
+  return wires;
+}
+
+/** Asks over each connection, and again as soon as it is answered, until it is stopped; then tells how often each status came. */
+async function flood(t: TestContext, till: Till, request: () => string) {
+  const wires = await connections(t, till, FLOODING);
+  const counts = new Map<number, number>();
+  let goesOn = true;
+  let others: Promise<unknown> = Promise.resolve();
+  const isRefused = new Promise<void>((resolve) => {
+    others = Promise.all(
+      wires.map(async (wire) => {
+        while (goesOn) {
+          const { status } = await wire.ask(request());
+          counts.set(status, (counts.get(status) ?? 0) + 1);
+          if (status === 503) resolve();
+        }
+        wire.close();
+      }),
+    );
+  });
+  await isRefused;
+  return async () => {
+    goesOn = false;
+    await others;
+    return counts;
+  };
+}
+
+/** A modest day at a till: a few customers at a time. All that it asks for must be done. */
+async function serve(till: Till, dialect: (typeof DIALECTS)[number]): Promise<void> {
+  const vouchers = await till.vouchers(4);
+  await Promise.all(
+    vouchers.map(async (voucher, customer) => {
+      for (let sale = 1; sale <= 10; sale++) {
+        await till.done(dialect.redeem(voucher, 1, `sale-${customer}-${sale}`));
+        await till.done(dialect.balance(voucher));
+        await till.done(dialect.lookup(`sale-${customer}-${sale}`));
+      }
+    }),
+  );
+}
+
+for (const dialect of DIALECTS) {
+  test(`one merchant floods from ${FLOODING} connections, and another is always answered, by ${dialect.name}`, async (t) => {
+    const listening = await testService(t);
+    const [flooding, modest] = [await Till.at(listening), await Till.at(listening)];
+    const vouchers = await flooding.vouchers(10, 1_000);
+    let sale = 0;
+    const stop = await flood(t, flooding, () => {
+      const voucher = vouchers[sale % vouchers.length] ?? assert.fail();
+      return raw(flooding.merchant.authorization, dialect.redeem(voucher, 0.01, `flood-${++sale}`));
+    });
+    await serve(modest, dialect);
+    const counts = await stop();
+    assert.deepEqual([...counts.keys()].sort(), [200, 503]);
+    await modest.reconciles();
+  });
+}
+
+test('invented credentials, and wrong secrets of a key in use, take no place from the merchant whose key it is', async (t) => {
+  const till = await Till.open(t);
+  const { keyId } = till.merchant;
+  await till.done(A.list());
+  let guess = 0;
+  const stop = await flood(t, till, () => {
+    guess++;
+    return raw(`Basic ${btoa(`${guess % 2 === 0 ? keyId : `key_invented${guess}`}:wrong-${guess}`)}`, A.list());
+  });
+  await serve(till, A);
+  assert.deepEqual([...(await stop()).keys()].sort(), [401, 503]);
+});
+
+test('a full house has a place for who has few inside, known or new, and none for who filled it', async (t) => {
+  const listening = await testService(t);
+  const [flooding, known, fresh] = [await Till.at(listening), await Till.at(listening), await Till.at(listening)];
+  const voucher = await flooding.voucher(2_000);
+  await known.done(A.list());
+  const wires = await connections(t, flooding, STUCK);
+  const owner = await openOwner(listening.url);
+  t.after(() => owner.close());
+  await owner.query(sql`begin`);
+  await owner.query(sql`select from scrip.vouchers where serial_number = ${voucher.serialNumber} for update`);
+  let refused = 0;
+  const asked = wires.map(async (wire, number) => {
+    const answer = await wire.ask(raw(flooding.merchant.authorization, B.redeem(voucher, 1, `sale-${number}`)));
+    if (answer.status === 503) refused++;
+    return answer;
+  });
+  while (refused === 0) await Promise.race(asked);
+  // Who filled it is refused, and who has nothing inside is not.
+  await flooding.refused(A, '91', A.list());
+  await Promise.all(Array.from({ length: 50 }, () => known.done(A.list())));
+  await fresh.done(A.list());
+  await flooding.refused(A, '91', A.list());
+  await owner.query(sql`commit`);
+  const answers = await Promise.all(asked);
+  for (const { status, head } of answers) {
+    if (status === 503) assert.match(head, /\r\nretry-after: 1\r\n/i);
+    else assert.equal(status, 200);
+  }
+  assert.equal(await flooding.balanceOf(voucher), 2_000 - (STUCK - refused));
+  for (const wire of wires) wire.close();
+});
