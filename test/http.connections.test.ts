@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import { openDatabase } from '../src/db/pool.ts';
+import { listen } from '../src/http/listen.ts';
 import { buildServer } from '../src/http/server.ts';
 import { createLogger } from '../src/log.ts';
 import { newRingKey, readKeyRing } from '../src/secrets.ts';
@@ -19,16 +20,15 @@ const service = {
 
 after(() => db.close());
 
-async function listen() {
+async function serve() {
   const app = buildServer(service);
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  return app;
+  return { app, port: await listen(app, { host: '127.0.0.1', port: 0 }) };
 }
 
 test('keeps a connection after a refusal', async () => {
   const request = (path: string, end = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${end}\r\n`;
-  const app = await listen();
-  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+  const { app, port } = await serve();
+  const socket = connect(port, '127.0.0.1');
   let text = '';
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
@@ -43,10 +43,10 @@ test('keeps a connection after a refusal', async () => {
 });
 
 test('finishes what it accepted when it closes, and ends the connection with it', async () => {
-  const app = await listen();
+  const { app, port } = await serve();
   const request = httpRequest({
     host: '127.0.0.1',
-    port: (app.server.address() as AddressInfo).port,
+    port,
     method: 'POST',
     path: '/api/v2/redeem',
     headers: { 'content-type': 'application/json', 'content-length': 2, connection: 'keep-alive' },
@@ -62,4 +62,18 @@ test('finishes what it accepted when it closes, and ends the connection with it'
   assert.equal(response.headers.connection, 'close');
   response.resume();
   await closed;
+});
+
+/** Each turn of the event loop accepts one connection of each socket that listens, and under load a turn takes milliseconds. */
+test('clients who connect at one moment do not wait for a turn each', async () => {
+  const { app, port } = await serve();
+  let accepted = 0;
+  app.server.on('connection', () => accepted++);
+  const clients = Array.from({ length: 256 }, () => connect(port, '127.0.0.1'));
+  let turns = 0;
+  for (; accepted < clients.length; turns++) await new Promise((resolve) => setImmediate(resolve));
+  // Other systems than Linux do not share a port between sockets.
+  if (process.platform === 'linux') assert.ok(turns < clients.length / 2, `${turns} turns`);
+  for (const client of clients) client.destroy();
+  await app.close();
 });

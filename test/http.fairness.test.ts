@@ -7,11 +7,12 @@ import { type Asked, DIALECTS } from './dialects.ts';
 import { testService } from './harness.ts';
 import { Till } from './till.ts';
 
-/** One who floods fills the house, and keeps no other out. */
+/** Who is refused: not those who are few, and one who floods, but no other. */
 
 const [A, B] = DIALECTS;
 assert.ok(A && B);
 const FLOODING = 600;
+const FEW = 300;
 /** More than a burst, so that some of them are refused while none is answered. */
 const STUCK = 1_100;
 
@@ -87,6 +88,25 @@ for (const dialect of DIALECTS) {
     await modest.reconciles();
   });
 }
+
+test('so few connections as bound themselves are never refused', async (t) => {
+  const till = await Till.open(t);
+  const vouchers = await till.vouchers(10, 1_000);
+  const wires = await connections(t, till, FEW);
+  const statuses = await Promise.all(
+    wires.map(async (wire, customer) => {
+      const seen: number[] = [];
+      for (let sale = 1; sale <= 8; sale++) {
+        const voucher = vouchers[customer % vouchers.length] ?? assert.fail();
+        const request = raw(till.merchant.authorization, B.redeem(voucher, 0.01, `sale-${customer}-${sale}`));
+        seen.push((await wire.ask(request)).status);
+      }
+      wire.close();
+      return seen;
+    }),
+  );
+  assert.deepEqual([...new Set(statuses.flat())], [200]);
+});
 
 test('invented credentials, and wrong secrets of a key in use, take no place from the merchant whose key it is', async (t) => {
   const till = await Till.open(t);
