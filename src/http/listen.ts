@@ -27,13 +27,18 @@ export async function listen(app: FastifyInstance, { host, port }: Place, isAlon
   const doors: Server[] = [];
   const reusePort = isAlone && process.platform === 'linux';
   const shared = { backlog: MOST_UNACCEPTED, ...(reusePort && { reusePort }) };
-  if (reusePort) closeWith(app, doors);
+  if (reusePort) {
+    closeWith(app, doors);
+    // Each gets its part of the connections, and of what bounds them.
+    app.server.maxConnections = Math.ceil(app.server.maxConnections / DOORS);
+  }
   await app.listen({ host, port, ...shared });
   const own = app.server.address() as AddressInfo;
   if (!reusePort) return own.port;
   for (let door = 1; door < DOORS; door++) {
     // As node:http makes its own.
     const server = createServer({ allowHalfOpen: true, noDelay: true });
+    server.maxConnections = app.server.maxConnections;
     server.on('connection', (socket: Socket) => app.server.emit('connection', socket));
     await once(server.listen({ host: own.address, port: own.port, ...shared }), 'listening');
     doors.push(server);
