@@ -11,7 +11,8 @@ import { Till } from './till.ts';
 
 const [A, B] = DIALECTS;
 assert.ok(A && B);
-const FLOODING = 600;
+/** A few more than are never refused. */
+const FLOODING = 420;
 const FEW = 300;
 /** More than a burst, so that some of them are refused while none is answered. */
 const STUCK = 1_100;
@@ -59,30 +60,35 @@ async function flood(t: TestContext, till: Till, request: () => string) {
 }
 
 /** A modest day at a till: a few customers at a time. All that it asks for must be done. */
-async function serve(till: Till, dialect: (typeof DIALECTS)[number]): Promise<void> {
+async function serve(till: Till, dialect: (typeof DIALECTS)[number], day: string, sales: number): Promise<void> {
   const vouchers = await till.vouchers(4);
   await Promise.all(
     vouchers.map(async (voucher, customer) => {
-      for (let sale = 1; sale <= 10; sale++) {
-        await till.done(dialect.redeem(voucher, 1, `sale-${customer}-${sale}`));
-        await till.done(dialect.balance(voucher));
-        await till.done(dialect.lookup(`sale-${customer}-${sale}`));
+      for (let sale = 1; sale <= sales; sale++) {
+        const reference = `${day}-${customer}-${sale}`;
+        const asked = [dialect.redeem(voucher, 1, reference), dialect.balance(voucher), dialect.lookup(reference)];
+        for (const each of asked) await till.done(each);
       }
     }),
   );
 }
+
+/** Opens the connections to the database: one that is made beside a flood, on a busy machine, could be late, and be told as 503 too. */
+const warmUp = (till: Till) =>
+  Promise.all(DIALECTS.map((dialect) => serve(till, dialect, `before-${dialect.name}`, 1)));
 
 for (const dialect of DIALECTS) {
   test(`one merchant floods from ${FLOODING} connections, and another is always answered, by ${dialect.name}`, async (t) => {
     const listening = await testService(t);
     const [flooding, modest] = [await Till.at(listening), await Till.at(listening)];
     const vouchers = await flooding.vouchers(10, 1_000);
+    await warmUp(flooding);
     let sale = 0;
     const stop = await flood(t, flooding, () => {
       const voucher = vouchers[sale % vouchers.length] ?? assert.fail();
       return raw(flooding.merchant.authorization, dialect.redeem(voucher, 0.01, `flood-${++sale}`));
     });
-    await serve(modest, dialect);
+    await serve(modest, dialect, 'beside', 6);
     const counts = await stop();
     assert.deepEqual([...counts.keys()].sort(), [200, 503]);
     await modest.reconciles();
@@ -111,13 +117,13 @@ test('so few connections as bound themselves are never refused', async (t) => {
 test('invented credentials, and wrong secrets of a key in use, take no place from the merchant whose key it is', async (t) => {
   const till = await Till.open(t);
   const { keyId } = till.merchant;
-  await till.done(A.list());
+  await warmUp(till);
   let guess = 0;
   const stop = await flood(t, till, () => {
     guess++;
     return raw(`Basic ${btoa(`${guess % 2 === 0 ? keyId : `key_invented${guess}`}:wrong-${guess}`)}`, A.list());
   });
-  await serve(till, A);
+  await serve(till, A, 'beside', 6);
   assert.deepEqual([...(await stop()).keys()].sort(), [401, 503]);
 });
 
