@@ -72,7 +72,8 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
     if (told) verdict.acknowledged++;
     else if (one.told.includes(undefined)) verdict.unanswered++;
     if (!told && had > 0) verdict.happened++;
-    const again = await ask(one, baseUrl);
+    const again = await ask(one, baseUrl).catch((error: Error) => error);
+    if (again instanceof Error) return void verdict.wrong.push(`${keyOf(one)} is not answered: ${again.message}`);
     if (told) {
       const repeated =
         one.operation === 'update' ? again.statusCode === '58' : again.statusCode === '00' && again.replayed;

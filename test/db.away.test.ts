@@ -163,3 +163,24 @@ test('a connection that breaks between two statements of a transaction ends the 
   await assert.rejects(broken, isUnavailable);
   assert.equal((await db.query(sql`select 1`)).length, 1);
 });
+
+for (const [what, lostMs] of [
+  ['for a moment', 0],
+  ['for long', 3_000],
+] as const) {
+  test(`a transaction that was lost without a word, and the way to the database ${what}, gives its locks back`, async (t) => {
+    const { testService, way, db } = await startBehindWay(t);
+    const lost = db.transaction(async (tx) => {
+      // The server would not end it by itself.
+      await tx.query(sql`set local idle_in_transaction_session_timeout = 0`);
+      await tx.query(sql`lock table scrip.products in access exclusive mode`);
+      way.set('lost');
+      setTimeout(() => way.set('open'), lostMs);
+      await tx.query(sql`select 1`);
+    });
+    await assert.rejects(lost, isUnavailable);
+    while ((await db.query(sql`select 1`).catch(() => [])).length === 0) await sleep(50);
+    // Else it waits for the lock until its own limit, and fails.
+    assert.ok((await testService.service.db.query(sql`select from scrip.products`)).length > 0);
+  });
+}

@@ -11,6 +11,9 @@ import { isAway, sqlState } from './errors.ts';
  * answers, every connection is cut and everything is refused at once, until somebody does. Where somebody does, the server tells
  * which of the statements it knows nothing of: their connections are dead, and are cut together with those that have said
  * nothing either since then.
+ *
+ * The server may not know that they are dead: one that stood within a transaction holds its locks, and those who wait for them
+ * wait for its own limit, one after the other. So what was cut is ended there too.
  */
 
 /** So long nothing is wrong: a statement of the hot path takes milliseconds. */
@@ -30,6 +33,14 @@ const LOOK = `select pg_backend_pid() as own,
   array(select pid from pg_stat_activity where pid = any ($1::int[]) and state is distinct from 'idle'
     and state is distinct from 'idle in transaction') as working`;
 
+/**
+ * Ends the server's side of connections that were cut. Each by its process, and by when it was last heard of: a process that began
+ * before that is still the same one, and not another one that has got its number since.
+ */
+const END = `select pg_terminate_backend(a.pid) from unnest($1::int[], $2::float8[]) as cut (pid, silent_seconds)
+  join pg_stat_activity a on a.pid = cut.pid and a.usename = session_user
+  where a.backend_start < clock_timestamp() - make_interval(secs => cut.silent_seconds)`;
+
 type Waiting = { readonly client: pg.ClientBase; readonly since: number };
 
 /** What the driver knows of a connection, and its types do not say. */
@@ -47,6 +58,8 @@ export class Watch {
   /** The connections, and when each was last heard of. */
   readonly #clients = new Map<pg.ClientBase, number>();
   readonly #waiting = new Set<Waiting>();
+  /** The server's processes of connections that were cut, and when each was last heard of. */
+  readonly #cut = new Map<number, number>();
   #heardAt = 0;
   #watching = false;
   #isAway = false;
@@ -116,7 +129,7 @@ export class Watch {
   /** Until somebody answers: nothing of what was sent will be. */
   async #wait(): Promise<void> {
     this.#isAway = true;
-    for (const client of this.#clients.keys()) cut(client);
+    for (const client of this.#clients.keys()) this.#giveUp(client);
     while (!this.#closed && !(await this.#answers())) await sleep(AGAIN_MS, undefined, { ref: false });
     this.#isAway = false;
   }
@@ -137,6 +150,7 @@ export class Watch {
       const unknown = late.filter((each) => !working.includes(inside(each.client).processID ?? 0));
       if (unknown.length > 0) await sleep(ARRIVE_MS);
       this.#bury(unknown.filter((each) => this.#waiting.has(each)));
+      await this.#endCut(client);
       return true;
     } catch (error) {
       // A standby answers, but to nothing that waits.
@@ -146,11 +160,30 @@ export class Watch {
       client.end().catch(() => {});
     }
   }
+
   /** Cuts dead connections, and all that may have died with them: with them gone, what comes next goes to a new one. */
   #bury(dead: readonly Waiting[]): void {
     const since = Math.min(...dead.map((each) => each.since));
     const inUse = new Set([...this.#waiting].map(({ client }) => client));
-    for (const [client, heardAt] of this.#clients) if (heardAt < since && !inUse.has(client)) cut(client);
-    for (const { client } of dead) cut(client);
+    for (const [client, heardAt] of this.#clients) if (heardAt < since && !inUse.has(client)) this.#giveUp(client);
+    for (const { client } of dead) this.#giveUp(client);
+  }
+
+  /** Gives a connection up. */
+  #giveUp(client: pg.ClientBase): void {
+    const { processID } = inside(client);
+    const heardAt = this.#clients.get(client);
+    if (processID !== undefined && heardAt !== undefined) this.#cut.set(processID, heardAt);
+    cut(client);
+  }
+
+  async #endCut(client: pg.Client): Promise<void> {
+    if (this.#cut.size === 0) return;
+    const now = performance.now();
+    const silent = [...this.#cut.values()].map((heardAt) => (now - heardAt) / 1000);
+    const pids = [...this.#cut.keys()];
+    this.#cut.clear();
+    // Where it may not be done, they end by their own limit.
+    await client.query(END, [pids, silent]).catch(() => {});
   }
 }
