@@ -113,7 +113,7 @@ export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<
   await Promise.all(services.map((each) => each.ready()));
   const proof = await prove(service, url, { load, hooks, baseUrl: services[0].baseUrl });
   process.stdout.write(`away for ${Math.round(awayMs)} ms, of which ${Math.round(afterMs)} ms after the promotion\n`);
-  const faults = new Map([['primary killed, standby promoted', 1]]);
+  const faults = new Map([['fault: primary killed, standby promoted', 1]]);
   if (!isAsync) return await report(faults, load, proof, env.SOAK_LOG);
   print(faults, load, proof);
   const { lost } = proof.verdict;

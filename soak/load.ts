@@ -152,12 +152,24 @@ export class Load {
     return this.#write({ merchant, operation: 'activate', path: `${B}/activate`, body, minor: 500, voucher });
   }
 
-  /** Until the next call goes through. */
-  nextSuccess(): Promise<void> {
-    return new Promise((resolve) => this.#awaiting.push(resolve));
+  /** Until the next call goes through, or the next one of some. */
+  nextSuccess(isWanted: (sent: Sent) => boolean = () => true): Promise<void> {
+    return new Promise((resolve) => this.#awaiting.add({ isWanted, resolve }));
   }
 
-  readonly #awaiting: (() => void)[] = [];
+  /** Until every merchant has redeemed and generated: what is still held up for one of them is so for all of its calls. */
+  async nextOfEach(): Promise<void> {
+    const kinds = this.#merchants.flatMap((merchant) =>
+      (['redeem', 'generate'] as const).map((operation) => ({ merchant, operation })),
+    );
+    await Promise.all(
+      kinds.map(({ merchant, operation }) =>
+        this.nextSuccess((sent) => sent.merchant === merchant && sent.operation === operation),
+      ),
+    );
+  }
+
+  readonly #awaiting = new Set<{ isWanted: (sent: Sent) => boolean; resolve: () => void }>();
 
   async #ask(one: Sent, baseUrl: string): Promise<Told> {
     this.requests++;
@@ -165,7 +177,12 @@ export class Load {
     if (told && (told.status === 500 || told.statusCode === '96')) this.faulty.push(`${one.operation} ${told.status}`);
     const known = told && told.status !== 503 && told.status !== 500 ? told : undefined;
     one.told.push(known);
-    if (known?.statusCode === '00') for (const resolve of this.#awaiting.splice(0)) resolve();
+    if (known?.statusCode === '00') {
+      for (const each of [...this.#awaiting].filter(({ isWanted }) => isWanted(one))) {
+        this.#awaiting.delete(each);
+        each.resolve();
+      }
+    }
     return known;
   }
 }

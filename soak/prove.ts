@@ -77,7 +77,7 @@ export async function prove(
 /** Prints what there was, and what came of it. */
 export function print(faults: ReadonlyMap<string, number>, load: Load, { verdict, told }: Proof): void {
   const table = new Table({ style: { head: [], border: [] }, colAligns: ['left', 'right'] });
-  for (const [name, count] of faults) table.push([`fault: ${name}`, count]);
+  for (const [name, count] of faults) table.push([name, count]);
   table.push(
     ['requests', load.requests],
     ['references', load.sent.length],

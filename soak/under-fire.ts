@@ -33,7 +33,7 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
     const [fault] = round.splice(stand.random.below(round.length), 1);
     if (!fault) continue;
     const run = opened(() => fault.run(stand)).then(
-      () => void counts.set(fault.name, (counts.get(fault.name) ?? 0) + 1),
+      () => void counts.set(`fault: ${fault.name}`, (counts.get(`fault: ${fault.name}`) ?? 0) + 1),
       // The database can be away just when a fault needs it: then it did not happen, and is not counted.
       () => {},
     );
@@ -64,9 +64,14 @@ async function absent(stand: Stand, untilMs: number, load: Load): Promise<Map<st
       await opened(() => fault.run(stand));
       if (fault.name === 'database killed') await isUp(stand);
       const backAt = performance.now();
-      await load.nextSuccess();
-      const label = `${fault.name}: ms until a call went through`;
-      longest.set(label, Math.max(longest.get(label) ?? 0, Math.round(performance.now() - backAt)));
+      const note = (what: string) => () => {
+        const label = `${fault.name}: ms until ${what}`;
+        longest.set(label, Math.max(longest.get(label) ?? 0, Math.round(performance.now() - backAt)));
+      };
+      await Promise.all([
+        load.nextSuccess().then(note('a call went through')),
+        load.nextOfEach().then(note('every merchant could redeem and generate')),
+      ]);
       await sleep(PAUSE_MS);
     }
   } while (performance.now() < untilMs);
