@@ -1,11 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { costOf } from './measure.ts';
 import { play } from './play.ts';
 import { SEPARATOR, type Stock } from './requests.ts';
 import type { Serve, Stage } from './stage.ts';
 import { forgetGuesses, opaqueMerchant, wrongPins } from './timing.cases.ts';
 
 const CONNECTIONS = 64;
+/** Each waits for the end of a step of 50 ms: so many more keep the service as busy. */
+const WAITING_CONNECTIONS = 256;
 const SECONDS = 5;
 const TURNS = 3;
 
@@ -15,18 +18,21 @@ const TURNS = 3;
  */
 export async function measureGuessing(stage: Stage, serve: Serve, stock: Stock): Promise<void> {
   const merchants = [
-    { name: 'told', authorization: await opaqueMerchant(stage, false) },
-    { name: 'opaque', authorization: await opaqueMerchant(stage) },
+    { name: 'told', connections: CONNECTIONS, authorization: await opaqueMerchant(stage, false) },
+    { name: 'opaque', connections: WAITING_CONNECTIONS, authorization: await opaqueMerchant(stage) },
   ];
   for (let turn = 0; turn <= TURNS; turn++) {
-    for (const { name, authorization } of merchants) {
+    for (const { name, connections, authorization } of merchants) {
       const file = join(stage.folder, 'guesses.requests');
       await writeFile(file, wrongPins(authorization, stock.vouchers).join(SEPARATOR), { mode: 0o600 });
       await forgetGuesses(stage);
-      const load = await play({ url: serve.url, file, connections: CONNECTIONS, seconds: SECONDS });
+      const { result, ...cost } = await costOf(stage, serve, () =>
+        play({ url: serve.url, file, connections, seconds: SECONDS }),
+      );
       if (turn === 0) continue;
+      const each = (ms: number) => Math.round((ms * 1000) / Math.max(1, result.answered));
       process.stdout.write(
-        `  ${name}: ${Math.round(load.answered / SECONDS)} wrong PINs a second, p50 ${load.p50Ms.toFixed(2)}, p99 ${load.p99Ms.toFixed(1)} ms\n`,
+        `  ${name}: ${Math.round(result.answered / SECONDS)} wrong PINs a second, p50 ${result.p50Ms.toFixed(2)}, p99 ${result.p99Ms.toFixed(1)} ms, failed ${result.failed}; CPU of each: service ${each(cost.serviceCpuMs)} µs, database ${each(cost.databaseCpuMs)} µs\n`,
       );
     }
   }
