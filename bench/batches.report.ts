@@ -84,16 +84,16 @@ ${table(head, rows)}`,
   ];
 }
 
-/** A bar for each kind of batch, and its yardsticks in grey. */
+/** A bar for each kind of batch; in grey COPY into the tables. That out of them would leave no room for the others. */
 export function drawBatches(generate: BatchesResult | undefined, download: BatchesResult | undefined): string {
   const bars = [
-    ['generate', generate],
-    ['download', download],
-  ].flatMap(([name, result]) => (typeof result === 'object' ? barsOf(String(name), result) : []));
+    ...(generate ? barsOf('generate', generate, 'COPY') : []),
+    ...(download ? barsOf('download', download) : []),
+  ];
   return barChart('Vouchers a second (× COPY)', bars);
 }
 
-function barsOf(name: string, { yardsticks, small, large }: BatchesResult) {
+function barsOf(name: string, { yardsticks, small, large }: BatchesResult, copy?: string) {
   return [
     { each: small, yardstick: yardsticks.small },
     { each: large, yardstick: yardsticks.large },
@@ -103,6 +103,15 @@ function barsOf(name: string, { yardsticks, small, large }: BatchesResult) {
       value: each.perSecond,
       note: `${whole(each.perSecond)}  (${each.ratios.copy.toFixed(2)} ×)`,
     },
-    { label: 'COPY', value: yardstick.copy, note: whole(yardstick.copy), muted: true },
+    ...(copy === undefined
+      ? []
+      : [
+          {
+            label: `${copy}, ${whole(each.quantity)}`,
+            value: yardstick.copy,
+            note: whole(yardstick.copy),
+            muted: true,
+          },
+        ]),
   ]);
 }
