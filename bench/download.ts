@@ -32,7 +32,7 @@ export async function measureDownload(stage: Stage, seconds: number, turns: numb
   const serve = await stage.serve();
   try {
     const { quantity, batches, clients, copies } = SMALL;
-    const few = await Promise.all(Array.from({ length: batches }, () => stage.order(quantity, VALUE)));
+    const few = await orderAll(stage, batches, quantity, clients);
     const many = [await stage.order(LARGE.quantity, VALUE)];
     const subjects = {
       small: { quantity, clients, copies, batches: few, seconds },
@@ -52,6 +52,17 @@ export async function measureDownload(stage: Stage, seconds: number, turns: numb
   } finally {
     await serve.stop();
   }
+}
+
+/** So many batches, a few at a time. */
+async function orderAll(stage: Stage, count: number, quantity: number, atOnce: number): Promise<Batch[]> {
+  const ordered: Batch[] = [];
+  let left = count;
+  const orderSome = async () => {
+    while (left-- > 0) ordered.push(await stage.order(quantity, VALUE));
+  };
+  await Promise.all(Array.from({ length: atOnce }, orderSome));
+  return ordered;
 }
 
 const pathOf = ({ reference }: Batch) => `/api/v2/vouchers/${reference}`;
