@@ -20,7 +20,7 @@ const ROWS = [
   ['merchants', 'webhooks'],
   ['ledger', 'jobs', 'audit'],
   ['context'],
-  ['db', 'money', 'network', 'keyed-hash', 'secrets', 'config', 'log'],
+  ['db', 'money', 'network', 'time', 'keyed-hash', 'secrets', 'config', 'log'],
   ['refusal'],
 ];
 
