@@ -130,7 +130,7 @@ async function main(): Promise<void> {
   await mkdir(RESULTS, { recursive: true });
   const all = await findMutants(ROOT, await findSources(ROOT, words));
   const outcomes = await readOutcomes(RESULTS);
-  const alive = all.filter(({ id }) => /survived|not reached/.test(outcomes.get(id)?.status ?? ''));
+  const alive = all.filter(({ id }) => /survived|not reached|timeout/.test(outcomes.get(id)?.status ?? ''));
   if (asked.score) return void process.stdout.write(tellScore(all, outcomes));
   if (asked.survivors) return void process.stdout.write(tellSurvivors(alive));
   const chosen = shuffle(all, asked.seed).slice(0, asked.sample === undefined ? all.length : Number(asked.sample));

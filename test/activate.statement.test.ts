@@ -91,6 +91,7 @@ describe('an activation', () => {
     for (const value of [240_000, 250_050, 260_000]) {
       assert.equal(await outcomeOf({ by: seller, serial: first.serial, value }), '13');
       assert.equal(await outcomeOf({ by: seller, card: first, value }), '13');
+      assert.equal(await outcomeOf({ by: seller, card: wrong(first), value }), '55');
     }
     assert.equal(await outcomeOf({ by: seller, card: first, value: 250_000, id }), 'ok');
     assert.equal(await outcomeOf({ by: seller, serial: second.serial }), 'ok');
@@ -143,7 +144,8 @@ describe('a float', () => {
     const buyer = await bench.merchant(undefined, 1000n);
     const cards = await bench.cards(buyer, 4);
     const ask = (index: number, value: number) => ({ by: buyer, card: cards[index] as Card, value: value * 10_000 });
-    assert.equal(await outcomeOf(ask(0, 10.01)), '50');
+    for (const reference of [undefined, 'too much'])
+      assert.equal(await outcomeOf({ ...ask(0, 10.01), ...(reference && { reference }) }), '50');
     assert.deepEqual(await outcomesOf([ask(0, 6), ask(1, 5), ask(2, 4), ask(3, 11)]), ['ok', 'again', 'again', '50']);
     assert.deepEqual(await outcomesOf([ask(1, 5), ask(2, 4)]), ['50', 'ok']);
     assert.equal(await floatOf(buyer), 0n);

@@ -81,6 +81,11 @@ describe('wrong PINs', () => {
     // A serial number carries no PIN: it neither minds the lock nor ends it.
     assert.equal(await outcomeOf({ by: one, serial: card.serial, value: 10_000 }), 'ok');
     assert.equal(await bench.guardOf(card), '15 Infinity');
+    const [next] = await bench.cards(one, 1);
+    assert.ok(next);
+    await bench.setCard(next, "wrong_pins = 5, pin_locked_until = '2030-01-15T09:00Z'");
+    assert.equal(await outcomeOf({ by: one, serial: next.serial }), 'ok');
+    assert.equal(await bench.guardOf(next), '5 60');
     await bench.setCard(card, "pin_locked_until = '2030-01-15T08:00Z'");
     assert.equal(await outcomeOf({ by: one, card }), '41');
   });
@@ -101,6 +106,7 @@ describe('wrong PINs', () => {
     assert.deepEqual(await guarded({ card, value: 1_000_000, reference: 'guarded' }), ['ok', '0 open', 1]);
     assert.deepEqual(await guarded({ card, value: 1_000_000, reference: 'guarded' }), ['replay', '0 open', 1]);
     assert.deepEqual(await guarded({ card }), ['41', '0 open', 1]);
+    assert.deepEqual(await guarded({ card }, 'wrong_pins = 1'), ['41', '0 open', 1]);
     assert.deepEqual(await guarded({ card }, 'wrong_pins = 0'), ['41', '0 open', 0]);
     assert.deepEqual(await guarded({ card: next, value: 1_000_000, reference: 'guarded' }), ['94', '3 open', 0]);
     assert.deepEqual(
@@ -125,6 +131,13 @@ test('a refusal of what has changed since the snapshot is told only where there 
     assert.equal(await bench.behind(card, what, () => outcomeOf({ by: one, card, reference: 'raced' })), 'again', what);
     assert.equal(await bench.behind(card, what, () => outcomeOf({ by: one, card })), code, what);
   }
+  const guessed = await bench.card(one);
+  const guess = () => outcomeOf({ by: one, card: wrong(guessed), reference: 'raced' });
+  assert.equal(await bench.behind(guessed, 'balance_minor = 0', guess), '55');
+  assert.equal(await bench.guardOf(guessed), '1 open');
+  // One that was sealed anew meanwhile is no longer found by this key.
+  const sealed = `code_key = '${'9'.repeat(32)}'`;
+  assert.equal(await bench.behind(guessed, sealed, () => outcomeOf({ by: one, card: guessed })), '14');
   const issued = await bench.card(other);
   const poor = await bench.merchant(undefined, 1n);
   const [mine] = await bench.cards(poor, 1);

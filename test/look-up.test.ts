@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Context } from '../src/context.ts';
-import { Refusal } from '../src/refusal.ts';
+import type { Context, Service } from '../src/context.ts';
+import { Refusal, type RefusalCode } from '../src/refusal.ts';
+import { newRingKey } from '../src/secrets.ts';
 import { lookUp } from '../src/vouchers/look-up.ts';
+import { beginRotation } from '../src/vouchers/rotate.ts';
+import { asOperator, startTestService } from './harness.ts';
 import { Bench } from './statement.ts';
 
 let bench: Bench;
@@ -52,4 +55,45 @@ test('what is found is told at once, and nothing is left behind', async () => {
   const count = timers();
   for (const context of [open, opaque]) assert.equal(await lookUp(context, voucher, async () => found), found);
   assert.equal(timers(), count);
+});
+
+test('while vouchers move to another key, both are asked, the older first, until one says more than that it knows none', async () => {
+  const keys = `${newRingKey()},${bench.served.keys}`;
+  const another = () => startTestService({ ...bench.served, keys });
+  const [first, second, third] = [await another(), await another(), await another()];
+  await beginRotation(asOperator(first.service), undefined);
+  const [older, newer] = first.service.keys.lookUps(voucher).map(({ codeKey }) => codeKey);
+  assert.ok(older && newer && older !== newer);
+  const name = (codeKey: string) => (codeKey === older ? 'older' : codeKey === newer ? 'newer' : 'nobody');
+  const found = { found: true };
+  /** Whom it asks, if they answer so, and what comes of it. */
+  const asked = async (context: Context, service: Service, ...answers: (string | object)[]) => {
+    const names: string[] = [];
+    const outcome = await lookUp({ ...context, service }, voucher, async ({ codeKey }) => {
+      names.push(name(codeKey));
+      return (answers[names.length - 1] ?? assert.fail('asked once more')) as RefusalCode;
+    }).then(
+      (answer) => (answer === found ? 'found' : 'lost'),
+      (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
+    );
+    return [...names, outcome].join(' ');
+  };
+  const { service } = first;
+  assert.equal(await asked(open, service, found), 'older found');
+  for (const none of ['14', '94']) {
+    assert.equal(await asked(open, service, none, found), 'older newer found');
+    assert.equal(await asked(open, service, none, '55'), 'older newer 55');
+    assert.equal(await asked(open, service, '14', none), `older newer ${none}`);
+  }
+  for (const code of ['55', '75', '51']) assert.equal(await asked(open, service, code), `older ${code}`);
+  // Where a wrong PIN must look like an unknown code it is the same work.
+  assert.equal(await asked(opaque, service, '14', '14'), 'older newer 14');
+  assert.equal(await asked(opaque, service, '14', '55'), 'older newer 14');
+  assert.equal(await asked(opaque, service, '55', '14'), 'older nobody 14');
+  assert.equal(await asked(opaque, service, '75'), 'older 75');
+  // One that has not heard of the new key asks for it when it finds nothing, and begins anew.
+  assert.equal(second.service.keys.inUse.length, 1);
+  assert.equal(await asked(open, second.service, '14', '14', found), 'older older newer found');
+  assert.equal(await asked(opaque, third.service, '55'), 'older 14');
+  for (const each of [first, second, third]) await each.stop();
 });

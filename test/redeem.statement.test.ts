@@ -210,8 +210,8 @@ describe('wrong PINs', () => {
   test('are forgotten with the right one, whatever comes of the redemption once it was looked at', async () => {
     const card = await bench.card(one, 25);
     await outcomeOf(one, card, 10_000, 'guarded');
-    const guarded = async (amount: number, reference?: string) => {
-      await bench.setCard(card, "wrong_pins = 3, pin_locked_until = '2030-01-15T07:00Z'");
+    const guarded = async (amount: number, reference?: string, wrongPins = 3) => {
+      await bench.setCard(card, `wrong_pins = ${wrongPins}, pin_locked_until = '2030-01-15T07:00Z'`);
       const version = Number(await bench.ofCard(card, 'version'));
       const outcome = await outcomeOf(one, card, amount, reference);
       const more = Number(await bench.ofCard(card, 'version')) - version;
@@ -219,6 +219,7 @@ describe('wrong PINs', () => {
     };
     assert.deepEqual(await guarded(10_000), ['ok', '0 open', 1]);
     assert.deepEqual(await guarded(10_000_000), ['51', '0 open', 1]);
+    assert.deepEqual(await guarded(10_000_000, undefined, 1), ['51', '0 open', 1]);
     assert.deepEqual(await guarded(10), ['13', '0 open', 1]);
     assert.deepEqual(await guarded(10_000, 'guarded'), ['replay', '0 open', 1]);
     // In these it was not looked at.

@@ -113,6 +113,10 @@ describe('the list of a merchant', () => {
     }
     const expected = Array.from({ length: 50 }, (_, index) => `batch ${52 - index}`);
     assert.deepEqual(referencesOf(await listed(by)), expected);
+    // Batches that activated nothing take no place.
+    for (let nth = 1; nth <= 50; nth++) await bench.card(by);
+    await bench.tell("update batches set ended_at = '2030-03-01' where value_minor is null");
+    assert.deepEqual(referencesOf(await listed(by)), expected);
     await sale(by, card, 1, 'sale');
     assert.deepEqual(referencesOf(await listed(by)), ['sale', ...expected.slice(0, 49)]);
     for (let nth = 1; nth <= 51; nth++) await sale(by, card, 1, `sale ${nth}`);
@@ -120,6 +124,18 @@ describe('the list of a merchant', () => {
       referencesOf(await listed(by)),
       Array.from({ length: 50 }, (_, index) => `sale ${51 - index}`),
     );
+  });
+
+  test('tells the newest of a batch that activated more than fifty', async () => {
+    const by = await bench.merchant();
+    const cards: Card[] = [];
+    for (let nth = 1; nth <= 6; nth++) cards.push(...(await bench.cards(later(by), 10, { value: 1 })));
+    const last = `(select batch_id from vouchers where serial_number = ${cards.at(-1)?.serial})`;
+    const serials = cards.map(({ serial }) => serial);
+    for (const table of ['vouchers', 'journal'])
+      await bench.tell(`update ${table} set batch_id = ${last} where serial_number in (${serials.join()})`);
+    const told = (await listed(by)).map(({ serialNumber }) => serialNumber);
+    assert.deepEqual(told.sort(), serials.slice(10).sort());
   });
 });
 

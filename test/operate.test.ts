@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Context, Operator } from '../src/context.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { activate } from '../src/vouchers/activate.ts';
+import {
+  blockVoucher,
+  extendVoucher,
+  replaceVoucher,
+  showVoucher,
+  unblockVoucher,
+  unlockPin,
+} from '../src/vouchers/operate.ts';
+import { asOperator } from './harness.ts';
+import { Bench, type Card } from './statement.ts';
+
+let bench: Bench;
+let one: Context;
+let operator: Operator;
+
+before(async () => {
+  bench = await Bench.open();
+  one = await bench.merchant();
+  operator = asOperator(one.service);
+});
+after(() => bench.close());
+
+const shown = ({ serial }: Card) => showVoucher(one.service, serial);
+const stateOf = async (card: Card) => (await shown(card)).state;
+const later = (ms: number) => new Date(bench.now.getTime() + ms);
+
+/** What the audit holds of a voucher: what was done, and what it was before and after. */
+async function auditOf({ serial }: Card): Promise<object[]> {
+  return bench.tell(
+    `select action, before::json, after::json from audit where subject = 'voucher ${serial}' order by sequence`,
+  );
+}
+
+describe('a voucher is shown', () => {
+  test('with all that is known of it, and what happened to it, the newest first', async () => {
+    const card = await bench.card(one);
+    const opened = await activate(one, { voucher: card, value: 25, reference: 'opened' });
+    const sold = await redeem({ ...one, now: later(5) }, { ...card, amount: 10 });
+    const { batch, batchReference, expiresAt, ...told } = await shown(card);
+    const [row] = await bench.tell<{ transaction_id: string; reference: string; expires_at: Date }>(
+      `select b.transaction_id, b.reference, v.expires_at from batches b join vouchers v on v.batch_id = b.id where v.serial_number = ${card.serial}`,
+    );
+    assert.deepEqual([batch, batchReference, expiresAt], [row?.transaction_id, row?.reference, row?.expires_at]);
+    const entry = ({ transaction }: typeof opened, reference: string) => ({
+      ...{ transactionId: transaction.transactionId, kind: transaction.type, amount: transaction.amount },
+      ...{ timestamp: transaction.timestamp, merchantId: one.merchant.id, reference },
+    });
+    assert.deepEqual(told, {
+      ...{ serialNumber: card.serial, code: card.code, state: 'ACTIVE', merchantId: one.merchant.id },
+      ...{ product: 'DEFAULT', currency: 'USD', activatedAt: bench.now, blockedAt: null },
+      ...{ balance: { minor: 1500n, decimals: 2 }, value: { minor: 2500n, decimals: 2 } },
+      ...{ wrongPins: 0, pinLocked: 'no', replacedBy: null },
+      entries: [entry(sold, ''), entry(opened, 'opened')],
+    });
+  });
+
+  test('with the state for which a redemption would be refused', async () => {
+    for (const [state, what] of [
+      ['CANCELED', "closed = 'CANCELED', blocked_at = now()"],
+      ['BLOCKED', "blocked_at = now(), expires_at = '2029-01-01'"],
+      ['EXPIRED', "expires_at = '2030-01-15T08:00Z', activated_at = null, value_minor = null"],
+      ['ACTIVE', "expires_at = '2030-01-15T08:00:00.001Z'"],
+      ['INACTIVE', 'activated_at = null, value_minor = null, balance_minor = 0'],
+      ['REDEEMED', 'balance_minor = 0'],
+    ] as const) {
+      const card = await bench.card(one, 25);
+      await bench.setCard(card, what);
+      assert.equal(await stateOf(card), state, what);
+    }
+  });
+
+  test('with the lock of its PIN, while there is one', async () => {
+    const card = await bench.card(one, 25);
+    const lock = async (until: string) => {
+      await bench.setCard(card, `wrong_pins = 5, pin_locked_until = '${until}'`);
+      return (await shown(card)).pinLocked;
+    };
+    assert.equal(await lock('2030-01-15T08:00Z'), 'no');
+    assert.deepEqual(await lock('2030-01-15T08:00:00.001Z'), later(1));
+    assert.equal(await lock('infinity'), 'until unlocked');
+    assert.equal((await shown(card)).wrongPins, 5);
+    await unlockPin(operator, card.serial);
+    assert.equal(await bench.guardOf(card), '0 open');
+    assert.deepEqual(await auditOf(card), [
+      { action: 'voucher.unlock-pin', before: { wrongPins: 5 }, after: { wrongPins: 0 } },
+    ]);
+  });
+
+  test('by nobody of a batch that is not complete', async () => {
+    const card = await bench.card(one, 25);
+    const batch = `(select batch_id from vouchers where serial_number = ${card.serial})`;
+    await bench.tell(`update batches set status = 'CANCELED' where id = ${batch}`);
+    await assert.rejects(shown(card), { code: '14' });
+    await assert.rejects(blockVoucher(operator, card.serial), { code: '14' });
+  });
+});
+
+test('a block begins with the first, and ends with one word', async () => {
+  const card = await bench.card(one, 25);
+  await blockVoucher(operator, card.serial);
+  bench.served.clock.advance(1000);
+  await blockVoucher(operator, card.serial);
+  bench.served.clock.set(bench.now);
+  assert.deepEqual((await shown(card)).blockedAt, bench.now);
+  await unblockVoucher(operator, card.serial);
+  assert.equal((await shown(card)).blockedAt, null);
+  const [open, blocked] = [{ blockedAt: null }, { blockedAt: bench.now.toISOString() }];
+  assert.deepEqual(await auditOf(card), [
+    { action: 'voucher.block', before: open, after: blocked },
+    { action: 'voucher.block', before: blocked, after: blocked },
+    { action: 'voucher.unblock', before: blocked, after: open },
+  ]);
+});
+
+test('an expiry can only be extended, to a time that is to come', async () => {
+  const card = await bench.card(one, 25);
+  await bench.setCard(card, `expires_at = '${later(10).toISOString()}'`);
+  const extend = (expiry: Date) => extendVoucher(operator, card.serial, expiry);
+  for (const ms of [9, 10]) await assert.rejects(extend(later(ms)), { code: '17' });
+  await extend(later(11));
+  assert.deepEqual((await shown(card)).expiresAt, later(11));
+  assert.deepEqual(await auditOf(card), [
+    {
+      action: 'voucher.extend',
+      before: { expiresAt: later(10).toISOString() },
+      after: { expiresAt: later(11).toISOString() },
+    },
+  ]);
+  await bench.setCard(card, "expires_at = '2029-01-01'");
+  for (const ms of [-1, 0]) await assert.rejects(extend(later(ms)), { code: '17' });
+  await extend(later(1));
+  assert.equal(await stateOf(card), 'ACTIVE');
+});
+
+test('a replacement takes over all but the block and the wrong PINs', async () => {
+  const card = await bench.card(one, 25);
+  await redeem(one, { ...card, amount: 24.99 });
+  await bench.setCard(card, "wrong_pins = 3, blocked_at = now(), expires_at = '2031-01-01'");
+  const serial = await replaceVoucher(operator, card.serial);
+  const [old, made] = [await shown(card), await showVoucher(one.service, serial)];
+  assert.deepEqual([old.state, old.balance.minor, old.replacedBy], ['REPLACED', 0n, serial]);
+  const same = ['batch', 'value', 'activatedAt', 'expiresAt'] as const;
+  for (const what of same) assert.deepEqual(made[what], old[what], what);
+  assert.deepEqual(
+    [made.state, made.balance.minor, made.wrongPins, made.blockedAt, made.replacedBy],
+    ['ACTIVE', 1n, 0, null, null],
+  );
+  const [moved] = made.entries;
+  assert.deepEqual(
+    [moved?.kind, moved?.amount.minor, moved?.timestamp, moved?.merchantId],
+    ['REPLACEMENT', 1n, bench.now, null],
+  );
+  assert.notEqual(made.code, card.code);
+  const [audited] = await auditOf(card);
+  assert.deepEqual(
+    JSON.stringify(audited),
+    `{"action":"voucher.replace","before":null,"after":{"replacedBy":"${serial}"}}`,
+  );
+  // One without a balance moves nothing.
+  const spent = await bench.card(one, 25);
+  await redeem(one, { ...spent, amount: 25 });
+  const empty = await showVoucher(one.service, await replaceVoucher(operator, spent.serial));
+  assert.deepEqual([empty.state, empty.entries], ['REDEEMED', []]);
+});
