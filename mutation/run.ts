@@ -128,7 +128,17 @@ async function verify(sandbox: Sandbox, mutants: readonly Mutant[], outcomes: Re
 async function main(): Promise<void> {
   install();
   await mkdir(RESULTS, { recursive: true });
-  const all = await findMutants(ROOT, await findSources(ROOT, words));
+  const found = await findMutants(
+    ROOT,
+    await findSources(
+      ROOT,
+      words.map((word) => word.replace(/:\d+$/, '')),
+    ),
+  );
+  const all = found.filter(
+    ({ path, line }) =>
+      words.length === 0 || words.some((word) => `${path}:${line}:`.includes(/:\d+$/.test(word) ? `${word}:` : word)),
+  );
   const outcomes = await readOutcomes(RESULTS);
   const alive = all.filter(({ id }) => /survived|not reached|timeout/.test(outcomes.get(id)?.status ?? ''));
   if (asked.score) return void process.stdout.write(tellScore(all, outcomes));

@@ -94,8 +94,14 @@ describe('an activation', () => {
       assert.equal(await outcomeOf({ by: seller, card: wrong(first), value }), '55');
     }
     assert.equal(await outcomeOf({ by: seller, card: first, value: 250_000, id }), 'ok');
+    // By serial number the amount is told before the reference, by code after it.
+    const reused = { by: seller, value: 240_000, reference: 'used' };
+    const card = await bench.card(seller);
+    assert.equal(await outcomeOf({ by: seller, card, value: 10_000, reference: 'used' }), 'ok');
+    assert.equal(await outcomeOf({ ...reused, serial: second.serial }), '13');
+    assert.equal(await outcomeOf({ ...reused, card: second }), '94');
     assert.equal(await outcomeOf({ by: seller, serial: second.serial }), 'ok');
-    assert.equal(await floatOf(seller), before);
+    assert.equal(await floatOf(seller), before - 100n);
     const { debited, amount_minor } = (await entryOf(id)) as { debited: string; amount_minor: bigint };
     assert.deepEqual([debited, amount_minor], ['RESERVE', 2500n]);
     assert.equal(await bench.ofCard(first, 'balance_minor'), '2500');

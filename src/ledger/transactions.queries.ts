@@ -1,7 +1,7 @@
 import type { HotStatement } from '../db/sql.ts';
 
 /** The longest list of transactions that the interface gives. */
-export const LIST_ENTRIES = 50;
+const LIST_ENTRIES = 50;
 
 /**
  * Finds active transactions by reference. In: columns $1 merchant, $2 reference. Out: a row for each that is found.

@@ -4,7 +4,7 @@ import { plainArray, textArray } from '../db/sql.ts';
 import type { Money } from '../money.ts';
 import type { KeyRing } from '../secrets.ts';
 import { checkLookupReference } from './reference.ts';
-import { FIND_TRANSACTION, LIST_ENTRIES, LIST_TRANSACTIONS } from './transactions.queries.ts';
+import { FIND_TRANSACTION, LIST_TRANSACTIONS } from './transactions.queries.ts';
 
 /** A transaction as merchants see it (docs/reference/interface.md, "Transaction"). */
 export type Transaction = {
@@ -110,5 +110,5 @@ export async function findTransaction(context: Context, reference: string): Prom
 export async function listTransactions(context: Context, options: { inForceOnly: boolean }): Promise<Transaction[]> {
   const { db, keys } = context.service;
   const rows = await db.hot<TransactionRow>(LIST_TRANSACTIONS, [context.merchant.id, options.inForceOnly]);
-  return rows.slice(0, LIST_ENTRIES).map((row) => toTransaction(keys, row));
+  return rows.map((row) => toTransaction(keys, row));
 }

@@ -65,10 +65,7 @@ async function find<Answer extends object>(
 }
 
 /** What no voucher is found by. */
-function nobody(): LookUp {
-  const digits = () => randomUUID().replaceAll('-', '');
-  return { codeKey: digits(), pinKey: digits() };
-}
+const nobody = (): LookUp => ({ codeKey: randomUUID(), pinKey: randomUUID() });
 
 /**
  * Far longer than it takes to find out either: under load too, nearly all fall into the first step. A customer who mistyped a PIN
