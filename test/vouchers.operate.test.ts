@@ -54,19 +54,22 @@ beforeEach(() => {
 
 const makeOne = async () => (await makeVouchers(context, reference, 1))[0] as Made;
 
-async function versionOf(serialNumber: bigint): Promise<number | undefined> {
-  const [row] = await service.db.query<{ version: number }>(
-    sql`select version from vouchers where serial_number = ${serialNumber}`,
+async function rowOf(serialNumber: bigint): Promise<Record<string, unknown> | undefined> {
+  const [row] = await service.db.query<Record<string, unknown>>(
+    sql`select * from vouchers where serial_number = ${serialNumber}`,
   );
-  return row?.version;
+  return row;
 }
 
 describe('every change of a voucher', () => {
   for (const [name, run] of CHANGES) {
-    test(`by ${name} adds one to its version`, async () => {
-      const { serialNumber } = await makeOne();
-      await run(asOperator(service), serialNumber);
-      assert.equal(await versionOf(serialNumber), 1);
+    test(`by ${name} adds one to its version, and touches no other voucher`, async () => {
+      const [one, other] = (await makeVouchers(context, reference, 2)) as [Made, Made];
+      const before = await rowOf(other.serialNumber);
+      assert.equal(before?.['version'], 0);
+      await run(asOperator(service), one.serialNumber);
+      assert.equal((await rowOf(one.serialNumber))?.['version'], 1);
+      assert.deepEqual(await rowOf(other.serialNumber), before);
     });
 
     test(`by ${name} is refused for a replaced one, and changes nothing`, async () => {
@@ -75,7 +78,7 @@ describe('every change of a voucher', () => {
       const shown = await showVoucher(service, serialNumber);
       await assert.rejects(run(asOperator(service), serialNumber), { code: '44' });
       assert.deepEqual(await showVoucher(service, serialNumber), shown);
-      assert.equal(await versionOf(serialNumber), 1);
+      assert.equal((await rowOf(serialNumber))?.['version'], 1);
     });
 
     test(`by ${name} is refused for one that does not exist`, async () => {
@@ -90,7 +93,7 @@ describe('every change of a voucher', () => {
       );
       assert.ok(made?.serial);
       await assert.rejects(run(asOperator(service), made.serial), { code: '14' });
-      assert.equal(await versionOf(made.serial), 0);
+      assert.equal((await rowOf(made.serial))?.['version'], 0);
     });
   }
 });
