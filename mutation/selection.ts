@@ -149,8 +149,12 @@ async function reachAll(sandbox: Sandbox, cache: string, texts: ReadonlyMap<stri
 /** Money is met by nearly all tests, and each survivor meets all that it is given: so no more than the quickest, beside its own. */
 function choose(path: string, tests: readonly { name: string; ms: number }[], longestMs: number): Reaching[] {
   const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
+  const named = tests.filter(({ name }) => name.startsWith(`${stem}.`)).map(({ name }) => name);
+  // Of SQL the tests of the statement, where it has some.
+  const ofStatement = path.endsWith('queries.ts') ? named.filter((name) => name.includes('.statement.')) : [];
+  const first = ofStatement.length > 0 ? ofStatement : named;
   const rankOf = (name: string) => {
-    if (name.startsWith(`${stem}.`) && (name.includes('.statement.') || !path.endsWith('queries.ts'))) return 0;
+    if (first.includes(name)) return 0;
     return SUBJECTS.some(([source, own]) => source.test(path) && own.test(name)) ? 1 : 2;
   };
   let total = 0;

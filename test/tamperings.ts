@@ -1,0 +1,228 @@
+const ONE_VOUCHER = 'select min(serial_number) from vouchers where balance_minor > 100 and closed is null';
+const OF_ACTIVATION = `select serial_number from journal where reference = 'activation-1'`;
+const FIRST_OF_NOW = `select min(serial_number) from vouchers where batch_id = (select id from batches where reference = 'now')`;
+const A_SETTLEMENT = `select min(id) from accounts where kind = 'SETTLEMENT'`;
+
+/** What somebody with the owner's rights could do, or a defect: each with the checks that see it. */
+export const TAMPERINGS: readonly (readonly [what: string, statement: string, red: readonly string[]])[] = [
+  [
+    'a float that holds more',
+    `update accounts set balance_minor = balance_minor + 1 where kind = 'FLOAT'`,
+    ['float-balances'],
+  ],
+  [
+    'a voucher that holds more',
+    `update vouchers set balance_minor = balance_minor + 1 where serial_number = (${ONE_VOUCHER})`,
+    ['voucher-balances'],
+  ],
+  ['a redemption that is gone', `delete from journal where reference = 'sale-3'`, ['voucher-balances']],
+  [
+    'a redemption of another amount',
+    `update journal set amount_minor = amount_minor + 1 where reference = 'sale-3'`,
+    ['voucher-balances'],
+  ],
+  [
+    'money on a voucher that does not exist',
+    `update journal set credit_account = 999999999999999, serial_number = 999999999999999 where reference = 'activation-1'`,
+    ['voucher-balances', 'activations'],
+  ],
+  [
+    'money of another currency',
+    `update journal set currency = 'EUR' where reference = 'sale-3'`,
+    ['voucher-balances', 'journal-entries'],
+  ],
+  [
+    'money of another currency, behind its own in the alphabet',
+    `update journal set currency = 'ZAR' where reference = 'sale-3'`,
+    ['voucher-balances', 'journal-entries'],
+  ],
+  [
+    'a voucher all of whose money is of another currency',
+    `update journal set currency = 'EUR' where serial_number = (${OF_ACTIVATION})`,
+    ['voucher-balances', 'journal-entries'],
+  ],
+  [
+    'a top-up that went to no float',
+    `update journal set credit_account = (${A_SETTLEMENT}) where kind = 'TOP_UP'`,
+    ['float-balances', 'journal-entries'],
+  ],
+  [
+    'a reservation that went to no reserve',
+    `update journal set credit_account = (${A_SETTLEMENT}) where kind = 'RESERVATION' and batch_id = (select id from batches where reference = 'now')`,
+    ['journal-entries', 'reserves'],
+  ],
+  [
+    'an activation that went to no voucher',
+    `update journal set credit_account = (${A_SETTLEMENT}), serial_number = null where reference = 'activation-1'`,
+    ['voucher-balances', 'journal-entries', 'activations'],
+  ],
+  [
+    'a redemption settled in another currency',
+    `insert into accounts (kind, merchant_id, currency, decimals) select kind, merchant_id, 'EUR', 2 from accounts where id = (${A_SETTLEMENT});
+      update journal set credit_account = (select id from accounts where currency = 'EUR') where reference = 'sale-3'`,
+    ['journal-entries'],
+  ],
+  [
+    'a redemption that went to a float',
+    `update journal set credit_account = (select id from accounts where kind = 'FLOAT') where reference = 'sale-3'`,
+    ['float-balances', 'journal-entries'],
+  ],
+  [
+    'an account that does not exist',
+    `update journal set credit_account = 9999999999 where reference = 'sale-3'`,
+    ['journal-entries', 'totals'],
+  ],
+  [
+    'a redemption of another voucher than it says',
+    `update journal set serial_number = serial_number + 1 where reference = 'sale-3'`,
+    ['journal-entries'],
+  ],
+  [
+    'a redemption for another merchant',
+    `update journal set merchant_id = merchant_id + 1 where reference = 'sale-3'`,
+    ['journal-entries'],
+  ],
+  [
+    'a voucher that was never activated',
+    `update vouchers set value_minor = 500, activated_at = now() where activated_at is null and closed is null
+      and batch_id = (select id from batches where reference = 'open')`,
+    ['activations'],
+  ],
+  [
+    'an active voucher that says it is not',
+    `update vouchers set value_minor = null, activated_at = null
+      where serial_number = (select serial_number from journal where reference = 'activation-1')`,
+    ['activations'],
+  ],
+  [
+    'a voucher activated twice',
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at)
+      select gen_random_uuid(), kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at
+      from journal where reference = 'activation-1'`,
+    ['float-balances', 'voucher-balances', 'activations'],
+  ],
+  [
+    'another value than was activated',
+    `update vouchers set value_minor = value_minor + 1 where serial_number = (${ONE_VOUCHER})`,
+    ['activations'],
+  ],
+  [
+    'a replacement with another value',
+    `update vouchers set value_minor = value_minor + 1 where serial_number = (select max(replaced_by) from vouchers
+      where activated_at is not null)`,
+    ['activations'],
+  ],
+  [
+    'an update without its reversal',
+    `delete from journal where reference = 'CANCEL-sale-0'`,
+    ['voucher-balances', 'redemption-updates'],
+  ],
+  [
+    'an update whose original is gone',
+    `delete from journal where reference = 'sale-1'`,
+    ['voucher-balances', 'redemption-updates'],
+  ],
+  [
+    'a reversal of another amount',
+    `update journal set amount_minor = amount_minor - 1 where reference = 'CANCEL-sale-0'`,
+    ['voucher-balances', 'redemption-updates'],
+  ],
+  [
+    'an update under another reference',
+    `update journal set reference = 'NEW-other' where reference = 'NEW-sale-0'`,
+    ['redemption-updates'],
+  ],
+  [
+    'a reversal of nothing',
+    `update journal set original_id = null where reference = 'CANCEL-sale-1'`,
+    ['redemption-updates'],
+  ],
+  [
+    'a voucher less than ordered',
+    `delete from vouchers where serial_number = (select max(serial_number) from vouchers where activated_at is null
+      and closed is null and batch_id = (select id from batches where reference = 'open'))`,
+    ['batches'],
+  ],
+  [
+    'a voucher more than ordered',
+    `update batches set produced = 2, quantity = 2 where reference = 'open'`,
+    ['batches'],
+  ],
+  ['more said than produced', `update batches set produced = 5 where reference = 'waiting'`, ['batches']],
+  [
+    'vouchers of no batch',
+    `update vouchers set batch_id = 999 where batch_id = (select id from batches where reference = 'open')`,
+    ['batches'],
+  ],
+  [
+    'a batch that ended too early',
+    `alter table batches drop constraint batches_complete_is_complete;
+      update batches set status = 'COMPLETED', ended_at = now() where reference = 'waiting'`,
+    ['batches'],
+  ],
+  [
+    'a reservation that is gone',
+    `delete from journal where kind = 'RESERVATION' and batch_id = (select id from batches where reference = 'now')`,
+    ['float-balances', 'reserves'],
+  ],
+  [
+    'a batch paid back that is in force',
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, batch_id, occurred_at)
+      select gen_random_uuid(), 'RELEASE', credit_account, debit_account, amount_minor, currency, merchant_id, batch_id, now()
+      from journal where kind = 'RESERVATION' and batch_id = (select id from batches where reference = 'later')`,
+    ['float-balances', 'reserves'],
+  ],
+  [
+    'a canceled batch that was not paid back',
+    `delete from journal where kind = 'RELEASE'`,
+    ['float-balances', 'reserves'],
+  ],
+  [
+    'a batch with the reserve of another one',
+    `update batches set reserve_account = (select reserve_account from batches where reference = 'now')
+      where reference = 'later'`,
+    ['reserves'],
+  ],
+  [
+    'a replaced voucher that is open',
+    `update vouchers set closed = null where serial_number = (select min(serial_number) from vouchers where closed = 'REPLACED')`,
+    ['batches', 'reserves', 'replacements'],
+  ],
+  [
+    'a canceled voucher in a batch that is in force',
+    `update vouchers set closed = 'CANCELED' where serial_number = (select max(serial_number) from vouchers where activated_at is null
+      and closed is null and batch_id = (select id from batches where reference = 'open'))`,
+    ['batches'],
+  ],
+  [
+    'two vouchers replaced by the same one',
+    // The third had nothing left that an entry would tell of.
+    `update vouchers set replaced_by = (select replaced_by from vouchers where serial_number = (${FIRST_OF_NOW}))
+      where serial_number = (${FIRST_OF_NOW}) + 2`,
+    ['activations', 'replacements'],
+  ],
+  [
+    'a voucher replaced by one of another batch',
+    `update vouchers set batch_id = (select id from batches where reference = 'waiting')
+      where serial_number = (select max(replaced_by) from vouchers)`,
+    ['batches', 'reserves', 'replacements'],
+  ],
+  [
+    'a replacement that neither of its vouchers knows of',
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number, occurred_at)
+      select gen_random_uuid(), 'REPLACEMENT', min(serial_number), max(serial_number), 1, 'USD', max(serial_number), now()
+      from vouchers where balance_minor > 100 and closed is null`,
+    ['voucher-balances', 'replacements'],
+  ],
+  [
+    'a replacement that went to another voucher',
+    `update journal set credit_account = (${ONE_VOUCHER}), serial_number = (${ONE_VOUCHER})
+      where id = (select max(id::text)::uuid from journal where kind = 'REPLACEMENT')`,
+    ['voucher-balances', 'replacements'],
+  ],
+  [
+    'a voucher replaced by none',
+    `update vouchers set replaced_by = null where serial_number = (select min(serial_number) from vouchers where closed = 'REPLACED')`,
+    ['activations', 'replacements'],
+  ],
+];
