@@ -140,11 +140,13 @@ async function main(): Promise<void> {
       words.length === 0 || words.some((word) => `${path}:${line}:`.includes(/:\d+$/.test(word) ? `${word}:` : word)),
   );
   const outcomes = await readOutcomes(RESULTS);
-  const alive = all.filter(({ id }) => /survived|not reached|timeout/.test(outcomes.get(id)?.status ?? ''));
+  const ended = (as: RegExp) => all.filter(({ id }) => as.test(outcomes.get(id)?.status ?? ''));
   if (asked.score) return void process.stdout.write(tellScore(all, outcomes));
-  if (asked.survivors) return void process.stdout.write(tellSurvivors(alive));
+  if (asked.survivors) return void process.stdout.write(tellSurvivors(ended(/survived|not reached/)));
   const chosen = shuffle(all, asked.seed).slice(0, asked.sample === undefined ? all.length : Number(asked.sample));
-  const again = asked.again ? chosen.filter((mutant) => alive.includes(mutant)) : [];
+  // What did not end counts as found out, and may have had too little time on a busy machine.
+  const open = new Set(asked.again ? ended(/survived|not reached|timeout/) : []);
+  const again = chosen.filter((mutant) => open.has(mutant));
   const due = [...again, ...chosen.filter(({ id }) => !outcomes.has(id))];
   const sure = shuffle(
     all.filter(({ id }) => outcomes.get(id)?.status === 'killed'),

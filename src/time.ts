@@ -41,11 +41,11 @@ export function isoTime(ms: number): string {
   return `${day}T${TWO[hour]}:${TWO[minute]}:${TWO[second]}.${THREE[ofDay % 1_000]}Z`;
 }
 
-/** A time as PostgreSQL writes it in JSON while its time zone is UTC, with up to six digits of a second: cut to milliseconds. */
+/** How a time ends that PostgreSQL writes into JSON while its time zone is UTC; before it stand up to six digits of a second. */
 const UTC_IN_JSON = '+00:00';
 
 /**
- * A time out of JSON that PostgreSQL made, as `isoTime` writes it.
+ * A time out of JSON that PostgreSQL made, as `isoTime` writes it: cut to milliseconds.
  * @throws RangeError for what is no time
  */
 export function isoFromJson(text: string): string {

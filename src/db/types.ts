@@ -10,7 +10,7 @@ const UTC = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/;
 
 let last = { text: '', ms: Number.NaN };
 
-/** A time. All rows of a statement have its own, and the driver's parser takes ten times as long as to see that. */
+/** A time. All rows that a statement booked have the same one, and the driver's parser takes 1.7 µs for each of them. */
 export function parseTimestamp(text: string): Date | number | null {
   if (text !== last.text) {
     if (!UTC.test(text)) return parseAny(text);

@@ -1,4 +1,5 @@
 import type { HotStatement } from '../db/sql.ts';
+import { openEndpoints } from '../webhooks/queries.ts';
 
 /**
  * The heart of the program: decides and books a list of redemptions in one statement and one transaction.
@@ -103,12 +104,7 @@ with asked as (
 ), announced as (
   insert into webhook_deliveries (endpoint_id, event_id, type, subject_id, occurred_at, due_at)
   select e.id, p.id, 'voucher.redeemed', p.id, $7, $7
-  from posted p cross join lateral (
-    select n.id from webhook_endpoints n
-    where n.merchant_id = p.merchant_id and n.disabled_at is null and n.removed_at is null
-      and (n.events is null or 'voucher.redeemed' = any (n.events))
-    offset 0 -- so that the look-up stays one: joined freely, all endpoints of all merchants are read for each statement
-  ) e
+  from posted p cross join lateral ${openEndpoints('p.merchant_id', "'voucher.redeemed'")} e
 ), touched as (
   update vouchers v set
     balance_minor = v.balance_minor - t.spent,

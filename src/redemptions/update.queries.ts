@@ -1,4 +1,5 @@
 import type { HotStatement } from '../db/sql.ts';
+import { openEndpoints } from '../webhooks/queries.ts';
 
 /**
  * Decides and books a list of updates in one statement; built like the statement of redemptions.
@@ -64,12 +65,7 @@ with asked as (
 ), announced as (
   insert into webhook_deliveries (endpoint_id, event_id, type, subject_id, occurred_at, due_at)
   select e.id, r.id, 'redemption.updated', r.id, $6, $6
-  from reversed r cross join lateral (
-    select n.id from webhook_endpoints n
-    where n.merchant_id = r.merchant_id and n.disabled_at is null and n.removed_at is null
-      and (n.events is null or 'redemption.updated' = any (n.events))
-    offset 0 -- so that the look-up stays one: joined freely, all endpoints of all merchants are read for each statement
-  ) e
+  from reversed r cross join lateral ${openEndpoints('r.merchant_id', "'redemption.updated'")} e
 ), renewed as (
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
     reference, original_id, occurred_at)

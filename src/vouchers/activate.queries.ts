@@ -1,4 +1,5 @@
 import type { HotStatement } from '../db/sql.ts';
+import { openEndpoints } from '../webhooks/queries.ts';
 
 /**
  * Decides and books a list of activations in one statement; built like the statement of redemptions, which explains how
@@ -142,12 +143,7 @@ with asked as (
       'balance', trim_scale(balance_minor / 10::numeric ^ decimals), 'threshold', trim_scale(threshold_minor / 10::numeric ^ decimals))
     from debited where balance_minor < threshold_minor and balance_minor + amount_minor >= threshold_minor
   ) t
-  cross join lateral (
-    select n.id from webhook_endpoints n
-    where n.merchant_id = t.merchant_id and n.disabled_at is null and n.removed_at is null
-      and (n.events is null or t.type = any (n.events))
-    offset 0 -- so that the look-up stays one: joined freely, all endpoints of all merchants are read for each statement
-  ) e
+  cross join lateral ${openEndpoints('t.merchant_id', 't.type')} e
 ), touched as (
   update vouchers v set
     value_minor = coalesce(t.posted_minor, v.value_minor),
