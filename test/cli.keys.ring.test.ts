@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -69,6 +69,31 @@ test('scrip keys rotates the key file, tells what depends on what, and drops the
   assert.match(dropped.out, /out of the key file/);
   assert.deepEqual((await readFile(join(dataDir, 'keys'), 'utf8')).trim().split(':')[0], keyId);
   assert.equal((await runKeys('status')).status, 0);
+  assert.match((await runKeys('drop', old)).err, /^scrip: .* was dropped already\n$/);
+});
+
+test('scrip keys drop ends what was killed between the database and the key file', async () => {
+  const idsOfFile = async () =>
+    (await readFile(join(dataDir, 'keys'), 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => line.split(':')[0]);
+  const [old] = await idsOfFile();
+  assert.equal((await runKeys('rotate')).status, 0);
+  const before = await readFile(join(dataDir, 'keys'), 'utf8');
+  // Whoever writes the key file writes a draft beside it first, and may die there; and so may who has told the database.
+  await writeFile(join(dataDir, 'keys.0123456789ab'), before, { mode: 0o600 });
+  assert.equal((await runKeys('drop', old ?? '')).status, 0);
+  await writeFile(join(dataDir, 'keys'), before);
+  await writeFile(join(dataDir, 'keys.0123456789ab'), before, { mode: 0o600 });
+  assert.equal((await idsOfFile()).length, 2);
+  const again = await runKeys('drop', old ?? '');
+  assert.deepEqual([again.status, again.err], [0, '']);
+  assert.deepEqual((await idsOfFile()).includes(old), false);
+  assert.deepEqual(
+    (await readdir(dataDir)).filter((name) => name.startsWith('keys')),
+    ['keys'],
+  );
 });
 
 test('scrip keys tells what to do where the key ring is a setting', async () => {

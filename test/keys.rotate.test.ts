@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fillBatch } from '../src/batches/fill.ts';
 import type { Service } from '../src/context.ts';
@@ -219,11 +221,47 @@ test('a rotation that is interrupted goes on where it was, and no other one begi
   await assert.rejects(beginRotation(operator, undefined), /holds no key that was not used yet/);
 });
 
+test('a rotation that goes on counts what an earlier run has done, so that its bar ends at the end', async (t) => {
+  const { till, operator } = await openBoth(t);
+  const cards = (await till.vouchers(3)).length;
+  await beginRotation(operator, undefined);
+  await finishRotation(operator, stopNow, goOn);
+  const seen: number[] = [];
+  await finishRotation(operator, (vouchers) => seen.push(vouchers) === 0, goOn);
+  assert.deepEqual(seen, [cards, 0]);
+});
+
+test('many that begin to rotate one key file at one moment put one key to use, and none is lost', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const till = await Till.open(t);
+  const card = await till.voucher();
+  const file = join(folder, 'keys');
+  await writeFile(file, `${till.testService.keys}\n`, { mode: 0o600 });
+  const operators = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const keys = await openKeyRing(till.testService.service.db, { dataDir: folder });
+      return asOperator({ ...till.testService.service, keys });
+    }),
+  );
+  const begun = await Promise.all(operators.map((operator) => beginRotation(operator, file)));
+  assert.equal(begun.filter(({ resumed }) => !resumed).length, 1);
+  assert.equal(new Set(begun.map(({ keyId }) => keyId)).size, 1);
+  // What is on the disk is what a process finds that starts after all of them have died.
+  const keys = await openKeyRing(till.testService.service.db, { dataDir: folder });
+  assert.equal(keys.checks().length, 2);
+  const again = asOperator({ ...till.testService.service, keys });
+  const retired = await Promise.all([...operators, again].map((operator) => finishRotation(operator, goOn, goOn)));
+  assert.deepEqual(retired.flat().length, 1);
+  const other = at(till, await testService(t, { ...till.testService, keys: await readFile(file, 'utf8') }));
+  await other.done(A.redeem(card, 1, 'after all'));
+});
+
 test('a key is dropped only when it is proven that nothing depends on it', async (t) => {
   const { till, given, operator, ids, keys } = await openBoth(t);
   const [newest, oldest] = ids as [string, string];
   const card = await till.voucher();
-  const drop = (id: string) => dropKey(operator, id, goOn);
+  const drop = (id: string) => dropKey(operator, id, undefined, goOn);
   await assert.rejects(drop(oldest), /in use/);
   await assert.rejects(drop('unknown'), /no key unknown/);
   await beginRotation(operator, undefined);
@@ -240,7 +278,7 @@ test('a key is dropped only when it is proven that nothing depends on it', async
   const without = keys.split(',')[0] as string;
   const open = (ring: string) => openKeyRing(given.service.db, { keys: ring, dataDir: tmpdir() });
   await assert.rejects(open(without), new RegExp(`key "${oldest}" is missing`));
-  assert.equal(await dropKey(operator, oldest, stopNow), false);
+  assert.equal(await dropKey(operator, oldest, undefined, stopNow), false);
   assert.equal(await drop(oldest), true);
   await assert.rejects(drop(oldest), /dropped already/);
   await open(without);

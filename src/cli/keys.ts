@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { Operator } from '../context.ts';
-import { keyFile, removeFromKeyFile } from '../db/key-ring.ts';
+import { keyFile } from '../db/key-ring.ts';
 import { newRingKey } from '../secrets.ts';
-import type { Watch } from '../vouchers/reseal.ts';
-import { beginRotation, countAll, dropKey, finishRotation, listKeyRing, RingRefused } from '../vouchers/rotate.ts';
+import { RingRefused, type Watch } from '../vouchers/reseal.ts';
+import { beginRotation, countAll, dropKey, finishRotation, listKeyRing } from '../vouchers/rotate.ts';
 import { actor } from './actor.ts';
 import { untilStopped, withService } from './open.ts';
 import { fail, printJson, printTable } from './output.ts';
@@ -61,9 +61,18 @@ const writableFile = (config: Config) => (config.keys === undefined ? keyFile(co
 async function rotate(options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
     const { keyId, resumed } = await beginRotation(operator, writableFile(config));
-    const retired = await watched(operator, stop, options, 'sealed anew', (reseal) =>
-      watched(operator, stop, options, 'proven', (prove) => finishRotation(operator, reseal, prove)),
-    );
+    const total = await countAll(operator.service.db);
+    const resealed = watched(total, stop, options, 'sealed anew');
+    const proven = watched(total, stop, options, 'proven');
+    const prove: Watch = (vouchers) => {
+      // Two bars that are drawn at one time would be drawn over one another.
+      resealed.end();
+      return proven.watch(vouchers);
+    };
+    const retired = await finishRotation(operator, resealed.watch, prove).finally(() => {
+      resealed.end();
+      proven.end();
+    });
     if (!retired)
       fail(`interrupted: \`scrip keys rotate\` goes on; until then ${keyId} and the keys before it are needed`);
     if (options.json) return printJson({ keyId, resumed, retired });
@@ -76,9 +85,9 @@ async function rotate(options: Json): Promise<void> {
 async function drop(keyId: string, options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
     const file = writableFile(config);
-    if (!(await watched(operator, stop, options, 'proven', (prove) => dropKey(operator, keyId, prove))))
+    const proven = watched(await countAll(operator.service.db), stop, options, 'proven');
+    if (!(await dropKey(operator, keyId, file, proven.watch).finally(proven.end)))
       fail('interrupted: nothing was changed');
-    if (file !== undefined) await removeFromKeyFile(file, keyId);
     if (options.json) return printJson({ keyId, removedFrom: file ?? null });
     process.stdout.write(
       file === undefined
@@ -103,26 +112,19 @@ async function withRing(run: (operator: Operator, config: Config, stop: Stop) =>
   );
 }
 
-/** Runs what looks at every voucher, with a bar that shows how far it is, until it ends or is asked to stop. */
-async function watched<T>(
-  { service }: Operator,
-  stop: Stop,
-  options: Json,
-  what: string,
-  run: (watch: Watch) => Promise<T>,
-): Promise<T> {
-  const total = await countAll(service.db);
+/** Follows what looks at every voucher, with a bar that shows how far it is, until it ends or is asked to stop. */
+function watched(total: number, stop: Stop, options: Json, what: string): { watch: Watch; end: () => void } {
   let progress: ReturnType<typeof showProgress> | undefined;
   let done = 0;
-  try {
-    return await run((vouchers) => {
-      progress ??= showProgress(total, `vouchers ${what}`, options.json);
-      done += vouchers;
-      progress.update(Math.min(done, total));
-      if (done >= total) progress.stop();
-      return stop.isAsked();
-    });
-  } finally {
+  const watch: Watch = (vouchers) => {
+    progress ??= showProgress(total, `vouchers ${what}`, options.json);
+    done += vouchers;
+    progress.update(Math.min(done, total));
+    return stop.isAsked();
+  };
+  const end = () => {
     progress?.stop();
-  }
+    progress = undefined;
+  };
+  return { watch, end };
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { link, mkdir, open, readFile, rename, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { type KeyRing, newRingKey, readKeyRing, sameHash } from '../secrets.ts';
 import { gather } from './gather.ts';
 import type { Database, Queries } from './pool.ts';
@@ -134,7 +134,7 @@ async function readKeyFile(file: string, mayCreate: boolean): Promise<string> {
 
 /** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */
 async function createKeyFile(file: string): Promise<void> {
-  await mkdir(join(file, '..'), { recursive: true, mode: 0o700 });
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const draft = await writeDraft(file, `${newRingKey()}\n`);
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
@@ -154,7 +154,11 @@ async function writeDraft(file: string, text: string): Promise<string> {
   return draft;
 }
 
-/** Puts a new key in front of those of a key file. Whole or not at all, and on the disk before anything is sealed under it. @returns its id */
+/**
+ * Puts a new key in front of those of a key file. Whole or not at all, and on the disk before anything is sealed under it. Only one
+ * may do so, or take one out, at a time.
+ * @returns its id
+ */
 export async function addToKeyFile(file: string): Promise<string> {
   const key = newRingKey();
   await rename(await writeDraft(file, `${key}\n${await readFile(file, 'utf8')}`), file);
@@ -162,16 +166,20 @@ export async function addToKeyFile(file: string): Promise<string> {
   return key.slice(0, key.indexOf(':'));
 }
 
-/** Takes a key out of a key file. */
+/** Takes a key out of a key file, and out of the folder what a process left there that died while it wrote one. */
 export async function removeFromKeyFile(file: string, keyId: string): Promise<void> {
   const entries = (await readFile(file, 'utf8')).split(/[,\n]/).map((entry) => entry.trim());
   const left = entries.filter((entry) => entry !== '' && !entry.startsWith(`${keyId}:`));
   await rename(await writeDraft(file, `${left.join('\n')}\n`), file);
+  for (const name of await readdir(dirname(file))) {
+    const [, draft] = /^(.*)\.[0-9a-f]{12}$/.exec(name) ?? [];
+    if (draft === basename(file)) await unlink(join(dirname(file), name));
+  }
   await syncFolder(file);
 }
 
 /** A file that was renamed is there for good once its folder is on the disk. */
 async function syncFolder(file: string): Promise<void> {
-  const folder = await open(join(file, '..'), 'r');
+  const folder = await open(dirname(file), 'r');
   await folder.sync().finally(() => folder.close());
 }

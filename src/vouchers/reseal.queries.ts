@@ -5,8 +5,9 @@ export function listSealed(after: bigint, count: number): Sql {
 select serial_number, sealed, code_key, pin_key from vouchers where serial_number > ${after} order by serial_number limit ${count}`;
 }
 
-export function countVouchers(): Sql {
-  return sql`select count(*) as vouchers from vouchers`;
+/** All vouchers, or those up to a serial number. */
+export function countVouchers(to: bigint | null): Sql {
+  return sql`select count(*) as vouchers from vouchers where ${to}::bigint is null or serial_number <= ${to}`;
 }
 
 /**

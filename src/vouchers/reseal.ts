@@ -3,7 +3,15 @@ import { holdKeyRing } from '../db/key-ring.ts';
 import { retrying } from '../db/retry.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
 import { sealedUnder } from '../secrets.ts';
-import { countPage, findProgress, insertProgress, listSealed, setProgress, updateSealed } from './reseal.queries.ts';
+import {
+  countPage,
+  countVouchers,
+  findProgress,
+  insertProgress,
+  listSealed,
+  setProgress,
+  updateSealed,
+} from './reseal.queries.ts';
 
 /** Vouchers of one transaction: it holds their locks for some milliseconds, which a redemption does not feel. */
 const CHUNK = 500;
@@ -11,9 +19,12 @@ const CHUNK = 500;
 const PAGE = 20_000;
 const READ = 2_000;
 
+/** Why something cannot be done to the key ring, in words for the operator. */
+export class RingRefused extends Error {}
+
 type Row = { serial_number: bigint; sealed: Buffer; code_key: string; pin_key: string };
 
-/** Called between chunks, with how many vouchers were looked at since the last call. @returns whether to stop here */
+/** Called between chunks, with how many vouchers were looked at since the last call, or by an earlier run. @returns whether to stop here */
 export type Watch = (vouchers: number) => boolean;
 
 /**
@@ -27,6 +38,8 @@ export async function resealVouchers(service: Service, watch: Watch): Promise<bo
   await db.query(insertProgress(target, clock()));
   const [progress] = await db.query<{ resealed_to: bigint }>(findProgress(target));
   let after = progress?.resealed_to ?? 0n;
+  const [done] = await db.query<{ vouchers: bigint }>(countVouchers(after));
+  if (after > 0n && watch(Number(done?.vouchers))) return false;
   for (;;) {
     const rows = await db.query<Row>(listSealed(after, CHUNK));
     const due = rows.filter((row) => !isUnderCurrent(service, row));
@@ -35,7 +48,8 @@ export async function resealVouchers(service: Service, watch: Watch): Promise<bo
       db.transaction(async (tx) => {
         await holdKeyRing(tx, keys);
         // A voucher must never move back: another rotation has its own walk.
-        if (keys.current !== target) throw new Error(`another key than ${target} has been put to use meanwhile`);
+        if (keys.current !== target)
+          throw new RingRefused(`another key than ${target} has been put to use meanwhile: run this again`);
         if (due.length > 0) await tx.query(updateSealed(resealed(service, due)));
         await tx.query(setProgress(target, after));
       }),

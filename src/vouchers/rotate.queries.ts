@@ -6,6 +6,11 @@ select k.key_id, k.activation, k.first_used_at, k.superseded_at, k.retired_at, k
 from key_checks k order by k.activation nulls last, k.key_id`;
 }
 
+/** One changes the key ring at a time, its file included, until its transaction ends. The number is this lock's own. */
+export function lockKeyRing(): Sql {
+  return sql`select pg_advisory_xact_lock(7311990003)`;
+}
+
 /** Ends the time of the key that seals. It waits for every transaction that seals under it, and no new one begins before its end. */
 export function supersede(now: Date): Sql {
   return sql`

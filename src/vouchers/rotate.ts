@@ -1,11 +1,12 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
-import { addToKeyFile, checkKeyRing } from '../db/key-ring.ts';
+import { addToKeyFile, checkKeyRing, removeFromKeyFile } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
+import type { KeyRing } from '../secrets.ts';
 import { countSecrets, resealSecrets } from '../webhooks/reseal.ts';
 import { countVouchers, endProgress } from './reseal.queries.ts';
-import { countLeftBehind, countSealed, resealVouchers, type Watch } from './reseal.ts';
-import { dropRetired, insertRingKey, listRingKeys, retireOlder, supersede } from './rotate.queries.ts';
+import { countLeftBehind, countSealed, RingRefused, resealVouchers, type Watch } from './reseal.ts';
+import { dropRetired, insertRingKey, listRingKeys, lockKeyRing, retireOlder, supersede } from './rotate.queries.ts';
 
 /**
  * Rotating the key ring while traffic runs (docs/keys.md, "How it stays right").
@@ -14,9 +15,6 @@ import { dropRetired, insertRingKey, listRingKeys, retireOlder, supersede } from
  * looked up under it, a few at a time. Then the keys before it are retired, and can be dropped once it is proven, voucher by
  * voucher, that nothing depends on them.
  */
-
-/** Why something cannot be done to the key ring, in words for the operator. */
-export class RingRefused extends Error {}
 
 type RingRow = {
   key_id: string;
@@ -66,7 +64,7 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
 }
 
 /**
- * Puts a new key to use, unless an earlier rotation is not finished: then that one goes on.
+ * Puts a new key to use, unless an earlier rotation is not finished, or somebody else has just begun one: then that one goes on.
  * @param keyFile where a new key is made if the key ring holds none that was not used; undefined where it cannot be written
  * @throws RingRefused where there is no new key
  */
@@ -75,23 +73,26 @@ export async function beginRotation(
   keyFile: string | undefined,
 ): Promise<{ keyId: string; resumed: boolean }> {
   const { db, keys, clock } = operator.service;
-  await checkKeyRing(db, keys);
-  if (keys.inUse.length > 1) return { keyId: keys.current, resumed: true };
-  const next = await findUnused(operator.service, keyFile);
-  await db.transaction(async (tx) => {
+  const resumed = await db.transaction(async (tx) => {
+    // Two that read the key file, and write it, at one moment would lose a key that is put to use.
+    await tx.query(lockKeyRing());
+    await checkKeyRing(tx, keys);
+    if (keys.inUse.length > 1) return true;
+    const next = await findUnused(tx, keys, keyFile);
     const [old] = await tx.query<{ key_id: string; activation: number }>(supersede(clock()));
-    if (!old) throw new RingRefused('another rotation has just begun: run this again to join it');
+    if (!old) throw new Error('no key is in use');
     await tx.query(insertRingKey(next.keyId, next.check, old.activation + 1));
     const before = { keyId: old.key_id };
     const after = { keyId: next.keyId };
     await audit(tx, operator, { action: 'keys.rotate', subject: 'key ring', before, after });
+    return false;
   });
   await checkKeyRing(db, keys);
-  return { keyId: keys.current, resumed: false };
+  return { keyId: keys.current, resumed };
 }
 
-async function findUnused({ db, keys }: Service, keyFile: string | undefined) {
-  const rows = await db.query<RingRow>(listRingKeys());
+async function findUnused(tx: Queries, keys: KeyRing, keyFile: string | undefined) {
+  const rows = await tx.query<RingRow>(listRingKeys());
   const find = () => keys.checks().find(({ keyId }) => !rows.some(({ key_id }) => key_id === keyId));
   const found = find();
   if (found) return found;
@@ -103,7 +104,7 @@ async function findUnused({ db, keys }: Service, keyFile: string | undefined) {
 
 /** How many vouchers there are to look at. */
 export async function countAll(db: Queries): Promise<number> {
-  const [row] = await db.query<{ vouchers: bigint }>(countVouchers());
+  const [row] = await db.query<{ vouchers: bigint }>(countVouchers(null));
   return Number(row?.vouchers ?? 0);
 }
 
@@ -122,14 +123,20 @@ export async function finishRotation(
   await resealSecrets(service);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return undefined;
-  if (left > 0) throw new Error(`${left} vouchers are not under the key in use, though all were sealed anew`);
+  if (left > 0)
+    throw new RingRefused(
+      `${left} vouchers are not under ${keys.current}: run this again, another rotation may have begun`,
+    );
   return db.transaction(async (tx) => {
-    await tx.query(endProgress(keys.current, clock()));
+    await tx.query(lockKeyRing());
+    // In the order in which a page of vouchers does: the keys, then the progress.
     const retired = (await tx.query<{ key_id: string }>(retireOlder(keys.current, clock()))).map((row) => row.key_id);
+    await tx.query(endProgress(keys.current, clock()));
     if (retired.length > 0)
       await audit(tx, operator, {
         action: 'keys.retire',
         subject: 'key ring',
+        before: { keyId: keys.current, beingReplaced: retired },
         after: { keyId: keys.current, retired },
       });
     return retired;
@@ -138,16 +145,38 @@ export async function finishRotation(
 
 /**
  * Lets the key ring go without a key. That nothing depends on it is not noted anywhere but looked up: every voucher is opened and
- * compared, every secret looked at.
+ * compared, every secret looked at. One that was dropped and is in the key file still is taken out of it: so ends what was
+ * interrupted between the two.
+ * @param keyFile out of which the key is taken; undefined where it cannot be written
  * @returns whether it was done; false where it was stopped
  * @throws RingRefused where something depends on it
  */
-export async function dropKey(operator: Operator, keyId: string, prove: Watch): Promise<boolean> {
+export async function dropKey(
+  operator: Operator,
+  keyId: string,
+  keyFile: string | undefined,
+  prove: Watch,
+): Promise<boolean> {
   const { service } = operator;
-  const { db, clock } = service;
+  const { db, keys } = service;
   const row = (await db.query<RingRow>(listRingKeys())).find(({ key_id }) => key_id === keyId);
   if (!row) throw new RingRefused(`there is no key ${keyId} that was ever in use`);
-  if (row.dropped_at) throw new RingRefused(`${keyId} was dropped already`);
+  if (row.dropped_at && (keyFile === undefined || !keys.holds(keyId)))
+    throw new RingRefused(`${keyId} was dropped already`);
+  if (!row.dropped_at && !(await noteDropped(operator, row, prove))) return false;
+  if (keyFile !== undefined)
+    await db.transaction(async (tx) => {
+      await tx.query(lockKeyRing());
+      await removeFromKeyFile(keyFile, keyId);
+    });
+  return true;
+}
+
+/** The part of the database, where a key that is noted as dropped is not asked for any more. False where it was stopped. */
+async function noteDropped(operator: Operator, row: RingRow, prove: Watch): Promise<boolean> {
+  const { service } = operator;
+  const { db, clock } = service;
+  const keyId = row.key_id;
   if (!row.retired_at) throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keys rotate\` replaces it`);
   const secrets = (await countSecrets(db)).get(keyId) ?? 0;
   if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
@@ -157,9 +186,15 @@ export async function dropKey(operator: Operator, keyId: string, prove: Watch): 
   if (left > 0)
     throw new RingRefused(`${left} vouchers are not under the key in use: \`scrip keys rotate\` finishes that`);
   await db.transaction(async (tx) => {
+    await tx.query(lockKeyRing());
     if ((await tx.query(dropRetired(keyId, clock()))).length === 0)
       throw new RingRefused(`${keyId} was dropped already`);
-    await audit(tx, operator, { action: 'keys.drop', subject: 'key ring', before: { keyId } });
+    await audit(tx, operator, {
+      action: 'keys.drop',
+      subject: 'key ring',
+      before: { keyId, state: 'retired' },
+      after: { keyId, state: 'dropped' },
+    });
   });
   return true;
 }
