@@ -79,7 +79,10 @@ function parseKeys(text: string): RingKey[] | string {
     keys.push(ringKey(id, master));
   }
   if (keys.length === 0) return 'holds no key';
-  return new Set(keys.map((key) => key.id)).size < keys.length ? 'names a key twice' : keys;
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) return 'names a key twice';
+  // Whoever put it to use would believe that the old one is of no worth any more.
+  const distinct = new Set(keys.map(({ check }) => Buffer.from(check).toString('hex')));
+  return distinct.size < keys.length ? 'holds one key under two names' : keys;
 }
 
 function derive(master: Uint8Array, purpose: string): Buffer {

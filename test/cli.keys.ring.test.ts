@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { newRingKey } from '../src/secrets.ts';
 import { makeVouchers, Operator } from './operator.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -24,10 +27,15 @@ after(async () => {
 });
 
 /** Runs `scrip keys` on the key file of a data folder, rather than by SCRIP_KEYS. */
-function runKeys(...args: string[]): Promise<{ status: number; out: string; err: string }> {
-  const env = { PATH: process.env['PATH'], SCRIP_DATABASE_URL: operator.testService.url, SCRIP_DATA_DIR: dataDir };
+const runKeys = (...args: string[]) => runScrip({ SCRIP_DATA_DIR: dataDir }, 'keys', ...args);
+
+function runScrip(
+  settings: Readonly<Record<string, string>>,
+  ...args: string[]
+): Promise<{ status: number; out: string; err: string }> {
+  const env = { PATH: process.env['PATH'], SCRIP_DATABASE_URL: operator.testService.url, ...settings };
   return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, 'keys', ...args], { env }, (error, out, err) => {
+    execFile(process.execPath, [MAIN, ...args], { env }, (error, out, err) => {
       resolve({ status: error ? Number(error.code) : 0, out, err });
     });
   });
@@ -94,6 +102,46 @@ test('scrip keys drop ends what was killed between the database and the key file
     (await readdir(dataDir)).filter((name) => name.startsWith('keys')),
     ['keys'],
   );
+});
+
+test('a wrong or missing key ring is told before the schema is touched, and scrip migrate needs none', async () => {
+  const owner = await openOwner(operator.testService.url);
+  const empty = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
+  const pending = '008-vacuum.sql';
+  const isPending = async () =>
+    (await owner.query(sql`select from scrip.migrations where name = ${pending}`)).length === 0;
+  try {
+    await owner.query(sql`delete from scrip.migrations where name = ${pending}`);
+    const wrong = { SCRIP_DATA_DIR: empty, SCRIP_KEYS: newRingKey() };
+    const refusals: [RegExp, Readonly<Record<string, string>>, string][] = [
+      [/^scrip: the key ring does not fit this database: .* is missing .*\n$/, wrong, 'serve'],
+      [/^scrip: the key ring does not fit this database: .* is missing .*\n$/, wrong, 'migrate'],
+      [/^scrip: the key ring of this database is missing: .*\n$/, { SCRIP_DATA_DIR: empty }, 'serve'],
+    ];
+    for (const [message, settings, command] of refusals) {
+      const { status, out, err } = await runScrip(settings, command);
+      assert.deepEqual([status, out], [1, '']);
+      assert.match(err, message);
+      assert.equal(await isPending(), true);
+    }
+    const done = await runScrip({ SCRIP_DATA_DIR: empty }, 'migrate');
+    assert.deepEqual(done, { status: 0, out: `${pending}\nthe schema is up to date\n`, err: '' });
+    assert.equal(await isPending(), false);
+    assert.deepEqual(await readdir(empty), []);
+  } finally {
+    await owner.close();
+    await rm(empty, { recursive: true, force: true });
+  }
+});
+
+test('a key file that others can read is used, with a warning', async () => {
+  const file = join(dataDir, 'keys');
+  await chmod(file, 0o644);
+  const { status, err } = await runKeys('status');
+  await chmod(file, 0o600);
+  assert.equal(status, 0);
+  assert.match(err, /can be read by other accounts: chmod 600/);
+  assert.equal((await runKeys('status')).err, '');
 });
 
 test('scrip keys tells what to do where the key ring is a setting', async () => {

@@ -91,6 +91,7 @@ describe('a key ring', () => {
     fails('', /^SCRIP_KEYS holds no key$/);
     fails(' , \n', /^SCRIP_KEYS holds no key$/);
     fails(`${OLD},${OLD.slice(0, 4)}${keyOf(3)}`, /^SCRIP_KEYS names a key twice$/);
+    fails(`${NEW},another:${NEW.slice(NEW.indexOf(':') + 1)}`, /^SCRIP_KEYS holds one key under two names$/);
     const key = keyOf(1);
     const broken = [
       'nonsense',

@@ -4,7 +4,7 @@ import type { Operator, Service } from '../context.ts';
 import { type Embedded, openEmbedded } from '../db/embedded.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
-import { openKeyRing } from '../db/key-ring.ts';
+import { checkBeforeMigration, isExposed, keyFile, openKeyRing } from '../db/key-ring.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase } from '../db/pool.ts';
 import { StartError } from '../db/start-error.ts';
@@ -46,11 +46,13 @@ export async function openService(
   try {
     if (config.databaseUrl === undefined) embedded = await openEmbedded(config.dataDir, log);
     const url = embedded?.serviceUrl ?? (config.databaseUrl as string);
-    const applied = await migrate(embedded?.ownerUrl ?? url);
+    const applied = await migrate(embedded?.ownerUrl ?? url, (owner) => checkBeforeMigration(owner, config, false));
     if (applied.length > 0) log.info({ applied }, 'schema brought up to date');
     const db = openDatabase(url, name);
     try {
       const keys = await openKeyRing(db, config);
+      if (await isExposed(config))
+        log.warn({ file: keyFile(config) }, 'the key file can be read by other accounts: chmod 600');
       await ensureDefaultProduct(db, config.currency);
       service = { db, keys, log, clock: () => new Date() };
     } catch (error) {
@@ -61,6 +63,26 @@ export async function openService(
   } catch (error) {
     await close();
     throw config.databaseUrl === undefined ? error : explain(error, config.databaseUrl);
+  }
+}
+
+/**
+ * Brings the schema up to date and does nothing else: who has the owner's account need not have the key ring. One that is given, and
+ * is not that of the database, is told all the same.
+ */
+export async function migrateOnly(): Promise<string[]> {
+  // A Ctrl-C leaves nothing running, and nothing half done.
+  listenForStop();
+  const config = readConfig();
+  let embedded: Embedded | undefined;
+  try {
+    if (config.databaseUrl === undefined) embedded = await openEmbedded(config.dataDir, createLogger('warn'));
+    const url = embedded?.ownerUrl ?? (config.databaseUrl as string);
+    return await migrate(url, (owner) => checkBeforeMigration(owner, config, true));
+  } catch (error) {
+    throw config.databaseUrl === undefined ? error : explain(error, config.databaseUrl);
+  } finally {
+    await embedded?.release();
   }
 }
 

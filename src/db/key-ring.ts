@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { link, mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
+import { link, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type KeyRing, newRingKey, readKeyRing, sameHash } from '../secrets.ts';
 import { gather } from './gather.ts';
@@ -31,31 +31,49 @@ export function keyFile({ dataDir }: { dataDir: string }): string {
   return join(dataDir, 'keys');
 }
 
+type Given = { readonly keys?: string | undefined; readonly dataDir: string };
+
+/** The same for who comes before the migrations: what a key has been through may not be noted yet. */
+const KNOWN_BEFORE = sql`
+select key_id, check_value from scrip.key_checks k where to_jsonb(k) ->> 'dropped_at' is null`;
+
+/**
+ * Holds the key ring against a database that is about to be migrated: a wrong one is told before anything is touched.
+ * @param owner a connection of the schema's owner
+ * @param mayLack whether there need not be a key ring at all
+ * @throws StartError as `openKeyRing`
+ */
+export async function checkBeforeMigration(owner: Queries, config: Given, mayLack: boolean): Promise<void> {
+  const [found] = await owner.query<{ there: boolean }>(
+    sql`select to_regclass('scrip.key_checks') is not null as there`,
+  );
+  const known = found?.there ? await owner.query<Known>(KNOWN_BEFORE) : [];
+  const ring = await findKeyRing(config);
+  if (ring) fit(ring, known, config);
+  else if (known.length > 0 && !mayLack) throw missing(config);
+}
+
+/** Whether the key file can be read by other accounts of this machine; a key ring that is a setting lies in none. */
+export async function isExposed(config: Given): Promise<boolean> {
+  if (config.keys !== undefined) return false;
+  const { mode } = await stat(keyFile(config));
+  return (mode & 0o077) !== 0;
+}
+
 /**
  * Opens the key ring: from the setting, else from the key file in the data folder, which a first start makes.
  * @throws StartError when the database belongs to another key ring, or to one that is missing; nothing is touched then
  */
-export async function openKeyRing(
-  db: Database,
-  config: { keys?: string | undefined; dataDir: string },
-): Promise<KeyRing> {
+export async function openKeyRing(db: Database, config: Given): Promise<KeyRing> {
   const known = await db.query<Known>(KNOWN);
-  const file = keyFile(config);
-  const ring =
-    config.keys === undefined
-      ? readKeyRing(await readKeyFile(file, known.length === 0), `the key file ${file}`, () =>
-          readFileSync(file, 'utf8'),
-        )
-      : readKeyRing(config.keys, 'SCRIP_KEYS');
-  const own = ring.checks();
-  for (const { key_id, check_value } of known) {
-    const key = own.find(({ keyId }) => keyId === key_id);
-    if (!key || !sameHash(key.check, check_value)) {
-      throw new StartError(
-        `the key ring does not fit this database: its key "${key_id}" is ${key ? 'another one' : 'missing'} (SCRIP_KEYS, or the key file ${file})`,
-      );
-    }
+  let ring = await findKeyRing(config);
+  if (!ring) {
+    if (known.length > 0) throw missing(config);
+    await createKeyFile(keyFile(config));
+    ring = (await findKeyRing(config)) as KeyRing;
   }
+  fit(ring, known, config);
+  const own = ring.checks();
   const [newest] = own;
   if (known.length === 0 && newest) {
     await db.query(
@@ -120,16 +138,37 @@ function use(ring: KeyRing, inUse: readonly Known[]): void {
   ring.use(inUse.map(({ key_id }) => key_id));
 }
 
-async function readKeyFile(file: string, mayCreate: boolean): Promise<string> {
+/** The key ring as it is given; undefined where there is no setting, and no key file either. */
+async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
+  if (config.keys !== undefined) return readKeyRing(config.keys, 'SCRIP_KEYS');
+  const file = keyFile(config);
   try {
-    return await readFile(file, 'utf8');
+    const text = await readFile(file, 'utf8');
+    return readKeyRing(text, `the key file ${file}`, () => readFileSync(file, 'utf8'));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new StartError(`the key file ${file} cannot be read`);
+    if (error instanceof StartError) throw error;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw new StartError(`the key file ${file} cannot be read`);
   }
-  if (!mayCreate)
-    throw new StartError(`the key ring of this database is missing: set SCRIP_KEYS, or put back the key file ${file}`);
-  await createKeyFile(file);
-  return readFile(file, 'utf8');
+}
+
+/** @throws StartError where the key ring lacks a key that the database knows, or holds another one under its name */
+function fit(ring: KeyRing, known: readonly Known[], config: Given): void {
+  const own = ring.checks();
+  for (const { key_id, check_value } of known) {
+    const key = own.find(({ keyId }) => keyId === key_id);
+    if (!key || !sameHash(key.check, check_value)) {
+      throw new StartError(
+        `the key ring does not fit this database: its key "${key_id}" is ${key ? 'another one' : 'missing'} (SCRIP_KEYS, or the key file ${keyFile(config)})`,
+      );
+    }
+  }
+}
+
+function missing(config: Given): StartError {
+  return new StartError(
+    `the key ring of this database is missing: set SCRIP_KEYS, or put back the key file ${keyFile(config)}`,
+  );
 }
 
 /** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */

@@ -27,10 +27,11 @@ async function readMigrations(): Promise<Migration[]> {
  * Brings the schema up to date. Two processes may do so at once: one waits for the other.
  * An account without the owner's rights is enough where there is nothing to do.
  * @param url of the schema's owner
+ * @param before run on the owner's connection before anything is touched, where there is something to do
  * @returns the names of the migrations applied
  * @throws StartError when the schema is newer than this program, was changed, or this account may not alter it
  */
-export async function migrate(url: string): Promise<string[]> {
+export async function migrate(url: string, before?: (owner: Queries) => Promise<void>): Promise<string[]> {
   const migrations = await readMigrations();
   const owner = await openOwner(url);
   try {
@@ -38,6 +39,7 @@ export async function migrate(url: string): Promise<string[]> {
     // One migrates, the others wait here and then find nothing left to do. The lock goes with the connection; the number is
     // this lock's own.
     await owner.query(sql`select pg_advisory_lock(7311990001)`);
+    await before?.(owner);
     await createRole(owner);
     const applied = await apply(owner, migrations);
     if (applied.length > 0 || !(await hasJobs(owner))) await migrateJobs(url, owner);

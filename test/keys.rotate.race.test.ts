@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openKeyRing } from '../src/db/key-ring.ts';
+import { beginRotation, finishRotation } from '../src/vouchers/rotate.ts';
+import { DIALECTS } from './dialects.ts';
+import { asOperator, testService } from './harness.ts';
+import { Till } from './till.ts';
+
+const goOn = () => false;
+const [A] = DIALECTS as [(typeof DIALECTS)[number]];
+
+test('many that begin to rotate one key file at one moment put one key to use, and none is lost', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const till = await Till.open(t);
+  const card = await till.voucher();
+  const file = join(folder, 'keys');
+  await writeFile(file, `${till.testService.keys}\n`, { mode: 0o600 });
+  const operators = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const keys = await openKeyRing(till.testService.service.db, { dataDir: folder });
+      return asOperator({ ...till.testService.service, keys });
+    }),
+  );
+  const begun = await Promise.all(operators.map((operator) => beginRotation(operator, file)));
+  assert.equal(begun.filter(({ resumed }) => !resumed).length, 1);
+  assert.equal(new Set(begun.map(({ keyId }) => keyId)).size, 1);
+  // What is on the disk is what a process finds that starts after all of them have died.
+  const keys = await openKeyRing(till.testService.service.db, { dataDir: folder });
+  assert.equal(keys.checks().length, 2);
+  const again = asOperator({ ...till.testService.service, keys });
+  const retired = await Promise.all([...operators, again].map((operator) => finishRotation(operator, goOn, goOn)));
+  assert.deepEqual(retired.flat().length, 1);
+  const restarted = await testService(t, { ...till.testService, keys: await readFile(file, 'utf8') });
+  const sold = await restarted.request(till.merchant, A.redeem(card, 1, 'after all'));
+  assert.equal(sold.statusCode, '00');
+});
