@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { takeActor } from './cli/actor.ts';
-import { CommandError } from './cli/output.ts';
+import { CommandError, withoutTyped } from './cli/output.ts';
 import { SETTINGS } from './config.ts';
 import { StartError } from './db/start-error.ts';
 import { Refusal } from './refusal.ts';
@@ -18,7 +18,7 @@ const program = new Command('scrip')
   .description('Scrip: prepaid vouchers that carry money')
   .addHelpText('after', `\nSettings (environment):\n${settings}`)
   .showHelpAfterError('(try --help)')
-  .configureOutput({ outputError: (text, write) => write(`scrip: ${text.replace(/^error: /, '')}`) })
+  .configureOutput({ outputError: (text, write) => write(`scrip: ${withoutTyped(text.replace(/^error: /, ''))}`) })
   .exitOverride();
 takeActor(program);
 

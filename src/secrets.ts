@@ -276,6 +276,11 @@ export function newKeyId(): string {
   return `key_${randomBytes(12).toString('base64url').replace(/[-_]/g, 'x')}`;
 }
 
+/** Whether a text could be an identifier of an API key. One of digits alone never came about, and could be a code with its PIN. */
+export function isKeyId(text: string): boolean {
+  return /^key_(?!\d+$)[A-Za-z0-9]{16}$/.test(text);
+}
+
 /** How an API secret is stored: SHA-256. A slow hash protects guessable secrets; 256 random bits need none. */
 export function hashSecret(secret: string): Buffer {
   // By way of a text of one byte a character: asked for as bytes, the hash takes three times as long.

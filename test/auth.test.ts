@@ -33,7 +33,7 @@ for (const dialect of DIALECTS) {
       await revokeKey(asOperator(service), old.keyId, merchant.id);
       clock.advance(SECOND_MS);
       for (const [keyId, secret] of [
-        ['key_that_is_unknown', merchant.secret],
+        ['key_thatIsUnknown000', merchant.secret],
         [merchant.keyId, old.secret],
         [merchant.keyId, ''],
         [old.keyId, old.secret],

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Service } from '../src/context.ts';
 import { admit, authenticate } from '../src/merchants/authenticate.ts';
-import { flushCalls, recordGuesses } from '../src/merchants/guessing.ts';
-import { listKeys, pardon } from '../src/merchants/keys.ts';
+import { countCall, flushCalls, recordGuesses } from '../src/merchants/guessing.ts';
+import { limitKey, listKeys, pardon } from '../src/merchants/keys.ts';
+import { suspendMerchant } from '../src/merchants/merchants.ts';
 import type { Refusal } from '../src/refusal.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
@@ -124,6 +125,53 @@ describe('a key that mostly calls with right codes', () => {
     // 64 of 3064 are more.
     for (let guess = 62; guess <= 64; guess++) await call(process, key, true);
     assert.equal(((await call(process, key, true)) as Refusal).code, '97');
+  });
+
+  test('is not spoken for by calls that were refused: beyond its limit, after it was stopped, or of a suspended merchant', async () => {
+    const { service } = testService;
+    const limited = await newKey();
+    await limitKey(asOperator(service), limited.keyId, { perSecond: 1, burst: 2 });
+    const stopped = await newKey();
+    const suspended = await newKey();
+    const { process, state } = startProcess();
+    for (let guess = 1; guess <= 51; guess++) await call(process, stopped, true);
+    await suspendMerchant(asOperator(service), suspended.id, true);
+    for (const key of [limited, stopped, suspended])
+      for (let count = 0; count < 100; count++) await call(process, key, false);
+    // What it may do, it does, and that speaks for it.
+    admit(await authenticate(process, stopped.header), false);
+    state.nowMs += 60_000;
+    assert.equal(((await call(process, suspended, false)) as Refusal).code, '04');
+    await flushCalls(process);
+    const counted = async ({ id }: { id: number }) => {
+      const [info] = await listKeys(process, id);
+      // It was used all the same.
+      assert.ok(info?.lastUsedAt);
+      return Number(info.calls);
+    };
+    assert.equal(await counted(limited), 2);
+    assert.equal(await counted(stopped), 52);
+    assert.equal(await counted(suspended), 0);
+  });
+
+  test('is told to the operator whenever it has guessed five hundred times more', async () => {
+    const key = await newKey();
+    const told: unknown[] = [];
+    const { process } = startProcess();
+    const warn = (fields: { guesses: number }, text: string) => told.push([fields.guesses, text]);
+    const listening = { ...process, log: { ...process.log, warn, debug() {} } } as unknown as Service;
+    const { context } = await authenticate(listening, key.header);
+    for (let count = 0; count < 60_000; count++) countCall(listening, key.keyId, context.now, true);
+    for (const count of [499, 1, 400, 150]) {
+      await recordGuesses(listening, Array(count).fill(key.keyId));
+    }
+    const text = 'key guesses much, though little for its calls';
+    assert.equal(told.length, 2);
+    for (const [at, least] of [500, 1_000].entries()) {
+      const [count, words] = told[at] as [number, string];
+      assert.ok(count >= least && count < least + 150, `${count}`);
+      assert.equal(words, text);
+    }
   });
 
   test('is counted to the last call, also by a process that ends', async () => {

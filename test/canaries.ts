@@ -1,12 +1,15 @@
-import type { Asked, Voucher } from './dialects.ts';
+import { connect } from 'node:net';
+import type { Voucher } from './dialects.ts';
 
 /** What a test plants, and what it looks for. */
 
+type Misplaced = { method: string; path: string; body?: unknown; headers?: Record<string, string> };
+
 /** Codes, PINs and secrets where none belongs, and in requests that are refused. */
-export function misplaced(prefix: string, { code, pin }: Voucher, secret: string): Asked[] {
+export function misplaced(prefix: string, { code, pin }: Voucher, secret: string): Misplaced[] {
   const both = code + pin;
-  const post = (body: unknown): Asked => ({ method: 'POST', path: `${prefix}/redeem`, body });
-  const get = (path: string): Asked => ({ method: 'GET', path: prefix + path });
+  const post = (body: unknown): Misplaced => ({ method: 'POST', path: `${prefix}/redeem`, body });
+  const get = (path: string): Misplaced => ({ method: 'GET', path: prefix + path });
   return [
     get(`/${code}/${pin}`),
     get(`/transactions/x%20?pin=${pin}&code=${code}&secret=${secret}`),
@@ -18,6 +21,101 @@ export function misplaced(prefix: string, { code, pin }: Voucher, secret: string
     post({ code: `${code} `, pin: `${pin}x`, voucherCode: `${both}0`, amount: 1, reference: `CANCEL-${both}` }),
     post({ code, pin, voucherCode: both, amount: 1e30, reference: `\u0001${both}` }),
     post({ [both]: 1, code: { code, pin }, secret }),
+    // A body that breaks off in the middle, or is another one's: a form, parts, another charset.
+    ...MEDIA_TYPES.map((type) => ({
+      ...post(`code=${code}&pin=${pin}&secret=${secret}`),
+      headers: { 'content-type': type },
+    })),
+    { ...post(`{"code":"${code}","pin":"${pin}`), headers: { 'content-type': `application/json; boundary=${both}` } },
+    post({ code: [...code].join(' '), pin: wide(pin), voucherCode: wide(both), amount: 1, reference: 'spelled' }),
+    post({ code, pin, voucherCode: both, amount: `1e400${both}`, reference: 'no number' }),
+    // Longer than what is read of a head, or of a body.
+    get(`/${`${both}/`.repeat(1_200)}`),
+    post(`{"code":"${both.repeat(5_000)}"}`),
+    ...['HEAD', 'OPTIONS', 'PUT'].map((method) => ({ ...get(`/redeem/${both}?${secret}`), method })),
+    // Outside of both prefixes.
+    ...[`/docs/${both}`, `/${secret}`, `/healthz?${both}`, `/readyz?${secret}`].map((path) => ({
+      method: 'GET',
+      path,
+    })),
+  ];
+}
+
+const MEDIA_TYPES = [
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=x',
+  'application/json; charset=utf-16',
+];
+
+/** In digits of another width. */
+const wide = (text: string) => text.replace(/\d/g, (digit) => String.fromCharCode(0xff10 + Number(digit)));
+
+/** Bytes that are no HTTP, or not all of it. */
+export function misplacedBytes({ code, pin }: Voucher, secret: string): string[] {
+  const both = code + pin;
+  const head = `POST /api/v2/redeem HTTP/1.1\r\nHost: ${both}\r\nContent-Type: application/json\r\n`;
+  return [
+    `${both}\r\n\r\n`,
+    `${both} /${secret} HTTP/1.1\r\n\r\n`,
+    `GET /${both} HTTP/9.9\r\n\r\n`,
+    `GET http://${both}:${secret}@x/${both} HTTP/1.1\r\nConnection: close\r\n\r\n`,
+    `CONNECT ${both}:443 HTTP/1.1\r\n\r\n`,
+    `GET /${both.repeat(2_000)} HTTP/1.1\r\n\r\n`,
+    `${head}X: ${both.repeat(2_000)}\r\n\r\n`,
+    `${head}${both}\r\n\r\n`,
+    `${head}X: ${both}\0${secret}\r\n\r\n`,
+    `${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\nX: ${secret}\r\n\r\n${both}`,
+    `${head}Transfer-Encoding: chunked\r\n\r\n${both};${secret}\r\n`,
+    // It hangs up in the middle.
+    `${head}Content-Length: 100\r\n\r\n{"voucherCode":"${both}"`,
+  ];
+}
+
+/** Sends bytes and hangs up; what came back. */
+export async function sendBytes(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  let text = '';
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  socket.end(bytes, 'latin1');
+  await new Promise((resolve) => socket.once('close', resolve));
+  return text;
+}
+
+/** Credentials in the wrong place and order. */
+export function misplacedCredentials({ code, pin }: Voucher, secret: string, authorization: string): string[] {
+  const both = code + pin;
+  const keyIds = [code, both, secret.replaceAll('-', '_')].map((text) => `key_${text}:x`);
+  return [`${secret}:${authorization}`, `${both}:${secret}`, `${code}:${pin}`, secret, both, ...keyIds];
+}
+
+/** What an operator types where it does not belong: each of these must fail. */
+export function misplacedArguments({ code, pin }: Voucher, secret: string): string[][] {
+  const both = code + pin;
+  return [
+    [both],
+    ['voucher', both],
+    ['voucher', 'show', both],
+    ['voucher', 'show', `${code}-${pin}`],
+    ['voucher', 'block', '1', code, pin],
+    ['voucher', 'show', '1', `--pin=${both}`],
+    ['voucher', 'show', '1', `--${secret}`],
+    ['voucher', 'extend', '1', '--expiry', both],
+    ['key', 'show', secret],
+    ['key', 'revoke', `key_${both}`],
+    ['key', 'create', '--merchant', code],
+    ['key', 'create', '--merchant', '1', '--network', secret],
+    ['keys', 'drop', secret],
+    ['merchant', 'permit', '1', secret],
+    ['batch', 'show', both],
+    ['product', 'create', '--code', 'X', '--name', 'X', '--currency', both],
+    ['float', 'top-up', '--merchant', '1', '--amount', `${code}.${pin}x`],
+    ['webhook', 'add', '--merchant', '1', '--url', `http://${both}:${secret}@127.0.0.1/`],
+    ['webhook', 'add', '--merchant', '1', '--url', 'http://127.0.0.1/', '--event', secret],
+    ['webhook', 'resend', '1', '--event', secret],
+    ['audit', 'list', '--limit', secret],
+    ['serve', '--processes', code],
   ];
 }
 
@@ -30,6 +128,15 @@ export function misplacedHeaders({ code, pin }: Voucher): Record<string, string>
     cookie: `code=${both}`,
     referer: `http://x/${both}`,
     origin: both,
+    traceparent: `00-${both}${both}-${both}-01`,
+    tracestate: `a=${both}`,
+    baggage: `code=${code},pin=${pin}`,
+    forwarded: `for=${both}`,
+    'x-forwarded-for': both,
+    'idempotency-key': both,
+    'accept-encoding': both,
+    'if-none-match': `"${both}"`,
+    [`x-${both}`]: 'in the name',
   };
 }
 

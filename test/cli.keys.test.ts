@@ -63,7 +63,7 @@ test('scrip key says in one line what is wrong', async () => {
   ]);
   await Promise.all([
     operator.fails(/no key/, 'key', 'rotate', 'key_unknown'),
-    operator.fails(/no key/, 'key', 'show', 'key_unknown'),
+    operator.fails(/no key/, 'key', 'show', 'key_thatThereIsNo000'),
     operator.fails(/no key/, 'key', 'limit', 'key_unknown', '--per-second', '1'),
     operator.fails(/--per-second takes/, 'key', 'limit', keyId, '--per-second', '0'),
     operator.fails(/--burst goes/, 'key', 'limit', keyId, '--burst', '3'),

@@ -95,7 +95,7 @@ describe('scrip key', () => {
     );
     assert.equal((await operator.run('key', 'revoke', second.keyId)).status, 0);
     await Promise.all([
-      operator.fails(/no key key_none/, 'key', 'revoke', 'key_none'),
+      operator.fails(/no key key_thatThereIsNo000/, 'key', 'revoke', 'key_thatThereIsNo000'),
       operator.fails(/no key/, 'key', 'revoke', '--merchant', String(Number(id) + 1), '--key', keyId),
     ]);
   });

@@ -131,7 +131,10 @@ test('invented credentials, and wrong secrets of a key in use, take no place fro
   let guess = 0;
   const stop = await flood(t, till, FLOODING, () => {
     guess++;
-    return raw(`Basic ${btoa(`${guess % 2 === 0 ? keyId : `key_invented${guess}`}:wrong-${guess}`)}`, A.list());
+    return raw(
+      `Basic ${btoa(`${guess % 2 === 0 ? keyId : `key_invented${String(guess).padStart(8, '0')}`}:wrong-${guess}`)}`,
+      A.list(),
+    );
   });
   await serve(till, A, 'beside', 6);
   assert.deepEqual([...(await stop()).keys()].sort(), [401, 503]);

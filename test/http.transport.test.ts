@@ -14,7 +14,7 @@ const DIALECTS = [
   { prefix: '/api/v2', posts: ['/vouchers', '/activate', '/balance', '/redeem'] },
 ];
 const GETS = ['/vouchers/x', '/transactions/x', '/transactions'];
-const CREDENTIALS = `Basic ${btoa('key_nobody:secret')}`;
+const CREDENTIALS = `Basic ${btoa('key_ThatNobodyHas123:secret')}`;
 
 const UNSUPPORTED = { statusCode: '98', message: 'Unsupported request', data: null };
 const UNAUTHORIZED = { statusCode: '01', message: 'Unauthorized', data: null };

@@ -56,6 +56,38 @@ test('one code: fifteen guesses are looked at, with many keys, over processes, a
   assert.equal(looked, 15);
 });
 
+test('many codes at one moment: of hundreds under way, no more are looked at than the limit and what a process has open', async (t) => {
+  const first = await Till.open(t, { float: 100_000_00n });
+  const second = await first.elsewhere(t);
+  first.testService.clock.set(MORNING);
+  const vouchers: Voucher[] = [];
+  for (let batch = 1; batch <= 30; batch++) vouchers.push(...(await first.vouchers(10)));
+  const attack = async (voucher: Voucher, number: number) => {
+    const answer = await (number % 2 === 0 ? first : second).ask(guess(voucher, number));
+    assert.ok(['55', '97'].includes(answer.statusCode), answer.statusCode);
+    return answer.statusCode === '55' ? 1 : 0;
+  };
+  const sum = (numbers: readonly number[]) => numbers.reduce((one, other) => one + other, 0);
+  const looked = sum(await Promise.all(vouchers.map(attack)));
+  assert.ok(looked > 50 && looked <= 50 + 2 * 16, `${looked} guesses were looked at`);
+});
+
+test('many codes and many keys: each key is stopped by its own count', async (t) => {
+  const first = await Till.open(t, { float: 100_000_00n });
+  first.testService.clock.set(MORNING);
+  const vouchers: Voucher[] = [];
+  for (let batch = 1; batch <= 6; batch++) vouchers.push(...(await first.vouchers(10)));
+  for (const till of [first, await Till.at(first.testService), await Till.at(first.testService)]) {
+    let looked = 0;
+    for (const [number, voucher] of vouchers.entries()) {
+      const { statusCode } = await till.ask(guess(voucher, number));
+      if (statusCode === '55') looked++;
+      else assert.equal(statusCode, '97');
+    }
+    assert.equal(looked, 51);
+  }
+});
+
 test('many codes: a key is stopped after fifty guesses a day, over processes and after a restart', async (t) => {
   const first = await Till.open(t, { float: 100_000_00n });
   const { clock } = first.testService;

@@ -3,6 +3,7 @@ import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { describe, test } from 'node:test';
 import {
   hashSecret,
+  isKeyId,
   newKeyId,
   newRingKey,
   newSecret,
@@ -234,7 +235,20 @@ describe('what is drawn', () => {
   test('is a secret of 256 bits, in its form', () => {
     assert.match(newSecret(), /^[\w-]{43}$/);
     assert.match(newWebhookSecret(), /^whsec_[A-Za-z0-9+/]{43}=$/);
-    for (let times = 0; times < 200; times++) assert.match(newKeyId(), /^key_[A-Za-z0-9]{16}$/);
+    for (let times = 0; times < 200; times++) {
+      assert.match(newKeyId(), /^key_[A-Za-z0-9]{16}$/);
+      assert.ok(isKeyId(newKeyId()));
+    }
+    const others = [
+      '',
+      'key_',
+      'key_482913057641',
+      'key_4829130576410731',
+      `key_${newSecret()}`,
+      newSecret(),
+      `${newKeyId()}\n`,
+    ];
+    for (const other of others) assert.equal(isKeyId(other), false, other);
     for (const draw of [newSecret, newWebhookSecret, newKeyId, newRingKey]) assert.notEqual(draw(), draw());
   });
 });

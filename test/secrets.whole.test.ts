@@ -10,7 +10,15 @@ import { fileURLToPath } from 'node:url';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
-import { misplaced, misplacedHeaders, spellings } from './canaries.ts';
+import {
+  misplaced,
+  misplacedArguments,
+  misplacedBytes,
+  misplacedCredentials,
+  misplacedHeaders,
+  sendBytes,
+  spellings,
+} from './canaries.ts';
 import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
@@ -56,14 +64,20 @@ async function command(shown: 'search' | 'shows a secret', ...args: string[]) {
   return run.out;
 }
 
-async function ask(authorization: string, { method, path, body }: Asked, headers: Record<string, string> = {}) {
+type Anything = { method: string; path: string; body?: unknown; headers?: Record<string, string> };
+
+async function ask(
+  authorization: string,
+  { method, path, body, headers: own }: Anything,
+  headers: Record<string, string> = {},
+) {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const response = await fetch(baseUrl + path, {
     method,
-    headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers, ...own },
     ...(body !== undefined && { body: text }),
   });
-  return { status: response.status, text: await response.text() };
+  return { status: response.status, text: await response.text(), head: JSON.stringify([...response.headers]) };
 }
 
 before(async () => {
@@ -109,17 +123,7 @@ after(async () => {
 });
 
 async function useEverything(): Promise<void> {
-  const create = [
-    'merchant',
-    'create',
-    '--name',
-    CONTROL,
-    '--permit',
-    'update-redemption',
-    '--float',
-    '100000',
-    '--json',
-  ];
+  const create = `merchant create --name ${CONTROL} --permit update-redemption --float 100000 --json`.split(' ');
   const { id, keyId, secret } = JSON.parse(await command('shows a secret', ...create));
   const rotated = JSON.parse(await command('shows a secret', 'key', 'rotate', keyId, '--json'));
   const webhook = ['webhook', 'add', '--merchant', id, '--url', 'http://127.0.0.1:9/', '--json'];
@@ -182,11 +186,15 @@ async function askEverything(
 /** Codes, PINs and secrets where none belongs, and credentials in the wrong place and order. */
 async function misuse(authorization: string, secret: string, prefix: string, voucher: Voucher): Promise<void> {
   const both = voucher.code + voucher.pin;
-  for (const asked of misplaced(prefix, voucher, secret))
-    output['answers'] += (await ask(authorization, asked, misplacedHeaders(voucher))).text;
+  for (const asked of misplaced(prefix, voucher, secret)) {
+    const { status, text, head } = await ask(authorization, asked, misplacedHeaders(voucher));
+    assert.ok(status < 500, text);
+    output['answers'] += text + head;
+  }
+  for (const bytes of misplacedBytes(voucher, secret))
+    output['answers'] += await sendBytes(Number(new URL(baseUrl).port), bytes);
   const list: Asked = { method: 'GET', path: `${prefix}/transactions` };
-  const wrong = [`${secret}:${authorization}`, `${both}:${secret}`, `${voucher.code}:${voucher.pin}`, secret, both];
-  for (const credentials of wrong) {
+  for (const credentials of misplacedCredentials(voucher, secret, authorization)) {
     output['answers'] += (await ask(`Basic ${btoa(credentials)}`, list)).text;
     output['answers'] += (await ask(`Bearer ${credentials}`, list)).text;
   }
@@ -219,6 +227,7 @@ async function operate(merchantId: string, endpointId: string): Promise<void> {
   ]) {
     await command('search', ...args);
   }
+  for (const args of misplacedArguments(vouchers[0] as Voucher, secrets[0] as string)) await command('search', ...args);
 }
 
 function find(what: string, text: string): string[] {

@@ -14,8 +14,8 @@ import {
 import { findMerchant } from '../merchants/merchants.ts';
 import { readNetwork } from '../network.ts';
 import { withOperator, withService } from './open.ts';
-import { fail, printFields, printJson, printTable } from './output.ts';
-import { parseCount, parseDate, parseDuration, parseId, parsePermission, repeat } from './parse.ts';
+import { fail, printFields, printJson, printTable, quoted } from './output.ts';
+import { parseCount, parseDate, parseDuration, parseId, parseKeyId, parsePermission, repeat } from './parse.ts';
 
 const MOST_PER_SECOND = 1_000_000;
 const MOST_BURST = 10_000_000;
@@ -75,7 +75,9 @@ async function create(options: CreateOptions): Promise<void> {
   const merchantId = parseId(options.merchant);
   const restrictions = {
     scopes: options.scope?.map(parsePermission),
-    networks: options.network?.map((text) => readNetwork(text) ?? fail(`"${text}" is no network such as 10.0.0.0/8`)),
+    networks: options.network?.map(
+      (text) => readNetwork(text) ?? fail(`${quoted(text)} is no network such as 10.0.0.0/8`),
+    ),
     expiresAt: options.expires === undefined ? undefined : parseDate(options.expires, '--expires'),
   };
   await withOperator(async (operator) => {
@@ -87,7 +89,8 @@ async function create(options: CreateOptions): Promise<void> {
   });
 }
 
-async function rotate(keyId: string, options: Json & { overlap: string; expires?: string }): Promise<void> {
+async function rotate(text: string, options: Json & { overlap: string; expires?: string }): Promise<void> {
+  const keyId = parseKeyId(text);
   const overlapMs = parseDuration(options.overlap, '--overlap');
   const expiresAt = options.expires === undefined ? null : parseDate(options.expires, '--expires');
   await withOperator(async (operator) => {
@@ -106,7 +109,8 @@ function explain(error: unknown): never {
 }
 
 async function revoke(argument: string | undefined, options: { merchant?: string; key?: string }): Promise<void> {
-  const named = argument ?? options.key;
+  const typed = argument ?? options.key;
+  const named = typed === undefined ? undefined : parseKeyId(typed);
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
   if (named === undefined && merchantId === null) fail('which key: scrip key revoke KEYID');
   await withOperator(async (operator) => {
@@ -128,7 +132,8 @@ async function onlyKeyOf(service: Service, merchantId: number): Promise<string> 
   return only;
 }
 
-async function limit(keyId: string, options: { perSecond?: string; burst?: string }): Promise<void> {
+async function limit(text: string, options: { perSecond?: string; burst?: string }): Promise<void> {
+  const keyId = parseKeyId(text);
   if (options.perSecond === undefined && options.burst !== undefined) fail('--burst goes with --per-second');
   const perSecond = options.perSecond && parseCount(options.perSecond, '--per-second', 1, MOST_PER_SECOND);
   const burst = options.burst ? parseCount(options.burst, '--burst', 1, MOST_BURST) : perSecond;
@@ -166,7 +171,8 @@ function endOf({ revokedAt, expiresAt }: KeyInfo): string {
   return revokedAt ? `revoked ${revokedAt.toISOString()}` : (expiresAt?.toISOString() ?? '');
 }
 
-async function show(keyId: string, options: Json): Promise<void> {
+async function show(text: string, options: Json): Promise<void> {
+  const keyId = parseKeyId(text);
   await withService(async (service) => {
     const key = (await findKeyInfo(service, keyId)) ?? fail(`there is no key ${keyId}`);
     if (options.json) return printJson(toJson(key));
@@ -183,7 +189,8 @@ function toJson(key: KeyInfo) {
   return { ...key, merchantId: String(key.merchantId) };
 }
 
-async function pardonKey(keyId: string): Promise<void> {
+async function pardonKey(text: string): Promise<void> {
+  const keyId = parseKeyId(text);
   await withOperator(async (operator) => {
     if (!(await pardon(operator, keyId))) fail(`the key ${keyId} has not called today`);
     process.stdout.write('done\n');

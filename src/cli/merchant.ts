@@ -156,5 +156,5 @@ async function change(id: string, run: (operator: Operator, number: number) => P
 }
 
 async function requireProduct(db: Queries, code: string) {
-  return (await findProduct(db, code)) ?? fail(`there is no product ${code}`);
+  return (await findProduct(db, code)) ?? fail('there is no such product');
 }

@@ -1,13 +1,19 @@
 import { PERMISSIONS, type Permission } from '../context.ts';
 import { decimalsOf, MOST_MINOR, parseDecimal } from '../money.ts';
-import { fail } from './output.ts';
+import { isKeyId } from '../secrets.ts';
+import { fail, quoted } from './output.ts';
 
 /** The number of a merchant as the command line takes it. */
 export function parseId(text: string, what = 'merchant'): number {
   const id = Number(text);
   if (!/^\d{1,10}$/.test(text) || id < 1 || id > 2_147_483_647)
-    fail(`"${text}" is no ${what} id: it is a whole number`);
+    fail(`${quoted(text)} is no ${what} id: it is a whole number`);
   return id;
+}
+
+/** The id of an API key: what cannot be one (its secret, perhaps) is asked of nobody. */
+export function parseKeyId(text: string): string {
+  return isKeyId(text) ? text : fail(`${quoted(text)} is no key id: it begins with key_`);
 }
 
 /** A whole number within bounds. */
@@ -41,7 +47,7 @@ export function parseValue(text: string, option: string): number {
 
 /** The decimals of a currency code that was typed. */
 export function parseCurrency(currency: string): number {
-  return decimalsOf(currency) ?? fail(`"${currency}" is no currency code of ISO 4217`);
+  return decimalsOf(currency) ?? fail(`${quoted(currency)} is no currency code of ISO 4217`);
 }
 
 /** Of a date-time with four digits for its year, as the service tells all of them. */
@@ -71,7 +77,7 @@ export function parseDate(text: string, option: string, timeOfDay = '00:00:00.00
 
 /** A transaction id as the service gives them. */
 export function parseTransactionId(text: string): string {
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) fail(`"${text}" is no transaction id`);
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) fail(`${quoted(text)} is no transaction id`);
   return text.toLowerCase();
 }
 
@@ -93,7 +99,7 @@ export function parseDuration(text: string, option: string): number {
 /** One of the permissions that a merchant can have. */
 export function parsePermission(text: string): Permission {
   const permission = PERMISSIONS.find((each) => each === text);
-  return permission ?? fail(`"${text}" is no permission: ${PERMISSIONS.join(', ')}`);
+  return permission ?? fail(`${quoted(text)} is no permission: ${PERMISSIONS.join(', ')}`);
 }
 
 /** Collects an option that may be given several times. */

@@ -49,7 +49,7 @@ export function registerProduct(program: Command): void {
       )
       .action(async (code: string) => {
         await withOperator(async (operator) => {
-          if (!(await putOnSale(operator, code, onSale))) fail(`there is no product ${code}`);
+          if (!(await putOnSale(operator, code, onSale))) fail('there is no such product');
           process.stdout.write('done\n');
         });
       });
@@ -104,7 +104,7 @@ async function create(options: CreateOptions): Promise<void> {
 
 async function show(code: string, options: { json?: boolean }): Promise<void> {
   await withService(async ({ db }) => {
-    const product = (await findProduct(db, code)) ?? fail(`there is no product ${code}`);
+    const product = (await findProduct(db, code)) ?? fail('there is no such product');
     if (options.json) return printJson(toJson(product));
     printFields(toJson(product));
   });

@@ -12,7 +12,7 @@ import {
   type VoucherInfo,
 } from '../vouchers/operate.ts';
 import { withOperator, withService } from './open.ts';
-import { fail, printFields, printJson, printTable } from './output.ts';
+import { fail, printFields, printJson, printTable, quoted } from './output.ts';
 import { parseExpiry } from './parse.ts';
 
 type Json = { json?: boolean };
@@ -111,6 +111,6 @@ function toJson(voucher: VoucherInfo) {
 }
 
 function parseSerial(text: string): bigint {
-  if (!/^\d{1,15}$/.test(text)) fail(`"${text}" is no serial number: it has at most 15 digits`);
+  if (!/^\d{1,15}$/.test(text)) fail(`${quoted(text)} is no serial number: it has at most 15 digits`);
   return BigInt(text);
 }

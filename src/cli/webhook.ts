@@ -16,7 +16,7 @@ import {
 import { EVENTS, type EventType } from '../webhooks/events.ts';
 import { createSender } from '../webhooks/send.ts';
 import { withOperator, withService } from './open.ts';
-import { fail, printFields, printJson, printTable } from './output.ts';
+import { fail, printFields, printJson, printTable, quoted } from './output.ts';
 import { parseCount, parseDate, parseId } from './parse.ts';
 
 type Json = { readonly json?: boolean };
@@ -76,7 +76,8 @@ async function add(
 ): Promise<void> {
   const merchantId = parseId(options.merchant);
   const events = options.event?.map(
-    (name) => EVENTS.find((each) => each === name) ?? fail(`"${name}" is no event: --event takes ${EVENTS.join(', ')}`),
+    (name) =>
+      EVENTS.find((each) => each === name) ?? fail(`${quoted(name)} is no event: --event takes ${EVENTS.join(', ')}`),
   );
   await withOperator(async (operator, { webhookAllowPrivate }) => {
     if (!(await findMerchant(operator.service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
@@ -248,5 +249,5 @@ async function sendAgain(id: string, options: Json & { event?: string; failedSin
 function parseEventId(text: string): string {
   const hex = text.replace(/^msg_/, '').replaceAll('-', '').toLowerCase();
   const [, ...parts] = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(hex) ?? [];
-  return parts.length > 0 ? parts.join('-') : fail(`"${text}" is no event id`);
+  return parts.length > 0 ? parts.join('-') : fail(`${quoted(text)} is no event id`);
 }

@@ -1,6 +1,7 @@
 import type { Context, Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
-import { hashSecret, sameHash } from '../secrets.ts';
+import { hashSecret, isKeyId, sameHash } from '../secrets.ts';
+import { refuseGuesser } from './guess-pace.ts';
 import { countCall } from './guessing.ts';
 import { dayOf, findKey, type Key, knownHash, lookUpNobody } from './key-cache.ts';
 import { type Allowance, takeCall } from './limits.ts';
@@ -20,7 +21,6 @@ export type Caller = {
 const NO_HASH = Buffer.alloc(32);
 /** Longer than any credentials of ours: what is longer is not worth decoding. */
 const LONGEST_HEADER = 512;
-const DAY_MS = 86_400_000;
 
 /**
  * Finds out who calls by HTTP Basic, `keyId:secret` (docs/reference/interface.md, "Authentication").
@@ -62,7 +62,6 @@ function judge(service: Service, keyId: string, given: Buffer, key: Key | undefi
   const same = sameHash(given, key?.secretHash ?? NO_HASH);
   const now = service.clock();
   if (!key || !same || !isUsable(key, now, from)) return undefined;
-  countCall(service, keyId, now);
   const guessing = key.blockedDay !== undefined && key.blockedDay === dayOf(now);
   const allowance = key.limit && takeCall(service, keyId, key.limit, now);
   return { context: { service, merchant: key.merchant, keyId, now }, guessing, allowance };
@@ -75,18 +74,18 @@ function isUsable(key: Key, now: Date, from: From): boolean {
 
 /**
  * Refuses a caller that may not call now: `97` where its key calls too often, or keeps guessing and the call carries a PIN;
- * then `04`.
+ * then `04`. Counts the call.
  * @param carriesPin whether the endpoint takes a PIN
  */
 export function admit({ context, guessing, allowance }: Caller, carriesPin: boolean): void {
-  if (allowance && !allowance.admitted) {
-    throw new Refusal('97', { retryAfterSeconds: allowance.retryAfterSeconds });
-  }
-  if (guessing && carriesPin) {
-    const leftMs = DAY_MS - (context.now.getTime() % DAY_MS);
-    throw new Refusal('97', { retryAfterSeconds: Math.ceil(leftMs / 1000) });
-  }
-  if (context.merchant.suspended) throw new Refusal('04');
+  const { service, merchant, keyId, now } = context;
+  const isLimited = allowance?.admitted === false;
+  const isStopped = guessing && carriesPin;
+  // A call that is refused is a use of the key, but does not speak for it: whoever may not call could else earn guesses by calling.
+  countCall(service, keyId, now, !(isLimited || isStopped || merchant.suspended));
+  if (isLimited) throw new Refusal('97', { retryAfterSeconds: allowance.retryAfterSeconds });
+  if (isStopped) refuseGuesser(now);
+  if (merchant.suspended) throw new Refusal('04');
 }
 
 function readBasic(header: string | undefined): Credentials | undefined {
@@ -95,7 +94,7 @@ function readBasic(header: string | undefined): Credentials | undefined {
   if (!encoded) return undefined;
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
-  // Only what could be a key id is asked of the database: a secret that came in its place must not stand in a statement.
-  if (!/^key_\w+$/.test(text.slice(0, Math.max(colon, 0)))) return undefined;
-  return { keyId: text.slice(0, colon), secret: text.slice(colon + 1) };
+  const keyId = text.slice(0, Math.max(colon, 0));
+  // Only what could be a key id is asked of the database: a secret or a code that came in its place must not stand in a statement.
+  return isKeyId(keyId) ? { keyId, secret: text.slice(colon + 1) } : undefined;
 }

@@ -14,6 +14,8 @@ import { addCalls, addGuesses, blockGuesser } from './queries.ts';
 
 const MOST_GUESSES = 50;
 const MOST_SHARE = 0.02;
+/** Whenever so many more guesses of a key are within its share, the operator is told: who makes calls of all kinds earns guesses. */
+const MANY = 500;
 /** How late a call is counted at most. */
 const FLUSH_MS = 250;
 
@@ -27,10 +29,13 @@ type Calls = {
 
 const counters = new WeakMap<Service, Calls>();
 
-/** Counts a call of a key. Costs no statement: calls are written together, a quarter of a second later. */
-export function countCall(service: Service, keyId: string, now: Date): void {
+/**
+ * Counts a call of a key. Costs no statement: calls are written together, a quarter of a second later.
+ * @param speaksFor whether it is one of those of which so many may be guesses; else it is only the key's last use
+ */
+export function countCall(service: Service, keyId: string, now: Date, speaksFor: boolean): void {
   const calls = callsOf(service);
-  add(calls.days, dayOf(now), keyId, 1);
+  add(calls.days, dayOf(now), keyId, speaksFor ? 1 : 0);
   // The timer keeps no process alive: whoever closes the service flushes.
   calls.timer ??= setTimeout(() => void flushCalls(service), FLUSH_MS).unref();
 }
@@ -92,24 +97,29 @@ const guessGathered = gather<Guess, void>({
     );
     for (const { key_id, guesses: count, blocked } of rows) {
       if (blocked) markBlocked(service, key_id, day);
-      else if (count > MOST_GUESSES) await judge(service, key_id, day, now);
+      else if (count > MOST_GUESSES && !(await judge(service, key_id, day, now))) {
+        const before = count - guesses.filter(({ keyId }) => keyId === key_id).length;
+        if (Math.floor(count / MANY) > Math.floor(before / MANY))
+          service.log.warn({ keyId: key_id, guesses: count }, 'key guesses much, though little for its calls');
+      }
     }
     return guesses.map(() => undefined);
   },
 });
 
-/** Blocks the key if it has guessed too much, by what all processes have counted. */
-async function judge(service: Service, keyId: string, day: string, now: Date): Promise<void> {
+/** Blocks the key if it has guessed too much, by what all processes have counted; tells whether it has. */
+async function judge(service: Service, keyId: string, day: string, now: Date): Promise<boolean> {
   await flushCalls(service);
   const [blocked] = await service.db.query<{ guesses: number; calls: bigint }>(
     blockGuesser(keyId, day, MOST_GUESSES, MOST_SHARE, now),
   );
-  if (!blocked) return;
+  if (!blocked) return false;
   markBlocked(service, keyId, day);
   service.log.warn(
     { keyId, guesses: blocked.guesses, calls: Number(blocked.calls) },
     'key blocked for today: it keeps guessing',
   );
+  return true;
 }
 
 /**

@@ -144,6 +144,11 @@ export function markBlocked(service: Service, keyId: string, day: string): void 
   if (blocks.size > MOST_ENTRIES) forgetOldest(blocks);
 }
 
+/** Whether this process knows that a key is blocked for a day. */
+export function isBlocked(service: Service, keyId: string, day: string): boolean {
+  return cacheOf(service).entries.get(keyId)?.key.blockedDay === day;
+}
+
 function cacheOf(service: Service): Cache {
   let cache = caches.get(service);
   if (!cache) {

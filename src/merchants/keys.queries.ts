@@ -49,7 +49,7 @@ from api_keys k
 left join key_days d on d.key_id = k.id and d.day = ${day}::date
 left join lateral (
   select coalesce(n.last_call_at, n.day) as last_call_at from key_days n
-  where n.key_id = k.id and n.calls > 0 order by n.day desc limit 1
+  where n.key_id = k.id and (n.calls > 0 or n.last_call_at is not null) order by n.day desc limit 1
 ) l on true
 where (${merchantId}::int is null or k.merchant_id = ${merchantId}) and (${keyId}::text is null or k.id = ${keyId})
 order by k.created_at, k.id limit 1000`;

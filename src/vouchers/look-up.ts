@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from '../context.ts';
 import { refreshKeyRing } from '../db/key-ring.ts';
+import { inPace } from '../merchants/guess-pace.ts';
 import { recordGuesses } from '../merchants/guessing.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import type { CodeAndPin, LookUp } from '../secrets.ts';
@@ -20,10 +21,16 @@ export async function lookUp<Answer extends object>(
   const { service, merchant, keyId } = context;
   const steps = merchant.opaque ? new Steps() : undefined;
   try {
-    const answer = await find(context, voucher, ask);
+    const answer = await inPace(context, async (tell) => {
+      const found = await find(context, voucher, ask);
+      if (typeof found !== 'string') tell('right');
+      if (found !== '14' && found !== '55') return found;
+      await recordGuesses(service, [keyId]);
+      tell('guess');
+      return found;
+    });
     if (typeof answer !== 'string') return answer;
     if (answer !== '14' && answer !== '55') throw new Refusal(answer);
-    await recordGuesses(service, [keyId]);
     await steps?.next();
     throw new Refusal(merchant.opaque ? '14' : answer);
   } finally {

@@ -160,7 +160,7 @@ export async function dropKey(
   const { service } = operator;
   const { db, keys } = service;
   const row = (await db.query<RingRow>(listRingKeys())).find(({ key_id }) => key_id === keyId);
-  if (!row) throw new RingRefused(`there is no key ${keyId} that was ever in use`);
+  if (!row) throw new RingRefused('no such key was ever in use');
   if (row.dropped_at && (keyFile === undefined || !keys.holds(keyId)))
     throw new RingRefused(`${keyId} was dropped already`);
   if (!row.dropped_at && !(await noteDropped(operator, row, prove))) return false;
