@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Service } from '../src/context.ts';
+import { sql } from '../src/db/sql.ts';
 import { admit, authenticate } from '../src/merchants/authenticate.ts';
 import { countCall, flushCalls, recordGuesses } from '../src/merchants/guessing.ts';
 import { limitKey, listKeys, pardon } from '../src/merchants/keys.ts';
 import { suspendMerchant } from '../src/merchants/merchants.ts';
+import { blockGuesser } from '../src/merchants/queries.ts';
 import type { Refusal } from '../src/refusal.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
@@ -91,6 +93,17 @@ describe('a key that keeps guessing', () => {
     const [info] = await listKeys(processes[0] as Service, key.id);
     assert.equal(info?.guesses, 52);
     assert.ok(info?.blockedAt);
+  });
+
+  test('is told as blocked also to a process that another one forestalled', async () => {
+    const key = await newKey();
+    const { process } = startProcess();
+    for (let guess = 1; guess <= 50; guess++) await call(process, key, true);
+    await flushCalls(process);
+    await process.db.query(sql`update key_days set guesses = 51 where key_id = ${key.keyId}`);
+    const block = (at: number) => process.db.query(blockGuesser(key.keyId, '2030-01-15', 50, 0.02, new Date(at)));
+    assert.deepEqual(await block(NOON), [{ guesses: 51, calls: 50n, first: true }]);
+    assert.deepEqual(await block(NOON + 1), [{ guesses: 51, calls: 50n, first: false }]);
   });
 
   test('goes on the next day', async () => {

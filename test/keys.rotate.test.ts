@@ -235,7 +235,7 @@ test('a key is dropped only when it is proven that nothing depends on it', async
   const card = await till.voucher();
   const drop = (id: string) => dropKey(operator, id, undefined, goOn);
   await assert.rejects(drop(oldest), /in use/);
-  await assert.rejects(drop('unknown'), /no key unknown/);
+  await assert.rejects(drop('unknown'), /no such key/);
   await beginRotation(operator, undefined);
   await assert.rejects(drop(oldest), /being replaced/);
   await finishRotation(operator, goOn, goOn);

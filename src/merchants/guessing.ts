@@ -110,15 +110,13 @@ const guessGathered = gather<Guess, void>({
 /** Blocks the key if it has guessed too much, by what all processes have counted; tells whether it has. */
 async function judge(service: Service, keyId: string, day: string, now: Date): Promise<boolean> {
   await flushCalls(service);
-  const [blocked] = await service.db.query<{ guesses: number; calls: bigint }>(
+  const [blocked] = await service.db.query<{ guesses: number; calls: bigint; first: boolean }>(
     blockGuesser(keyId, day, MOST_GUESSES, MOST_SHARE, now),
   );
   if (!blocked) return false;
   markBlocked(service, keyId, day);
-  service.log.warn(
-    { keyId, guesses: blocked.guesses, calls: Number(blocked.calls) },
-    'key blocked for today: it keeps guessing',
-  );
+  const fields = { keyId, guesses: blocked.guesses, calls: Number(blocked.calls) };
+  if (blocked.first) service.log.warn(fields, 'key blocked for today: it keeps guessing');
   return true;
 }
 

@@ -32,13 +32,16 @@ on conflict (key_id, day) do update set guesses = d.guesses + excluded.guesses
 returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null as blocked`;
 }
 
-/** Blocks a key that keeps guessing: more than `most` in the day, and more than `share` of its calls. */
+/**
+ * Blocks a key that keeps guessing: more than `most` in the day, and more than `share` of its calls. Tells of one that another process
+ * has just blocked too: whoever asks has to know.
+ */
 export function blockGuesser(keyId: string, day: string, most: number, share: number, now: Date): Sql {
   return sql`
-update key_days set blocked_at = ${now}
-where key_id = ${keyId} and day = ${day}::date and blocked_at is null
+update key_days set blocked_at = coalesce(blocked_at, ${now})
+where key_id = ${keyId} and day = ${day}::date
   and guesses - pardoned_guesses > ${most} and guesses - pardoned_guesses > calls * ${share}::float8
-returning guesses, calls`;
+returning guesses, calls, blocked_at = ${now}::timestamptz as first`;
 }
 
 export function pardonKey(keyId: string, day: string): Sql {
