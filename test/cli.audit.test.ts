@@ -32,16 +32,19 @@ test('scrip audit tells who typed a change, and why', async () => {
   ]);
   const [topUp] = (await operator.json('audit', 'list', '--subject', `merchant ${id}`, '--limit', '2')).slice(1);
   assert.deepEqual([topUp.before.balance, topUp.after.balance, topUp.after.amount], ['0.00', '9.50', '9.50']);
-  await operator.fails(/--by takes one line/, 'merchant', 'resume', id, '--by', 'two\nlines');
+  for (const unreadable of ['two\nlines', 'anna\u009b2J', 'an\u202ena', 'an\u200bna', 'two\u2028lines', 'anna\u0085']) {
+    await operator.fails(/--by takes one line/, 'merchant', 'resume', id, '--by', unreadable);
+  }
+  assert.equal((await operator.run('merchant', 'resume', id, '--by', 'نمی\u200cدانم 😀 Zoë')).status, 0);
   await operator.fails(/--limit takes/, 'audit', 'list', '--limit', '0');
 });
 
 test('scrip audit verify ends with 1 where the chain is broken, and names the entry', async () => {
   const head = await operator.json('audit', 'head');
-  assert.equal(head.sequence, 4);
+  assert.equal(head.sequence, 5);
   const whole = await operator.json('audit', 'verify', '--head', head.hash);
-  assert.deepEqual(whole, { ok: true, entries: 4, head: head.hash, broken: null });
-  assert.match((await operator.run('audit', 'verify')).out, /^whole: 4 entries/);
+  assert.deepEqual(whole, { ok: true, entries: 5, head: head.hash, broken: null });
+  assert.match((await operator.run('audit', 'verify')).out, /^whole: 5 entries/);
 
   const owner = await openOwner(operator.testService.url);
   await owner.query(sql`update scrip.audit set reason = 'because' where sequence = 2`);

@@ -1,30 +1,9 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { Command } from 'commander';
+import { readProgram } from './program.ts';
 
-const COMMANDS = new URL('../src/cli/', import.meta.url);
 const PAGE = new URL('../docs/reference/commands.md', import.meta.url);
-
-/** Every command that does something, by its words, with its options: from the very objects that parse command lines. */
-async function readProgram(): Promise<Map<string, string[]>> {
-  const program = new Command('scrip');
-  for (const name of await readdir(COMMANDS)) {
-    const file = (await import(new URL(name, COMMANDS).href)) as Record<string, (program: Command) => void>;
-    for (const [name, register] of Object.entries(file)) if (name.startsWith('register')) register(program);
-  }
-  const found = new Map<string, string[]>();
-  const visit = (command: Command, words: string[]) => {
-    if (command.commands.length === 0)
-      found.set(
-        words.join(' '),
-        command.options.map(({ long }) => long ?? ''),
-      );
-    for (const each of command.commands) visit(each, [...words, each.name()]);
-  };
-  visit(program, []);
-  return found;
-}
 
 const optionsIn = (text: string) => [...text.matchAll(/--[a-z]+(?:-[a-z]+)*/g)].map(([option]) => option);
 

@@ -30,6 +30,11 @@ export class Operator {
     return new Operator(await startTestService(), settings);
   }
 
+  /** The operator of a service that runs already, who stops it no more than once with whoever started it. */
+  static at(testService: TestService, settings: Readonly<Record<string, string>>): Operator {
+    return new Operator(testService, settings);
+  }
+
   stop(): Promise<void> {
     return this.testService.stop();
   }

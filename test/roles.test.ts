@@ -26,6 +26,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   accounts: ['INSERT', 'SELECT', 'UPDATE'],
   api_keys: ['INSERT', 'SELECT', 'UPDATE'],
   audit: ['INSERT', 'SELECT'],
+  audit_head: ['INSERT', 'SELECT', 'UPDATE'],
   batch_export_ends: ['INSERT', 'SELECT'],
   batch_exports: ['INSERT', 'SELECT'],
   batches: ['INSERT', 'SELECT', 'UPDATE'],

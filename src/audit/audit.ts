@@ -1,6 +1,8 @@
-import type { Operator } from '../context.ts';
+import type { Actor, Operator } from '../context.ts';
+import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Details, GENESIS, hashOf, writeDetails } from './chain.ts';
+import { type End, isSealed, readSealed, sealEnd } from './head.ts';
 import { findHead, insertEntry, lockChain } from './queries.ts';
 
 /** A change by an operator. */
@@ -14,6 +16,15 @@ export type Change = {
   readonly after?: Details | undefined;
 };
 
+/** What is written where the chain does not end with what was sealed: nobody appends it away. */
+export const BROKEN = 'audit.broken';
+const GUARD: Actor = {
+  name: 'scrip',
+  origin: 'the audit',
+  reason:
+    'the chain did not end with the entry that was sealed: it was cut off, written anew, or added to from outside',
+};
+
 /**
  * Adds a change to the audit, in the transaction of the change: both are there, or neither. Call it last in the
  * transaction: from here until its end nobody else appends, and who then waits for a row lock could wait for one that
@@ -22,25 +33,39 @@ export type Change = {
  * @param operator who changed it; its clock says when
  */
 export async function audit(tx: Queries, { actor, service }: Operator, ...changes: readonly Change[]): Promise<void> {
+  const { keys } = service;
+  await holdKeyRing(tx, keys);
   await tx.query(lockChain());
-  const [head] = await tx.query<{ sequence: bigint; hash: Buffer }>(findHead());
+  const [head] = await tx.query<End>(findHead());
+  let end = head ?? { sequence: 0n, hash: GENESIS };
   const occurredAt = service.clock().toISOString().replace('Z', '000Z');
-  let { sequence, hash } = head ?? { sequence: 0n, hash: GENESIS };
-  for (const { action, subject, before, after } of changes) {
-    sequence += 1n;
-    const link = {
-      sequence,
-      occurredAt,
-      actor: actor.name,
-      origin: actor.origin,
-      action,
-      subject,
-      reason: actor.reason,
-      before: before === undefined ? null : writeDetails(before),
-      after: after === undefined ? null : writeDetails(after),
-      previousHash: hash,
-    };
-    hash = hashOf(link);
-    await tx.query(insertEntry(link, hash));
+  const append = async (by: Actor, change: Change) => {
+    end = await insert(tx, end, occurredAt, by, change);
+  };
+  if (!isSealed(keys, await readSealed(tx), end)) {
+    const after = { sequence: end.sequence, hash: end.hash.toString('hex') };
+    await append(GUARD, { action: BROKEN, subject: 'audit', after });
   }
+  for (const change of changes) await append(actor, change);
+  await sealEnd(tx, keys, end);
+}
+
+/** Appends one entry behind an end. @returns the new end */
+async function insert(tx: Queries, end: End, occurredAt: string, actor: Actor, change: Change): Promise<End> {
+  const { action, subject, before, after } = change;
+  const link = {
+    sequence: end.sequence + 1n,
+    occurredAt,
+    actor: actor.name,
+    origin: actor.origin,
+    action,
+    subject,
+    reason: actor.reason,
+    before: before === undefined ? null : writeDetails(before),
+    after: after === undefined ? null : writeDetails(after),
+    previousHash: end.hash,
+  };
+  const hash = hashOf(link);
+  await tx.query(insertEntry(link, hash));
+  return { sequence: link.sequence, hash };
 }

@@ -10,6 +10,14 @@ export function findHead(): Sql {
   return sql`select sequence, hash, occurred_at from audit order by sequence desc limit 1`;
 }
 
+export function findSealedHead(): Sql {
+  return sql`select sealed from audit_head`;
+}
+
+export function setSealedHead(sealed: Buffer): Sql {
+  return sql`insert into audit_head (sealed) values (${sealed}) on conflict (one) do update set sealed = excluded.sealed`;
+}
+
 export function insertEntry(link: Link, hash: Buffer): Sql {
   return sql`
 insert into audit (sequence, occurred_at, actor, origin, action, subject, reason, before, after, previous_hash, hash)

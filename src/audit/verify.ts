@@ -1,5 +1,7 @@
-import type { Queries } from '../db/pool.ts';
+import type { Service } from '../context.ts';
+import { BROKEN } from './audit.ts';
 import { GENESIS, hashOf } from './chain.ts';
+import { type End, isSealed, readSealed } from './head.ts';
 import { listLinks } from './queries.ts';
 
 export type Verification = {
@@ -30,12 +32,13 @@ type Row = {
 const PAGE = 1_000;
 
 /**
- * Walks the whole chain and tells the first entry that was changed, left out, moved or put in between.
+ * Walks the whole chain and tells the first entry that was changed, left out, moved or put in between; then holds its end against
+ * the one that was sealed under the key ring.
  * @param published a head that was published earlier (hex): it must be one of the entries. Without it nobody can tell that
- *   entries were cut off at the end, or that all of them from some point on were written anew.
+ *   somebody who has the key ring wrote them anew, or put back an older state of the database as a whole.
  */
-export async function verifyAudit(db: Queries, published: string | null): Promise<Verification> {
-  let last: { sequence: bigint; hash: Buffer } = { sequence: 0n, hash: GENESIS };
+export async function verifyAudit({ db, keys }: Service, published: string | null): Promise<Verification> {
+  let last: End = { sequence: 0n, hash: GENESIS };
   let found = published === null;
   const told = (problem: string | null, sequence: bigint | null = null): Verification => ({
     ok: problem === null,
@@ -45,26 +48,34 @@ export async function verifyAudit(db: Queries, published: string | null): Promis
   });
   // Below the first number too: nothing may stand there.
   let after = -(2n ** 63n);
+  let sealed: Buffer | undefined;
   for (;;) {
     const rows = await db.query<Row>(listLinks(after, PAGE));
     for (const row of rows) {
       const problem = problemOf(row, last);
       if (problem) return told(problem, row.sequence);
       last = { sequence: row.sequence, hash: row.hash };
+      after = row.sequence;
       if (row.hash.toString('hex') === published) found = true;
     }
-    if (rows.length < PAGE) break;
-    after = last.sequence;
+    if (rows.length === PAGE) continue;
+    const newest = await readSealed(db);
+    if (isSealed(keys, newest, last)) break;
+    // Where somebody has just appended, the walk goes on; where nobody has, this is the end.
+    if (!newest || sealed?.equals(newest))
+      return told('the chain does not end with the entry that was sealed: it was cut off at the end, or written anew');
+    sealed = newest;
   }
   return told(
     found ? null : 'the published head is not in the chain: entries were cut off at the end, or written anew',
   );
 }
 
-function problemOf(row: Row, last: { sequence: bigint; hash: Buffer }): string | null {
+function problemOf(row: Row, last: End): string | null {
   const { occurred_at, previous_hash, hash, ...rest } = row;
   if (row.sequence !== last.sequence + 1n) return `entry ${last.sequence + 1n} is missing, or is not in its place`;
   if (!previous_hash.equals(last.hash)) return 'it does not follow the entry before it: one of them was replaced';
   if (!hash.equals(hashOf({ ...rest, occurredAt: occurred_at, previousHash: previous_hash }))) return 'it was changed';
+  if (row.action === BROKEN) return 'it tells that the chain before it did not end with the entry that was sealed';
   return null;
 }

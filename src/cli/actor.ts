@@ -10,6 +10,12 @@ const said: { by?: string; reason?: string } = {};
 const LONGEST_NAME = 100;
 const LONGEST_REASON = 500;
 
+/**
+ * Control characters (a terminal obeys those above 7F too), what turns the direction of the text around or cannot be seen, and
+ * separators of lines: an entry could look like another one. The joiners are letters' own in some languages.
+ */
+const UNREADABLE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
+
 /** Lets every command be told who runs it and why: for the audit. */
 export function takeActor(program: Command): void {
   program
@@ -25,13 +31,14 @@ export function takeActor(program: Command): void {
 
 /** Who makes the changes of this process. */
 export function actor(): Actor {
-  return { name: said.by ?? accountName(), origin: `command line at ${hostname()}`, reason: said.reason ?? null };
+  const account = accountName();
+  const origin = `command line of ${account} at ${hostname()}`;
+  return { name: said.by ?? account, origin, reason: said.reason ?? null };
 }
 
 function readLine(text: string, option: string, longest: number): string {
   const line = text.trim();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
-  if (line === '' || line.length > longest || /[\u0000-\u001f\u007f]/.test(line))
+  if (line === '' || line.length > longest || UNREADABLE.test(line))
     fail(`${option} takes one line of 1 to ${longest} characters`);
   return line;
 }

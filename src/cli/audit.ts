@@ -27,8 +27,13 @@ export function registerAudit(program: Command): void {
     .action(head);
   audit
     .command('verify')
-    .description('prove that no change was edited, left out, moved or put in between; exit status 1 if one was')
-    .option('--head <hash>', 'a head that was published: without it a cut at the end cannot be seen')
+    .description(
+      'prove that no change was edited, left out, moved, put in between or cut off; exit status 1 if one was',
+    )
+    .option(
+      '--head <hash>',
+      'a head that was published: finds what somebody wrote anew who has the key ring, or an older state put back',
+    )
     .option('--json', 'print JSON')
     .action(verify);
 }
@@ -73,8 +78,8 @@ async function head(options: Json): Promise<void> {
 async function verify(options: Json & { head?: string }): Promise<void> {
   const published = options.head?.toLowerCase() ?? null;
   if (published !== null && !/^[0-9a-f]{64}$/.test(published)) fail('--head takes the 64 digits of a hash');
-  await withService(async ({ db }) => {
-    const verification = await verifyAudit(db, published);
+  await withService(async (service) => {
+    const verification = await verifyAudit(service, published);
     if (!verification.ok) process.exitCode = 1;
     if (options.json) return printJson(verification);
     const { ok, entries, head: last, broken } = verification;

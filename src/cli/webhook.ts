@@ -172,9 +172,9 @@ async function rotate(id: string, options: Json): Promise<void> {
 }
 
 async function test(id: string, options: Json): Promise<void> {
-  await withEndpoint(id, async ({ service }, endpoint, allowPrivate) => {
-    const sender = createSender({ allowPrivate, clock: service.clock });
-    const attempt = await sendTest(service, sender, endpoint.id).finally(() => sender.close());
+  await withEndpoint(id, async (operator, endpoint, allowPrivate) => {
+    const sender = createSender({ allowPrivate, clock: operator.service.clock });
+    const attempt = await sendTest(operator, sender, endpoint.id).finally(() => sender.close());
     if (!attempt) return fail(`there is no endpoint ${id}`);
     const { status, durationMs, error } = attempt;
     if (options.json) printJson({ delivered: error === null, status, durationMs, error });

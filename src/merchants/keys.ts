@@ -154,22 +154,27 @@ export async function limitKey(operator: Operator, keyId: string, limit: Limit |
 /** Revokes a key, within a second on every process. @returns whether there is such a key */
 export async function revokeKey(operator: Operator, keyId: string, merchantId: number | null): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
+    const [old] = await tx.query<Locked>(lockKey(keyId));
     const [key] = await tx.query<{ revoked_at: Date }>(revokeKeyRow(keyId, merchantId));
-    if (!key) return false;
+    if (!old || !key) return false;
+    const before = { revokedAt: old.revoked_at };
     const after = { revokedAt: key.revoked_at };
-    await audit(tx, operator, { action: 'key.revoke', subject: `key ${keyId}`, after });
+    await audit(tx, operator, { action: 'key.revoke', subject: `key ${keyId}`, before, after });
     return true;
   });
 }
+
+type Pardoned = { pardoned_guesses: number; before_guesses: number; before_blocked_at: Date | null };
 
 /** The operator's word: the key's guesses of today no longer count. @returns whether it had guessed today */
 export async function pardon(operator: Operator, keyId: string): Promise<boolean> {
   const { service } = operator;
   return service.db.transaction(async (tx) => {
-    const [day] = await tx.query<{ pardoned_guesses: number }>(pardonKey(keyId, dayOf(service.clock())));
+    const [day] = await tx.query<Pardoned>(pardonKey(keyId, dayOf(service.clock())));
     if (!day) return false;
-    const after = { pardonedGuesses: day.pardoned_guesses };
-    await audit(tx, operator, { action: 'key.pardon', subject: `key ${keyId}`, after });
+    const before = { pardonedGuesses: day.before_guesses, blockedAt: day.before_blocked_at };
+    const after = { pardonedGuesses: day.pardoned_guesses, blockedAt: null };
+    await audit(tx, operator, { action: 'key.pardon', subject: `key ${keyId}`, before, after });
     return true;
   });
 }

@@ -2,7 +2,7 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { decimalsOf } from '../money.ts';
-import { findProductRow, insertProduct, listProductRows, type NewProduct, setOnSale } from './queries.ts';
+import { findProductRow, insertProduct, listProductRows, lockProduct, type NewProduct, setOnSale } from './queries.ts';
 
 export type Product = NewProduct & { readonly id: number; readonly onSale: boolean };
 
@@ -62,10 +62,16 @@ export async function listProducts(db: Queries): Promise<Product[]> {
 /** Puts a product on sale or takes it off: vouchers sold stay what they are. */
 export async function putOnSale(operator: Operator, code: string, onSale: boolean): Promise<Product | undefined> {
   return operator.service.db.transaction(async (tx) => {
+    const [before] = await tx.query<{ on_sale: boolean }>(lockProduct(code));
     const [row] = await tx.query<ProductRow>(setOnSale(code, onSale));
-    if (!row) return undefined;
+    if (!before || !row) return undefined;
     const action = onSale ? 'product.on-sale' : 'product.off-sale';
-    await audit(tx, operator, { action, subject: `product ${code}`, after: { onSale } });
+    await audit(tx, operator, {
+      action,
+      subject: `product ${code}`,
+      before: { onSale: before.on_sale },
+      after: { onSale },
+    });
     return toProduct(row);
   });
 }

@@ -46,8 +46,12 @@ returning guesses, calls, blocked_at = ${now}::timestamptz as first`;
 
 export function pardonKey(keyId: string, day: string): Sql {
   return sql`
-update key_days set pardoned_guesses = guesses, blocked_at = null
-where key_id = ${keyId} and day = ${day}::date returning pardoned_guesses`;
+update key_days d set pardoned_guesses = d.guesses, blocked_at = null
+from (
+  select key_id, day, pardoned_guesses, blocked_at from key_days where key_id = ${keyId} and day = ${day}::date for update
+) b
+where d.key_id = b.key_id and d.day = b.day
+returning d.pardoned_guesses, b.pardoned_guesses as before_guesses, b.blocked_at as before_blocked_at`;
 }
 
 export function insertMerchant(name: string, permissions: readonly string[], opaque: boolean, productId: number): Sql {
@@ -124,6 +128,10 @@ values (${product.code}, ${product.name}, ${product.currency}, ${product.decimal
   ${product.validityDays}, ${product.merchantId})
 on conflict on constraint products_code_unique do nothing
 returning *`;
+}
+
+export function lockProduct(code: string): Sql {
+  return sql`select on_sale from products where code = ${code} for no key update`;
 }
 
 export function setOnSale(code: string, onSale: boolean): Sql {

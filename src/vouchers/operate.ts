@@ -197,7 +197,7 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
       const amount = { minor: voucher.balance_minor, currency: voucher.currency };
       await tx.query(insertReplacementEntry(newId(now), serialNumber, replacedBy, amount, now));
     }
-    return { after: { replacedBy } };
+    return { before: { closed: null }, after: { closed: 'REPLACED', replacedBy } };
   });
   return replacedBy;
 }

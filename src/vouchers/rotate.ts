@@ -1,8 +1,9 @@
 import { audit } from '../audit/audit.ts';
+import { readSealed } from '../audit/head.ts';
 import type { Operator, Service } from '../context.ts';
 import { addToKeyFile, checkKeyRing, removeFromKeyFile } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
-import type { KeyRing } from '../secrets.ts';
+import { type KeyRing, sealedUnder } from '../secrets.ts';
 import { countSecrets, resealSecrets } from '../webhooks/reseal.ts';
 import { countVouchers, endProgress } from './reseal.queries.ts';
 import { countLeftBehind, countSealed, RingRefused, resealVouchers, type Watch } from './reseal.ts';
@@ -180,6 +181,8 @@ async function noteDropped(operator: Operator, row: RingRow, prove: Watch): Prom
   if (!row.retired_at) throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keys rotate\` replaces it`);
   const secrets = (await countSecrets(db)).get(keyId) ?? 0;
   if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
+  const head = await readSealed(db);
+  if (head && sealedUnder(head) === keyId) throw new RingRefused(`the end of the audit is sealed under ${keyId}`);
   await checkKeyRing(db, service.keys);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return false;

@@ -1,5 +1,5 @@
 import { audit } from '../audit/audit.ts';
-import type { Operator, Service } from '../context.ts';
+import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { idFloor, newId } from '../ledger/id.ts';
 import { type Delivery, makeBodies } from './body.ts';
@@ -110,10 +110,17 @@ export function resend(
  * Sends a test to an endpoint from this process, once, whether the endpoint is on or off.
  * @returns what came of it; undefined where there is no such endpoint
  */
-export async function sendTest(service: Service, sender: Sender, endpointId: number): Promise<Attempt | undefined> {
+export async function sendTest(operator: Operator, sender: Sender, endpointId: number): Promise<Attempt | undefined> {
+  const { service } = operator;
   const now = service.clock();
   const leaseUntil = new Date(now.getTime() + LEASE_MS);
-  const [delivery] = await service.db.query<Delivery>(insertTest(endpointId, newId(now), TEST_EVENT, now, leaseUntil));
+  const eventId = newId(now);
+  const delivery = await service.db.transaction(async (tx) => {
+    const [made] = await tx.query<Delivery>(insertTest(endpointId, eventId, TEST_EVENT, now, leaseUntil));
+    if (made)
+      await audit(tx, operator, { action: 'webhook.test', subject: `webhook ${endpointId}`, after: { eventId } });
+    return made;
+  });
   if (!delivery) return undefined;
   const [body] = await makeBodies(service, [delivery], async () => undefined);
   if (typeof body !== 'string') throw body;

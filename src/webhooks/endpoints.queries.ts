@@ -43,20 +43,24 @@ export function lockMerchant(merchantId: number): Sql {
   return sql`select id from merchants where id = ${merchantId} for no key update`;
 }
 
+export function lockEndpoint(id: number): Sql {
+  return sql`select * from webhook_endpoints where id = ${id} and removed_at is null for update`;
+}
+
 export function removeEndpointRow(id: number, now: Date): Sql {
-  return sql`update webhook_endpoints set removed_at = ${now} where id = ${id} and removed_at is null returning id`;
+  return sql`update webhook_endpoints set removed_at = ${now} where id = ${id}`;
 }
 
 export function enableEndpointRow(id: number): Sql {
   return sql`
 update webhook_endpoints set disabled_at = null, disabled_reason = null, failing_since = null
-where id = ${id} and removed_at is null returning id`;
+where id = ${id}`;
 }
 
 export function rotateSecretRow(id: number, secret: Buffer, previousUntil: Date): Sql {
   return sql`
 update webhook_endpoints set previous_secret = secret, previous_until = ${previousUntil}, secret = ${secret}
-where id = ${id} and removed_at is null returning id`;
+where id = ${id}`;
 }
 
 /** The newest deliveries of an endpoint first: their ids are in the order of time. */

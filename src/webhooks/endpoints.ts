@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { audit } from '../audit/audit.ts';
+import { audit, type Change } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
@@ -11,6 +11,7 @@ import {
   enableEndpointRow,
   insertEndpoint,
   listEndpointRows,
+  lockEndpoint,
   lockMerchant,
   nextEndpointId,
   removeEndpointRow,
@@ -141,12 +142,19 @@ const subjectOf = (id: number) => `webhook ${id}`;
 
 /** Ends an endpoint: nothing more is sent to it. Its attempts can be seen for their 90 days. False where there is none. */
 export function removeEndpoint(operator: Operator, id: number): Promise<boolean> {
-  return change(operator, id, 'webhook.remove', removeEndpointRow(id, operator.service.clock()));
+  const now = operator.service.clock();
+  return change(operator, id, 'webhook.remove', removeEndpointRow(id, now), (old) => ({
+    before: { merchantId: old.merchant_id, url: old.url, events: old.events, full: old.full_vouchers, removedAt: null },
+    after: { removedAt: now },
+  }));
 }
 
 /** Turns an endpoint on again; what happened while it was off is not sent by itself. False where there is none. */
 export function enableEndpoint(operator: Operator, id: number): Promise<boolean> {
-  return change(operator, id, 'webhook.enable', enableEndpointRow(id));
+  return change(operator, id, 'webhook.enable', enableEndpointRow(id), (old) => ({
+    before: { failingSince: old.failing_since, disabledAt: old.disabled_at, disabledReason: old.disabled_reason },
+    after: { failingSince: null, disabledAt: null, disabledReason: null },
+  }));
 }
 
 /**
@@ -164,20 +172,29 @@ export async function rotateSecret(
     await holdKeyRing(tx, keys);
     return rotateSecretRow(id, keys.sealText(ownerOf(id), secret), previousUntil);
   };
-  return (await change(operator, id, 'webhook.rotate', rotate)) ? { secret, previousUntil } : undefined;
+  const rotated = await change(operator, id, 'webhook.rotate', rotate, (old) => ({
+    before: { previousSecretUntil: old.previous_until },
+    after: { previousSecretUntil: previousUntil },
+  }));
+  return rotated ? { secret, previousUntil } : undefined;
 }
 
-/** Changes the row of an endpoint, and tells the audit; false where there is none. */
+type Locked = Omit<EndpointRow, 'pending' | 'failed'> & { previous_until: Date | null };
+
+/** Changes the row of an endpoint under its lock, and tells the audit what was and what is; false where there is none. */
 function change(
   operator: Operator,
   id: number,
   action: string,
   statement: Sql | ((tx: Queries) => Promise<Sql>),
+  tell: (old: Locked) => Pick<Change, 'before' | 'after'>,
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     const text = typeof statement === 'function' ? await statement(tx) : statement;
-    if ((await tx.query(text)).length === 0) return false;
-    await audit(tx, operator, { action, subject: subjectOf(id) });
+    const [old] = await tx.query<Locked>(lockEndpoint(id));
+    if (!old) return false;
+    await tx.query(text);
+    await audit(tx, operator, { action, subject: subjectOf(id), ...tell(old) });
     return true;
   });
 }

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { sql } from '../src/db/sql.ts';
+import { Operator } from './operator.ts';
+import { readProgram } from './program.ts';
+
+/** What changes nothing: it shows, prints what nothing uses yet, or serves what others ask for. */
+const READS = [
+  ...['serve', 'work', 'migrate', 'reconcile', 'db url', 'keys make', 'keys status'],
+  ...['audit list', 'audit head', 'audit verify', 'batch list', 'batch show', 'batch exports', 'float show'],
+  ...['key list', 'key show', 'merchant list', 'merchant show', 'product list', 'product show'],
+  ...['voucher show', 'webhook list', 'webhook show', 'webhook deliveries'],
+];
+
+/** Entries that tell of something that was not there before, or that nothing was changed by. */
+const WITHOUT_BEFORE = [
+  ...['merchant.create', 'key.create', 'product.create', 'batch.generate', 'batch.export'],
+  ...['webhook.add', 'webhook.test', 'webhook.resend'],
+];
+
+let operator: Operator;
+/** The same, with the key ring as it is after its rotation. */
+let ring: Operator;
+let folder: string;
+
+before(async () => {
+  operator = await Operator.start({ SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true' });
+  folder = await mkdtemp(join(tmpdir(), 'scrip-audit-'));
+});
+
+after(async () => {
+  await operator?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+type Entry = Record<'actor' | 'origin' | 'reason' | 'action' | 'before' | 'after', unknown>;
+
+const tried: string[] = [];
+const seen = new Set<unknown>();
+const printed: string[] = [];
+
+/** Runs a command, and sees that it was put into the audit as it should be. */
+async function changes(actions: string, ...args: string[]): Promise<string> {
+  const [{ count }] = (await operator.testService.service.db.query<{ count: bigint }>(
+    sql`select count(*) as count from audit`,
+  )) as [{ count: bigint }];
+  const { out, err } = await operator.run(...args, '--by', 'anna', '--reason', 'as was agreed');
+  assert.equal(err, '', args.join(' '));
+  printed.push(out);
+  tried.push(args.slice(0, 2).join(' '));
+  const entries = await operator.testService.service.db.query<Entry>(
+    sql`select * from audit where sequence > ${count} order by sequence`,
+  );
+  assert.equal(entries.map(({ action }) => action).join(' '), actions, args.join(' '));
+  for (const entry of entries) {
+    seen.add(entry.action);
+    assert.deepEqual([entry.actor, entry.reason], ['anna', 'as was agreed']);
+    assert.match(String(entry.origin), /^command line of \S+ at \S+$/);
+    assert.notEqual(entry.after, null, `${entry.action} tells what is`);
+    assert.equal(
+      entry.before === null,
+      WITHOUT_BEFORE.includes(String(entry.action)),
+      `${entry.action} tells what was`,
+    );
+  }
+  return out;
+}
+
+/** What is called as `"name": "…"` in what was printed as JSON. */
+const printedAs = (out: string, name: string) => new RegExp(`"${name}": "([^"]+)"`).exec(out)?.[1] ?? assert.fail(name);
+
+test('every command that changes something is in the audit, with what was and what is, and without a secret', async () => {
+  const made = await changes(
+    'merchant.create key.create float.top-up',
+    ...['merchant', 'create', '--name', 'Kiosk', '--float', '1000', '--json'],
+  );
+  const id = printedAs(made, 'id');
+  await changes('merchant.permit', 'merchant', 'permit', id, 'update-redemption');
+  await changes('merchant.forbid', 'merchant', 'forbid', id, 'update-redemption');
+  await changes('merchant.suspend', 'merchant', 'suspend', id);
+  await changes('merchant.resume', 'merchant', 'resume', id);
+  await changes('merchant.set', 'merchant', 'set', id, '--opaque');
+  await changes('float.top-up', 'float', 'top-up', '--merchant', id, '--amount', '5');
+  await changes('float.warn', 'float', 'warn', '--merchant', id, '--below', '7');
+  await changes('product.create', 'product', 'create', '--code', 'AUDITED', '--name', 'Audited');
+  await changes('product.off-sale', 'product', 'off-sale', 'AUDITED');
+  await changes('product.on-sale', 'product', 'on-sale', 'AUDITED');
+
+  const key = printedAs(await changes('key.create', 'key', 'create', '--merchant', id, '--json'), 'keyId');
+  await changes('key.limit', 'key', 'limit', key, '--per-second', '5');
+  await operator.testService.service.db.query(
+    sql`insert into key_days (key_id, day, calls, guesses, blocked_at) values (${key}, (now() at time zone 'UTC')::date, 60, 60, now())`,
+  );
+  await changes('key.pardon', 'key', 'pardon', key);
+  await changes('key.create key.rotate', 'key', 'rotate', key, '--overlap', '1h', '--json');
+  await changes('key.revoke', 'key', 'revoke', key);
+
+  const order = ['batch', 'generate', '--merchant', id, '--value', '5', '--json', '--quantity'];
+  const batch = printedAs(await changes('batch.generate', ...order, '3'), 'transactionId');
+  await changes('batch.export', 'batch', 'export', batch, '--format', 'csv', '--out', join(folder, 'codes.csv'));
+  await changes(
+    'batch.cancel',
+    'batch',
+    'cancel',
+    printedAs(await changes('batch.generate', ...order, '12'), 'transactionId'),
+  );
+  const [{ serial }] = (await operator.testService.service.db.query<{ serial: bigint }>(
+    sql`select min(serial_number) as serial from vouchers`,
+  )) as [{ serial: bigint }];
+  for (const action of ['block', 'unblock', 'unlock-pin'])
+    await changes(`voucher.${action}`, 'voucher', action, `${serial}`);
+  await changes('voucher.extend', 'voucher', 'extend', `${serial}`, '--expiry', '2099-01-01');
+  await changes('voucher.replace', 'voucher', 'replace', `${serial}`);
+
+  const url = 'http://127.0.0.1:9/hook';
+  const hook = printedAs(
+    await changes('webhook.add', 'webhook', 'add', '--merchant', id, '--url', url, '--json'),
+    'id',
+  );
+  await changes('webhook.test', 'webhook', 'test', hook);
+  const [{ event }] = (await operator.testService.service.db.query<{ event: string }>(
+    sql`select event_id::text as event from webhook_deliveries`,
+  )) as [{ event: string }];
+  await changes('webhook.resend', 'webhook', 'resend', hook, '--event', event);
+  await changes('webhook.rotate', 'webhook', 'rotate', hook, '--json');
+  await changes('webhook.enable', 'webhook', 'enable', hook);
+  await changes('webhook.remove', 'webhook', 'remove', hook);
+});
+
+test('so are those that change the key ring', async () => {
+  const [old = ''] = operator.testService.keys.split(':');
+  const { key } = await operator.json('keys', 'make');
+  ring = Operator.at(operator.testService, { SCRIP_KEYS: `${key},${operator.testService.keys}` });
+  const beside = operator;
+  operator = ring;
+  await changes('keys.rotate keys.retire', 'keys', 'rotate', '--json');
+  await changes('keys.drop', 'keys', 'drop', old, '--json');
+  operator = beside;
+  printed.push(key.slice(key.indexOf(':') + 1));
+});
+
+test('there is no other command that changes something', async () => {
+  assert.deepEqual([...new Set([...READS, ...tried])].sort(), [...(await readProgram()).keys()].sort());
+});
+
+test('the page of the audit tells every action that there is, and no others', async () => {
+  const page = await readFile(new URL('../docs/audit.md', import.meta.url), 'utf8');
+  const rows = page.split('\n').filter((line) => /^\| `[a-z]+\.[a-z-]+`/.test(line));
+  const told = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`([a-z]+\.[a-z-]+)`/g)].map(([, name]) => name),
+  );
+  assert.deepEqual(told.sort(), [...seen, 'audit.broken'].sort());
+});
+
+test('no secret, code or PIN that a command printed or wrote is in the audit', async () => {
+  const [{ text }] = (await operator.testService.service.db.query<{ text: string }>(
+    sql`select string_agg(a::text, E'\n') as text from audit a`,
+  )) as [{ text: string }];
+  const secrets = printed.flatMap((out) =>
+    [...out.matchAll(/"(?:secret|key)": "([^"]+)"/g)].map(([, secret]) => secret as string),
+  );
+  const codes = (await readFile(join(folder, 'codes.csv'), 'utf8')).match(/\b\d{12}\b/g) ?? [];
+  assert.ok(secrets.length >= 5 && codes.length === 3);
+  for (const secret of [...secrets, ...codes, printed.at(-1) as string]) assert.ok(!text.includes(secret));
+  assert.match((await ring.run('audit', 'verify')).out, /^whole: /);
+});
