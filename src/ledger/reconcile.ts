@@ -24,7 +24,7 @@ export type Reconciliation = {
  * its vouchers and its reserve, every update and replacement whole. All of it in one snapshot, while the service goes on.
  * @returns what each check found; `ok` only if nothing differs
  */
-export async function reconcile(db: Database): Promise<Reconciliation> {
+export async function reconcile(db: Pick<Database, 'transaction'>): Promise<Reconciliation> {
   return db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
     const done: Check[] = [];
