@@ -98,7 +98,7 @@ async function tryMutant(sandbox: Sandbox, selection: Selection, ranking: Rankin
 
 async function tryAll(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<void> {
   const deadline = asked.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(asked.minutes) * 60_000;
-  const selection = await selectTests(sandbox, join(RESULTS, 'reached.json'), asked.test, asked.thorough);
+  const selection = await selectTests(sandbox, join(RESULTS, 'reached'), asked.test, asked.thorough);
   const ranking = new Ranking();
   let done = 0;
   let stopped = false;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isMutated, type Mutant } from './mutants.ts';
@@ -120,16 +120,19 @@ async function reach(sandbox: Sandbox, name: string): Promise<Reached> {
 
 /** Runs each test file once that was not run yet as it and what it runs are now, and keeps what it reached. */
 async function reachAll(sandbox: Sandbox, cache: string, texts: ReadonlyMap<string, string>, words: readonly string[]) {
-  const read = async () => JSON.parse(await readFile(cache, 'utf8').catch(() => '{}')) as Record<string, Kept>;
+  const fileOf = (name: string) => join(cache, `${name}.json`);
+  const read = async (name: string) =>
+    JSON.parse(await readFile(fileOf(name), 'utf8').catch(() => '{"hashes":{}}')) as Kept;
   const hashOf = (path: string) =>
     createHash('sha256')
       .update(texts.get(path) ?? '')
       .digest('hex');
+  await mkdir(cache, { recursive: true });
   const names = [...texts.keys()].flatMap((path) => path.match(/^test\/([^/]*\.test\.ts)$/)?.[1] ?? []);
   const chosen = names.filter((name) => TESTS.test(name) || words.some((word) => name.includes(word)));
   // In any order, so that two runs at the same time seldom run the same one.
   for (const name of [...chosen].sort(() => Math.random() - 0.5)) {
-    const hashes = Object.entries((await read())[name]?.hashes ?? {});
+    const hashes = Object.entries((await read(name)).hashes);
     if (hashes.length > 0 && hashes.every(([path, hash]) => hash === hashOf(path))) continue;
     const reached = await reach(sandbox, name);
     process.stdout.write(`${name}: ${(reached.ms / 1000).toFixed(1)} s\n`);
@@ -139,27 +142,29 @@ async function reachAll(sandbox: Sandbox, cache: string, texts: ReadonlyMap<stri
       hashes: Object.fromEntries([`test/${name}`, ...ran].map((path) => [path, hashOf(path)])),
     };
     // Another run may read it meanwhile: it is there whole or not at all.
-    await writeFile(`${cache}.${process.pid}`, JSON.stringify({ ...(await read()), [name]: kept }));
-    await rename(`${cache}.${process.pid}`, cache);
+    await writeFile(`${fileOf(name)}.${process.pid}`, JSON.stringify(kept));
+    await rename(`${fileOf(name)}.${process.pid}`, fileOf(name));
   }
-  const all = await read();
-  return Object.fromEntries(chosen.map((name) => [name, all[name] as Reached]));
+  return Object.fromEntries(
+    await Promise.all(chosen.map(async (name): Promise<[string, Reached]> => [name, await read(name)])),
+  );
 }
 
 /** Money is met by nearly all tests, and each survivor meets all that it is given: so no more than the quickest, beside its own. */
 function choose(path: string, tests: readonly { name: string; ms: number }[], longestMs: number): Reaching[] {
   const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
-  const named = tests.filter(({ name }) => name.startsWith(`${stem}.`)).map(({ name }) => name);
+  const named = tests.filter(({ name }) => name.startsWith(`${stem}.`));
   // Of SQL the tests of the statement, where it has some.
-  const ofStatement = path.endsWith('queries.ts') ? named.filter((name) => name.includes('.statement.')) : [];
-  const first = ofStatement.length > 0 ? ofStatement : named;
-  const rankOf = (name: string) => {
-    if (first.includes(name)) return 0;
-    return SUBJECTS.some(([source, own]) => source.test(path) && own.test(name)) ? 1 : 2;
-  };
+  const ofStatement = path.endsWith('queries.ts') ? named.filter(({ name }) => name.includes('.statement.')) : [];
+  const own = tests.filter(({ name }) =>
+    SUBJECTS.some(([source, subjects]) => source.test(path) && subjects.test(name)),
+  );
+  // The subject of tests that are named otherwise is theirs all the same.
+  const first = [ofStatement, named, own].find(({ length }) => length > 0) ?? [];
+  const rankOf = (test: (typeof tests)[number]) => (first.includes(test) ? 0 : own.includes(test) ? 1 : 2);
   let total = 0;
   return tests
-    .map(({ name, ms }) => ({ name, ms, rank: rankOf(name) }))
+    .map((test) => ({ ...test, rank: rankOf(test) }))
     .sort((one, other) => one.rank - other.rank || one.ms - other.ms)
     .filter(({ ms, rank }) => {
       const isGiven = rank === 0 || total + ms <= longestMs;
