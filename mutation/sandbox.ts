@@ -37,7 +37,8 @@ async function dropDatabases(): Promise<void> {
   const owner = await openOwner(process.env['SCRIP_TEST_URL'] as string);
   const text = "select datname from pg_database where datname like 'scrip\\_test\\_%'";
   const rows = await owner.query<{ datname: string }>({ text, values: [] });
-  for (const { datname } of rows) await owner.query({ text: `drop database ${datname} with (force)`, values: [] });
+  for (const { datname } of rows)
+    await owner.query({ text: `drop database if exists ${datname} with (force)`, values: [] });
   await owner.close();
 }
 
