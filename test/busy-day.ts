@@ -4,6 +4,7 @@ import { fillBatch } from '../src/batches/fill.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
 import { authenticate } from '../src/merchants/authenticate.ts';
+import { topUp } from '../src/merchants/floats.ts';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
@@ -19,7 +20,10 @@ export async function busyDay(testService: TestService): Promise<Context> {
   const { context } = await authenticate(service, `Basic ${btoa(`${keyId}:${secret}`)}`);
   const later = { ...productDefaults('USD', 2), activation: 'on-activation', code: 'LATER', name: 'Later' } as const;
   await createProduct(asOperator(service), later);
+  await createProduct(asOperator(service), { ...productDefaults('EUR', 2), code: 'EURO', name: 'Euro' });
+  await topUp(asOperator(service), context.merchant.id, 'EUR', 100_00n);
   await generate(context, { reference: 'now', quantity: 5, value: 20 });
+  await generate(context, { reference: 'euro', quantity: 2, value: 20, productCode: 'EURO' });
   await generate(context, { reference: 'later', quantity: 3, value: 20, productCode: 'LATER' });
   await generate(context, { reference: 'open', quantity: 3 });
   await generate(context, { reference: 'large', quantity: 5_050, value: 1 });
@@ -40,6 +44,8 @@ export async function busyDay(testService: TestService): Promise<Context> {
     await redeem(context, { code, pin, amount: 10, reference: `sale-${index}` });
   }
   await redeem(context, { code: third.code, pin: third.pin, amount: 10 });
+  const [euro] = (await vouchersOf(context, 'euro')) as [Made];
+  await redeem(context, { code: euro.code, pin: euro.pin, amount: 5, reference: 'sale-in-euro' });
   await updateRedemption(context, { reference: 'sale-0', amountUsed: 7.5 });
   await updateRedemption(context, { reference: 'sale-1', amountUsed: 0 });
   // Active, redeemed to nothing, replaced twice, and not active yet.

@@ -8,18 +8,20 @@ import { type Sql, sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { busyDay } from './busy-day.ts';
 import { startTestService, type TestService } from './harness.ts';
-import { TAMPERINGS } from './tamperings.ts';
+import { TAMPERINGS, UNUSED_ACCOUNTS } from './tamperings.ts';
 
 let testService: TestService;
 let owner: Awaited<ReturnType<typeof openOwner>>;
 let context: Context;
 
-const names = async (db: Pick<Database, 'transaction'> = testService.service.db) => {
+const text = (statement: string): Sql => ({ text: statement, values: [] });
+
+const redOf = async (db: Pick<Database, 'transaction'> = testService.service.db) => {
   const { ok, checks } = await reconcile(db);
   const red = checks.filter((check) => !check.ok);
   assert.equal(ok, red.length === 0);
   for (const { differing } of red) assert.ok(differing.length > 0);
-  return red.map(({ name }) => name);
+  return red;
 };
 
 before(async () => {
@@ -42,43 +44,164 @@ describe('the books of a busy day', () => {
       [],
     );
     assert.equal(ok, true);
-    assert.ok(checks.every(({ name, checked }) => checked > 0 || assert.fail(`${name} checked nothing`)));
+    const count = async (from: string) => {
+      const [row] = await owner.query<{ count: bigint }>(text(`select count(*) from ${from}`));
+      return Number(row?.count);
+    };
+    assert.deepEqual(Object.fromEntries(checks.map(({ name, checked }) => [name, checked])), {
+      'float-balances': 2,
+      'voucher-balances': await count('vouchers'),
+      'journal-entries': await count('journal'),
+      activations: await count('vouchers'),
+      // One of them to nothing, which is its reversal alone.
+      'redemption-updates': 3,
+      batches: 7,
+      reserves: 6,
+      replacements: 5,
+      totals: 2,
+    });
     assert.equal(
       totals.reduce((sum, { balance }) => sum + Math.round(Number(balance) * 100), 0),
       0,
     );
-    assert.deepEqual(totals.map(({ kind }) => kind).sort(), ['FLOAT', 'FUNDING', 'RESERVE', 'SETTLEMENT', 'VOUCHER']);
+    for (const currency of ['EUR', 'USD']) {
+      assert.deepEqual(
+        totals.filter((total) => total.currency === currency).map(({ kind }) => kind),
+        ['FLOAT', 'FUNDING', 'RESERVE', 'SETTLEMENT', 'VOUCHER'],
+      );
+    }
   });
 
   test('agree at every step of taking a canceled batch back', async () => {
     const batch = await findBatch(context, 'canceled');
-    assert.deepEqual(await names(), []);
+    assert.deepEqual(await redOf(), []);
     await voidBatch(testService.service, batch.id);
-    assert.deepEqual(await names(), []);
+    assert.deepEqual(await redOf(), []);
   });
 });
 
-const text = (statement: string): Sql => ({ text: statement, values: [] });
-
-describe('reconcile sees', () => {
-  for (const [what, statement, red] of TAMPERINGS) {
-    test(what, async () => assert.deepEqual(await tampered(statement), red));
-  }
-
-  test('nothing any more, once all of that is undone', async () => assert.deepEqual(await names(), []));
-});
-
 /** Tampers and reconciles in one transaction, which is then undone: the books stay as they were. */
-async function tampered(statement: string): Promise<string[]> {
+async function tampered(statement: string) {
   const within = { query: owner.query, copyIn: () => assert.fail('nothing is copied in') };
   await owner.query(sql`begin isolation level repeatable read`);
   try {
     await owner.query(text(statement));
-    return await names({ transaction: (run) => run(within) });
+    return await redOf({ transaction: (run) => run(within) });
   } finally {
     await owner.query(sql`rollback`);
   }
 }
+
+/** What a check tells of what differs. */
+async function told(name: string, statement: string) {
+  const red = await tampered(statement);
+  return red.find((check) => check.name === name)?.differing ?? assert.fail(`${name} found no difference`);
+}
+
+async function one<Row>(statement: string): Promise<Row> {
+  const [row] = await owner.query<Row>(text(statement));
+  return row ?? assert.fail(`nothing: ${statement}`);
+}
+
+describe('reconcile sees', () => {
+  for (const [what, statement, red] of TAMPERINGS) {
+    test(what, async () => {
+      assert.deepEqual(
+        (await tampered(statement)).map(({ name }) => name),
+        red,
+      );
+    });
+  }
+
+  test('nothing in accounts that were never used', async () => assert.deepEqual(await tampered(UNUSED_ACCOUNTS), []));
+
+  test('nothing any more, once all of that is undone', async () => assert.deepEqual(await redOf(), []));
+});
+
+describe('reconcile tells', () => {
+  test('what a float holds, and what it should', async () => {
+    const unused = `${UNUSED_ACCOUNTS}; update accounts set balance_minor = 5 where currency = 'GBP' and kind = 'FLOAT'`;
+    const [{ account, ...differing }, ...others] = (await told('float-balances', unused)) as [Record<string, unknown>];
+    assert.ok(Number(account) > 0);
+    const merchantId = context.merchant.id;
+    assert.deepEqual(differing, { merchantId, currency: 'GBP', balanceMinor: '5', journalMinor: '0' });
+    assert.deepEqual(others, []);
+  });
+
+  test('of vouchers the first ten, in the order of their numbers', async () => {
+    const { first } = await one<{ first: bigint }>(
+      "select min(serial_number) as first from vouchers where batch_id = (select id from batches where reference = 'large')",
+    );
+    const more = `update vouchers set balance_minor = balance_minor + 3 where serial_number >= ${first}`;
+    const found = { balanceMinor: '103', journalMinor: '100', currency: 'USD', journalCurrency: 'USD' };
+    assert.deepEqual(
+      await told('voucher-balances', more),
+      Array.from({ length: 10 }, (_, index) => ({ serialNumber: Number(first) + index, ...found })),
+    );
+  });
+
+  test('of money on a voucher that has none, and on one that does not exist', async () => {
+    const { serial } = await one<{ serial: bigint }>('select max(serial_number) as serial from vouchers');
+    const stray = `update vouchers set balance_minor = 1 where activated_at is null and serial_number
+      = (select max(serial_number) from vouchers where activated_at is null)`;
+    const [never] = await told('voucher-balances', stray);
+    assert.deepEqual(
+      { ...never, serialNumber: 0 },
+      { serialNumber: 0, balanceMinor: '1', journalMinor: '0', currency: 'USD', journalCurrency: null },
+    );
+    const beyond = Number(serial) + 1;
+    const differing = await told(
+      'voucher-balances',
+      `update journal set credit_account = ${beyond} where reference = 'activation-of-a-replacement'`,
+    );
+    assert.deepEqual(differing.at(-1), {
+      serialNumber: beyond,
+      balanceMinor: null,
+      journalMinor: '2000',
+      currency: null,
+      journalCurrency: 'USD',
+    });
+  });
+
+  test('of batches in the order of their numbers, and of vouchers of none', async () => {
+    const { id } = await one<{ id: number }>("select id from batches where reference = 'open'");
+    const differing = await told('batches', `update vouchers set batch_id = 999 where batch_id = ${id}`);
+    assert.deepEqual(
+      differing.map(({ batchId, status, quantity, produced, vouchers }) => [
+        batchId,
+        status,
+        quantity,
+        produced,
+        vouchers,
+      ]),
+      [
+        [id, 'COMPLETED', 3, 3, 0],
+        [999, null, null, null, 3],
+      ],
+    );
+  });
+
+  test('of a voucher that says it is active that it never was', async () => {
+    const [differing] = await told(
+      'activations',
+      `update vouchers set value_minor = 500, activated_at = now() where serial_number
+        = (select max(serial_number) from vouchers where activated_at is null)`,
+    );
+    assert.partialDeepStrictEqual(differing, { valueMinor: '500', activations: 0, activationMinor: null });
+  });
+
+  test('of a reserve that is gone its number, and what was moved', async () => {
+    const { reserve } = await one<{ reserve: bigint }>(
+      "select reserve_account as reserve from batches where reference = 'later'",
+    );
+    const account = Number(reserve);
+    const differing = await told('reserves', `delete from accounts where id = ${account}`);
+    // Three of 20 were reserved, and two of them are active.
+    assert.partialDeepStrictEqual(differing, [
+      { account, expectedMinor: '2000', journalMinor: '2000', reservedMinor: '6000', releasedMinor: '0' },
+    ]);
+  });
+});
 
 describe("the service's own account", () => {
   for (const statement of [

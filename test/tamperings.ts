@@ -1,13 +1,21 @@
 const ONE_VOUCHER = 'select min(serial_number) from vouchers where balance_minor > 100 and closed is null';
 const OF_ACTIVATION = `select serial_number from journal where reference = 'activation-1'`;
 const FIRST_OF_NOW = `select min(serial_number) from vouchers where batch_id = (select id from batches where reference = 'now')`;
-const A_SETTLEMENT = `select min(id) from accounts where kind = 'SETTLEMENT'`;
+const A_SETTLEMENT = `select id from accounts where kind = 'SETTLEMENT' and currency = 'USD'`;
+const EURO_SETTLEMENT = `select id from accounts where kind = 'SETTLEMENT' and currency = 'EUR'`;
+const A_FLOAT = `select id from accounts where kind = 'FLOAT' and currency = 'USD'`;
+const reserveOf = (reference: string) => `select reserve_account from batches where reference = '${reference}'`;
+
+/** Accounts that nothing was booked to yet: no difference, and to be found as none. */
+export const UNUSED_ACCOUNTS = `insert into accounts (kind, merchant_id, currency, decimals, balance_minor)
+  select unnest(array['RESERVE', 'FLOAT']::account_kind[]), merchant_id, 'GBP', 2, unnest(array[null, 0])
+  from accounts where id = (${A_FLOAT})`;
 
 /** What somebody with the owner's rights could do, or a defect: each with the checks that see it. */
 export const TAMPERINGS: readonly (readonly [what: string, statement: string, red: readonly string[]])[] = [
   [
     'a float that holds more',
-    `update accounts set balance_minor = balance_minor + 1 where kind = 'FLOAT'`,
+    `update accounts set balance_minor = balance_minor + 1 where id = (${A_FLOAT})`,
     ['float-balances'],
   ],
   [
@@ -58,19 +66,45 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   ],
   [
     'a redemption settled in another currency',
-    `insert into accounts (kind, merchant_id, currency, decimals) select kind, merchant_id, 'EUR', 2 from accounts where id = (${A_SETTLEMENT});
-      update journal set credit_account = (select id from accounts where currency = 'EUR') where reference = 'sale-3'`,
+    `update journal set credit_account = (${EURO_SETTLEMENT}) where reference = 'sale-3'`,
     ['journal-entries'],
   ],
   [
     'a redemption that went to a float',
-    `update journal set credit_account = (select id from accounts where kind = 'FLOAT') where reference = 'sale-3'`,
+    `update journal set credit_account = (${A_FLOAT}) where reference = 'sale-3'`,
     ['float-balances', 'journal-entries'],
   ],
   [
     'an account that does not exist',
     `update journal set credit_account = 9999999999 where reference = 'sale-3'`,
     ['journal-entries', 'totals'],
+  ],
+  // Without its operation a redemption no longer uses its reference up: a retry would be a second payment.
+  [
+    'a redemption that has given its reference free',
+    `update journal set operation = null where reference = 'sale-3'`,
+    ['journal-entries'],
+  ],
+  [
+    'an updated redemption that has given its reference free',
+    `update journal set operation = null where reference = 'sale-0'`,
+    ['journal-entries'],
+  ],
+  [
+    'an entry that moves nothing',
+    `alter table journal drop constraint journal_amount_positive;
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, occurred_at)
+      select gen_random_uuid(), kind, debit_account, credit_account, 0, currency, merchant_id, occurred_at from journal
+      where kind = 'TOP_UP'`,
+    ['journal-entries'],
+  ],
+  [
+    'money that stays where it is',
+    `alter table journal drop constraint journal_accounts_differ;
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number, occurred_at)
+      select gen_random_uuid(), 'REPLACEMENT', serial_number, serial_number, 1, 'USD', serial_number, now()
+      from vouchers where serial_number = (${ONE_VOUCHER})`,
+    ['journal-entries', 'replacements'],
   ],
   [
     'a redemption of another voucher than it says',
@@ -128,6 +162,16 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
     ['voucher-balances', 'redemption-updates'],
   ],
   [
+    'a reversal that debits another account',
+    `update journal set debit_account = (${EURO_SETTLEMENT}) where reference = 'CANCEL-sale-0'`,
+    ['journal-entries', 'redemption-updates'],
+  ],
+  [
+    'an update of what is no redemption',
+    `update journal set kind = 'EXPIRY' where reference = 'sale-1'`,
+    ['journal-entries', 'redemption-updates'],
+  ],
+  [
     'an update under another reference',
     `update journal set reference = 'NEW-other' where reference = 'NEW-sale-0'`,
     ['redemption-updates'],
@@ -179,13 +223,35 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   ],
   [
     'a batch with the reserve of another one',
-    `update batches set reserve_account = (select reserve_account from batches where reference = 'now')
-      where reference = 'later'`,
+    `update batches set reserve_account = (${reserveOf('now')}) where reference = 'later'`,
     ['reserves'],
+  ],
+  [
+    'a batch without the entries of its reserve',
+    // All of its vouchers are active: nothing is due to be there, and nothing is.
+    `delete from journal where (${reserveOf('euro')}) in (debit_account, credit_account)`,
+    ['float-balances', 'voucher-balances', 'activations', 'reserves'],
+  ],
+  [
+    'money in the reserve of a canceled batch',
+    `update journal set debit_account = (${reserveOf('canceled')}) where reference = 'activation-1'`,
+    ['float-balances', 'reserves'],
+  ],
+  [
+    'money in a reserve of no batch',
+    `insert into accounts (kind, merchant_id, currency, decimals) select 'RESERVE', merchant_id, currency, decimals
+      from accounts where id = (${A_FLOAT});
+      update journal set debit_account = (select max(id) from accounts) where reference = 'activation-1'`,
+    ['float-balances', 'reserves'],
   ],
   [
     'a replaced voucher that is open',
     `update vouchers set closed = null where serial_number = (select min(serial_number) from vouchers where closed = 'REPLACED')`,
+    ['batches', 'reserves', 'replacements'],
+  ],
+  [
+    'a replaced voucher that is open, and had nothing left',
+    `update vouchers set closed = null where serial_number = (${FIRST_OF_NOW}) + 2`,
     ['batches', 'reserves', 'replacements'],
   ],
   [

@@ -137,7 +137,7 @@ with made as (
   from vouchers group by batch_id
 )
 select (select count(*) from batches) as checked, coalesce(json_agg(d), '[]') as differing from (
-  select m.batch_id as "batchId", b.transaction_id as "transactionId", b.status, b.quantity, b.produced,
+  select coalesce(b.id, m.batch_id) as "batchId", b.transaction_id as "transactionId", b.status, b.quantity, b.produced,
     coalesce(m.vouchers, 0) as vouchers
   from batches b
   full join made m on m.batch_id = b.id
