@@ -167,3 +167,33 @@ test('a replacement takes over all but the block and the wrong PINs', async () =
   const empty = await showVoucher(one.service, await replaceVoucher(operator, spent.serial));
   assert.deepEqual([empty.state, empty.entries], ['REDEEMED', []]);
 });
+
+test('a replacement draws its code again where there is one like it, under whatever key', async () => {
+  const [taken, card] = [await bench.card(one, 10), await bench.card(one, 20)];
+  const { keys } = one.service;
+  const drawn: string[] = [];
+  // Two draws meet the other voucher's code: one under a key that is being replaced, one under the current key.
+  const draws = {
+    olderCodeKeys(code: string) {
+      drawn.push(code);
+      return drawn.length === 1 ? [taken.codeKey] : ['c'.repeat(32)];
+    },
+    codeKey: (code: string) => (drawn.length === 2 ? taken.codeKey : keys.codeKey(code)),
+  };
+  const ring = new Proxy(keys, {
+    get(target, name) {
+      const own = Reflect.get({ ...draws }, name) ?? Reflect.get(target, name);
+      return typeof own === 'function' ? own.bind(target) : own;
+    },
+  });
+  const serial = await replaceVoucher(asOperator({ ...one.service, keys: ring }), card.serial);
+  assert.equal(drawn.length, 3);
+  const made = await showVoucher(one.service, serial);
+  assert.deepEqual([made.code, made.state, made.balance.minor], [drawn[2], 'ACTIVE', 2000n]);
+  const other = await shown(taken);
+  assert.deepEqual([other.code, other.state, other.balance.minor], [taken.code, 'ACTIVE', 1000n]);
+  assert.deepEqual(
+    await bench.tell(`select serial_number from vouchers where code_key = '${keys.codeKey(made.code)}'`),
+    [{ serial_number: serial }],
+  );
+});
