@@ -45,7 +45,7 @@ describe('a merchant', () => {
     const productId = (await findProduct(service.db, DEFAULT_PRODUCT))?.id ?? 0;
     const before = await listMerchants(service.db);
     const wanted = { name: 'Half', permit: [], opaque: false, productId, float: { currency: 'NONE', amountMinor: 1n } };
-    await assert.rejects(createMerchant(asOperator(service), wanted));
+    await assert.rejects(createMerchant(asOperator(service), wanted), /^Error: NONE is not a currency of ISO 4217$/);
     assert.deepEqual(await listMerchants(service.db), before);
   });
 });
