@@ -104,7 +104,7 @@ describe('an activation', () => {
     assert.equal(await floatOf(seller), before - 100n);
     const { debited, amount_minor } = (await entryOf(id)) as { debited: string; amount_minor: bigint };
     assert.deepEqual([debited, amount_minor], ['RESERVE', 2500n]);
-    assert.equal(await bench.ofCard(first, 'balance_minor'), '2500');
+    for (const card of [first, second]) assert.equal(await bench.ofCard(card, 'balance_minor'), '2500');
   });
 
   test('with a value keeps to the limits of the product', async () => {
@@ -123,6 +123,17 @@ describe('an activation', () => {
     assert.ok(least && most);
     assert.equal(await outcomeOf({ by: seller, card: least, value: 50_000 }), 'ok');
     assert.equal(await outcomeOf({ by: seller, serial: most.serial, value: 500_000 }), 'ok');
+    // By serial number the limits are told before the reference, by code after it.
+    const reused = { by: seller, value: 49_900, reference: 'within' };
+    const [within, next] = await bench.cards(seller, 2);
+    assert.ok(within && next);
+    assert.equal(await outcomeOf({ ...reused, card: within, value: 50_000 }), 'ok');
+    assert.equal(await outcomeOf({ ...reused, serial: next.serial }), '61');
+    assert.equal(await outcomeOf({ ...reused, card: next }), '94');
+    // Without a value it is 5000, which may be the most there is.
+    const by = await bench.merchant('MOST');
+    assert.equal(await outcomeOf({ by, card: await bench.card(by) }), 'ok');
+    assert.equal(await outcomeOf({ by, card: await bench.card(by), value: 50_000_100 }), '61');
     // A value that the batch has was measured when it was generated.
     const priced = await bench.card(await bench.merchant('LATER'), 0.01);
     assert.equal(await outcomeOf({ by: seller, card: priced }), 'ok');
@@ -191,6 +202,10 @@ describe('a float', () => {
     await ensureAccounts(one.service.db, one.merchant.id, 'KWD');
     assert.equal(await outcomeOf({ by: one, card, value: 10_000 }), '50');
     assert.equal(await outcomeOf({ by: seller, card, value: 10_000 }), 'ok');
+    // What is paid for by a reserve asks for none.
+    const [paid] = await bench.cards(await bench.merchant('DINAR_LATER'), 1, { value: 25 });
+    assert.ok(paid);
+    assert.equal(await outcomeOf({ by: other, card: paid }), 'ok');
   });
 
   test('that becomes low is told once, on the crossing, with what is left', async () => {
