@@ -16,18 +16,18 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   [
     'a float that holds more',
     `update accounts set balance_minor = balance_minor + 1 where id = (${A_FLOAT})`,
-    ['float-balances'],
+    ['float-balances', 'totals'],
   ],
   [
     'a voucher that holds more',
     `update vouchers set balance_minor = balance_minor + 1 where serial_number = (${ONE_VOUCHER})`,
-    ['voucher-balances'],
+    ['voucher-balances', 'totals'],
   ],
-  ['a redemption that is gone', `delete from journal where reference = 'sale-3'`, ['voucher-balances']],
+  ['a redemption that is gone', `delete from journal where reference = 'sale-3'`, ['voucher-balances', 'totals']],
   [
     'a redemption of another amount',
     `update journal set amount_minor = amount_minor + 1 where reference = 'sale-3'`,
-    ['voucher-balances'],
+    ['voucher-balances', 'totals'],
   ],
   [
     'money on a voucher that does not exist',
@@ -37,12 +37,12 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   [
     'money of another currency',
     `update journal set currency = 'EUR' where reference = 'sale-3'`,
-    ['voucher-balances', 'journal-entries'],
+    ['voucher-balances', 'journal-entries', 'totals'],
   ],
   [
     'money of another currency, behind its own in the alphabet',
     `update journal set currency = 'ZAR' where reference = 'sale-3'`,
-    ['voucher-balances', 'journal-entries'],
+    ['voucher-balances', 'journal-entries', 'totals'],
   ],
   [
     'a voucher all of whose money is of another currency',
@@ -52,7 +52,7 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   [
     'a top-up that went to no float',
     `update journal set credit_account = (${A_SETTLEMENT}) where kind = 'TOP_UP'`,
-    ['float-balances', 'journal-entries'],
+    ['float-balances', 'journal-entries', 'totals'],
   ],
   [
     'a reservation that went to no reserve',
@@ -62,7 +62,7 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   [
     'an activation that went to no voucher',
     `update journal set credit_account = (${A_SETTLEMENT}), serial_number = null where reference = 'activation-1'`,
-    ['voucher-balances', 'journal-entries', 'activations'],
+    ['voucher-balances', 'journal-entries', 'activations', 'totals'],
   ],
   [
     'a redemption settled in another currency',
@@ -72,7 +72,7 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   [
     'a redemption that went to a float',
     `update journal set credit_account = (${A_FLOAT}) where reference = 'sale-3'`,
-    ['float-balances', 'journal-entries'],
+    ['float-balances', 'journal-entries', 'totals'],
   ],
   [
     'an account that does not exist',
@@ -149,17 +149,17 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   [
     'an update without its reversal',
     `delete from journal where reference = 'CANCEL-sale-0'`,
-    ['voucher-balances', 'redemption-updates'],
+    ['voucher-balances', 'redemption-updates', 'totals'],
   ],
   [
     'an update whose original is gone',
     `delete from journal where reference = 'sale-1'`,
-    ['voucher-balances', 'redemption-updates'],
+    ['voucher-balances', 'redemption-updates', 'totals'],
   ],
   [
     'a reversal of another amount',
     `update journal set amount_minor = amount_minor - 1 where reference = 'CANCEL-sale-0'`,
-    ['voucher-balances', 'redemption-updates'],
+    ['voucher-balances', 'redemption-updates', 'totals'],
   ],
   [
     'a reversal that debits another account',
@@ -170,6 +170,24 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
     'an update of what is no redemption',
     `update journal set kind = 'EXPIRY' where reference = 'sale-1'`,
     ['journal-entries', 'redemption-updates'],
+  ],
+  [
+    'an update of another kind',
+    `update journal set kind = 'EXPIRY' where reference = 'NEW-sale-0'`,
+    ['journal-entries', 'redemption-updates'],
+  ],
+  [
+    'an update of an update',
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference,
+        original_id, occurred_at)
+      select gen_random_uuid(), 'REDEMPTION_REVERSAL'::entry_kind, credit_account, debit_account, amount_minor, currency, merchant_id,
+        serial_number, 'CANCEL-NEW-sale-0', id, occurred_at
+      from journal where reference = 'NEW-sale-0'
+      union all
+      select gen_random_uuid(), kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        serial_number, 'NEW-NEW-sale-0', id, occurred_at
+      from journal where reference = 'NEW-sale-0'`,
+    ['redemption-updates'],
   ],
   [
     'an update under another reference',
@@ -196,7 +214,7 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   [
     'vouchers of no batch',
     `update vouchers set batch_id = 999 where batch_id = (select id from batches where reference = 'open')`,
-    ['batches'],
+    ['batches', 'totals'],
   ],
   [
     'a batch that ended too early',
@@ -207,19 +225,30 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   [
     'a reservation that is gone',
     `delete from journal where kind = 'RESERVATION' and batch_id = (select id from batches where reference = 'now')`,
-    ['float-balances', 'reserves'],
+    ['float-balances', 'reserves', 'totals'],
   ],
   [
     'a batch paid back that is in force',
     `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, batch_id, occurred_at)
       select gen_random_uuid(), 'RELEASE', credit_account, debit_account, amount_minor, currency, merchant_id, batch_id, now()
       from journal where kind = 'RESERVATION' and batch_id = (select id from batches where reference = 'later')`,
-    ['float-balances', 'reserves'],
+    ['float-balances', 'reserves', 'totals'],
   ],
   [
     'a canceled batch that was not paid back',
     `delete from journal where kind = 'RELEASE'`,
-    ['float-balances', 'reserves'],
+    ['float-balances', 'reserves', 'totals'],
+  ],
+  [
+    'a release under another name',
+    `update journal set kind = 'TOP_UP' where kind = 'RELEASE'`,
+    ['journal-entries', 'reserves'],
+  ],
+  [
+    'a voucher that was taken back to no reserve',
+    `update journal set credit_account = (${A_SETTLEMENT})
+      where id = (select max(id::text)::uuid from journal where kind = 'VOID')`,
+    ['journal-entries', 'reserves'],
   ],
   [
     'a batch with the reserve of another one',
@@ -235,14 +264,14 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
   [
     'money in the reserve of a canceled batch',
     `update journal set debit_account = (${reserveOf('canceled')}) where reference = 'activation-1'`,
-    ['float-balances', 'reserves'],
+    ['float-balances', 'reserves', 'totals'],
   ],
   [
     'money in a reserve of no batch',
     `insert into accounts (kind, merchant_id, currency, decimals) select 'RESERVE', merchant_id, currency, decimals
       from accounts where id = (${A_FLOAT});
       update journal set debit_account = (select max(id) from accounts) where reference = 'activation-1'`,
-    ['float-balances', 'reserves'],
+    ['float-balances', 'reserves', 'totals'],
   ],
   [
     'a replaced voucher that is open',
@@ -285,6 +314,11 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
     `update journal set credit_account = (${ONE_VOUCHER}), serial_number = (${ONE_VOUCHER})
       where id = (select max(id::text)::uuid from journal where kind = 'REPLACEMENT')`,
     ['voucher-balances', 'replacements'],
+  ],
+  [
+    'a voucher that had nothing left, replaced by none',
+    `update vouchers set replaced_by = null where serial_number = (${FIRST_OF_NOW}) + 2`,
+    ['activations', 'replacements'],
   ],
   [
     'a voucher replaced by none',

@@ -6,7 +6,7 @@ const EXAMPLES = 10;
 const FIRST_VOUCHER = 10_000_000_000n;
 
 /**
- * One statement a check, each over the whole database. Out: how many were checked, and examples of what differs, as JSON.
+ * One statement a check, each over the whole database. Out: how many were checked, and examples of what differs, as JSON, or null.
  * Each reads its tables once or twice from end to end and joins them by hash, whatever their size; amounts are text in
  * minor units, since what differs can be of any size. Examples stand in no order: asked for one, the database walks through
  * the journal by its index, which takes three times as long.
@@ -20,7 +20,7 @@ with moved as (
     select debit_account, -amount_minor from journal where debit_account < ${FIRST_VOUCHER}
   ) m group by account
 )
-select (select count(*) from accounts where kind = 'FLOAT') as checked, coalesce(json_agg(d), '[]') as differing from (
+select (select count(*) from accounts where kind = 'FLOAT') as checked, json_agg(d) as differing from (
   select a.id as account, a.merchant_id as "merchantId", a.currency, a.balance_minor::text as "balanceMinor",
     coalesce(m.amount_minor, 0)::text as "journalMinor"
   from accounts a left join moved m on m.account = a.id
@@ -37,7 +37,7 @@ with moved as (
     select debit_account, -amount_minor, currency from journal where debit_account >= ${FIRST_VOUCHER}
   ) m group by account
 )
-select (select count(*) from vouchers) as checked, coalesce(json_agg(d), '[]') as differing from (
+select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
   select coalesce(v.serial_number, m.account) as "serialNumber", v.balance_minor::text as "balanceMinor",
     coalesce(m.amount_minor, 0)::text as "journalMinor", b.currency, m.currency as "journalCurrency"
   from vouchers v
@@ -65,7 +65,7 @@ with sides as (
   left join accounts d on d.id = j.debit_account
   left join accounts c on c.id = j.credit_account
 )
-select (select count(*) from journal) as checked, coalesce(json_agg(e), '[]') as differing from (
+select (select count(*) from journal) as checked, json_agg(e) as differing from (
   select s.id as "transactionId", s.kind, s.debit_account as "debitAccount", s.credit_account as "creditAccount",
     s.debit as "debitKind", s.credit as "creditKind", s.currency
   from sides s
@@ -96,7 +96,7 @@ with activated as (
   select replaced_by as serial_number, activated_at, value_minor
   from vouchers where replaced_by is not null and activated_at is not null
 )
-select (select count(*) from vouchers) as checked, coalesce(json_agg(d), '[]') as differing from (
+select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
   select v.serial_number as "serialNumber", v.activated_at as "activatedAt", v.value_minor::text as "valueMinor",
     coalesce(a.entries, 0) as activations, a.amount_minor::text as "activationMinor"
   from vouchers v
@@ -112,7 +112,7 @@ select (select count(*) from vouchers) as checked, coalesce(json_agg(d), '[]') a
 with updates as (select * from journal where original_id is not null),
 reversals as (select * from updates where kind = 'REDEMPTION_REVERSAL')
 select (select count(*) from updates) + (select count(*) from journal where kind = 'REDEMPTION_REVERSAL' and original_id is null)
-  as checked, coalesce(json_agg(d), '[]') as differing from (
+  as checked, json_agg(d) as differing from (
   select u.id as "transactionId", u.kind, u.original_id as "originalId"
   from updates u
   left join journal o on o.id = u.original_id and o.kind = 'REDEMPTION' and o.original_id is null
@@ -136,7 +136,7 @@ with made as (
     count(*) filter (where closed = 'CANCELED') as canceled
   from vouchers group by batch_id
 )
-select (select count(*) from batches) as checked, coalesce(json_agg(d), '[]') as differing from (
+select (select count(*) from batches) as checked, json_agg(d) as differing from (
   select coalesce(b.id, m.batch_id) as "batchId", b.transaction_id as "transactionId", b.status, b.quantity, b.produced,
     coalesce(m.vouchers, 0) as vouchers
   from batches b
@@ -173,7 +173,7 @@ with made as (
   left join moved m on m.account = coalesce(a.id, b.reserve_account)
   left join made v on v.batch_id = b.id
 )
-select (select count(*) from reserves) as checked, coalesce(json_agg(d), '[]') as differing from (
+select (select count(*) from reserves) as checked, json_agg(d) as differing from (
   select transaction_id as "transactionId", account, status, expected::text as "expectedMinor", found::text as "journalMinor",
     reserved::text as "reservedMinor", released::text as "releasedMinor"
   from reserves
@@ -185,7 +185,7 @@ select (select count(*) from reserves) as checked, coalesce(json_agg(d), '[]') a
 
   replacements: () => sql`
 with replaced as (select * from vouchers where closed = 'REPLACED' or replaced_by is not null)
-select (select count(*) from replaced) as checked, coalesce(json_agg(d), '[]') as differing from (
+select (select count(*) from replaced) as checked, json_agg(d) as differing from (
   select o.serial_number as "serialNumber", o.replaced_by as "replacedBy", o.balance_minor::text as "balanceMinor"
   from replaced o
   left join vouchers n on n.serial_number = o.replaced_by
@@ -199,20 +199,29 @@ select (select count(*) from replaced) as checked, coalesce(json_agg(d), '[]') a
 ) d`,
 };
 
-/** What all accounts of a kind hold together, by the journal: positive where more was credited than debited. */
+/**
+ * What all accounts of a kind hold together, positive where more was credited than debited. Of floats and vouchers what is stored,
+ * of all others what the journal moved: so that they add up to nothing says that all stored balances together are what they
+ * should be.
+ */
 export function sumByKind(): Sql {
   return sql`
 with moved as (
   select account, currency, sum(amount_minor) as amount_minor from (
-    select least(credit_account, ${FIRST_VOUCHER}) as account, currency, amount_minor from journal
+    select credit_account as account, currency, amount_minor from journal where credit_account < ${FIRST_VOUCHER}
     union all
-    select least(debit_account, ${FIRST_VOUCHER}), currency, -amount_minor from journal
+    select debit_account, currency, -amount_minor from journal where debit_account < ${FIRST_VOUCHER}
   ) m group by account, currency
 )
-select coalesce(a.kind::text, case when m.account = ${FIRST_VOUCHER} then 'VOUCHER' else 'UNKNOWN' end) as kind, m.currency,
-  sum(m.amount_minor)::text as minor
-from moved m left join accounts a on a.id = m.account
-group by 1, 2 order by 2, 1`;
+select 'FLOAT' as kind, currency, sum(balance_minor)::text as minor from accounts where kind = 'FLOAT' group by currency
+union all
+select 'VOUCHER', b.currency, sum(v.balance_minor)::text
+from (select batch_id, sum(balance_minor) as balance_minor from vouchers group by batch_id) v join batches b on b.id = v.batch_id
+group by b.currency
+union all
+select coalesce(a.kind::text, 'UNKNOWN'), m.currency, sum(m.amount_minor)::text
+from moved m left join accounts a on a.id = m.account where a.kind is distinct from 'FLOAT' group by 1, 2
+order by 2, 1`;
 }
 
 /** A reconciliation reads everything that ever happened: it may take longer than a request, and memory for its joins. */

@@ -29,7 +29,7 @@ export async function reconcile(db: Pick<Database, 'transaction'>): Promise<Reco
     for (const statement of allowLongReading) await tx.query(statement);
     const done: Check[] = [];
     for (const [name, statement] of Object.entries(checks)) {
-      const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] }>(statement());
+      const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(statement());
       const differing = row?.differing ?? [];
       done.push({ name, ok: differing.length === 0, checked: Number(row?.checked ?? 0), differing });
     }
@@ -39,7 +39,7 @@ export async function reconcile(db: Pick<Database, 'transaction'>): Promise<Reco
   }, 'repeatable read');
 }
 
-/** The accounts of a currency add up to nothing: what one was debited, another one was credited. */
+/** The accounts of a currency add up to nothing, with what is stored of floats and vouchers: what one was debited, another one was credited. */
 async function balanceTotals(tx: Queries): Promise<{ check: Check; totals: Total[] }> {
   const rows = await tx.query<{ kind: string; currency: string; minor: string }>(sumByKind());
   const sums = new Map<string, bigint>();
