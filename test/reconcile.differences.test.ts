@@ -190,6 +190,13 @@ describe('reconcile tells', () => {
     assert.partialDeepStrictEqual(differing, { valueMinor: '500', activations: 0, activationMinor: null });
   });
 
+  test('how much a currency is out, and of an account that does not exist', async () => {
+    const more = "update accounts set balance_minor = balance_minor + 7 where kind = 'FLOAT' and currency = 'EUR'";
+    assert.deepEqual(await told('totals', more), [{ currency: 'EUR', sumMinor: '7' }]);
+    const nowhere = "update journal set credit_account = 9999999999 where reference = 'sale-3'";
+    assert.deepEqual(await told('totals', nowhere), [{ currency: 'USD', sumMinor: 'on an account that is not there' }]);
+  });
+
   test('of a reserve that is gone its number, and what was moved', async () => {
     const { reserve } = await one<{ reserve: bigint }>(
       "select reserve_account as reserve from batches where reference = 'later'",

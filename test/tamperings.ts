@@ -167,6 +167,16 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
     ['journal-entries', 'redemption-updates'],
   ],
   [
+    'a reversal that credits another voucher',
+    `update journal set credit_account = credit_account + 1 where reference = 'CANCEL-sale-0'`,
+    ['voucher-balances', 'journal-entries', 'redemption-updates'],
+  ],
+  [
+    'an update in another currency',
+    `update journal set currency = 'EUR' where reference = 'NEW-sale-0'`,
+    ['voucher-balances', 'journal-entries', 'redemption-updates', 'totals'],
+  ],
+  [
     'an update of what is no redemption',
     `update journal set kind = 'EXPIRY' where reference = 'sale-1'`,
     ['journal-entries', 'redemption-updates'],
@@ -314,6 +324,11 @@ export const TAMPERINGS: readonly (readonly [what: string, statement: string, re
     `update journal set credit_account = (${ONE_VOUCHER}), serial_number = (${ONE_VOUCHER})
       where id = (select max(id::text)::uuid from journal where kind = 'REPLACEMENT')`,
     ['voucher-balances', 'replacements'],
+  ],
+  [
+    'a voucher that had nothing left, replaced by one that does not exist',
+    `update vouchers set replaced_by = 999999999999999 where serial_number = (${FIRST_OF_NOW}) + 2`,
+    ['activations', 'replacements'],
   ],
   [
     'a voucher that had nothing left, replaced by none',
