@@ -8,6 +8,7 @@ import { type Sql, sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { busyDay } from './busy-day.ts';
 import { startTestService, type TestService } from './harness.ts';
+import { TAMPERINGS_OF_BATCHES } from './tamperings.batches.ts';
 import { TAMPERINGS, UNUSED_ACCOUNTS } from './tamperings.ts';
 
 let testService: TestService;
@@ -104,7 +105,7 @@ async function one<Row>(statement: string): Promise<Row> {
 }
 
 describe('reconcile sees', () => {
-  for (const [what, statement, red] of TAMPERINGS) {
+  for (const [what, statement, red] of [...TAMPERINGS, ...TAMPERINGS_OF_BATCHES]) {
     test(what, async () => {
       assert.deepEqual(
         (await tampered(statement)).map(({ name }) => name),
