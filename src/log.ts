@@ -62,6 +62,8 @@ export type AccessLine = {
   readonly statusCode: string | undefined;
   readonly merchantId: number | undefined;
   readonly keyId: string | undefined;
+  /** By which the journal knows what the call did: with the key's id it tells which key did it. */
+  readonly transactionId: string | undefined;
   readonly durationMs: number;
   /** Whether the answer could not be sent as a whole: the client went away, or a download broke off. */
   readonly aborted: boolean;
@@ -86,7 +88,7 @@ export function accessLog(log: Logger): (line: AccessLine) => void {
     // What needs quoting is written by JSON; ids, routes and codes are our own words and do not.
     const who = line.merchantId === undefined ? '' : `,"merchantId":${line.merchantId},"keyId":"${line.keyId}"`;
     const what = `${optional('route', line.route)},"httpStatus":${line.httpStatus}${optional('statusCode', line.statusCode)}`;
-    const end = `,"durationMs":${line.durationMs}${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`;
+    const end = `${optional('transactionId', line.transactionId)},"durationMs":${line.durationMs}${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`;
     if (lines === '') setImmediate(flush);
     lines += `{"level":${INFO},"time":"${timeText()}","requestId":"${line.requestId}","method":${JSON.stringify(line.method)}${what}${who}${end}`;
   };

@@ -123,6 +123,27 @@ describe('the role of the service', () => {
     }
   });
 
+  test('cannot hide a table behind a temporary one', async () => {
+    const db = openDatabase(url, 'scrip-test');
+    try {
+      const tables = await db.transaction(async (tx) => {
+        for (const table of APPEND_ONLY) {
+          await tx.query({ text: `create temp table ${table} (like scrip.${table}) on commit drop`, values: [] });
+        }
+        return tx.query<{ name: string }>(
+          sql`select n.nspname as name from unnest(${APPEND_ONLY}::text[]) t join pg_class c on c.oid = t::regclass
+            join pg_namespace n on n.oid = c.relnamespace`,
+        );
+      });
+      assert.deepEqual(
+        tables.map(({ name }) => name),
+        APPEND_ONLY.map(() => 'scrip'),
+      );
+    } finally {
+      await db.close();
+    }
+  });
+
   test('is written down in the docs with the same rights', async () => {
     const page = await readFile(new URL('../docs/operating.md', import.meta.url), 'utf8');
     const rows = [...page.matchAll(/^\| `([a-z_`, ]+)` +\| ((?:read|add|change|delete|, )+) *\|/gm)];

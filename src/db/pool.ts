@@ -64,9 +64,12 @@ const HOT_OPTIONS = `-c plan_cache_mode=force_generic_plan -c enable_seqscan=off
  */
 const PAGE_OPTIONS = '-c enable_bitmapscan=off';
 
-/** What every connection of the service starts with. */
+/**
+ * What every connection of the service starts with. Anybody may make temporary tables, and these would be looked for first if they were
+ * not named: a table of the books is never hidden behind one.
+ */
 const SESSION_OPTIONS = [
-  `-c role=${SERVICE_ROLE} -c search_path=scrip -c timezone=UTC`,
+  `-c role=${SERVICE_ROLE} -c search_path=scrip,pg_temp -c timezone=UTC`,
   `-c statement_timeout=${STATEMENT_TIMEOUT_MS} -c idle_in_transaction_session_timeout=${STATEMENT_TIMEOUT_MS}`,
 ].join(' ');
 

@@ -40,6 +40,7 @@ export async function sendAnswer(
 ): Promise<FastifyReply> {
   const { statusCode, message } = outcome ?? SUCCESS;
   request.trace.statusCode = statusCode;
+  request.trace.transactionId = transactionIdOf(data);
   if (replayed) reply.header('idempotent-replayed', 'true');
   if (data === null) return reply.type(JSON_TYPE).send(refusalText(statusCode, message));
   const body = { statusCode, message, data };
@@ -53,6 +54,15 @@ export async function sendAnswer(
   // The first part is there before the status is sent: a database that is down is still told as such.
   const first = await parts.next();
   return reply.send(stream(service, request, reply, first.value ?? '', parts));
+}
+
+/** By which the journal knows what an answer tells of; of an update that is its reversal, which names the original. */
+function transactionIdOf(data: unknown): string | undefined {
+  const { transactionId, cancellationTransaction } = (data ?? {}) as {
+    readonly transactionId?: string;
+    readonly cancellationTransaction?: { readonly transactionId: string };
+  };
+  return transactionId ?? cancellationTransaction?.transactionId;
 }
 
 /** The text of a batch with its vouchers: what stands before them, a part for each page, and the end. */

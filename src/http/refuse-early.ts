@@ -54,7 +54,7 @@ export function refuseEarly(
       response.shouldKeepAlive &&= !closing;
       response.writeHead(503, [...HEADERS, requestId]).end(BODY);
       const durationMs = Math.round(performance.now() - startedAt);
-      const who = { route: undefined, merchantId: undefined, keyId: undefined };
+      const who = { route: undefined, merchantId: undefined, keyId: undefined, transactionId: undefined };
       log({ requestId, method, httpStatus: 503, statusCode: '91', durationMs, aborted, ...who });
     };
     if (burst.add({ request, response, refuse })) return;

@@ -12,6 +12,7 @@ type Trace = {
   route: string | undefined;
   statusCode: string | undefined;
   context: Context | undefined;
+  transactionId: string | undefined;
 };
 
 declare module 'fastify' {
@@ -35,7 +36,13 @@ export function requestIds(): () => string {
  * over, whether it was answered or its client went away.
  */
 export function beginTrace(log: AccessLog, request: FastifyRequest, reply: FastifyReply): void {
-  request.trace = { startedAt: performance.now(), route: undefined, statusCode: undefined, context: undefined };
+  request.trace = {
+    startedAt: performance.now(),
+    route: undefined,
+    statusCode: undefined,
+    context: undefined,
+    transactionId: undefined,
+  };
   reply.header('x-request-id', request.id);
   reply.header('cache-control', 'no-store');
   // It closes once, and a listener that takes itself off costs more than one that stays.
@@ -44,7 +51,7 @@ export function beginTrace(log: AccessLog, request: FastifyRequest, reply: Fasti
 
 /** Writes the one line of a request: no address, no header, no body, no reference. */
 function logAccess(log: AccessLog, request: FastifyRequest, reply: FastifyReply): void {
-  const { startedAt, route, statusCode, context } = request.trace;
+  const { startedAt, route, statusCode, context, transactionId } = request.trace;
   log({
     requestId: request.id,
     method: request.method,
@@ -53,6 +60,7 @@ function logAccess(log: AccessLog, request: FastifyRequest, reply: FastifyReply)
     statusCode,
     merchantId: context?.merchant.id,
     keyId: context?.keyId,
+    transactionId,
     durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
     aborted: !reply.raw.writableEnded,
   });
