@@ -1,4 +1,6 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import type { Voucher } from './dialects.ts';
 
 /** What a test plants, and what it looks for. */
@@ -69,6 +71,29 @@ export function misplacedBytes({ code, pin }: Voucher, secret: string): string[]
     // It hangs up in the middle.
     `${head}Content-Length: 100\r\n\r\n{"voucherCode":"${both}"`,
   ];
+}
+
+/** Looks through the files of a folder: what is found in which, and whether one holds the control. */
+export async function findInFiles(
+  folder: string,
+  wanted: (path: string) => boolean,
+  find: (what: string, text: string) => string[],
+  control: string,
+): Promise<{ found: string[]; files: string[]; control: boolean }> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter(wanted);
+  const found: string[] = [];
+  let isThere = false;
+  for (const path of files) {
+    // A file of the database can go between two looks.
+    const text = await readFile(path, 'latin1').catch(() => '');
+    found.push(...find(path.slice(folder.length), text));
+    isThere ||= text.includes(control);
+  }
+  return { found, files, control: isThere };
 }
 
 /** Sends bytes and hangs up; what came back. */

@@ -11,6 +11,7 @@ import { openEmbedded } from '../src/db/embedded.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 import {
+  findInFiles,
   misplaced,
   misplacedArguments,
   misplacedBytes,
@@ -20,6 +21,7 @@ import {
   spellings,
 } from './canaries.ts';
 import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
+import { Receiver } from './receiver.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
 /**
@@ -40,6 +42,7 @@ let keyRing: string[];
 const output: Record<string, string> = { out: '', err: '', commands: '', answers: '' };
 const vouchers: Voucher[] = [];
 const secrets: string[] = [];
+let receiver: Receiver;
 let embedded: Awaited<ReturnType<typeof openEmbedded>>;
 
 const settings = () => ({
@@ -91,6 +94,7 @@ before(async () => {
     'log_parameter_max_length = -1',
     'log_parameter_max_length_on_error = -1',
     'log_min_error_statement = error',
+    'log_min_messages = debug1',
     'log_error_verbosity = verbose',
     'wal_compression = off',
   ]) {
@@ -108,8 +112,12 @@ before(async () => {
     assert.equal(child.exitCode, null, output['err']);
     await sleep(20);
   }
+  receiver = await Receiver.start();
+  // It repeats what it got, as a receiver with a fault does.
+  receiver.behave = (response, { text }) => response.writeHead(500).end(text);
   baseUrl = /^Scrip serves (\S+)$/m.exec(output['out'] ?? '')?.[1] ?? assert.fail('no address');
   await useEverything();
+  for (const { text, headers } of await receiver.has(8)) output['answers'] += text + JSON.stringify(headers);
   await execute('checkpoint');
 });
 
@@ -118,6 +126,7 @@ after(async () => {
     child.kill('SIGTERM');
     await once(child, 'close');
   }
+  await receiver?.stop();
   await embedded?.release();
   await rm(folder, { recursive: true, force: true, maxRetries: 10 });
 });
@@ -126,7 +135,7 @@ async function useEverything(): Promise<void> {
   const create = `merchant create --name ${CONTROL} --permit update-redemption --float 100000 --json`.split(' ');
   const { id, keyId, secret } = JSON.parse(await command('shows a secret', ...create));
   const rotated = JSON.parse(await command('shows a secret', 'key', 'rotate', keyId, '--json'));
-  const webhook = ['webhook', 'add', '--merchant', id, '--url', 'http://127.0.0.1:9/', '--json'];
+  const webhook = ['webhook', 'add', '--merchant', id, '--url', receiver.url, '--json'];
   const endpoint = JSON.parse(await command('shows a secret', ...webhook));
   secrets.push(secret, rotated.secret, endpoint.secret, endpoint.secret.slice('whsec_'.length));
   const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
@@ -150,7 +159,7 @@ async function useEverything(): Promise<void> {
     await sleep(50);
   }
   assert.equal(vouchers.length, 15);
-  await operate(id, endpoint.id);
+  await operate(authorization, id, endpoint.id);
   keyRing = (await readFile(join(dataDir, 'keys'), 'utf8')).trim().split('\n');
   assert.equal(keyRing.length, 2);
 }
@@ -205,9 +214,11 @@ async function misuse(authorization: string, secret: string, prefix: string, vou
 }
 
 /** What an operator types; and an error of the database that quotes a row. */
-async function operate(merchantId: string, endpointId: string): Promise<void> {
+async function operate(authorization: string, merchantId: string, endpointId: string): Promise<void> {
   const [first, second, third] = vouchers.map(({ serialNumber }) => String(serialNumber)) as [string, string, string];
   await execute('alter table scrip.journal add constraint broken check (amount_minor <> 777) not valid');
+  const broken = await ask(authorization, DIALECTS[0]?.redeem(vouchers[1] as Voucher, 7.77, 'breaks') as Asked);
+  assert.equal(broken.status, 500);
   for (const args of [
     ['voucher', 'show', first],
     ['voucher', 'show', first, '--json'],
@@ -236,24 +247,7 @@ function find(what: string, text: string): string[] {
     .map((needle) => `${what} holds ${JSON.stringify(needle)}`);
 }
 
-async function findInFiles(
-  wanted: (path: string) => boolean,
-): Promise<{ found: string[]; files: string[]; control: boolean }> {
-  const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });
-  const files = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter(wanted);
-  const found: string[] = [];
-  let control = false;
-  for (const path of files) {
-    // A file of the database can go between two looks.
-    const text = await readFile(path, 'latin1').catch(() => '');
-    found.push(...find(path.slice(dataDir.length), text));
-    control ||= text.includes(CONTROL);
-  }
-  return { found, files, control };
-}
+const search = (wanted: (path: string) => boolean) => findInFiles(dataDir, wanted, find, CONTROL);
 
 describe('no code, PIN, secret or key stands', () => {
   test('in the log of the service at its most talkative, or in what it prints', () => {
@@ -264,25 +258,26 @@ describe('no code, PIN, secret or key stands', () => {
   test('in the log of the database, with every statement and all of its parameters', async () => {
     const log = await readFile(join(dataDir, 'postgres.log'), 'utf8');
     assert.match(log, /insert into audit/);
+    assert.match(log, /violates check constraint "broken".*DETAIL: +Failing row contains/s);
     assert.match(log, /parameters: \$1 = /i);
     assert.ok(log.includes(CONTROL), 'parameters are logged');
     assert.deepEqual(find('postgres.log', log), []);
   });
 
   test('in a file of the database', async () => {
-    const { found, files, control } = await findInFiles((path) => /\/base\/|\/global\//.test(path));
+    const { found, files, control } = await search((path) => /\/base\/|\/global\//.test(path));
     assert.ok(files.length > 100 && control, 'the files that hold rows are searched');
     assert.deepEqual(found, []);
   });
 
   test('in its write-ahead log', async () => {
-    const { found, files, control } = await findInFiles((path) => path.includes('/pg_wal/'));
+    const { found, files, control } = await search((path) => path.includes('/pg_wal/'));
     assert.ok(files.length > 0 && control, 'the write-ahead log is searched');
     assert.deepEqual(found, []);
   });
 
   test('in any other file of the data folder but the key file', async () => {
-    const { found } = await findInFiles(
+    const { found } = await search(
       (path) => !/\/base\/|\/global\/|\/pg_wal\//.test(path) && path !== join(dataDir, 'keys'),
     );
     assert.deepEqual(found, []);
