@@ -42,6 +42,30 @@ test('keeps a connection after a refusal', async () => {
   await app.close();
 });
 
+test('tells who does not send the rest of a head or of a body that the time for it is over', async () => {
+  const { app, port } = await serve();
+  // Node exchanges them where that of the head is the greater one.
+  assert.deepEqual([app.server.headersTimeout, app.server.requestTimeout], [30_000, 30_000]);
+  app.server.headersTimeout = app.server.requestTimeout = 100;
+  const head = 'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+  const ends = ['', 'Content-Length: 20\r\n\r\n{"vouch', 'Transfer-Encoding: chunked\r\n\r\nfffff\r\n{"vouch'];
+  const answers = ends.map(async (end) => {
+    const socket = connect(port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    socket.write(head + end);
+    await once(socket, 'close');
+    return text;
+  });
+  for (const answer of await Promise.all(answers)) {
+    assert.match(answer, /^HTTP\/1\.1 408 /);
+    assert.match(answer, /"statusCode":"98"/);
+  }
+  await app.close();
+});
+
 test('finishes what it accepted when it closes, and ends the connection with it', async () => {
   const { app, port } = await serve();
   const request = httpRequest({

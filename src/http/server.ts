@@ -21,8 +21,10 @@ const DIALECTS = [VARIANT_A, VARIANT_B];
 /** What is served, for who starts the service: a title and the path of each. */
 export const SERVED: readonly { readonly title: string; readonly prefix: string }[] = DIALECTS;
 
-/** The whole request has to be there by then. */
+/** The whole request has to be there by then, */
 const REQUEST_TIMEOUT_MS = 30_000;
+/** which is looked at this often: Node's own half a minute would make it up to sixty seconds. */
+const REQUEST_LOOK_MS = 5_000;
 /** Longer than what load balancers keep an idle connection for (60 s), so that they close it, and never into a request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 /** A connection on which nothing moves: a client that stopped reading its download. */
@@ -59,7 +61,13 @@ export function buildServer(service: Service, { trustedProxies = [], idleMs = 0 
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionTimeout: SOCKET_TIMEOUT_MS,
     // A request without Host is answered like any other, in JSON, rather than by Node with an empty 400.
-    http: { requireHostHeader: false },
+    http: {
+      requireHostHeader: false,
+      // Node exchanges the two limits where that of the head is the greater one, and its own is a minute: bodies then had as long.
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: REQUEST_LOOK_MS,
+    },
     routerOptions: { maxParamLength: LONGEST_PARAMETER },
     ajv: {
       customOptions: {
