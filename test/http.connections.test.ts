@@ -25,6 +25,8 @@ async function serve() {
   return { app, port: await listen(app, { host: '127.0.0.1', port: 0 }) };
 }
 
+const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+
 test('keeps a connection after a refusal', async () => {
   const request = (path: string, end = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${end}\r\n`;
   const { app, port } = await serve();
@@ -35,10 +37,7 @@ test('keeps a connection after a refusal', async () => {
   });
   socket.write(request('/nothing') + request('/api/v2/transactions') + request('/healthz', 'Connection: close\r\n'));
   await once(socket, 'close');
-  assert.deepEqual(
-    [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
-    ['404', '401', '200'],
-  );
+  assert.deepEqual(statuses(text), ['404', '401', '200']);
   await app.close();
 });
 
@@ -86,6 +85,39 @@ test('finishes what it accepted when it closes, and ends the connection with it'
   assert.equal(response.headers.connection, 'close');
   response.resume();
   await closed;
+});
+
+test('answers a client that has closed its side of the connection, and ends the connection with it', async () => {
+  const { app, port } = await serve();
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.end('GET /api/v2/transactions HTTP/1.1\r\n\r\nPOST /api/v2/redeem HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}');
+  const told = (await socket.setEncoding('utf8').toArray()).join('');
+  assert.deepEqual(statuses(told), ['401', '415']);
+  await app.close();
+});
+
+/** Fifty connections like these kept every other client, and the database, waiting for seconds. */
+test('a connection with too many unanswered requests is refused once, and closed behind the answers of the others', async () => {
+  const { app, port } = await serve();
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET /healthz HTTP/1.1\r\n\r\n'.repeat(2_000));
+  const told = (await socket.setEncoding('utf8').toArray()).join('');
+  const expected = [...Array(32).fill('200'), '503'];
+  assert.deepEqual(statuses(told), expected);
+  assert.match(
+    told.slice(told.lastIndexOf('HTTP/1.1 503')),
+    /retry-after: 1\r\n[\s\S]*connection: close\r\n[\s\S]*"91"/i,
+  );
+  // What is answered in between makes room for more.
+  const patient = connect(port, '127.0.0.1').setEncoding('utf8');
+  for (let turn = 0; turn < 3; turn++) {
+    patient.write('GET /healthz HTTP/1.1\r\n\r\n'.repeat(32));
+    let text = '';
+    while (statuses(text).length < 32) text += String((await once(patient, 'data'))[0]);
+    assert.deepEqual(statuses(text), Array(32).fill('200'));
+  }
+  patient.destroy();
+  await app.close();
 });
 
 /** Each turn of the event loop accepts one connection of each socket that listens, and under load a turn takes milliseconds. */

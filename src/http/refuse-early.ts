@@ -6,6 +6,7 @@ import { REFUSALS } from '../refusal.ts';
 import type { Admission } from './admission.ts';
 import { Burst } from './burst.ts';
 import { refusalText } from './envelope.ts';
+import { standInLine } from './pipeline.ts';
 import { RefusalPace } from './refusal-pace.ts';
 
 const BODY = refusalText('91', REFUSALS['91']);
@@ -16,7 +17,8 @@ const HEADERS = [
 
 /**
  * Refuses calls for which there is no room, `91`, before the framework meets them: no route, no credentials, no body. What refusing
- * takes is taken from those who were let in, and under a flood nearly every call is refused.
+ * takes is taken from those who were let in, and under a flood nearly every call is refused. So is whatever stands last in a line that is
+ * too long (pipeline.ts).
  * @param prefixes of the paths that are calls; health and documents are none
  */
 export function refuseEarly(
@@ -41,9 +43,11 @@ export function refuseEarly(
   app.server.off('request', serve);
   app.server.on('request', (request, response) => {
     const { url = '', method = '' } = request;
+    const place = standInLine(request, response);
+    if (place === 'behind') return;
     const isCall = !closing && starts.some((start) => url.startsWith(start));
     const goesIn = !isCall || (burst.isEmpty && admission.room > 0) || admission.isOwed(request.headers.authorization);
-    if (goesIn) {
+    if (place === 'served' && goesIn) {
       serve(request, response);
       return;
     }
@@ -51,12 +55,14 @@ export function refuseEarly(
     const refuse = () => {
       const requestId = nextId();
       const aborted = response.destroyed;
-      response.shouldKeepAlive &&= !closing;
+      response.shouldKeepAlive &&= !closing && place === 'served';
       response.writeHead(503, [...HEADERS, requestId]).end(BODY);
       const durationMs = Math.round(performance.now() - startedAt);
       const who = { route: undefined, merchantId: undefined, keyId: undefined, transactionId: undefined };
       log({ requestId, method, httpStatus: 503, statusCode: '91', durationMs, aborted, ...who });
     };
+    // At once: it goes out behind all the others of its connection in any case.
+    if (place === 'last') return refuse();
     if (burst.add({ request, response, refuse })) return;
     for (const late of burst.end()) pace.add(late.refuse);
     pace.add(refuse);

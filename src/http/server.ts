@@ -87,6 +87,8 @@ export function buildServer(service: Service, { trustedProxies = [], idleMs = 0 
     clientErrorHandler: (error, socket) => answerUnparsed(service, nextId(), error, socket),
   });
   app.server.maxConnections = MOST_CONNECTIONS;
+  // Who has said all that there is to say may close its side of the connection, and still waits for the answer (RFC 9112, 9.6).
+  Object.assign(app.server, { httpAllowHalfOpen: true });
   // Any other expectation than 100-continue is ignored, and CONNECT is no method of this server.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', (_request, socket) => writeRaw(socket as Socket, 405, nextId(), 'Allow: GET, POST\r\n'));
