@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
+import { endLine } from './pipeline.ts';
 
 /**
  * How a server closes: what it accepted is answered, and nobody meets a connection that is torn down.
@@ -42,8 +43,8 @@ export function closeGently(app: FastifyInstance, idleMs: number): void {
     clearTimeout(idle);
     done();
   });
-  app.addHook('onSend', (_request, reply, payload, done) => {
-    if (closing) reply.header('connection', 'close');
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (closing && endLine(request.raw)) reply.header('connection', 'close');
     if (held) void held.then(() => done(null, payload));
     else done(null, payload);
   });

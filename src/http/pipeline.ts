@@ -11,27 +11,50 @@ const MOST_UNANSWERED = 32;
 /** What the parser is told of a request behind which nothing is to be read: as if the connection were no longer HTTP's. */
 const NOTHING_FOLLOWS = 2;
 
-type Line = { unanswered: number; isEnded: boolean };
+type Line = { unanswered: number; isEnded: boolean; newest: IncomingMessage };
 
 const lines = new WeakMap<Socket, Line>();
 
-/** Whether a request is served, refused as the last one of its connection, or stands behind that one. */
-export function standInLine({ socket }: IncomingMessage, response: ServerResponse): 'served' | 'last' | 'behind' {
+/**
+ * Whether a request is served, refused as the last one of its connection, or stands behind the last one.
+ * @param closing whether the server closes: then whatever comes is served, and is the last one
+ */
+export function standInLine(
+  request: IncomingMessage,
+  response: ServerResponse,
+  closing: boolean,
+): 'served' | 'last' | 'behind' {
+  const { socket } = request;
   let line = lines.get(socket);
   if (!line) {
-    line = { unanswered: 0, isEnded: false };
+    line = { unanswered: 0, isEnded: false, newest: request };
     lines.set(socket, line);
   }
   if (line.isEnded) return 'behind';
+  line.newest = request;
   if (line.unanswered >= MOST_UNANSWERED) {
     line.isEnded = true;
     readNoMore(socket);
     return 'last';
   }
+  line.isEnded = closing;
   const own = line;
   own.unanswered++;
   response.once('close', () => own.unanswered--);
   return 'served';
+}
+
+/**
+ * Ends a connection with the answer to a request, if that is the newest one: whatever came in behind an answer that ends its connection
+ * would be worked on, and its answer never sent.
+ * @returns whether the answer is to say so
+ */
+export function endLine(request: IncomingMessage): boolean {
+  const line = lines.get(request.socket);
+  if (!line) return true;
+  if (line.newest !== request) return false;
+  line.isEnded = true;
+  return true;
 }
 
 /**

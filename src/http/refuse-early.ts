@@ -43,7 +43,7 @@ export function refuseEarly(
   app.server.off('request', serve);
   app.server.on('request', (request, response) => {
     const { url = '', method = '' } = request;
-    const place = standInLine(request, response);
+    const place = standInLine(request, response, closing);
     if (place === 'behind') return;
     const isCall = !closing && starts.some((start) => url.startsWith(start));
     const goesIn = !isCall || (burst.isEmpty && admission.room > 0) || admission.isOwed(request.headers.authorization);
