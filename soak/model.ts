@@ -1,6 +1,7 @@
+import Table from 'cli-table3';
 import fc from 'fast-check';
 import { startListening } from '../test/harness.ts';
-import { explained, reconciles } from '../test/model.run.ts';
+import { explained, reconciles, type Tally } from '../test/model.run.ts';
 import { withTestServer } from '../test/server.ts';
 import type { Wanted } from './arguments.ts';
 
@@ -13,9 +14,10 @@ export async function soakModel({ minutes, seed }: Wanted): Promise<void> {
   await withTestServer(async () => {
     const first = await startListening();
     const second = await startListening(first);
+    const tally: Tally = new Map();
     try {
       for (const width of WIDTHS) {
-        const details = await fc.check(explained([first, second], width), {
+        const details = await fc.check(explained([first, second], width, tally), {
           seed,
           numRuns: Number.MAX_SAFE_INTEGER,
           interruptAfterTimeLimit: (minutes * MINUTE_MS) / WIDTHS.length,
@@ -25,9 +27,20 @@ export async function soakModel({ minutes, seed }: Wanted): Promise<void> {
         if (details.failed) throw details.errorInstance;
       }
       await reconciles(first);
+      print(tally);
     } finally {
       await second.stop();
       await first.stop();
     }
   });
+}
+
+/** What was asked for, and what it came to: a call or a refusal that is missing here was not tried. */
+function print(tally: Tally): void {
+  const table = new Table({ style: { head: [], border: [] }, wordWrap: true, colWidths: [20, 100] });
+  for (const [call, codes] of [...tally].sort()) {
+    const told = [...codes].sort().map(([code, times]) => `${code}: ${times}`);
+    table.push([call, told.join(', ')]);
+  }
+  process.stdout.write(`${table.toString()}\n`);
 }

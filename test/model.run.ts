@@ -1,37 +1,37 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { cancelBatch } from '../src/batches/cancel.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
-import { Refusal } from '../src/refusal.ts';
-import {
-  blockVoucher,
-  extendVoucher,
-  replaceVoucher,
-  showVoucher,
-  unblockVoucher,
-  unlockPin,
-} from '../src/vouchers/operate.ts';
+import { showVoucher } from '../src/vouchers/operate.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
-import { asOperator, type ListeningService } from './harness.ts';
-import { FLOAT_MINOR, MERCHANTS } from './model.state.ts';
+import type { ListeningService } from './harness.ts';
+import { operate } from './model.operator.ts';
+import { createMerchants, createProducts, type Merchant } from './model.scene.ts';
 import { type Answer, type Call, Model } from './model.ts';
-import { EXTENSION_MS, type Step, steps, type Wish } from './model.wishes.ts';
+import { EXPIRIES_MS, EXTENSION_MS, type Step, steps, type Wish } from './model.wishes.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
 /** Runs groups of calls against processes of the service, and searches an order of the model that explains their answers. */
 
-type Merchant = Awaited<ReturnType<ListeningService['createMerchant']>>;
 type Sent = { readonly call: Call; readonly answer: Answer };
+
+/** The first of them. */
+const MERCHANTS_THAT_MAY = 3;
+
+type Known = { readonly merchant: number; readonly reference: string };
 
 /** A run with merchants and vouchers of its own. */
 class Run {
   readonly #processes: readonly ListeningService[];
-  readonly #merchants: Merchant[] = [];
+  readonly #tally: Tally;
+  #merchants: readonly Merchant[] = [];
   #vouchers: Voucher[] = [];
-  /** Ids of transactions without a reference, and of batches. */
-  #ids: string[] = [];
+  /** By whom, and under which name, redemptions and orders went through. */
+  #redeemed: Known[] = [];
+  #ordered: Known[] = [];
+  /** Ids of batches, and of those without a value that are produced in the background. */
   #batches: string[] = [];
+  #large: string[] = [];
   /** Calls that can be sent again as they are. */
   readonly #sent: { readonly wish: Wish; readonly call: Call }[] = [];
   /** What was told of each transaction; nothing of it ever changes. */
@@ -40,20 +40,24 @@ class Run {
   readonly #story: string[] = [];
   states: Model[] = [new Model()];
 
-  constructor(processes: readonly ListeningService[]) {
+  constructor(processes: readonly ListeningService[], tally: Tally) {
     this.#processes = processes;
+    this.#tally = tally;
   }
 
   async open(): Promise<void> {
-    const [process] = this.#processes as [ListeningService];
-    for (const { opaque, mayUpdate } of MERCHANTS) {
-      const permit = mayUpdate ? (['update-redemption'] as const) : [];
-      this.#merchants.push(await process.createMerchant({ opaque, permit, float: BigInt(FLOAT_MINOR) }));
-    }
-    const common = { do: 'generate', quantity: 2, merchant: 0, dialect: 1 } as const;
-    const order = (wanted: Wish) => this.step({ leapMs: 0, wishes: [{ process: 0, again: null, wanted }] });
-    await order({ ...common, reference: 'without', amount: null });
-    await order({ ...common, reference: 'with a value', amount: 25 });
+    this.#merchants = await createMerchants(this.#processes[0] as ListeningService);
+    const common = { merchant: 0, dialect: 1, flaw: null } as const;
+    const order = { ...common, do: 'generate', quantity: 2, product: 'DEFAULT', expiry: null } as const;
+    const ask = (wanted: Wish) => this.step({ leapMs: 0, wishes: [{ process: 0, again: null, wanted }] });
+    await ask({ ...order, reference: 'without', amount: null });
+    await ask({ ...order, reference: 'large', quantity: 11, amount: null });
+    await ask({ ...order, reference: 'with a value', amount: 25 });
+    const sale = { ...common, do: 'redeem', voucher: 1, rightPin: true, amount: 7, whole: false } as const;
+    await ask({ ...sale, reference: 'a sale' });
+    // One more wrong PIN locks it.
+    const guess = { ...common, do: 'balance', reference: '', voucher: 0, rightPin: false } as const;
+    for (let guesses = 0; guesses < 4; guesses++) await ask(guess);
   }
 
   /** Sends the calls of a step at once, and keeps the states of the model that can follow. */
@@ -73,7 +77,10 @@ class Run {
     this.#story.push(`${new Date(now).toISOString()}, ${next.length} states after:`, ...sent.map(tell));
     assert.ok(next.length > 0, `no order of the model explains the last of these answers:\n${this.#story.join('\n')}`);
     this.states = next;
-    for (const one of sent) this.#learn(one);
+    for (const one of sent) {
+      this.#learn(one);
+      count(this.#tally, one);
+    }
   }
 
   #call(wanted: Wish, now: number): Call {
@@ -81,33 +88,61 @@ class Run {
     const position = 'voucher' in wanted ? wanted.voucher : null;
     // The newest ones, so that those that came last are met too.
     const serial = position === null ? undefined : this.#vouchers.at(-1 - position)?.serialNumber;
-    const common = { merchant, serial: serial === undefined ? undefined : String(serial) };
-    const reference =
-      'byId' in wanted && wanted.byId ? (this.#ids.at(-1) ?? wanted.reference) : (wanted.reference ?? null);
+    const { flaw } = wanted;
+    const common = { merchant, flaw, serial: serial === undefined ? undefined : String(serial) };
     switch (wanted.do) {
-      case 'redeem':
-        return { ...wanted, ...common, reference: dialect === 1 ? (wanted.reference ?? 'x0') : wanted.reference };
+      case 'redeem': {
+        const left = (this.states[0] as Model).vouchers[String(serial)]?.balance;
+        const amount = wanted.whole && left ? left / 100 : wanted.amount;
+        return {
+          ...wanted,
+          ...common,
+          amount,
+          reference: dialect === 1 ? (wanted.reference ?? 'x0') : wanted.reference,
+        };
+      }
       case 'activateByCode':
         return { ...wanted, ...common };
       case 'activateBySerial':
         return { ...wanted, ...common };
       case 'generate':
-        return { ...wanted, amount: dialect === 0 ? (wanted.amount ?? 10) : wanted.amount };
+        return this.#order(wanted, now);
       case 'list':
-        return { do: 'list', merchant, inForceOnly: dialect === 1 };
+        return { do: 'list', merchant, flaw, inForceOnly: dialect === 1 };
       case 'extend':
         return { ...common, do: 'extend', until: now + EXTENSION_MS };
       case 'cancel':
         return { do: 'cancel', merchant, transactionId: this.#batches.at(-1 - wanted.batch) ?? '' };
+      case 'produce':
+        return { do: 'produce', merchant, transactionId: this.#large.at(-1 - wanted.batch) ?? '' };
+      case 'update':
+      case 'details':
+      case 'lookup':
+      case 'download': {
+        const all = wanted.do === 'download' ? this.#ordered : this.#redeemed;
+        const known = wanted.known === null ? undefined : all.at(-1 - (wanted.known % Math.max(all.length, 1)));
+        return { ...wanted, ...common, ...(known ?? { reference: wanted.reference }) };
+      }
+      case 'topUp':
+        // Of those whose calls come to nothing no float is counted.
+        return { ...wanted, merchant: merchant % MERCHANTS_THAT_MAY };
       default:
-        return { ...wanted, ...common, reference } as Call;
+        return { ...wanted, ...common };
     }
   }
 
+  /** A has a value always and names its product; B has a date and the default product. */
+  #order({ expiry, ...wanted }: Extract<Wish, { do: 'generate' }>, now: number): Call {
+    if (wanted.dialect === 0) return { ...wanted, amount: wanted.amount ?? 10, until: null };
+    return { ...wanted, product: 'DEFAULT', until: expiry === null ? null : now + (EXPIRIES_MS[expiry] as number) };
+  }
+
   async #send(process: ListeningService, wanted: Wish, call: Call): Promise<Answer> {
-    const asked = this.#spell(call, DIALECTS[wanted.dialect] as Dialect);
-    if (!asked) return operate(process, call);
-    const merchant = this.#merchants[call.merchant] as Merchant;
+    const known = this.#merchants[call.merchant] as Merchant;
+    const spelled = this.#spell(call, DIALECTS[wanted.dialect] as Dialect);
+    if (!spelled) return operate(process, known.id, call);
+    const merchant = call.flaw === 'secret' ? { ...known, authorization: `Basic ${btoa(`${known.keyId}:no`)}` } : known;
+    const asked = call.flaw === 'form' ? malformed(spelled) : spelled;
     const { statusCode, replayed, data } = await process.request(merchant, asked);
     return { code: statusCode === '99' ? '60' : statusCode, replayed, data };
   }
@@ -121,7 +156,7 @@ class Run {
   #spell(call: Call, dialect: Dialect): Asked | undefined {
     switch (call.do) {
       case 'generate':
-        return dialect.generate(call.reference, call.quantity, call.amount as number);
+        return ordered(dialect.generate(call.reference, call.quantity, call.amount as number), call, dialect);
       case 'download':
         return dialect.download(call.reference);
       case 'lookup':
@@ -149,7 +184,7 @@ class Run {
 
   /** What the next calls can name, and that what was told of a transaction before is told again. */
   #learn({ call, answer: { code, data } }: Sent): void {
-    const list = call.do === 'list' ? data : (data?.transactions ?? []);
+    const list = (call.do === 'list' ? data : data?.transactions) ?? [];
     const ids = list.map(({ transactionId }: { transactionId: string }) => transactionId);
     // Newest first in lists, oldest first in a balance. An update tells its transactions by what they are.
     if (call.do === 'list') assert.deepEqual(ids, [...ids].sort().reverse());
@@ -163,10 +198,14 @@ class Run {
     if (code !== '00') return;
     if (call.do === 'generate' && !this.#batches.includes(data.transactionId)) {
       this.#batches.push(data.transactionId);
-      this.#vouchers.push(...(data.vouchers ?? []));
+      this.#ordered.push({ merchant: call.merchant, reference: call.reference });
+      if (data.status === 'PROCESSING' && data.value === null) this.#large.push(data.transactionId);
     }
-    if (call.do === 'replace') this.#vouchers.push(data);
-    if ('reference' in call && call.reference === null) this.#ids.push(data.transactionId);
+    const told: Voucher[] = call.do === 'replace' ? [data] : (data?.vouchers ?? []);
+    const known = new Set(this.#vouchers.map(({ serialNumber }) => serialNumber));
+    this.#vouchers.push(...told.filter(({ serialNumber }) => !known.has(serialNumber)));
+    if (call.do !== 'redeem') return;
+    this.#redeemed.push({ merchant: call.merchant, reference: call.reference ?? data.transactionId });
   }
 
   /** Balances and floats are those of a state that explains all answers. */
@@ -189,38 +228,17 @@ class Run {
   }
 }
 
-async function operate({ service }: ListeningService, call: Call): Promise<Answer> {
-  const operator = asOperator(service);
-  const done = (data: unknown): Answer => ({ code: '00', replayed: false, data });
-  const serial = BigInt(('serial' in call ? call.serial : undefined) ?? UNKNOWN.serialNumber);
-  try {
-    if (call.do === 'block') return done(await blockVoucher(operator, serial));
-    if (call.do === 'unblock') return done(await unblockVoucher(operator, serial));
-    if (call.do === 'unlock') return done(await unlockPin(operator, serial));
-    if (call.do === 'extend') return done(await extendVoucher(operator, serial, new Date(call.until)));
-    if (call.do === 'cancel') {
-      // What is no id of a batch finds none.
-      const batch = call.transactionId === '' ? undefined : await cancelBatch(operator, call.transactionId);
-      return batch ? done({ status: batch.status }) : { code: '60', replayed: false, data: null };
-    }
-    return done(await replaced(operator, serial));
-  } catch (error) {
-    if (error instanceof Refusal) return { code: error.code, replayed: false, data: null };
-    throw error;
-  }
+/** An order with what only one of the variants can ask for. */
+function ordered(asked: Asked, { product, until }: Extract<Call, { do: 'generate' }>, { prefix }: Dialect): Asked {
+  const isA = prefix === DIALECTS[0]?.prefix;
+  const expiryDate = until === null ? null : new Date(until).toISOString();
+  return { ...asked, body: { ...(asked.body as object), ...(isA ? { productCode: product } : { expiryDate }) } };
 }
 
-/** Replaces a voucher; the new one's code and PIN are read as its merchant would read them. */
-async function replaced(operator: ReturnType<typeof asOperator>, serial: bigint) {
-  const made = await replaceVoucher(operator, serial);
-  const sealed = await sealedOf(operator.service, made);
-  return { serial: String(made), serialNumber: Number(made), ...operator.service.keys.open(made, sealed) };
-}
-
-async function sealedOf({ db }: ListeningService['service'], serial: bigint): Promise<Buffer> {
-  const text = 'select sealed from vouchers where serial_number = $1';
-  const [row] = await db.query<{ sealed: Buffer }>({ text, values: [serial] });
-  return row?.sealed ?? assert.fail('a voucher has gone');
+/** What a request holds, in a form that nothing can have. */
+function malformed({ body, ...asked }: Asked): Asked {
+  if (body === undefined) return asked;
+  return { ...asked, body: Object.fromEntries(Object.keys(body as object).map((name) => [name, {}])) };
 }
 
 const tell = ({ call, answer }: Sent) => `  ${JSON.stringify(call)}\n    ${JSON.stringify(answer)}`;
@@ -246,10 +264,25 @@ export function linearize(from: readonly Model[], sent: readonly Sent[], now: nu
   return [...(level.get((1 << sent.length) - 1)?.values() ?? [])];
 }
 
-/** Any steps, of calls one after the other or at the same time, over processes that share a database. */
-export function explained(processes: readonly ListeningService[], width: number) {
+/** How often each call came to what, by the name of the call and then the code. */
+export type Tally = Map<string, Map<string, number>>;
+
+function count(tally: Tally, { call, answer: { code, replayed } }: Sent): void {
+  const codes = tally.get(call.do) ?? new Map<string, number>();
+  const told = replayed ? `${code} replayed` : code;
+  tally.set(call.do, codes.set(told, (codes.get(told) ?? 0) + 1));
+}
+
+/**
+ * Any steps, of calls one after the other or at the same time, over processes that share a database.
+ * @param tally is added to
+ */
+export function explained(processes: readonly ListeningService[], width: number, tally: Tally = new Map()) {
+  let products: Promise<void> | undefined;
   return fc.asyncProperty(steps(width), async (all) => {
-    const run = new Run(processes);
+    products ??= createProducts(processes[0] as ListeningService);
+    await products;
+    const run = new Run(processes, tally);
     await run.open();
     for (const step of all) await run.step(step);
     await run.close();

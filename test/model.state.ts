@@ -8,8 +8,34 @@ export const MERCHANTS = [
   { opaque: false, mayUpdate: true },
   { opaque: true, mayUpdate: true },
   { opaque: false, mayUpdate: false },
-] as const;
+  // Those whose calls come to nothing, whatever they ask for.
+  { opaque: false, mayUpdate: false, mayNothing: true },
+  { opaque: false, mayUpdate: true, suspended: true },
+] as const satisfies readonly {
+  readonly opaque: boolean;
+  readonly mayUpdate: boolean;
+  readonly mayNothing?: boolean;
+  readonly suspended?: boolean;
+}[];
 export const FLOAT_MINOR = 6_000_00;
+
+type Product = {
+  readonly issuerOnly: boolean;
+  /** Its vouchers are paid for when they are ordered, and carry their value once they are activated. */
+  readonly later: boolean;
+  readonly onSale: boolean;
+  readonly leastMinor: number;
+  readonly mostMinor: number;
+  readonly most: number;
+};
+const DEFAULT = { issuerOnly: false, later: false, onSale: true, leastMinor: 1, mostMinor: 100_000_00, most: 100_000 };
+/** By their codes; `NONE` is none. */
+export const PRODUCTS: Readonly<Record<string, Product>> = {
+  DEFAULT,
+  ISSUER: { issuerOnly: true, later: false, onSale: true, leastMinor: 2_00, mostMinor: 20_00, most: 5 },
+  LATER: { ...DEFAULT, issuerOnly: true, later: true },
+  CLOSED: { ...DEFAULT, onSale: false },
+};
 
 export type Batch = {
   id: string;
@@ -18,10 +44,17 @@ export type Batch = {
   reference: string;
   quantity: number;
   minor: number | null;
+  product: string;
+  /** What was asked for, and what came of it. */
+  until: number | null;
+  expires: number;
+  /** Whether it was completed, and nobody has been shown its vouchers. */
+  unseen: boolean;
 };
 export type Voucher = {
   batch: string;
   issuer: number;
+  issuerOnly: boolean;
   batchMinor: number | null;
   value: number | null;
   balance: number;
@@ -44,8 +77,12 @@ export type Entry = {
 
 /** The minor units of an amount; undefined for one that is negative or has more than two decimals. */
 export function minorOf(amount: number): number | undefined {
-  const minor = Math.round(amount * 100);
-  return amount < 0 || Math.abs(minor - amount * 100) > 1e-6 ? undefined : minor;
+  return amount < 0 || hasMoreDecimals(amount, 2) ? undefined : Math.round(amount * 100);
+}
+
+/** Whether an amount, written as JSON writes it, has more decimals than these. */
+export function hasMoreDecimals(amount: number, decimals: number): boolean {
+  return (String(amount).split('.')[1] ?? '').length > decimals;
 }
 
 /** What stands in the way of a voucher whose PIN was right. */
@@ -107,9 +144,44 @@ export class ModelState {
     return this.floats[merchant] ?? 0;
   }
 
+  /** Vouchers of a batch, by the serial numbers that were told of them. */
+  protected make(batch: Batch, told: readonly { readonly serialNumber: number }[]): void {
+    const { id, merchant, minor, reference, expires } = batch;
+    const { issuerOnly = false, later = false } = PRODUCTS[batch.product] ?? {};
+    for (const { serialNumber } of told) {
+      const serial = String(serialNumber);
+      this.vouchers[serial] = {
+        batch: id,
+        issuer: merchant,
+        issuerOnly,
+        batchMinor: minor,
+        value: later ? null : minor,
+        balance: later ? 0 : (minor ?? 0),
+        expires,
+        blocked: false,
+        replaced: false,
+        wrong: 0,
+        lockedUntil: 0,
+      };
+      if (minor === null || later) continue;
+      // Nobody is told the ids of these; a look-up does not find them.
+      const made = { type: 'ACTIVATION', operation: null, merchant, serial, minor, reference, original: null } as const;
+      this.entries[`made ${serial}`] = { ...made, id: `made ${serial}` };
+    }
+  }
+
   /** Whether a batch was told as it is, with the vouchers that can be seen of it. */
   protected shows(batch: Batch, data: Answer['data']): boolean {
-    const told = (data.vouchers ?? []).map(({ serialNumber }: { serialNumber: number }) => String(serialNumber));
+    const all = data.vouchers ?? [];
+    if (batch.unseen) {
+      // The first who sees them tells which they are: as many as were ordered, and none that was another one before.
+      const serials = new Set(all.map(({ serialNumber }: { serialNumber: number }) => String(serialNumber)));
+      if (serials.size !== batch.quantity || [...serials].some((serial) => this.vouchers[serial as string]))
+        return false;
+      this.make(batch, all);
+      batch.unseen = false;
+    }
+    const told = all.map(({ serialNumber }: { serialNumber: number }) => String(serialNumber));
     const visible = Object.keys(this.vouchers).filter(
       (serial) => this.vouchers[serial]?.batch === batch.id && !this.vouchers[serial]?.replaced,
     );
@@ -117,6 +189,7 @@ export class ModelState {
       data.transactionId === batch.id &&
       data.reference === batch.reference &&
       data.status === batch.status &&
+      Date.parse(data.expiryDate) === batch.expires &&
       (data.value === null ? null : Math.round(data.value * 100)) === batch.minor &&
       sameSet(told, visible)
     );

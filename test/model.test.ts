@@ -22,7 +22,15 @@ describe('every answer of two processes is that of some order of the model', () 
 });
 
 describe('the search for an order', () => {
-  const generate = { do: 'generate', merchant: 0, reference: 'x', quantity: 1, amount: 25 } as const;
+  const generate = {
+    do: 'generate',
+    merchant: 0,
+    reference: 'x',
+    quantity: 1,
+    amount: 25,
+    product: 'DEFAULT',
+    until: null,
+  } as const;
   const data = (id: string) => ({
     transactionId: id,
     reference: 'x',

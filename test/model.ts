@@ -1,9 +1,11 @@
+import { refusedAtOnce } from './model.forms.ts';
 import {
   type Batch,
   type Entry,
   MERCHANTS,
   ModelState,
   minorOf,
+  PRODUCTS,
   sameEntry,
   stateRefusal,
   type Voucher,
@@ -22,12 +24,24 @@ const FOR_GOOD = Number.MAX_SAFE_INTEGER;
 
 /** A voucher as a call names it: by its serial number, with the right PIN or a wrong one; no serial is an unknown code. */
 type Named = { readonly serial: string | undefined; readonly rightPin: boolean };
-type Asks = { readonly merchant: number };
+type Asks = {
+  readonly merchant: number;
+  /** Sent with a wrong secret, or in a wrong form. */
+  readonly flaw?: 'secret' | 'form' | null;
+};
 
 /** A call, with everything in it that decides about its answer. */
 export type Call = Asks &
   (
-    | { readonly do: 'generate'; readonly reference: string; readonly quantity: number; readonly amount: number | null }
+    | {
+        readonly do: 'generate';
+        readonly reference: string;
+        readonly quantity: number;
+        readonly amount: number | null;
+        readonly product: string;
+        /** The expiry that is asked for. */
+        readonly until: number | null;
+      }
     | { readonly do: 'download' | 'lookup' | 'details'; readonly reference: string }
     | (Named & { readonly do: 'balance' })
     | (Named & { readonly do: 'redeem'; readonly amount: number; readonly reference: string | null })
@@ -42,7 +56,8 @@ export type Call = Asks &
     | { readonly do: 'list'; readonly inForceOnly: boolean }
     | { readonly do: 'block' | 'unblock' | 'unlock' | 'replace'; readonly serial: string | undefined }
     | { readonly do: 'extend'; readonly serial: string | undefined; readonly until: number }
-    | { readonly do: 'cancel'; readonly transactionId: string }
+    | { readonly do: 'cancel' | 'produce'; readonly transactionId: string }
+    | { readonly do: 'topUp'; readonly minor: number }
   );
 
 /** An answer, alike for both variants; a look-up that finds nothing is `60`. */
@@ -58,6 +73,8 @@ export class Model extends ModelState {
 
   /** A refusal, or whether what a success tells is right. */
   #decide(call: Call, answer: Answer, now: number): string | boolean {
+    const refusal = refusedAtOnce(call, now);
+    if (refusal) return refusal;
     const { data } = answer;
     switch (call.do) {
       case 'generate':
@@ -85,48 +102,37 @@ export class Model extends ModelState {
       case 'list':
         return answer.code === '00' && this.showsList(call.merchant, call.inForceOnly, data);
       case 'cancel':
-        return this.#cancel(call.transactionId, data);
+      case 'produce':
+        return this.#end(call.transactionId, call.do === 'cancel', data);
+      case 'topUp':
+        this.floats[call.merchant] = this.float(call.merchant) + call.minor;
+        return data.minor === this.floats[call.merchant];
       default:
         return this.#operate(call, answer, now);
     }
   }
 
   #generate(call: Extract<Call, { do: 'generate' }>, { code, replayed, data }: Answer): string | boolean {
-    const minor = call.amount === null ? null : minorOf(call.amount);
-    if (minor === undefined || minor === 0) return '13';
-    if (minor !== null && minor > MOST_MINOR) return '61';
-    const prior = this.batchOf(call.merchant, call.reference);
-    if (prior && (prior.quantity !== call.quantity || prior.minor !== minor)) return '94';
+    const { merchant, reference, quantity, until } = call;
+    const product = PRODUCTS[call.product];
+    if (!product?.onSale) return '15';
+    const minor = call.amount === null ? null : Math.round(call.amount * 100);
+    if (minor !== null && (minor < product.leastMinor || minor > product.mostMinor)) return '61';
+    const prior = this.batchOf(merchant, reference);
+    const same =
+      prior?.quantity === quantity && prior.minor === minor && prior.product === call.product && prior.until === until;
+    if (prior && !same) return '94';
     if (prior) return code === '00' && replayed && this.shows(prior, data);
-    const price = (minor ?? 0) * call.quantity;
-    if (price > this.float(call.merchant)) return '50';
+    const price = (minor ?? 0) * quantity;
+    if (price > this.float(merchant)) return '50';
     if (code !== '00' || replayed || this.batches[data.transactionId]) return false;
-    this.floats[call.merchant] = this.float(call.merchant) - price;
-    const status = call.quantity > 10 ? 'PROCESSING' : 'COMPLETED';
-    const { merchant, reference, quantity } = call;
-    const batch: Batch = { id: data.transactionId, merchant, status, reference, quantity, minor };
+    this.floats[merchant] = this.float(merchant) - price;
+    const status = quantity > 10 ? 'PROCESSING' : 'COMPLETED';
+    const expires = until ?? Date.parse(data.expiryDate);
+    const asked = { merchant, reference, quantity, minor, product: call.product, until };
+    const batch: Batch = { ...asked, id: data.transactionId, status, expires, unseen: status === 'COMPLETED' };
     this.batches[batch.id] = batch;
-    for (const { serialNumber } of data.vouchers ?? []) this.#make(batch, String(serialNumber), data.expiryDate);
-    return (data.vouchers?.length ?? 0) === (status === 'COMPLETED' ? quantity : 0) && this.shows(batch, data);
-  }
-
-  #make({ id, merchant, minor, reference }: Batch, serial: string, expiryDate: string): void {
-    this.vouchers[serial] = {
-      batch: id,
-      issuer: merchant,
-      batchMinor: minor,
-      value: minor,
-      balance: minor ?? 0,
-      expires: Date.parse(expiryDate),
-      blocked: false,
-      replaced: false,
-      wrong: 0,
-      lockedUntil: 0,
-    };
-    if (minor === null) return;
-    // Nobody is told the ids of these; a look-up does not find them.
-    const made = { type: 'ACTIVATION', operation: null, merchant, serial, minor, reference, original: null } as const;
-    this.entries[`made ${serial}`] = { ...made, id: `made ${serial}` };
+    return this.shows(batch, data);
   }
 
   /** Looks at the PIN, and counts: the refusal, or undefined for a right one. */
@@ -144,8 +150,7 @@ export class Model extends ModelState {
 
   #redeem(call: Extract<Call, { do: 'redeem' }>, answer: Answer, now: number): string | boolean {
     const { serial = '', merchant, reference } = call;
-    const minor = minorOf(call.amount);
-    if (!minor) return '13';
+    const minor = Math.round(call.amount * 100);
     const prior = reference === null ? undefined : this.find(merchant, 'redeem', reference);
     if (prior && (prior.serial !== call.serial || prior.minor !== minor)) return '94';
     const refusal = this.#guard(call, now);
@@ -155,6 +160,7 @@ export class Model extends ModelState {
     const closed = stateRefusal(voucher, now);
     if (closed) return closed;
     if (voucher.value === null) return '40';
+    if (voucher.issuerOnly && voucher.issuer !== merchant) return '47';
     if (voucher.balance === 0) return '42';
     if (voucher.balance < minor) return '51';
     voucher.balance -= minor;
@@ -169,8 +175,7 @@ export class Model extends ModelState {
   ): string | boolean {
     const { merchant, reference } = call;
     const byCode = call.do === 'activateByCode';
-    const asked = amount === null ? null : minorOf(amount);
-    if (asked === undefined || asked === 0) return '13';
+    const asked = amount === null ? null : Math.round(amount * 100);
     const named = call.serial === undefined ? undefined : this.vouchers[call.serial];
     const voucher = byCode || named?.issuer === merchant ? named : undefined;
     const minor = voucher?.batchMinor ?? asked ?? DEFAULT_MINOR;
@@ -185,8 +190,11 @@ export class Model extends ModelState {
     const closed = stateRefusal(voucher, now);
     if (closed) return closed;
     if (voucher.value !== null) return '41';
-    if (minor > this.float(merchant)) return '50';
-    this.floats[merchant] = this.float(merchant) - minor;
+    if (voucher.issuerOnly && voucher.issuer !== merchant) return '47';
+    // What has a value of its own was paid for when it was ordered.
+    const price = voucher.batchMinor === null ? minor : 0;
+    if (price > this.float(merchant)) return '50';
+    this.floats[merchant] = this.float(merchant) - price;
     Object.assign(voucher, { value: minor, balance: minor });
     const serial = call.serial as string;
     return this.#book(answer, { type: 'ACTIVATION', operation: 'activate', merchant, serial, minor, reference });
@@ -200,9 +208,7 @@ export class Model extends ModelState {
   }
 
   #update(call: Extract<Call, { do: 'update' }>, answer: Answer, now: number): string | boolean {
-    const minor = minorOf(call.amount ?? 0);
-    if (minor === undefined) return '13';
-    if (!MERCHANTS[call.merchant]?.mayUpdate) return '03';
+    const minor = minorOf(call.amount ?? 0) as number;
     const original = this.find(call.merchant, 'redeem', call.reference);
     if (!original) return '60';
     const voucher = this.vouchers[original.serial] as Voucher;
@@ -235,12 +241,14 @@ export class Model extends ModelState {
     return active ? code === '00' && sameEntry(data, active, 'NEW') : '60';
   }
 
-  #cancel(transactionId: string, data: { status: string } | null): string | boolean {
+  /** A batch that is produced ends once: by the worker, or by the operator before it. */
+  #end(transactionId: string, canceled: boolean, data: { status: string } | null): string | boolean {
     const batch = this.batches[transactionId];
     if (!batch) return '60';
     if (batch.status === 'PROCESSING') {
-      batch.status = 'CANCELED';
-      this.floats[batch.merchant] = this.float(batch.merchant) + (batch.minor ?? 0) * batch.quantity;
+      batch.status = canceled ? 'CANCELED' : 'COMPLETED';
+      batch.unseen = !canceled;
+      if (canceled) this.floats[batch.merchant] = this.float(batch.merchant) + (batch.minor ?? 0) * batch.quantity;
     }
     return data?.status === batch.status;
   }

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { cancelBatch } from '../src/batches/cancel.ts';
+import { fillBatch } from '../src/batches/fill.ts';
+import { topUp } from '../src/merchants/floats.ts';
+import { Refusal } from '../src/refusal.ts';
+import { blockVoucher, extendVoucher, replaceVoucher, unblockVoucher, unlockPin } from '../src/vouchers/operate.ts';
+import { asOperator, type ListeningService } from './harness.ts';
+import type { Answer, Call } from './model.ts';
+import { UNKNOWN } from './till.ts';
+
+/** What a run of the model asks for as the operator, or as the worker that produces batches. */
+
+const refused = (code: string): Answer => ({ code, replayed: false, data: null });
+const done = (data: unknown): Answer => ({ code: '00', replayed: false, data });
+
+/** @param merchantId of the merchant of the call */
+export async function operate({ service }: ListeningService, merchantId: number, call: Call): Promise<Answer> {
+  const operator = asOperator(service);
+  const serial = BigInt(('serial' in call ? call.serial : undefined) ?? UNKNOWN.serialNumber);
+  try {
+    if (call.do === 'block') return done(await blockVoucher(operator, serial));
+    if (call.do === 'unblock') return done(await unblockVoucher(operator, serial));
+    if (call.do === 'unlock') return done(await unlockPin(operator, serial));
+    if (call.do === 'extend') return done(await extendVoucher(operator, serial, new Date(call.until)));
+    if (call.do === 'topUp') {
+      const { balance } = await topUp(operator, merchantId, 'USD', BigInt(call.minor));
+      return done({ minor: Number(balance.minor) });
+    }
+    if (call.do === 'cancel' || call.do === 'produce') {
+      // What is no id of a batch finds none.
+      if (call.transactionId === '') return refused('60');
+      if (call.do === 'produce') return done({ status: await produced(service, call.transactionId) });
+      return done({ status: (await cancelBatch(operator, call.transactionId))?.status });
+    }
+    return done(await replaced(operator, serial));
+  } catch (error) {
+    if (error instanceof Refusal) return refused(error.code);
+    throw error;
+  }
+}
+
+type Service = ListeningService['service'];
+
+/** Produces a batch as a worker does, and tells how it ended. */
+async function produced(service: Service, transactionId: string): Promise<string | undefined> {
+  const text = 'select id, status::text from batches where transaction_id = $1';
+  const find = () => service.db.query<{ id: number; status: string }>({ text, values: [transactionId] });
+  const [batch] = await find();
+  await fillBatch(service, batch?.id ?? assert.fail('a batch has gone'), () => false);
+  return (await find())[0]?.status;
+}
+
+/** Replaces a voucher; the new one's code and PIN are read as its merchant would read them. */
+async function replaced(operator: ReturnType<typeof asOperator>, serial: bigint) {
+  const made = await replaceVoucher(operator, serial);
+  const sealed = await sealedOf(operator.service, made);
+  return { serial: String(made), serialNumber: Number(made), ...operator.service.keys.open(made, sealed) };
+}
+
+async function sealedOf({ db }: Service, serial: bigint): Promise<Buffer> {
+  const text = 'select sealed from vouchers where serial_number = $1';
+  const [row] = await db.query<{ sealed: Buffer }>({ text, values: [serial] });
+  return row?.sealed ?? assert.fail('a voucher has gone');
+}

@@ -1,0 +1,48 @@
+import { suspendMerchant } from '../src/merchants/merchants.ts';
+import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
+import { asOperator, type ListeningService } from './harness.ts';
+import { FLOAT_MINOR, MERCHANTS, PRODUCTS } from './model.state.ts';
+
+/** The merchants and products that a model tells of, in the service. */
+
+export type Merchant = Awaited<ReturnType<ListeningService['createMerchant']>>;
+
+/** Everything that a merchant may be without. */
+const ALL = ['generate', 'activate', 'balance', 'redeem'] as const;
+
+/** Merchants of a run's own, in the order of MERCHANTS. */
+export async function createMerchants(process: ListeningService): Promise<readonly Merchant[]> {
+  const operator = asOperator(process.service);
+  return Promise.all(
+    MERCHANTS.map(async (wanted) => {
+      const { opaque, mayUpdate, mayNothing = false, suspended = false } = { ...NORMAL, ...wanted };
+      const permit = mayUpdate ? (['update-redemption'] as const) : [];
+      const forbid = mayNothing ? ALL : [];
+      const merchant = await process.createMerchant({ opaque, permit, forbid, float: BigInt(FLOAT_MINOR) });
+      // Before it has called, so that nothing is remembered of it.
+      if (suspended) await suspendMerchant(operator, merchant.id, true);
+      return merchant;
+    }),
+  );
+}
+
+const NORMAL: { readonly mayNothing?: boolean; readonly suspended?: boolean } = {};
+
+/** Those that are not there already; all of them belong to all runs. */
+export async function createProducts({ service }: ListeningService): Promise<void> {
+  const operator = asOperator(service);
+  for (const [code, product] of Object.entries(PRODUCTS)) {
+    const { issuerOnly, later, onSale, leastMinor, mostMinor, most } = product;
+    await createProduct(operator, {
+      ...productDefaults('USD', 2),
+      code,
+      name: code,
+      activation: later ? 'on-activation' : 'immediate',
+      scope: issuerOnly ? 'issuer' : 'network',
+      minValueMinor: BigInt(leastMinor),
+      maxValueMinor: BigInt(mostMinor),
+      maxQuantity: most,
+    });
+    if (!onSale) await putOnSale(operator, code, false);
+  }
+}
