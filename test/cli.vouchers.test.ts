@@ -148,7 +148,7 @@ describe('scrip reconcile', () => {
       assert.equal(bad.ok, false);
       assert.deepEqual(
         bad.checks.filter(({ ok }: { ok: boolean }) => !ok).map(({ name }: { name: string }) => name),
-        ['float-balances'],
+        ['float-balances', 'totals'],
       );
       assert.equal((await operator.run('reconcile')).status, 1);
     } finally {

@@ -159,7 +159,7 @@ test('a replacement takes over all but the block and the wrong PINs', async () =
   const [audited] = await auditOf(card);
   assert.deepEqual(
     JSON.stringify(audited),
-    `{"action":"voucher.replace","before":null,"after":{"replacedBy":"${serial}"}}`,
+    `{"action":"voucher.replace","before":{"closed":null},"after":{"closed":"REPLACED","replacedBy":"${serial}"}}`,
   );
   // One without a balance moves nothing.
   const spent = await bench.card(one, 25);
