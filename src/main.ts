@@ -48,6 +48,10 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
+// By itself Node opens its debugger at this signal, a port at which every account of the machine can run code beside the keys; and it is
+// what rotating a log is often asked by.
+process.on('SIGUSR1', () => {});
+
 const name = process.argv[2] ?? '';
 const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 try {

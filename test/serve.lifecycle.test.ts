@@ -201,3 +201,14 @@ test('a database that cannot be reached is told in one line, without its passwor
   const url = `postgres://someone:canary@127.0.0.1:${port}/scrip`;
   await refused(t, { ...settings, SCRIP_DATABASE_URL: url }, /^(?!.*canary).*cannot be reached.*SCRIP_DATABASE_URL/);
 });
+
+test('opens no debugger when it is asked to', async (t) => {
+  const service = await serve(t, await ownSettings(t));
+  for (let time = 0; time < 3; time++) {
+    service.process.kill('SIGUSR1');
+    assert.equal((await fetch(`${service.baseUrl}/healthz`)).status, 200);
+  }
+  service.process.kill('SIGTERM');
+  assert.equal(await service.ended, 0);
+  assert.doesNotMatch(service.err(), /debugger/i);
+});
