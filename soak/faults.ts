@@ -21,6 +21,10 @@ export type Stand = {
   /** The database's own, where the machine has let us mount one. */
   readonly disk: Disk | undefined;
   readonly random: Random;
+  /** Asks every service for so many batches at the same moment. */
+  readonly crowd: (count: number) => Promise<void>;
+  /** What shows that a fault was one: the most that was seen of each. */
+  readonly seen: Map<string, number>;
 };
 
 type Fault = {
@@ -32,7 +36,12 @@ type Fault = {
 
 const raw = (text: string) => ({ text, values: [] });
 const SHORT_MS = 1_500;
-const STEPS_MS = [-7_200_000, -1_000, 5_000, 3_600_000];
+/** The last of these is past the expiry of some vouchers (load.ts). */
+const STEPS_MS = [-7_200_000, -1_000, 5_000, 3_600_000, 26 * 3_600_000];
+/** Receivers of webhooks take what was signed up to five minutes ago, or ahead. */
+const WORKER_STEPS_MS = [-1_000, 5_000, 240_000];
+/** More than a service has connections for ordinary work, and than may wait for one. */
+const CROWD = 40;
 /** More connections than the server takes. */
 const CONNECTIONS = 120;
 
@@ -46,6 +55,11 @@ async function withOwner(url: string, run: (owner: Queries) => Promise<void>): P
 }
 
 const CUT_ALL = "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'scrip-serve%'";
+
+/** Whatever books waits, in its transaction and on its connection. */
+const HOLD = "begin; set local lock_timeout = '1s'; lock table scrip.journal in access exclusive mode";
+const COUNT_HELD =
+  "select count(*)::int as held from pg_stat_activity where application_name like 'scrip-serve%' and wait_event_type = 'Lock'";
 
 /** The first disk of a server that is full is told by this error, from every statement that writes. */
 const FILL_DISK = `
@@ -73,14 +87,29 @@ export const FAULTS: readonly Fault[] = [
   { name: 'database slow', run: ({ way }) => during(way, 'slow') },
   {
     name: 'connections exhausted',
-    async run({ ownerUrl }) {
+    async run({ ownerUrl, seen }) {
       const url = new URL(ownerUrl);
       const taken = await Promise.allSettled(Array.from({ length: CONNECTIONS }, () => openOwner(url.href)));
       const open = taken.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+      note(seen, 'connections that the server had no room for', taken.length - open.length);
       await open[0]?.query(raw(CUT_ALL));
       await sleep(SHORT_MS);
       await Promise.all(open.map((each) => each.close()));
     },
+  },
+  {
+    name: 'pools exhausted',
+    run: ({ ownerUrl, crowd, seen }) =>
+      withOwner(ownerUrl, async (owner) => {
+        await owner.query(raw(HOLD));
+        const answered = crowd(CROWD);
+        await sleep(SHORT_MS);
+        const [row] = await owner.query<{ held: number }>(raw(COUNT_HELD));
+        note(seen, 'statements held up at one time', row?.held ?? 0);
+        await sleep(SHORT_MS);
+        await owner.query(raw('commit'));
+        await answered;
+      }),
   },
   {
     name: 'no byte left on the disk',
@@ -112,6 +141,7 @@ export const FAULTS: readonly Fault[] = [
     name: 'clock set',
     run: async ({ services, random }) => random.pick(services).setClock(random.pick(STEPS_MS)),
   },
+  { name: 'clock of the worker set', run: async ({ worker, random }) => worker.setClock(random.pick(WORKER_STEPS_MS)) },
   { name: 'receiver of webhooks fails', run: ({ hooks }) => receiver(hooks, 'failing') },
   { name: 'receiver of webhooks hangs', run: ({ hooks }) => receiver(hooks, 'hanging') },
   { name: 'receiver of webhooks away', run: ({ hooks }) => receiver(hooks, 'away') },
@@ -127,6 +157,10 @@ export const ABSENCES = [
   'answers of the database lost',
   'connections lost without a word',
 ];
+
+function note(seen: Map<string, number>, what: string, count: number): void {
+  seen.set(what, Math.max(seen.get(what) ?? 0, count));
+}
 
 async function during(way: Way, state: 'closed' | 'paused' | 'silent' | 'slow' | 'lost'): Promise<void> {
   way.set(state);

@@ -30,6 +30,7 @@ export function acknowledged({ told }: Sent): Record<string, unknown> | undefine
 const TILLS = 16;
 const ANSWER_MS = 8_000;
 const PAUSE_MS = 50;
+const SHORT_LIFE_MS = 25 * 3_600_000;
 const A = '/merchant-client/v2';
 const B = '/api/v2';
 
@@ -52,11 +53,12 @@ export class Load {
     this.#merchants = merchants;
   }
 
-  /** Vouchers with money and without, before anything breaks. */
+  /** Vouchers with money and without, before anything breaks; of half of them a clock that is far ahead says that they have expired. */
   async prepare(): Promise<void> {
+    const soon = new Date(Date.now() + SHORT_LIFE_MS).toISOString();
     for (const merchant of this.#merchants) {
-      for (let batch = 0; batch < 2; batch++) {
-        const stocked = await this.#ask(this.#generate(merchant, 10, 50_000), this.#baseUrls[0] as string);
+      for (const expiryDate of [null, soon]) {
+        const stocked = await this.#ask(this.#generate(merchant, 10, 50_000, expiryDate), this.#baseUrls[0] as string);
         const bare = await this.#ask(this.#generate(merchant, 10, null), this.#baseUrls[0] as string);
         this.#add(this.#stock, merchant, stocked);
         this.#add(this.#inactive, merchant, bare);
@@ -92,6 +94,16 @@ export class Load {
     }
   }
 
+  /** As many small batches of each service at the same moment. */
+  async crowd(count: number): Promise<void> {
+    const orders = this.#baseUrls.flatMap((baseUrl) =>
+      Array.from({ length: count }, async () => {
+        await this.#ask(this.#generate(this.#random.pick(this.#merchants), 1, 1), baseUrl);
+      }),
+    );
+    await Promise.all(orders);
+  }
+
   #next(random: Random): Sent | undefined {
     const merchant = random.pick(this.#merchants);
     const die = random.below(100);
@@ -109,8 +121,8 @@ export class Load {
     return sent;
   }
 
-  #generate(merchant: Merchant, quantity: number, value: number | null): Sent {
-    const body = { quantity, value };
+  #generate(merchant: Merchant, quantity: number, value: number | null, expiryDate: string | null = null): Sent {
+    const body = { quantity, value, expiryDate };
     return this.#write({ merchant, operation: 'generate', path: `${B}/vouchers`, body, minor: 0, voucher: undefined });
   }
 

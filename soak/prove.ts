@@ -74,6 +74,9 @@ export async function prove(
   }
 }
 
+const countCode = ({ sent }: Load, code: string) =>
+  sent.reduce((sum, { told }) => sum + told.filter((each) => each?.statusCode === code).length, 0);
+
 /** Prints what there was, and what came of it. */
 export function print(faults: ReadonlyMap<string, number>, load: Load, { verdict, told }: Proof): void {
   const table = new Table({ style: { head: [], border: [] }, colAligns: ['left', 'right'] });
@@ -81,6 +84,7 @@ export function print(faults: ReadonlyMap<string, number>, load: Load, { verdict
   table.push(
     ['requests', load.requests],
     ['references', load.sent.length],
+    ['refused as expired, by a clock that was ahead', countCode(load, '54')],
     ['acknowledged', verdict.acknowledged],
     ['unanswered', verdict.unanswered],
     ['of these, had happened', verdict.happened],

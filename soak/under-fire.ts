@@ -32,10 +32,11 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
     if (round.length === 0) round = [...faults];
     const [fault] = round.splice(stand.random.below(round.length), 1);
     if (!fault) continue;
+    const count = (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1);
     const run = opened(() => fault.run(stand)).then(
-      () => void counts.set(`fault: ${fault.name}`, (counts.get(`fault: ${fault.name}`) ?? 0) + 1),
-      // The database can be away just when a fault needs it: then it did not happen, and is not counted.
-      () => {},
+      () => count(`fault: ${fault.name}`),
+      // The database can be away just when a fault needs it: then it did not happen, and is told as such.
+      (error: Error) => count(`no fault: ${fault.name} (${error.message})`),
     );
     under.push(run);
     if (stand.random.below(3) > 0) await run;
@@ -43,7 +44,7 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
   }
   await Promise.all(under);
   await mend(stand);
-  return counts;
+  return new Map([...counts, ...[...stand.seen].map(([what, most]) => [`seen: ${what}`, most] as const)]);
 }
 
 /** Nothing is broken any more. */
@@ -127,7 +128,7 @@ async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injur
   const services = [1, 2].map(
     async (n) => new Supervised(`service ${n}`, ['serve', '--no-work'], env, await freePort()),
   );
-  const stand = {
+  const stand: Stand = {
     folder,
     ownerUrl: embedded.ownerUrl,
     way,
@@ -136,6 +137,8 @@ async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injur
     hooks,
     disk,
     random,
+    crowd: (count) => load.crowd(count),
+    seen: new Map(),
   };
   // Whoever is stopped in the middle of it all stops its services in order too.
   atEnd(() => mend(stand));

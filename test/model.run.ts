@@ -53,7 +53,7 @@ class Run {
     await ask({ ...order, reference: 'without', amount: null });
     await ask({ ...order, reference: 'large', quantity: 11, amount: null });
     await ask({ ...order, reference: 'with a value', amount: 25 });
-    const sale = { ...common, do: 'redeem', voucher: 1, rightPin: true, amount: 7, whole: false } as const;
+    const sale = { ...common, do: 'redeem', voucher: 0, rightPin: true, amount: 7, whole: false } as const;
     await ask({ ...sale, reference: 'a sale' });
     // One more wrong PIN locks it.
     const guess = { ...common, do: 'balance', reference: '', voucher: 0, rightPin: false } as const;
