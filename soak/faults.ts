@@ -57,16 +57,20 @@ async function withOwner(url: string, run: (owner: Queries) => Promise<void>): P
 const CUT_ALL = "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'scrip-serve%'";
 
 /** Whatever books waits, in its transaction and on its connection. */
-const HOLD = "begin; set local lock_timeout = '1s'; lock table scrip.journal in access exclusive mode";
+const HOLD = "begin; set local lock_timeout = '5s'; lock table scrip.journal in access exclusive mode";
 const COUNT_HELD =
   "select count(*)::int as held from pg_stat_activity where application_name like 'scrip-serve%' and wait_event_type = 'Lock'";
 
 /** The first disk of a server that is full is told by this error, from every statement that writes. */
-const FILL_DISK = `
-create or replace function scrip.soak_disk_full() returns trigger language plpgsql as
-  $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
-create or replace trigger soak_disk_full before insert on scrip.journal for each statement execute function scrip.soak_disk_full();
-create or replace trigger soak_disk_full before insert on scrip.vouchers for each statement execute function scrip.soak_disk_full()`;
+const FILL_DISK = [
+  `create or replace function scrip.soak_disk_full() returns trigger language plpgsql as
+    $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
+  // One after the other: together they would wait for a statement that holds the one table and wants the other.
+  ...['journal', 'vouchers'].map(
+    (table) =>
+      `create or replace trigger soak_disk_full before insert on scrip.${table} for each statement execute function scrip.soak_disk_full()`,
+  ),
+];
 const EMPTY_DISK = 'drop function if exists scrip.soak_disk_full() cascade';
 
 export const FAULTS: readonly Fault[] = [
@@ -123,7 +127,9 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'disk full, as the server tells it',
     async run({ ownerUrl }) {
-      await withOwner(ownerUrl, (owner) => owner.query(raw(FILL_DISK)).then(() => {}));
+      await withOwner(ownerUrl, async (owner) => {
+        for (const text of FILL_DISK) await owner.query(raw(text));
+      });
       await sleep(SHORT_MS);
       await mendDisk(ownerUrl);
     },

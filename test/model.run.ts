@@ -7,6 +7,7 @@ import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher
 import type { ListeningService } from './harness.ts';
 import { operate } from './model.operator.ts';
 import { createMerchants, createProducts, type Merchant } from './model.scene.ts';
+import { MERCHANTS_THAT_MAY } from './model.state.ts';
 import { type Answer, type Call, Model } from './model.ts';
 import { EXPIRIES_MS, EXTENSION_MS, type Step, steps, type Wish } from './model.wishes.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
@@ -14,9 +15,6 @@ import { UNKNOWN, withWrongPin } from './till.ts';
 /** Runs groups of calls against processes of the service, and searches an order of the model that explains their answers. */
 
 type Sent = { readonly call: Call; readonly answer: Answer };
-
-/** The first of them. */
-const MERCHANTS_THAT_MAY = 3;
 
 type Known = { readonly merchant: number; readonly reference: string };
 
@@ -38,6 +36,7 @@ class Run {
   readonly #told = new Map<string, string>();
   /** For whoever has to find out why no order explains an answer. */
   readonly #story: string[] = [];
+  #leaptMs = 0;
   states: Model[] = [new Model()];
 
   constructor(processes: readonly ListeningService[], tally: Tally) {
@@ -64,6 +63,7 @@ class Run {
   async step({ leapMs, wishes }: Step): Promise<void> {
     const { clock } = this.#processes[0] as ListeningService;
     clock.advance(leapMs);
+    this.#leaptMs += leapMs;
     const now = clock.now().getTime();
     const sent = await Promise.all(
       wishes.map(async ({ process, again, wanted }): Promise<Sent> => {
@@ -210,7 +210,9 @@ class Run {
 
   /** Balances and floats are those of a state that explains all answers. */
   async close(): Promise<void> {
-    const { service } = this.#processes[0] as ListeningService;
+    const { service, clock } = this.#processes[0] as ListeningService;
+    // A night of runs would reach the last year that a date can tell.
+    clock.advance(-this.#leaptMs);
     const floats: number[] = [];
     for (const { id } of this.#merchants) {
       floats.push(Number((await listFloats(service.db, id))[0]?.balance.minor ?? 0n));

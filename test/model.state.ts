@@ -17,6 +17,8 @@ export const MERCHANTS = [
   readonly mayNothing?: boolean;
   readonly suspended?: boolean;
 }[];
+/** The first of them. */
+export const MERCHANTS_THAT_MAY = 3;
 export const FLOAT_MINOR = 6_000_00;
 
 type Product = {
