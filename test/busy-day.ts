@@ -18,6 +18,7 @@ export async function busyDay(testService: TestService): Promise<Context> {
   const { service } = testService;
   const { keyId, secret } = await testService.createMerchant({ permit: ['update-redemption'], float: 100_000_00n });
   const { context } = await authenticate(service, `Basic ${btoa(`${keyId}:${secret}`)}`);
+  await testService.createMerchant({ float: 12_34n });
   const later = { ...productDefaults('USD', 2), activation: 'on-activation', code: 'LATER', name: 'Later' } as const;
   await createProduct(asOperator(service), later);
   await createProduct(asOperator(service), { ...productDefaults('EUR', 2), code: 'EURO', name: 'Euro' });

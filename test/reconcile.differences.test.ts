@@ -50,7 +50,7 @@ describe('the books of a busy day', () => {
       return Number(row?.count);
     };
     assert.deepEqual(Object.fromEntries(checks.map(({ name, checked }) => [name, checked])), {
-      'float-balances': 2,
+      'float-balances': 3,
       'voucher-balances': await count('vouchers'),
       'journal-entries': await count('journal'),
       activations: await count('vouchers'),
@@ -127,6 +127,11 @@ describe('reconcile tells', () => {
     const merchantId = context.merchant.id;
     assert.deepEqual(differing, { merchantId, currency: 'GBP', balanceMinor: '5', journalMinor: '0' });
     assert.deepEqual(others, []);
+    const [out] = await told(
+      'float-balances',
+      "update accounts set balance_minor = balance_minor + 1 where kind = 'FLOAT'",
+    );
+    assert.equal(BigInt(String(out?.['balanceMinor'])) - BigInt(String(out?.['journalMinor'])), 1n);
   });
 
   test('of vouchers the first ten, in the order of their numbers', async () => {
@@ -189,6 +194,10 @@ describe('reconcile tells', () => {
         = (select max(serial_number) from vouchers where activated_at is null)`,
     );
     assert.partialDeepStrictEqual(differing, { valueMinor: '500', activations: 0, activationMinor: null });
+    const more = 'update vouchers set value_minor = value_minor + 1 where value_minor = 500000';
+    assert.partialDeepStrictEqual(await told('activations', more), [
+      { valueMinor: '500001', activations: 1, activationMinor: '500000' },
+    ]);
   });
 
   test('how much a currency is out, and of an account that does not exist', async () => {

@@ -3,9 +3,11 @@ export type Tampering = readonly [what: string, statement: string, red: readonly
 
 export const ONE_VOUCHER = 'select min(serial_number) from vouchers where balance_minor > 100 and closed is null';
 const OF_ACTIVATION = `select serial_number from journal where reference = 'activation-1'`;
-export const A_SETTLEMENT = `select id from accounts where kind = 'SETTLEMENT' and currency = 'USD'`;
+export const A_SETTLEMENT = `select min(id) from accounts where kind = 'SETTLEMENT' and currency = 'USD'`;
 const EURO_SETTLEMENT = `select id from accounts where kind = 'SETTLEMENT' and currency = 'EUR'`;
-export const A_FLOAT = `select id from accounts where kind = 'FLOAT' and currency = 'USD'`;
+export const A_FLOAT = `select min(id) from accounts where kind = 'FLOAT' and currency = 'USD'`;
+
+const OF_FLOAT = `(select merchant_id from accounts where id = (${A_FLOAT}))`;
 
 /** Accounts that nothing was booked to yet: no difference, and to be found as none. */
 export const UNUSED_ACCOUNTS = `insert into accounts (kind, merchant_id, currency, decimals, balance_minor)
@@ -74,6 +76,17 @@ export const TAMPERINGS: readonly Tampering[] = [
     'a redemption that went to a float',
     `update journal set credit_account = (${A_FLOAT}) where reference = 'sale-3'`,
     ['float-balances', 'journal-entries', 'totals'],
+  ],
+  [
+    'a reversal that went to a float',
+    `update journal set credit_account = (${A_FLOAT}), serial_number = null where reference = 'CANCEL-sale-0'`,
+    ['float-balances', 'voucher-balances', 'journal-entries', 'redemption-updates'],
+  ],
+  [
+    'a replacement that went to a float',
+    `update journal set credit_account = (${A_FLOAT}), serial_number = null, merchant_id = ${OF_FLOAT}
+      where id = (select max(id::text)::uuid from journal where kind = 'REPLACEMENT')`,
+    ['float-balances', 'voucher-balances', 'journal-entries', 'replacements'],
   ],
   [
     'an account that does not exist',
