@@ -29,6 +29,23 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['batches'],
   ],
   [
+    'more produced than ordered, and not at its end',
+    `alter table batches drop constraint batches_produced_bounds;
+      update batches set status = 'PROCESSING', ended_at = null, quantity = 2 where reference = 'open'`,
+    ['batches'],
+  ],
+  [
+    'a reserve of another currency',
+    `update accounts set currency = 'EUR' where id = (${reserveOf('later')})`,
+    ['journal-entries', 'reserves'],
+  ],
+  [
+    'a voucher that was taken back and still holds money',
+    // Owed to nobody: the reserve of its batch is as it should be.
+    `update vouchers set balance_minor = 1 where serial_number = (select max(serial_number) from vouchers where closed = 'CANCELED')`,
+    ['voucher-balances', 'totals'],
+  ],
+  [
     'a reservation that is gone',
     `delete from journal where kind = 'RESERVATION' and batch_id = (select id from batches where reference = 'now')`,
     ['float-balances', 'reserves', 'totals'],
@@ -78,6 +95,13 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
       from accounts where id = (${A_FLOAT});
       update journal set debit_account = (select max(id) from accounts) where reference = 'activation-1'`,
     ['float-balances', 'reserves', 'totals'],
+  ],
+  [
+    'a replacement that was activated once more',
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at)
+      select gen_random_uuid(), j.kind, j.debit_account, v.replaced_by, j.amount_minor, j.currency, j.merchant_id, v.replaced_by, now()
+      from journal j cross join vouchers v where j.reference = 'activation-1' and v.serial_number = (${FIRST_OF_NOW})`,
+    ['float-balances', 'voucher-balances', 'activations'],
   ],
   [
     'a replaced voucher that is open',

@@ -78,6 +78,11 @@ export const TAMPERINGS: readonly Tampering[] = [
     ['float-balances', 'journal-entries', 'totals'],
   ],
   [
+    'a reservation of another merchant',
+    `update journal set merchant_id = merchant_id + 1 where kind = 'RESERVATION'`,
+    ['journal-entries'],
+  ],
+  [
     'a reversal that went to a float',
     `update journal set credit_account = (${A_FLOAT}), serial_number = null where reference = 'CANCEL-sale-0'`,
     ['float-balances', 'voucher-balances', 'journal-entries', 'redemption-updates'],
@@ -184,6 +189,26 @@ export const TAMPERINGS: readonly Tampering[] = [
     'a reversal that credits another voucher',
     `update journal set credit_account = credit_account + 1 where reference = 'CANCEL-sale-0'`,
     ['voucher-balances', 'journal-entries', 'redemption-updates'],
+  ],
+  [
+    'a reversal that uses a reference up',
+    `update journal set operation = 'redeem' where reference = 'CANCEL-sale-0'`,
+    ['redemption-updates'],
+  ],
+  [
+    'an update that went to another settlement',
+    `update journal set credit_account = (${EURO_SETTLEMENT}) where reference = 'NEW-sale-0'`,
+    ['journal-entries', 'redemption-updates'],
+  ],
+  [
+    'an update of another voucher',
+    `update journal set debit_account = debit_account + 1 where reference = 'NEW-sale-0'`,
+    ['voucher-balances', 'journal-entries', 'redemption-updates'],
+  ],
+  [
+    'an update at another time than its reversal',
+    `update journal set occurred_at = occurred_at + interval '1 millisecond' where reference = 'NEW-sale-0'`,
+    ['redemption-updates'],
   ],
   [
     'an update in another currency',
