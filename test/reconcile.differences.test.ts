@@ -6,8 +6,9 @@ import type { Context } from '../src/context.ts';
 import { type Database, openOwner } from '../src/db/pool.ts';
 import { type Sql, sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
+import { topUp } from '../src/merchants/floats.ts';
 import { busyDay } from './busy-day.ts';
-import { startTestService, type TestService } from './harness.ts';
+import { asOperator, startTestService, type TestService } from './harness.ts';
 import { TAMPERINGS_OF_BATCHES } from './tamperings.batches.ts';
 import { TAMPERINGS, UNUSED_ACCOUNTS } from './tamperings.ts';
 
@@ -71,6 +72,25 @@ describe('the books of a busy day', () => {
         ['FLOAT', 'FUNDING', 'RESERVE', 'SETTLEMENT', 'VOUCHER'],
       );
     }
+  });
+
+  test('are read as they are at one moment, whatever is booked meanwhile', async () => {
+    const { service } = testService;
+    const before = await reconcile(service.db);
+    const { db } = service;
+    const disturbed: Pick<Database, 'transaction'> = {
+      transaction: (run, isolation) =>
+        db.transaction(async (tx) => {
+          const query = async <Row>(statement: Sql) => {
+            const rows = await tx.query<Row>(statement);
+            if (rows.length > 0) await topUp(asOperator(service), context.merchant.id, 'USD', 100n);
+            return rows;
+          };
+          return run({ ...tx, query });
+        }, isolation),
+    };
+    assert.deepEqual(await reconcile(disturbed), before);
+    assert.notDeepEqual((await reconcile(service.db)).totals, before.totals);
   });
 
   test('agree at every step of taking a canceled batch back', async () => {
