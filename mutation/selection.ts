@@ -12,7 +12,7 @@ import type { Sandbox } from './sandbox.ts';
 
 /** The test files whose subject money is. Others reach the same lines by the way, and much slower. */
 const TESTS =
-  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.rotate|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keys)|http\.dialects|db\.plans|gather|auth\.)/;
+  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.rotate|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keys)|http\.dialects|db\.plans|gather|auth\.)/;
 
 /** The test files whose subject a source is, beside those named after it: asked first, and always. Those of a statement ask most. */
 const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import type { Context, Operator } from '../src/context.ts';
+import { openKeyRing } from '../src/db/key-ring.ts';
+import { newRingKey } from '../src/secrets.ts';
+import { beginRotation, countAll, dropKey, finishRotation, listKeyRing } from '../src/vouchers/rotate.ts';
+import { asOperator, startTestService, type TestService } from './harness.ts';
+import { Bench } from './statement.ts';
+
+/** The life of a key ring, step by step: what each operation tells, leaves in the database, and refuses. */
+
+const MINUTE = 60_000;
+const goOn = () => false;
+const stopNow = () => true;
+
+let bench: Bench;
+let one: Context;
+let given: TestService;
+let operator: Operator;
+let ids: readonly [newest: string, old: string];
+
+before(async () => {
+  bench = await Bench.open();
+  one = await bench.merchant();
+  await bench.cards(one, 3, { value: 25 });
+  const keys = `${newRingKey()},${bench.served.keys}`;
+  ids = keys.split(',').map((entry) => entry.slice(0, entry.indexOf(':'))) as unknown as typeof ids;
+  given = await startTestService({ ...bench.served, keys });
+  operator = asOperator(given.service);
+});
+
+after(async () => {
+  await given?.stop();
+  await bench?.close();
+});
+
+const later = (minutes: number) => new Date(bench.now.getTime() + minutes * MINUTE);
+const ring = async (at = given) =>
+  (await listKeyRing(at.service)).map(({ keyId, state, inKeyRing, vouchers, webhookSecrets }) =>
+    [keyId === ids[0] ? 'new' : 'old', state, inKeyRing ? 'held' : 'not held', vouchers, webhookSecrets].join(' '),
+  );
+/** What the audit holds of the key ring, oldest first. */
+const audited = () =>
+  bench.tell<{ action: string; before: object; after: object }>(
+    `select action, before::json, after::json from audit where subject = 'key ring' order by sequence`,
+  );
+const times = async () =>
+  (
+    await bench.tell<Record<string, Date | null>>(
+      'select superseded_at, retired_at, dropped_at from key_checks order by activation nulls last',
+    )
+  ).map(({ superseded_at, retired_at, dropped_at }) =>
+    [superseded_at, retired_at, dropped_at].map((time) => time && (time.getTime() - bench.now.getTime()) / MINUTE),
+  );
+
+test('a key that was never used is told as such, and one that is not held as well', async () => {
+  assert.deepEqual(await ring(), ['new unused held 0 0', 'old in use held 3 0']);
+  assert.deepEqual(await ring(bench.served), ['old in use held 3 0']);
+  const [unused, inUse] = await listKeyRing(given.service);
+  assert.equal(unused?.since, null);
+  assert.ok(inUse?.since instanceof Date);
+  assert.equal(await countAll(given.service.db), 3);
+});
+
+test('no rotation begins without a key that was not used yet', async () => {
+  await assert.rejects(
+    beginRotation(asOperator(one.service), undefined),
+    /holds no key that was not used yet: make one/,
+  );
+  assert.deepEqual(await ring(), ['new unused held 0 0', 'old in use held 3 0']);
+  assert.deepEqual(await audited(), []);
+});
+
+test('a rotation puts the new key to use, and only what comes from then on is under it', async () => {
+  given.clock.set(later(1));
+  assert.deepEqual(await beginRotation(operator, undefined), { keyId: ids[0], resumed: false });
+  assert.equal(given.service.keys.current, ids[0]);
+  assert.equal(given.service.keys.inUse.length, 2);
+  assert.deepEqual(await times(), [
+    [1, null, null],
+    [null, null, null],
+  ]);
+  assert.deepEqual(await audited(), [{ action: 'keys.rotate', before: { keyId: ids[1] }, after: { keyId: ids[0] } }]);
+  assert.deepEqual(await ring(), ['new in use held 0 0', 'old being replaced held 3 0']);
+  // Whoever begins another one goes on with it.
+  assert.deepEqual(await beginRotation(operator, undefined), { keyId: ids[0], resumed: true });
+  assert.equal((await audited()).length, 1);
+});
+
+test('a rotation that is stopped retires nothing', async () => {
+  assert.equal(await finishRotation(operator, stopNow, goOn), undefined);
+  assert.equal(await finishRotation(operator, goOn, stopNow), undefined);
+  assert.deepEqual(await ring(), ['new in use held 3 0', 'old being replaced held 0 0']);
+  assert.equal((await audited()).length, 1);
+});
+
+test('nor one that leaves a voucher behind', async () => {
+  const kept = await bench.tell<{ code_key: string; serial_number: bigint }>(
+    'select code_key, serial_number from vouchers',
+  );
+  await bench.tell(`update vouchers set code_key = gen_random_uuid() where serial_number = ${kept[1]?.serial_number}`);
+  await assert.rejects(finishRotation(operator, goOn, goOn), /^Error: 1 vouchers are not under \S+: run this again/);
+  assert.deepEqual(await times(), [
+    [1, null, null],
+    [null, null, null],
+  ]);
+  await bench.tell(
+    `update vouchers set code_key = '${kept[1]?.code_key}' where serial_number = ${kept[1]?.serial_number}`,
+  );
+});
+
+test('one that comes to its end retires the key before, once', async () => {
+  await assert.rejects(
+    dropKey(operator, ids[1], undefined, goOn),
+    /is being replaced: `scrip keys rotate` replaces it/,
+  );
+  given.clock.set(later(2));
+  assert.deepEqual(await finishRotation(operator, goOn, goOn), [ids[1]]);
+  assert.deepEqual(await ring(), ['new in use held 3 0', 'old retired held 0 0']);
+  given.clock.set(later(3));
+  assert.deepEqual(await finishRotation(operator, goOn, goOn), []);
+  assert.deepEqual(await times(), [
+    [1, 2, null],
+    [null, null, null],
+  ]);
+  const [, retired, ...others] = await audited();
+  assert.deepEqual(retired, {
+    action: 'keys.retire',
+    before: { keyId: ids[0], beingReplaced: [ids[1]] },
+    after: { keyId: ids[0], retired: [ids[1]] },
+  });
+  assert.deepEqual(others, []);
+  const [progress] = await bench.tell<{ started_at: Date; finished_at: Date }>(
+    'select started_at, finished_at from key_rotations',
+  );
+  assert.deepEqual(progress, { started_at: later(1), finished_at: later(2) });
+});
+
+test('a key is not dropped while it is in use, while anything is sealed under it, or where the proof is stopped', async () => {
+  const drop = (keyId: string) => dropKey(operator, keyId, undefined, goOn);
+  await assert.rejects(drop('nobody'), /^Error: no such key was ever in use$/);
+  await assert.rejects(drop(ids[0]), /is in use: `scrip keys rotate` replaces it/);
+  const old = bench.served.service.keys;
+  const endpoint = await bench.endpoint(one, null);
+  const secret = (text: Buffer) =>
+    `update webhook_endpoints set secret = '\\x${text.toString('hex')}' where id = ${endpoint}`;
+  await bench.tell(secret(old.sealText(`webhook:${endpoint}`, 'secret')));
+  assert.equal((await ring())[1], 'old retired held 0 1');
+  await assert.rejects(drop(ids[1]), /^Error: 1 webhook secrets are sealed under /);
+  await bench.tell('delete from webhook_endpoints');
+  const [head] = await bench.tell<{ sealed: Buffer }>('select sealed from audit_head');
+  const sealHead = (sealed: Buffer) => bench.tell(`update audit_head set sealed = '\\x${sealed.toString('hex')}'`);
+  await sealHead(old.sealText('audit head', 'anything'));
+  await assert.rejects(drop(ids[1]), /^Error: the end of the audit is sealed under /);
+  await sealHead(head?.sealed as Buffer);
+  await bench.tell('update vouchers set pin_key = gen_random_uuid()');
+  await assert.rejects(drop(ids[1]), /^Error: 3 vouchers are not under the key in use/);
+  const rows = await bench.tell<{ serial_number: bigint; sealed: Buffer }>(
+    'select serial_number, sealed from vouchers',
+  );
+  for (const { serial_number, sealed } of rows) {
+    const { code, pin } = given.service.keys.open(serial_number, sealed);
+    const key = given.service.keys.pinKey(code, pin);
+    await bench.tell(`update vouchers set pin_key = '${key}' where serial_number = ${serial_number}`);
+  }
+  assert.equal(await dropKey(operator, ids[1], undefined, stopNow), false);
+  assert.equal((await audited()).length, 2);
+  assert.equal((await ring())[1], 'old retired held 0 0');
+});
+
+test('a dropped key is taken out of the key file, also by a second run, and is dropped once', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'keys');
+  await writeFile(file, `${given.keys.replace(',', '\n')}\n`, { mode: 0o600 });
+  const keys = await openKeyRing(given.service.db, { dataDir: folder });
+  const filed = asOperator({ ...given.service, keys });
+  given.clock.set(later(4));
+  // Without a file that can be written, the database notes it alone.
+  assert.equal(await dropKey(filed, ids[1], undefined, goOn), true);
+  assert.deepEqual(await times(), [
+    [1, 2, 4],
+    [null, null, null],
+  ]);
+  assert.deepEqual(await ring(), ['new in use held 3 0', 'old dropped held 0 0']);
+  assert.match(await readFile(file, 'utf8'), new RegExp(ids[1]));
+  await assert.rejects(dropKey(filed, ids[1], undefined, goOn), /was dropped already$/);
+  assert.equal(await dropKey(filed, ids[1], file, goOn), true);
+  assert.equal(await readFile(file, 'utf8'), `${given.keys.split(',')[0]}\n`);
+  const alone = asOperator({ ...given.service, keys: await openKeyRing(given.service.db, { dataDir: folder }) });
+  await assert.rejects(dropKey(alone, ids[1], file, goOn), /was dropped already$/);
+  const [, , dropped, ...others] = await audited();
+  assert.deepEqual(dropped, {
+    action: 'keys.drop',
+    before: { keyId: ids[1], state: 'retired' },
+    after: { keyId: ids[1], state: 'dropped' },
+  });
+  assert.deepEqual(others, []);
+});
+
+test('a new key is made in the key file where that can be written', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'keys');
+  await writeFile(file, `${given.keys.split(',')[0]}\n`, { mode: 0o600 });
+  const keys = await openKeyRing(given.service.db, { dataDir: folder });
+  const { keyId, resumed } = await beginRotation(asOperator({ ...given.service, keys }), file);
+  assert.equal(resumed, false);
+  assert.ok(!ids.includes(keyId));
+  assert.match(await readFile(file, 'utf8'), new RegExp(`^${keyId}:.*\n${ids[0]}:.*\n$`));
+});
