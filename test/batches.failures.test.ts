@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { verifyAudit } from '../src/audit/verify.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import { findBatchForOperator } from '../src/batches/list.ts';
 import { TASKS } from '../src/batches/tasks.ts';
 import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
 import { KeyRing, newRingKey, readKeyRing } from '../src/secrets.ts';
 import { DIALECTS, type Dialect } from './dialects.ts';
 import { Till } from './till.ts';
@@ -39,6 +41,14 @@ async function ordered(t: Parameters<typeof Till.open>[0], quantity: number) {
     clock,
     service,
     fill: (keys = service.keys) => fillBatch({ ...service, keys }, 1, () => false),
+    /** What the audit tells of the batch; the audit itself is whole. */
+    async audited() {
+      assert.equal((await verifyAudit(service, null)).broken, null);
+      const rows = await service.db.query<{ action: string; reason: string }>(
+        sql`select action, reason from audit where subject = ${`batch ${data.transactionId}`}`,
+      );
+      return rows.map(({ action, reason }) => `${action}: ${reason}`);
+    },
     status: async () => (await till.done(A.download('batch'))).data.status,
     /** Proves that the batch is canceled for good, with everything back, and tells the cause. */
     async failure() {
@@ -57,7 +67,7 @@ async function ordered(t: Parameters<typeof Till.open>[0], quantity: number) {
 for (const quantity of QUANTITIES) {
   describe(`a batch of ${quantity} whose production fails`, () => {
     test('is canceled when the disk stays full, and not before it had time to be emptied', async (t) => {
-      const { till, clock, fill, status, failure } = await ordered(t, quantity);
+      const { till, clock, fill, status, failure, audited } = await ordered(t, quantity);
       await refuseVouchers(till, '53100');
       for (let tries = 0; tries < 10; tries++) {
         await assert.rejects(fill());
@@ -67,6 +77,7 @@ for (const quantity of QUANTITIES) {
       clock.advance(MINUTE_MS);
       await fill();
       assert.equal(await failure(), 'the disk of the database is full (53100)');
+      assert.deepEqual(await audited(), ['batch.cancel: the disk of the database is full (53100)']);
     });
 
     test('goes on when there is room again, and has the whole time the next time', async (t) => {
@@ -119,17 +130,19 @@ for (const quantity of QUANTITIES) {
     }
 
     test('is canceled when its key does not seal', async (t) => {
-      const { service, fill, failure } = await ordered(t, quantity);
+      const { service, fill, failure, audited } = await ordered(t, quantity);
       const broken = new KeyRing(
         service.keys.share().map((key) => ({ ...key, seal: createSecretKey(randomBytes(5)) })),
       );
       for (let tries = 0; tries < 4; tries++) await assert.rejects(fill(broken));
       await fill(broken);
       assert.equal(await failure(), 'vouchers could not be made: Invalid key length');
+      // Nor can such a process seal the end of the audit.
+      assert.deepEqual(await audited(), []);
     });
 
     test('is canceled when the key ring is another than the database knows, before anything is sealed under it', async (t) => {
-      const { service, fill, failure } = await ordered(t, quantity);
+      const { service, fill, failure, audited } = await ordered(t, quantity);
       const other = readKeyRing(newRingKey(), 'the test');
       for (let tries = 0; tries < 4; tries++) await assert.rejects(fill(other));
       await fill(other);
@@ -139,6 +152,7 @@ for (const quantity of QUANTITIES) {
       });
       assert.equal(row?.made, 0n);
       assert.equal(await failure(), 'vouchers could not be made: the key ring does not belong to the database');
+      assert.deepEqual(await audited(), []);
     });
   });
 }

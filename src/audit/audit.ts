@@ -1,4 +1,5 @@
-import type { Actor, Operator } from '../context.ts';
+import type { Actor, Operator, Service } from '../context.ts';
+import { sqlState } from '../db/errors.ts';
 import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Details, GENESIS, hashOf, writeDetails } from './chain.ts';
@@ -48,6 +49,21 @@ export async function audit(tx: Queries, { actor, service }: Operator, ...change
   }
   for (const change of changes) await append(actor, change);
   await sealEnd(tx, keys, end);
+}
+
+/**
+ * Whether this process can append: where its key ring is lost, or is not that of the database, it cannot seal the end of the chain.
+ * @throws what the database says
+ */
+export async function canAudit(tx: Queries, { keys }: Service): Promise<boolean> {
+  try {
+    await holdKeyRing(tx, keys);
+    keys.sealText('', '');
+    return true;
+  } catch (error) {
+    if (sqlState(error)) throw error;
+    return false;
+  }
 }
 
 /** Appends one entry behind an end. @returns the new end */
