@@ -41,6 +41,8 @@ const HOT_SIZE = 6;
 const STATEMENT_TIMEOUT_MS = 15_000;
 /** One that was begun while the server was away must not keep calls waiting for two seconds after it is back. */
 const CONNECT_TIMEOUT_MS = 1_500;
+/** Who migrates, or tests, keeps nobody at a till waiting, and meets machines that have much to do. */
+const OWNER_CONNECT_TIMEOUT_MS = 5_000;
 /** At the till nobody waits so long: a statement of the hot path takes milliseconds. */
 const HOT_TIMEOUT_MS = 5_000;
 /** A server that hangs does not keep its own limits; so much longer is waited for it before the connection is given up. */
@@ -161,7 +163,7 @@ export async function openOwner(url: string): Promise<Queries & { close(): Promi
 
 /** To the first server that takes writes, where there are several. */
 async function connectOwner(url: string): Promise<pg.Client> {
-  const common = connectionOf(url, 'scrip-owner');
+  const common = { ...connectionOf(url, 'scrip-owner'), connectionTimeoutMillis: OWNER_CONNECT_TIMEOUT_MS };
   for (let left = hostAddresses(url).length; ; left--) {
     const client = new common.Client(common);
     client.on('error', () => {});
