@@ -179,8 +179,14 @@ test('a dropped key is taken out of the key file, also by a second run, and is d
   const keys = await openKeyRing(given.service.db, { dataDir: folder });
   const filed = asOperator({ ...given.service, keys });
   given.clock.set(later(4));
+  // Another one that was retired stays as it is.
+  await bench.tell(
+    "insert into key_checks (key_id, check_value, activation, superseded_at, retired_at) values ('kother', '\\x00', 0, now(), now())",
+  );
   // Without a file that can be written, the database notes it alone.
   assert.equal(await dropKey(filed, ids[1], undefined, goOn), true);
+  const [other] = await bench.tell("delete from key_checks where key_id = 'kother' returning dropped_at");
+  assert.deepEqual(other, { dropped_at: null });
   assert.deepEqual(await times(), [
     [1, 2, 4],
     [null, null, null],
@@ -207,8 +213,15 @@ test('a new key is made in the key file where that can be written', async (t) =>
   const file = join(folder, 'keys');
   await writeFile(file, `${given.keys.split(',')[0]}\n`, { mode: 0o600 });
   const keys = await openKeyRing(given.service.db, { dataDir: folder });
+  given.clock.set(later(5));
   const { keyId, resumed } = await beginRotation(asOperator({ ...given.service, keys }), file);
   assert.equal(resumed, false);
   assert.ok(!ids.includes(keyId));
+  // What was is not touched.
+  assert.deepEqual(await times(), [
+    [1, 2, 4],
+    [5, null, null],
+    [null, null, null],
+  ]);
   assert.match(await readFile(file, 'utf8'), new RegExp(`^${keyId}:.*\n${ids[0]}:.*\n$`));
 });
