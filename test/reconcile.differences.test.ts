@@ -66,6 +66,10 @@ describe('the books of a busy day', () => {
       totals.reduce((sum, { balance }) => sum + Math.round(Number(balance) * 100), 0),
       0,
     );
+    assert.deepEqual(
+      totals.flatMap(({ kind, currency, balance }) => (currency === 'EUR' ? [`${kind} ${balance}`] : [])),
+      ['FLOAT 60.00', 'FUNDING -100.00', 'RESERVE 0.00', 'SETTLEMENT 5.00', 'VOUCHER 35.00'],
+    );
     for (const currency of ['EUR', 'USD']) {
       assert.deepEqual(
         totals.filter((total) => total.currency === currency).map(({ kind }) => kind),

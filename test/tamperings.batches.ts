@@ -90,6 +90,16 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['float-balances', 'reserves', 'totals'],
   ],
   [
+    'a release that went to a settlement',
+    `update journal set credit_account = (${A_SETTLEMENT}) where kind = 'RELEASE'`,
+    ['float-balances', 'journal-entries', 'totals'],
+  ],
+  [
+    'money out of the reserve of a batch without a voucher',
+    `update journal set debit_account = (${reserveOf('waiting')}) where reference = 'activation-1'`,
+    ['float-balances', 'reserves', 'totals'],
+  ],
+  [
     'money in a reserve of no batch',
     `insert into accounts (kind, merchant_id, currency, decimals) select 'RESERVE', merchant_id, currency, decimals
       from accounts where id = (${A_FLOAT});
@@ -154,6 +164,11 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     'a voucher that had nothing left, replaced by none',
     `update vouchers set replaced_by = null where serial_number = (${FIRST_OF_NOW}) + 2`,
     ['activations', 'replacements'],
+  ],
+  [
+    'a replaced voucher that holds money again',
+    `update vouchers set balance_minor = 1 where serial_number = (${FIRST_OF_NOW}) + 2`,
+    ['voucher-balances', 'replacements', 'totals'],
   ],
   [
     'a voucher replaced by none',
