@@ -89,7 +89,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   ],
   [
     'a replacement that went to a float',
-    `update journal set credit_account = (${A_FLOAT}), serial_number = null, merchant_id = ${OF_FLOAT}
+    `update journal set credit_account = (${A_FLOAT}), serial_number = debit_account, merchant_id = ${OF_FLOAT}
       where id = (select max(id::text)::uuid from journal where kind = 'REPLACEMENT')`,
     ['float-balances', 'voucher-balances', 'journal-entries', 'replacements'],
   ],
