@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Context, Service } from '../src/context.ts';
 import { Refusal, type RefusalCode } from '../src/refusal.ts';
 import { newRingKey } from '../src/secrets.ts';
@@ -59,6 +59,41 @@ test('what is found is told at once, and nothing is left behind', async () => {
   const count = timers();
   for (const context of [open, opaque]) assert.equal(await lookUp(context, voucher, async () => found), found);
   assert.equal(timers(), count);
+});
+
+test('a key has few look-ups under way at first, one more for each right answer, and few again after a guess', async () => {
+  const context = await bench.merchant();
+  const begun: ((answer: object | RefusalCode) => void)[] = [];
+  const asked: Promise<unknown>[] = [];
+  const ask = (count: number) => {
+    for (let index = 0; index < count; index++) {
+      const begin = () => new Promise<object | RefusalCode>((resolve) => begun.push(resolve));
+      asked.push(lookUp(context, voucher, begin as Parameters<typeof lookUp>[2]).catch((error: unknown) => error));
+    }
+  };
+  let next = 0;
+  /** Answers the eldest of those that have begun. @returns how many have begun then that were not */
+  const answer = async (count: number, what: object | RefusalCode) => {
+    const before = begun.length;
+    const answered = asked.slice(next, next + count);
+    for (let index = 0; index < count; index++) begun[next++]?.(what);
+    await Promise.all(answered);
+    await setImmediate();
+    return begun.length - before;
+  };
+  ask(300);
+  await setImmediate();
+  assert.equal(begun.length, 16);
+  // Who was right makes room for two, who was refused for something else for one.
+  assert.equal(await answer(16, { found: true }), 32);
+  assert.equal(await answer(8, '75'), 8);
+  assert.equal(await answer(32, { found: true }), 64);
+  // Of 64 at a time, a guess leaves 16: as many end before another one begins.
+  assert.equal(await answer(1, '55'), 0);
+  assert.equal(await answer(47, '75'), 0);
+  assert.equal(await answer(3, '75'), 3);
+  while (next < asked.length) await answer(begun.length - next, '75');
+  await Promise.all(asked);
 });
 
 test('while vouchers move to another key, both are asked, the older first, until one says more than that it knows none', async () => {

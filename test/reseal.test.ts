@@ -5,7 +5,7 @@ import { fillBatch } from '../src/batches/fill.ts';
 import { generate } from '../src/batches/generate.ts';
 import { bytesArray, plainArray } from '../src/db/sql.ts';
 import { newRingKey } from '../src/secrets.ts';
-import { updateSealed } from '../src/vouchers/reseal.queries.ts';
+import { endProgress, updateSealed } from '../src/vouchers/reseal.queries.ts';
 import { countLeftBehind, countSealed, resealVouchers } from '../src/vouchers/reseal.ts';
 import { beginRotation, finishRotation } from '../src/vouchers/rotate.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
@@ -59,6 +59,9 @@ test('all are sealed under the key that seals, and proven to be, page by page', 
 test('after a new key was put to use all are left behind; sealed anew a page at a time, each once, from where a run was stopped', async () => {
   await beginRotation(asOperator(one.service), undefined);
   assert.equal(one.service.keys.current, ids[0]);
+  // The progress of another rotation is nobody else's.
+  const elsewhere = [{ key_id: 'kother', resealed_to: 10_000_000_005n, finished_at: null }];
+  await bench.tell("insert into key_rotations (key_id, started_at, resealed_to) values ('kother', now(), 10000000005)");
   assert.equal(await countLeftBehind(one.service, goOn), ALL);
   const [stop, seen] = [2, [] as number[]];
   assert.equal(await resealVouchers(one.service, (vouchers) => seen.push(vouchers) === stop), false);
@@ -78,6 +81,9 @@ test('after a new key was put to use all are left behind; sealed anew a page at 
   assert.deepEqual([...(await countSealed(one.service))], [[ids[0], ALL]]);
   assert.equal(await count('version = 1'), ALL);
   assert.equal(await countLeftBehind(one.service, goOn), 0);
+  await one.service.db.query(endProgress(ids[0], bench.now));
+  const others = "select key_id, resealed_to, finished_at from key_rotations where key_id = 'kother'";
+  assert.deepEqual(await bench.tell(others), elsewhere);
 });
 
 test('the proof can be stopped, and is none then', async () => {
