@@ -18,8 +18,13 @@ const QUIET_MS = 10;
 /** Answers are held back no longer than this, however many come. */
 const MOST_HELD_MS = 200;
 
-/** @param idleMs how long connections that are idle are still served; with 0 they are closed at once, and nothing is held */
-export function closeGently(app: FastifyInstance, idleMs: number): void {
+/**
+ * Has to come before whatever else hears that the server closes: the framework makes each request from then on the last one of its
+ * connection, and what is accepted behind it would never be answered.
+ * @param idleMs how long connections that are idle are still served; with 0 they are closed at once, and nothing is held
+ * @returns whether the server closes
+ */
+export function closeGently(app: FastifyInstance, idleMs: number): () => boolean {
   let closing = false;
   let held: Promise<void> | undefined;
   let deadline: NodeJS.Timeout | undefined;
@@ -48,6 +53,7 @@ export function closeGently(app: FastifyInstance, idleMs: number): void {
     if (held) void held.then(() => done(null, payload));
     else done(null, payload);
   });
+  return () => closing;
 }
 
 async function quiet({ server }: FastifyInstance): Promise<void> {

@@ -8,6 +8,8 @@ import type { Socket } from 'node:net';
  * stands behind that is not looked at. A client that keeps connections has one under way on each; benchmarks that pipeline, ten or sixteen.
  */
 const MOST_UNANSWERED = 32;
+/** A client that does not close its side after the last answer is not waited for any longer. */
+const LINGER_MS = 1_000;
 /** What the parser is told of a request behind which nothing is to be read: as if the connection were no longer HTTP's. */
 const NOTHING_FOLLOWS = 2;
 
@@ -54,7 +56,21 @@ export function endLine(request: IncomingMessage): boolean {
   if (!line) return true;
   if (line.newest !== request) return false;
   line.isEnded = true;
+  linger(request.socket);
   return true;
+}
+
+/**
+ * Ends our side of a connection behind its last answer, and reads on (RFC 9112, 9.6): a client that does not wait for answers sends
+ * another request as that one is on its way. Closed by then, the system would refuse it by a reset, at which the client drops what it
+ * has not read yet: the answer to a redemption.
+ */
+function linger(socket: Socket): void {
+  socket.destroySoon = () => {
+    socket.end();
+    const limit = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('end', () => socket.destroy()).once('close', () => clearTimeout(limit));
+  };
 }
 
 /**

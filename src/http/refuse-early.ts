@@ -15,34 +15,34 @@ const HEADERS = [
   ...['cache-control', 'no-store', 'retry-after', '1', 'x-request-id'],
 ];
 
+type Refusing = {
+  readonly admission: Admission;
+  /** Of the paths that are calls; health and documents are none. */
+  readonly prefixes: readonly string[];
+  readonly nextId: () => string;
+  readonly isClosing: () => boolean;
+};
+
 /**
  * Refuses calls for which there is no room, `91`, before the framework meets them: no route, no credentials, no body. What refusing
  * takes is taken from those who were let in, and under a flood nearly every call is refused. So is whatever stands last in a line that is
  * too long (pipeline.ts).
- * @param prefixes of the paths that are calls; health and documents are none
  */
 export function refuseEarly(
   app: FastifyInstance,
   service: Service,
-  admission: Admission,
-  prefixes: readonly string[],
-  nextId: () => string,
+  { admission, prefixes, nextId, isClosing }: Refusing,
 ): void {
   const log = accessLog(service.log);
   const starts = prefixes.map((prefix) => `${prefix}/`);
   const [serve] = app.server.listeners('request') as RequestListener[];
   if (!serve) throw new Error('the framework does not listen for requests');
-  let closing = false;
-  // A server that closes says so in each of its answers (close.ts).
-  app.addHook('preClose', (done) => {
-    closing = true;
-    done();
-  });
   const burst = new Burst(admission, serve);
   const pace = new RefusalPace(admission);
   app.server.off('request', serve);
   app.server.on('request', (request, response) => {
     const { url = '', method = '' } = request;
+    const closing = isClosing();
     const place = standInLine(request, response, closing);
     if (place === 'behind') return;
     const isCall = !closing && starts.some((start) => url.startsWith(start));
@@ -55,7 +55,7 @@ export function refuseEarly(
     const refuse = () => {
       const requestId = nextId();
       const aborted = response.destroyed;
-      response.shouldKeepAlive &&= !closing && place === 'served';
+      response.shouldKeepAlive &&= !isClosing() && place === 'served';
       response.writeHead(503, [...HEADERS, requestId]).end(BODY);
       const durationMs = Math.round(performance.now() - startedAt);
       const who = { route: undefined, merchantId: undefined, keyId: undefined, transactionId: undefined };

@@ -96,13 +96,13 @@ export function buildServer(service: Service, { trustedProxies = [], idleMs = 0 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   followRequests(app, service);
-  closeGently(app, idleMs);
+  const isClosing = closeGently(app, idleMs);
   serveHealth(app, service);
   const admission = new Admission(app);
   for (const dialect of DIALECTS) serveDialect(app, service, admission, dialect);
   serveDocs(app, DIALECTS);
   const prefixes = DIALECTS.map(({ prefix }) => prefix);
-  refuseEarly(app, service, admission, prefixes, nextId);
+  refuseEarly(app, service, { admission, prefixes, nextId, isClosing });
   return app;
 }
 
