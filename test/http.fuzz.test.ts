@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import Schema from 'typebox/schema';
 import type { Dialect } from '../src/http/endpoint.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../src/http/variant-b/routes.ts';
+import { sendBytes } from './canaries.ts';
 import { bodyOf, type JsonSchema, reference } from './fuzz.ts';
 import { type ListeningService, testService } from './harness.ts';
 import { Till } from './till.ts';
@@ -128,18 +128,6 @@ describe('whatever is sent as HTTP', () => {
     '\0'.repeat(1_000),
   ];
 
-  /** Sends bytes and ends; what came back until the server closed. */
-  async function send(port: number, bytes: string): Promise<string> {
-    const socket = connect(port, '127.0.0.1').on('error', () => {});
-    let text = '';
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    socket.end(bytes, 'latin1');
-    await new Promise((resolve) => socket.once('close', resolve));
-    return text;
-  }
-
   /** Each answer refuses in JSON; there may be none, where there was nothing to answer. */
   function assertRefused(text: string, sent: string): void {
     for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3})/g))
@@ -150,7 +138,7 @@ describe('whatever is sent as HTTP', () => {
   test('is refused where it is none, and the server answers the next one', async (t) => {
     const { baseUrl } = await testService(t);
     const port = Number(new URL(baseUrl).port);
-    for (const bytes of BROKEN) assertRefused(await send(port, bytes), bytes);
+    for (const bytes of BROKEN) assertRefused(await sendBytes(port, bytes), bytes);
     // Any bytes of a request that is none the worse, in another place, twice, or as another one.
     const spoiled = fc
       .array(fc.tuple(fc.nat(good.length - 1), fc.nat(255), fc.nat(2)), { minLength: 1, maxLength: 4 })
@@ -160,7 +148,7 @@ describe('whatever is sent as HTTP', () => {
           good,
         ),
       );
-    const property = fc.asyncProperty(spoiled, async (bytes) => assertRefused(await send(port, bytes), bytes));
+    const property = fc.asyncProperty(spoiled, async (bytes) => assertRefused(await sendBytes(port, bytes), bytes));
     await fc.assert(property, { numRuns: 200 });
     assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
   });

@@ -182,7 +182,7 @@ test('a replacement draws its code again where there is one like it, under whate
   };
   const ring = new Proxy(keys, {
     get(target, name) {
-      const own = Reflect.get({ ...draws }, name) ?? Reflect.get(target, name);
+      const own = Reflect.get(draws, name) ?? Reflect.get(target, name);
       return typeof own === 'function' ? own.bind(target) : own;
     },
   });

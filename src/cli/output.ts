@@ -8,19 +8,22 @@ export function fail(message: string): never {
   throw new CommandError(message);
 }
 
+/** A word without a digit: no code, PIN or secret looks like it. */
+const PLAIN_WORD = /^-{0,2}[A-Za-z][A-Za-z._-]{0,29}$/;
+
 /**
  * What was typed, to be repeated in the message that refuses it: a word, and nothing that could be a code, a PIN or a secret. What
  * commands print ends up in the logs of who runs them.
  */
 export function quoted(text: string): string {
-  return /^[A-Za-z][A-Za-z._-]{0,29}$/.test(text) ? `"${text}"` : 'this';
+  return PLAIN_WORD.test(text) ? `"${text}"` : 'this';
 }
 
 /** A message of the parser of command lines, which repeats whatever it does not know. */
 export function withoutTyped(message: string): string {
   return message.replace(/(unknown (?:command|option)) '(.*)'/s, (_all, what: string, typed: string) => {
     const [name = ''] = typed.split('=');
-    return /^-{0,2}[A-Za-z][A-Za-z._-]{0,29}$/.test(name) ? `${what} '${name}'` : what;
+    return PLAIN_WORD.test(name) ? `${what} '${name}'` : what;
   });
 }
 

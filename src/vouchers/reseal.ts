@@ -38,8 +38,10 @@ export async function resealVouchers(service: Service, watch: Watch): Promise<bo
   await db.query(insertProgress(target, clock()));
   const [progress] = await db.query<{ resealed_to: bigint }>(findProgress(target));
   let after = progress?.resealed_to ?? 0n;
-  const [done] = await db.query<{ vouchers: bigint }>(countVouchers(after));
-  if (after > 0n && watch(Number(done?.vouchers))) return false;
+  if (after > 0n) {
+    const [done] = await db.query<{ vouchers: bigint }>(countVouchers(after));
+    if (watch(Number(done?.vouchers))) return false;
+  }
   for (;;) {
     const rows = await db.query<Row>(listSealed(after, CHUNK));
     const due = rows.filter((row) => !isUnderCurrent(service, row));
