@@ -29,7 +29,7 @@ const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/reconcile/, /^(reconcile|ledger\.property)/],
   [/accounts/, /^(merchants\.floats|activate)/],
 ];
-/** What the tests of one mutant may take together, beside those that are named after its file. */
+/** What the tests of one mutant may take together, beside those that it is always given. */
 const LONGEST_MS = 5_000;
 
 type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number };
@@ -43,7 +43,7 @@ type Kept = Reached & { readonly hashes: Record<string, string> };
 export type Reaching = { readonly name: string; readonly ms: number; readonly isOwn: boolean };
 
 export type Selection = {
-  /** The test files that a mutant has to pass: those named after its file, and the quickest others that reach it. */
+  /** The test files that a mutant has to pass: those named after its file, or else of its subject, and the quickest others that reach it. */
   testsOf(mutant: Mutant): Reaching[];
 };
 
