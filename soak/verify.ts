@@ -128,5 +128,5 @@ export async function verifyBooks(owner: Queries, db: Parameters<typeof reconcil
     const exact = status === 'COMPLETED' && made === quantity && codes === quantity;
     if (!exact) wrong.push(`batch ${reference} is ${status} with ${made} of ${quantity} vouchers, ${codes} codes`);
   }
-  for (const { name, ok } of (await reconcile(db)).checks) if (!ok) wrong.push(`reconcile: ${name} differs`);
+  for (const { name, ok } of (await reconcile(service)).checks) if (!ok) wrong.push(`reconcile: ${name} differs`);
 }

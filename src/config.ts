@@ -43,6 +43,13 @@ export const SETTINGS = {
         ? undefined
         : 'must be an address that begins with postgres://, with target_session_attrs=read-write or none',
   },
+  readDatabaseUrl: {
+    name: 'SCRIP_READ_DATABASE_URL',
+    fallback: undefined,
+    description: 'A standby of that server, which answers lists and reports. It is never asked for a decision.',
+    refuse: (value) =>
+      isAddress(value) ? undefined : 'must be an address that begins with postgres://',
+  },
   dataDir: {
     name: 'SCRIP_DATA_DIR',
     fallback: './.scrip',
@@ -96,6 +103,7 @@ export type Config = {
   readonly host: string;
   readonly port: number;
   readonly databaseUrl: string | undefined;
+  readonly readDatabaseUrl: string | undefined;
   readonly dataDir: string;
   readonly keys: string | undefined;
   readonly trustedProxies: readonly string[];
@@ -119,6 +127,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     host: read(SETTINGS.host) as string,
     port: Number(read(SETTINGS.port)),
     databaseUrl: read(SETTINGS.databaseUrl),
+    readDatabaseUrl: read(SETTINGS.readDatabaseUrl),
     dataDir: read(SETTINGS.dataDir) as string,
     keys: read(SETTINGS.keys),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),

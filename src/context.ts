@@ -1,16 +1,36 @@
+import { Batcher } from './db/batcher.ts';
+import type { Buckets } from './db/buckets.ts';
 import type { Database } from './db/pool.ts';
 import type { Logger } from './log.ts';
 import type { KeyRing } from './secrets.ts';
 
-/** What a process holds for its life: the database, the key ring, the logger and the clock (tests move it). */
-export type Service = {
+/** What a process is given: the database and its buckets, the key ring, the logger and the clock (tests move it). */
+type Resources = {
   readonly db: Database;
+  /** For lists and reports, which may be answered by a standby; the database itself where there is none. Never for a decision. */
+  readonly readDb: Database;
+  readonly buckets: Buckets;
   readonly keys: KeyRing;
   readonly log: Logger;
   readonly clock: () => Date;
 };
 
-export const PERMISSIONS = ['generate', 'activate', 'balance', 'redeem', 'update-redemption'] as const;
+/** What a process holds for its life. */
+export type Service = Resources & {
+  /** Gathers the calls of the hot path. */
+  readonly batcher: Batcher;
+};
+
+export function createService(resources: Resources): Service {
+  return { ...resources, batcher: new Batcher(resources.db) };
+}
+
+/** Whether a reference and its voucher may lie on different shards (docs/citus.md). */
+export function isSharded({ buckets }: Pick<Service, 'buckets'>): boolean {
+  return buckets.all.length > 1;
+}
+
+export const PERMISSIONS = ['generate', 'download', 'activate', 'balance', 'redeem', 'update-redemption'] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 /** The merchant on whose behalf a request is made, as its key's last look-up found it (at most a second ago). */

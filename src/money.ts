@@ -4,17 +4,23 @@ import { Refusal } from './refusal.ts';
 export type Money = { readonly minor: bigint; readonly decimals: number };
 
 /** The greatest number of decimals that a currency of ISO 4217 has. */
-export const MOST_DECIMALS = 4;
-
-/** The most minor units that a JSON number can tell exactly. */
-export const MOST_MINOR = BigInt(Number.MAX_SAFE_INTEGER);
+export const DECIMALS_MAX = 4;
 
 /**
- * The most ten-thousandths of an amount whose currency is not known yet: the range of two decimals, as nearly all have. A
- * bound by the finest currency would keep the greatest vouchers from being redeemed in full; one by the coarsest is beyond
- * what PostgreSQL counts in.
+ * The most minor units of an amount: fifteen digits, which is how many a JSON number (a double) holds exactly, wherever the decimal point
+ * stands. Beyond it two neighbouring cents can be the same number.
  */
-const MOST_UNITS = MOST_MINOR * 100n;
+export const MINOR_MAX = 10n ** 15n - 1n;
+
+/**
+ * The most ten-thousandths of an amount whose currency is not known yet: the range of two decimals, which nearly all currencies have.
+ */
+const UNITS_MAX = MINOR_MAX * 100n;
+
+/** Ten-thousandths of a major unit in one minor unit: 100 with two decimals. */
+export function unitOf(decimals: number): bigint {
+  return 10n ** BigInt(DECIMALS_MAX - decimals);
+}
 
 /**
  * Currencies whose minor unit is not a hundredth (ISO 4217). Every other code that the runtime knows has two decimals.
@@ -68,7 +74,7 @@ export function toMinor(value: number, decimals: number): bigint {
   const decimal = parseDecimal(String(value));
   if (!decimal || decimal.scale > decimals) throw new Refusal('13');
   const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
-  if (minor > MOST_MINOR || minor < -MOST_MINOR) throw new Refusal('13');
+  if (minor > MINOR_MAX || minor < -MINOR_MAX) throw new Refusal('13');
   return minor;
 }
 
@@ -78,9 +84,9 @@ export function toMinor(value: number, decimals: number): bigint {
  */
 export function toUnits(value: number): bigint {
   const decimal = parseDecimal(String(value));
-  if (!decimal || decimal.scale > MOST_DECIMALS) throw new Refusal('13');
-  const units = decimal.digits * 10n ** BigInt(MOST_DECIMALS - decimal.scale);
-  if (units > MOST_UNITS || units < -MOST_UNITS) throw new Refusal('13');
+  if (!decimal || decimal.scale > DECIMALS_MAX) throw new Refusal('13');
+  const units = decimal.digits * 10n ** BigInt(DECIMALS_MAX - decimal.scale);
+  if (units > UNITS_MAX || units < -UNITS_MAX) throw new Refusal('13');
   return units;
 }
 

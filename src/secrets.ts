@@ -9,6 +9,7 @@ import {
   randomInt,
   timingSafeEqual,
 } from 'node:crypto';
+import { SLOTS } from './db/buckets.ts';
 import { StartError } from './db/start-error.ts';
 import { KeyedHash } from './keyed-hash.ts';
 
@@ -36,20 +37,30 @@ const TAG_BYTES = 16;
 /** Nonces are drawn this many at a time: one call into the system's generator costs as much as a hundred nonces. */
 const NONCE_POOL = 256;
 
-/** A new key of a key ring, as text: `id:key`. The id begins with the time; no two are alike. */
+/** The entry of the routing key in a key ring. It is no data key: it gives a code its slot, and is never rotated. */
+const ROUTING = 'routing';
+
+/** A new key ring as text: a data key, and the routing key. */
+export function newKeyRing(): string {
+  return `${newRingKey()}\n${ROUTING}:${randomBytes(KEY_BYTES).toString('base64url')}`;
+}
+
+/** A new data key of a key ring, as text: `id:key`. The id begins with the time; no two are alike. */
 export function newRingKey(): string {
   const id = `k${Math.floor(Date.now() / 1000).toString(36)}${randomBytes(3).toString('hex')}`;
   return `${id}:${randomBytes(KEY_BYTES).toString('base64url')}`;
 }
 
 /**
- * Reads a key ring from text: `id:key`, separated by commas or line ends, newest first; a key is 32 bytes in base64url.
+ * Reads a key ring from text: `id:key`, separated by commas or line ends, newest first; a key is 32 bytes in base64url. The entry
+ * `routing:key` may stand anywhere; without it, the routing key is derived from the oldest data key.
  * @param source where it was read, for the error: it never shows the text itself
  * @param reload reads it again, where a key turns up that it did not hold
  * @throws StartError when it is no key ring
  */
 export function readKeyRing(text: string, source: string, reload?: () => string): KeyRing {
-  return new KeyRing(readKeys(text, source), reload && (() => readKeys(reload(), source)));
+  const { keys, routing } = readKeys(text, source);
+  return new KeyRing(keys, routing, reload && (() => readKeys(reload(), source).keys));
 }
 
 /** What is wrong with a text as a key ring, or undefined. */
@@ -58,31 +69,38 @@ export function refuseKeyRing(text: string): string | undefined {
   return typeof keys === 'string' ? keys : undefined;
 }
 
-function readKeys(text: string, source: string): RingKey[] {
-  const keys = parseKeys(text);
-  if (typeof keys === 'string') throw new StartError(`${source} ${keys}`);
-  return keys;
+type Ring = { readonly keys: readonly RingKey[]; readonly routing: Uint8Array };
+
+function readKeys(text: string, source: string): Ring {
+  const ring = parseKeys(text);
+  if (typeof ring === 'string') throw new StartError(`${source} ${ring}`);
+  return ring;
 }
 
 /** The keys of a key ring, or what is wrong with it. */
-function parseKeys(text: string): RingKey[] | string {
+function parseKeys(text: string): Ring | string {
   const entries = text
     .split(/[,\n]/)
     .map((entry) => entry.trim())
     .filter(Boolean);
   const keys: RingKey[] = [];
+  let routing: Uint8Array | undefined;
   for (const entry of entries) {
     const [, id, encoded] = /^([A-Za-z0-9_-]{1,16}):([A-Za-z0-9_+/=-]+)$/.exec(entry) ?? [];
     const master = Buffer.from(encoded ?? '', 'base64url');
     if (!id || master.length !== KEY_BYTES)
       return 'is not a key ring: it takes "id:key" entries, newest first, each key 32 bytes in base64url';
-    keys.push(ringKey(id, master));
+    if (id === ROUTING && routing) return 'names a key twice';
+    if (id === ROUTING) routing = master;
+    else keys.push(ringKey(id, master));
   }
-  if (keys.length === 0) return 'holds no key';
+  const oldest = keys.at(-1);
+  if (!oldest) return 'holds no key';
   if (new Set(keys.map(({ id }) => id)).size < keys.length) return 'names a key twice';
   // Whoever put it to use would believe that the old one is of no worth any more.
   const distinct = new Set(keys.map(({ check }) => Buffer.from(check).toString('hex')));
-  return distinct.size < keys.length ? 'holds one key under two names' : keys;
+  if (distinct.size < keys.length) return 'holds one key under two names';
+  return { keys, routing: routing ?? derive(oldest.master, 'routing') };
 }
 
 function derive(master: Uint8Array, purpose: string): Buffer {
@@ -114,20 +132,34 @@ export class KeyRing {
   /** The keys in use, in the order in which they were put to use. */
   #inUse: readonly KeyInUse[];
   #current: KeyInUse;
+  readonly #routingKey: Uint8Array;
+  readonly #routing: KeyedHash;
   #nonces = Buffer.alloc(0);
 
   /** Until it is told which keys are in use, that is the first one. */
-  constructor(keys: readonly RingKey[], reload?: () => readonly RingKey[]) {
+  constructor(keys: readonly RingKey[], routing: Uint8Array, reload?: () => readonly RingKey[]) {
     this.#keys = keys;
     this.#reload = reload;
+    this.#routingKey = routing;
+    this.#routing = new KeyedHash(derive(routing, 'slot'));
     this.#current = inUse(keys[0] as RingKey);
     this.#inUse = [this.#current];
   }
 
-  /** What a thread of this process makes a key ring of that seals as this one does now. */
-  share(): readonly RingKey[] {
+  /** What a thread of this process makes a key ring of that seals as this one does now: the parameters of the constructor. */
+  share(): [keys: readonly RingKey[], routing: Uint8Array] {
     const { id, seal, check, master } = this.#current;
-    return [{ id, seal, check, master }];
+    return [[{ id, seal, check, master }], this.#routingKey];
+  }
+
+  /** The slot of a code, under the routing key: the same for ever (docs/citus.md). */
+  slotOf(code: string): number {
+    return Number.parseInt(this.#routing.of(code).slice(0, 2), 16) % SLOTS;
+  }
+
+  /** A value that proves possession of the routing key without revealing it. */
+  get routingCheck(): Uint8Array {
+    return derive(this.#routingKey, 'check');
   }
 
   /** The id of the key that seals. */

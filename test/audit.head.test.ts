@@ -117,7 +117,7 @@ describe('the end of the audit, sealed under the key ring,', () => {
     const { id } = await testService.createMerchant();
     let running = true;
     const append = async () => {
-      while (running) await topUp(operator, id, 'USD', 1n);
+      while (running) await topUp(operator, { merchantId: id, currency: 'USD', amountMinor: 1n });
     };
     const appending = Promise.all([append(), append()]);
     for (let turn = 0; turn < 20; turn++) assert.equal((await verifyAudit(service, null)).broken, null);

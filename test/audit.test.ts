@@ -73,7 +73,7 @@ describe('the audit', () => {
       ['merchant.set', () => changeMerchant(operator, id, { opaque: true, productId: null })],
       ['key.create', () => createKey(operator, id)],
       ['key.revoke', () => revokeKey(operator, keyId, null)],
-      ['float.top-up', () => topUp(operator, id, 'USD', 1n)],
+      ['float.top-up', () => topUp(operator, { merchantId: id, currency: 'USD', amountMinor: 1n })],
       ['product.create', () => createProduct(operator, product)],
       ['product.off-sale', () => putOnSale(operator, 'AUDITED', false)],
       ['voucher.block', () => blockVoucher(operator, first.serialNumber)],
@@ -112,7 +112,7 @@ describe('the audit', () => {
     const other = await startTestService(testService);
     const { id } = await testService.createMerchant();
     await Promise.all(
-      Array.from({ length: 40 }, (_, index) => topUp(asOperator(index % 2 ? service : other.service), id, 'EUR', 1n)),
+      Array.from({ length: 40 }, (_, index) => topUp(asOperator(index % 2 ? service : other.service), { merchantId: id, currency: 'EUR', amountMinor: 1n })),
     );
     await other.stop();
     const { ok, entries } = await verifyAudit(service, null);

@@ -22,7 +22,7 @@ export async function busyDay(testService: TestService): Promise<Context> {
   const later = { ...productDefaults('USD', 2), activation: 'on-activation', code: 'LATER', name: 'Later' } as const;
   await createProduct(asOperator(service), later);
   await createProduct(asOperator(service), { ...productDefaults('EUR', 2), code: 'EURO', name: 'Euro' });
-  await topUp(asOperator(service), context.merchant.id, 'EUR', 100_00n);
+  await topUp(asOperator(service), { merchantId: context.merchant.id, currency: 'EUR', amountMinor: 100_00n });
   await generate(context, { reference: 'now', quantity: 5, value: 20 });
   await generate(context, { reference: 'euro', quantity: 2, value: 20, productCode: 'EURO' });
   await generate(context, { reference: 'later', quantity: 3, value: 20, productCode: 'LATER' });

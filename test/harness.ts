@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import type { TestContext } from 'node:test';
-import type { Operator, Permission, Service } from '../src/context.ts';
+import { createService, type Operator, type Permission, type Service } from '../src/context.ts';
+import { readBuckets } from '../src/db/buckets.ts';
 import { openKeyRing } from '../src/db/key-ring.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
 import { listen } from '../src/http/listen.ts';
@@ -11,7 +12,7 @@ import { createLogger } from '../src/log.ts';
 import { flushCalls } from '../src/merchants/guessing.ts';
 import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';
-import { newRingKey } from '../src/secrets.ts';
+import { newKeyRing } from '../src/secrets.ts';
 import type { Asked } from './dialects.ts';
 
 /** What a test works on: a fresh database, a service on it, and (testService) a server that listens. */
@@ -142,11 +143,12 @@ function testClock(): TestClock {
 export async function startTestService(on?: TestService): Promise<TestService> {
   const database = on ? undefined : await testDatabase();
   const url = on?.url ?? (database as TestDatabase).url;
-  const keys = on?.keys ?? newRingKey();
+  const keys = on?.keys ?? newKeyRing();
   const clock = on?.clock ?? testClock();
   const db = openDatabase(url, 'scrip-test');
   const ring = await openKeyRing(db, { keys, dataDir: tmpdir() });
-  const service: Service = { db, keys: ring, log: createLogger('silent'), clock: clock.now };
+  const buckets = await readBuckets(db);
+  const service = createService({ db, readDb: db, buckets, keys: ring, log: createLogger('silent'), clock: clock.now });
 
   return {
     service,

@@ -126,7 +126,7 @@ test('whatever happens in whatever order, the sums are those of what was accepte
     }),
     { numRuns: 25 },
   );
-  const { checks } = await reconcile(testService.service.db);
+  const { checks } = await reconcile(testService.service);
   assert.deepEqual(
     checks.filter(({ ok }) => !ok),
     [],

@@ -54,16 +54,16 @@ describe('a float', () => {
   test('takes every top-up once, however many come at the same time', async () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
-    await Promise.all(Array.from({ length: 40 }, () => topUp(asOperator(service), id, 'EUR', 250n)));
+    await Promise.all(Array.from({ length: 40 }, () => topUp(asOperator(service), { merchantId: id, currency: 'EUR', amountMinor: 250n })));
     assert.deepEqual(await listFloats(service.db, id), [{ currency: 'EUR', balance: { minor: 10_000n, decimals: 2 } }]);
-    assert.equal((await reconcile(service.db)).ok, true);
+    assert.equal((await reconcile(service)).ok, true);
   });
 
   test('is kept for each currency in its own decimals', async () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
-    await topUp(asOperator(service), id, 'JPY', 5_000n);
-    await topUp(asOperator(service), id, 'KWD', 5_000n);
+    await topUp(asOperator(service), { merchantId: id, currency: 'JPY', amountMinor: 5_000n });
+    await topUp(asOperator(service), { merchantId: id, currency: 'KWD', amountMinor: 5_000n });
     const floats = await listFloats(service.db, id);
     assert.deepEqual(
       floats.map(({ currency, balance }) => [currency, balance.decimals]),
@@ -78,8 +78,8 @@ describe('a float', () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
     const most = BigInt(Number.MAX_SAFE_INTEGER);
-    await topUp(asOperator(service), id, 'USD', most);
-    await assert.rejects(topUp(asOperator(service), id, 'USD', 1n), { code: '13' });
+    await topUp(asOperator(service), { merchantId: id, currency: 'USD', amountMinor: most });
+    await assert.rejects(topUp(asOperator(service), { merchantId: id, currency: 'USD', amountMinor: 1n }), { code: '13' });
     assert.deepEqual(await listFloats(service.db, id), [{ currency: 'USD', balance: { minor: most, decimals: 2 } }]);
   });
 });

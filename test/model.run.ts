@@ -293,7 +293,7 @@ export function explained(processes: readonly ListeningService[], width: number,
 
 /** Proves the books of all runs together. */
 export async function reconciles({ service }: ListeningService): Promise<void> {
-  const { checks } = await reconcile(service.db);
+  const { checks } = await reconcile(service);
   const different = checks.filter(({ ok }) => !ok);
   assert.deepEqual(different, []);
 }

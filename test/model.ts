@@ -17,7 +17,7 @@ import {
  * is in milliseconds; a merchant is its position in MERCHANTS.
  */
 
-const MOST_MINOR = 100_000_00;
+const MINOR_MAX = 100_000_00;
 const DEFAULT_MINOR = 5_000_00;
 const MINUTE_MS = 60_000;
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
@@ -180,7 +180,7 @@ export class Model extends ModelState {
     const voucher = byCode || named?.issuer === merchant ? named : undefined;
     const minor = voucher?.batchMinor ?? asked ?? DEFAULT_MINOR;
     if (voucher && asked !== null && voucher.batchMinor !== null && asked !== voucher.batchMinor) return '13';
-    if (voucher && minor > MOST_MINOR) return '61';
+    if (voucher && minor > MINOR_MAX) return '61';
     const prior = reference === null ? undefined : this.find(merchant, 'activate', reference);
     if (prior && (!voucher || prior.serial !== call.serial || prior.minor !== minor)) return '94';
     if (!voucher) return '14';

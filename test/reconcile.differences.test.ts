@@ -40,7 +40,7 @@ after(async () => {
 
 describe('the books of a busy day', () => {
   test('agree, and add up to nothing', async () => {
-    const { ok, checks, totals } = await reconcile(testService.service.db);
+    const { ok, checks, totals } = await reconcile(testService.service);
     assert.deepEqual(
       checks.filter((check) => !check.ok),
       [],
@@ -80,21 +80,21 @@ describe('the books of a busy day', () => {
 
   test('are read as they are at one moment, whatever is booked meanwhile', async () => {
     const { service } = testService;
-    const before = await reconcile(service.db);
+    const before = await reconcile(service);
     const { db } = service;
     const disturbed: Pick<Database, 'transaction'> = {
       transaction: (run, isolation) =>
         db.transaction(async (tx) => {
           const query = async <Row>(statement: Sql) => {
             const rows = await tx.query<Row>(statement);
-            if (rows.length > 0) await topUp(asOperator(service), context.merchant.id, 'USD', 100n);
+            if (rows.length > 0) await topUp(asOperator(service), { merchantId: context.merchant.id, currency: 'USD', amountMinor: 100n });
             return rows;
           };
           return run({ ...tx, query });
         }, isolation),
     };
     assert.deepEqual(await reconcile(disturbed), before);
-    assert.notDeepEqual((await reconcile(service.db)).totals, before.totals);
+    assert.notDeepEqual((await reconcile(service)).totals, before.totals);
   });
 
   test('agree at every step of taking a canceled batch back', async () => {

@@ -129,7 +129,7 @@ describe('two processes at the same time', () => {
         other.ask(dialect.redeem(voucher, 5, `again-${round}`)),
         other.ask(dialect.activate(inactive, `activation-${round}`)),
         one.done(update(`all-${round}`, 0)),
-        topUp(asOperator(service), one.merchant.id, 'USD', 500_000n),
+        topUp(asOperator(service), { merchantId: one.merchant.id, currency: 'USD', amountMinor: 500_000n }),
       ]);
       assert.ok(['00', '42'].includes(redeemed.statusCode), redeemed.statusCode);
       assert.ok(['00', '50'].includes(activated.statusCode), activated.statusCode);

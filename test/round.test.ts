@@ -39,7 +39,7 @@ for (const dialect of DIALECTS) {
       const list = (await ask(dialect.list())).data as { transactionType: string }[];
       assert.equal(list[0]?.transactionType, 'REDEMPTION');
 
-      assert.equal((await reconcile(service.db)).ok, true);
+      assert.equal((await reconcile(service)).ok, true);
     });
 
     test('refuses to activate what generation has activated', async (t) => {

@@ -74,7 +74,7 @@ export class Till {
 
   /** Proves that every balance still follows from the journal. */
   async reconciles(): Promise<void> {
-    const { checks } = await reconcile(this.testService.service.db);
+    const { checks } = await reconcile(this.testService.service);
     assert.deepEqual(
       checks.filter(({ ok }) => !ok),
       [],

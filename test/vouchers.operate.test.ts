@@ -159,5 +159,5 @@ describe('a replacement', () => {
 });
 
 test('the books agree with all that was done here', async () => {
-  assert.equal((await reconcile(service.db)).ok, true);
+  assert.equal((await reconcile(service)).ok, true);
 });

@@ -125,7 +125,7 @@ test('a low float is told once, on the crossing, by generation and by activation
   const { type, data } = verify(first, secret) as { type: string; data: unknown };
   assert.deepEqual([type, data], ['float.low', { currency: 'USD', balance: 999, threshold: 1000 }]);
 
-  await topUp(asOperator(service), till.merchant.id, 'USD', 590_200n);
+  await topUp(asOperator(service), { merchantId: till.merchant.id, currency: 'USD', amountMinor: 590_200n });
   const [one, two] = await till.vouchers(2, null);
   const [a] = DIALECTS;
   assert.ok(one && two && a);

@@ -15,7 +15,7 @@ export function findSealedHead(): Sql {
 }
 
 export function setSealedHead(sealed: Buffer): Sql {
-  return sql`insert into audit_head (sealed) values (${sealed}) on conflict (one) do update set sealed = excluded.sealed`;
+  return sql`insert into audit_head (sealed) values (${sealed}) on conflict (only_row) do update set sealed = excluded.sealed`;
 }
 
 export function insertEntry(link: Link, hash: Buffer): Sql {

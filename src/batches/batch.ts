@@ -15,12 +15,8 @@ export type Batch = {
   readonly currency: string;
   readonly expiresAt: Date;
   readonly acceptedAt: Date;
-  /** Whether its vouchers carry their value from the start, debited from the reserve account. */
+  /** Whether its vouchers carry their value from the start, paid from its reserve. */
   readonly immediate: boolean;
-  readonly reserveAccount: bigint | null;
-  /** What makes a request the same, beside quantity and value. */
-  readonly productId: number;
-  readonly requestedExpiry: Date | null;
 };
 
 export type BatchRow = {
@@ -37,9 +33,6 @@ export type BatchRow = {
   expires_at: Date;
   accepted_at: Date;
   activation: 'immediate' | 'on-activation';
-  reserve_account: bigint | null;
-  product_id: number;
-  requested_expiry: Date | null;
 };
 
 export function toBatch(row: BatchRow): Batch {
@@ -56,9 +49,6 @@ export function toBatch(row: BatchRow): Batch {
     expiresAt: row.expires_at,
     acceptedAt: row.accepted_at,
     immediate: row.activation === 'immediate' && row.value_minor !== null,
-    reserveAccount: row.reserve_account,
-    productId: row.product_id,
-    requestedExpiry: row.requested_expiry,
   };
 }
 

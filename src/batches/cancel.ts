@@ -2,18 +2,14 @@ import { audit, canAudit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import { retrying } from '../db/retry.ts';
 import { plainArray } from '../db/sql.ts';
+import type { Queries } from '../db/pool.ts';
 import { enqueue } from '../jobs/enqueue.ts';
+import { creditFloat, insertPosting } from '../ledger/accounts.queries.ts';
+import { accountOf, reserveOf } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import { announceEnd } from './announce-end.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import {
-  cancelBatchRow,
-  creditFloat,
-  insertBatchEntry,
-  lockBatch,
-  lockBatchByTransactionId,
-  voidVouchers,
-} from './queries.ts';
+import { cancelBatchRow, findBatchById, lockBatchByTransactionId, setVoided, voidVouchers } from './queries.ts';
 
 /** Vouchers taken back in one transaction. */
 const CHUNK = 5_000;
@@ -37,24 +33,11 @@ export async function cancelBatch(
       if (!row) return undefined;
       const batch = toBatch(row);
       if (batch.status !== 'PROCESSING') return batch;
-      if (batch.value && batch.reserveAccount !== null) {
-        const amountMinor = batch.value.minor * BigInt(batch.quantity);
-        const [float] = await tx.query<{ id: bigint }>(creditFloat(batch.merchantId, batch.currency, amountMinor));
-        const credit = float?.id as bigint;
-        const entry = {
-          id: newId(now),
-          kind: 'RELEASE',
-          debit: batch.reserveAccount,
-          credit,
-          amountMinor,
-          now,
-        } as const;
-        await tx.query(insertBatchEntry(batch, entry));
-      }
+      if (batch.value) await release(tx, batch, batch.value.minor * BigInt(batch.quantity), now);
       const [canceled] = await tx.query<BatchRow>(cancelBatchRow(batch.id, now, failure));
       const after = toBatch(canceled as BatchRow);
       await enqueue(tx, 'void-batch', batch.id);
-      await announceEnd(tx, after, now);
+      await announceEnd(service, tx, after, now);
       const { status, produced, quantity } = batch;
       // The failure may be that of the key ring, without which nothing is sealed, the audit neither: the money goes back all the same.
       if (failure !== null && !(await canAudit(tx, service))) return after;
@@ -69,24 +52,32 @@ export async function cancelBatch(
   );
 }
 
+/** The whole price goes back from the reserve to the float. */
+async function release(tx: Queries, { id, merchantId, currency }: Batch, amountMinor: bigint, now: Date): Promise<void> {
+  const debit = reserveOf(id);
+  const credit = (await accountOf(tx, merchantId, currency, 'FLOAT')) as bigint;
+  await tx.query(creditFloat(credit, amountMinor));
+  const posting = { id: newId(now), kind: 'RELEASE', debit, credit, amountMinor, merchantId, batchId: id, now } as const;
+  await tx.query(insertPosting(posting));
+}
+
 type Voided = { voided: number; last: bigint | null };
 
-/** The job that takes back the vouchers of a canceled batch, a chunk in each transaction. */
+/** The job that takes back the vouchers of a canceled batch, bucket by bucket, a chunk in each transaction. */
 export async function voidBatch(service: Service, batchId: number): Promise<void> {
-  // Behind what is taken back already: looking through that again for each chunk would take the longer the more it is.
-  let after = 0n;
-  for (;;) {
-    const { voided, last } = await retrying(() =>
-      service.db.transaction(async (tx) => {
-        const [row] = await tx.query<BatchRow>(lockBatch(batchId));
-        if (row?.status !== 'CANCELED') return { voided: 0, last: null };
-        const now = service.clock();
-        const ids = Array.from({ length: CHUNK }, () => newId(now));
-        const [result] = await tx.query<Voided>(voidVouchers(toBatch(row), after, plainArray(ids), CHUNK, now));
-        return result ?? { voided: 0, last: null };
-      }),
-    );
-    if (voided < CHUNK || last === null) return;
-    after = last;
+  const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
+  if (row?.status !== 'CANCELED') return;
+  for (const bucket of service.buckets.all) await voidBucket(service, bucket, batchId);
+  await service.db.query(setVoided(batchId, service.clock()));
+}
+
+async function voidBucket({ db, clock }: Service, bucket: number, batchId: number): Promise<void> {
+  // Each chunk begins behind the one before: to look through those again would take the longer the more there are.
+  for (let after = 0n; ; ) {
+    const now = clock();
+    const ids = plainArray(Array.from({ length: CHUNK }, () => newId(now)));
+    const [result] = await retrying(() => db.query<Voided>(voidVouchers(bucket, batchId, after, ids, now)));
+    if (!result || result.voided < CHUNK || result.last === null) return;
+    after = result.last;
   }
 }

@@ -3,8 +3,7 @@ import { checkLookupReference } from '../ledger/reference.ts';
 import { Refusal } from '../refusal.ts';
 import type { CodeAndPin } from '../secrets.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { findBatchRow as findBatchByTransactionId } from './list.queries.ts';
-import { findBatchByReference, listVouchers } from './queries.ts';
+import { findBatchByReference, findBatchByTransactionId, listVouchers } from './queries.ts';
 
 /**
  * A page is opened and written before the next one is read: this many vouchers are all that a download holds. Opening them takes a

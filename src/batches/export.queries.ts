@@ -7,12 +7,11 @@ export type NewExport = {
   readonly reason: string | null;
 };
 
-/** Writes an export down with the number of vouchers that it is going to hold. */
+/** Records an export with the number of vouchers that it is going to hold: of a completed batch, as many as were ordered. */
 export function insertExport(batchId: number, { format, by, reason }: NewExport, now: Date): Sql {
   return sql`
 insert into batch_exports (batch_id, format, exported_by, reason, vouchers, begun_at)
-select ${batchId}, ${format}, ${by}, ${reason}, count(*), ${now}
-from vouchers where batch_id = ${batchId} and closed is null
+select id, ${format}, ${by}, ${reason}, quantity, ${now} from batches where id = ${batchId}
 returning id, vouchers`;
 }
 

@@ -2,10 +2,11 @@ import type { Service } from '../context.ts';
 import { checkKeyRing, holdKeyRing } from '../db/key-ring.ts';
 import type { Database, Transaction } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
-import { enqueue, keepQueued } from '../jobs/enqueue.ts';
+import { enqueue, keepQueued, type Task } from '../jobs/enqueue.ts';
+import { estimateVouchers } from '../vouchers/reseal.queries.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { settleFailure } from './fail.ts';
-import { advance, prepare, produce, write } from './produce.ts';
+import { advance, prepare, produce, withoutTaken, write } from './produce.ts';
 import { findBatchById, listStalled, lockBatch } from './queries.ts';
 import type { MadeRows } from './rows.ts';
 
@@ -17,6 +18,11 @@ const FEW = 250;
 const MOST_AT_ONCE = 2;
 /** A large batch gives way to others after this long, and goes to the end of the queue. */
 const TURN_MS = 1_000;
+/**
+ * From so many vouchers on, the codes of a chunk are looked up before it is written. Of ten million, one chunk in fifty draws a code that
+ * exists, and is made again; of a billion, nine in ten would be.
+ */
+const LOOK_UP_FROM = 10_000_000;
 /** A batch without progress for this long has lost its worker: even on a busy machine a chunk takes well below a second. */
 const QUIET_SECONDS = 5;
 
@@ -39,13 +45,15 @@ async function takeTurn(service: Service, batchId: number, stopping: () => boole
   const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
   if (row?.status !== 'PROCESSING') return true;
   await checkKeyRing(service.db, service.keys);
+  const [estimated] = await service.db.query<{ vouchers: bigint }>(estimateVouchers);
+  const looksUp = (estimated?.vouchers ?? 0n) >= LOOK_UP_FROM;
   let batch = toBatch(row);
   for (let last = false; batch.status === 'PROCESSING' && !last; ) {
     last = Date.now() >= until || stopping();
     batch =
       batch.quantity - batch.produced <= FEW || isRotating(service)
         ? await bookFew(service, batchId)
-        : await run(service, batch, () => Date.now() >= until || stopping());
+        : await run(service, batch, looksUp, () => Date.now() >= until || stopping());
   }
   return batch.status !== 'PROCESSING';
 }
@@ -59,7 +67,7 @@ function isRotating({ keys }: Service): boolean {
  * Makes and books chunk after chunk until little is left, or it is to give way. Several things go on at a time: two chunks are
  * made, one is written, and one is committed, which is waiting for the disk above all.
  */
-async function run(service: Service, batch: Batch, givesWay: () => boolean): Promise<Batch> {
+async function run(service: Service, batch: Batch, looksUp: boolean, givesWay: () => boolean): Promise<Batch> {
   let claimed = batch.produced;
   let after = batch;
   const ahead = () => {
@@ -75,7 +83,7 @@ async function run(service: Service, batch: Batch, givesWay: () => boolean): Pro
     // What is made already is booked in any case.
     if (!givesWay()) made.push(ahead());
     const before = booked;
-    booked = quietly(book(service, batch.id, rows));
+    booked = quietly(book(service, batch.id, rows, looksUp));
     if (before) after = await orBothEnd(before, booked);
   }
   return (await booked) ?? after;
@@ -102,15 +110,16 @@ class Surplus extends Error {}
  * Books a chunk that was made ahead in one transaction. The batch's row is held at its end only, so that a second chunk can be
  * written meanwhile, and a cancel waits for neither. What turns out to be too much is rolled back.
  */
-async function book(service: Service, batchId: number, made: MadeRows): Promise<Batch> {
+async function book(service: Service, batchId: number, chunk: MadeRows, looksUp: boolean): Promise<Batch> {
   try {
     return await inTransaction(service, async (tx) => {
       await holdKeyRing(tx, service.keys);
-      if (made.keyId !== service.keys.current || isRotating(service)) throw new Surplus();
+      if (chunk.keyId !== service.keys.current || isRotating(service)) throw new Surplus();
+      const made = looksUp ? await withoutTaken(tx, chunk) : chunk;
       await write(tx, made);
       const batch = await lock(tx, batchId);
       if (batch.status !== 'PROCESSING' || batch.quantity - batch.produced < made.count) throw new Surplus();
-      return advance(tx, batch, made.count, service.clock());
+      return advance(service, tx, batch, made.count, service.clock());
     });
   } catch (error) {
     // Too much, or a code that exists already: what is missing is made anew, in the way that leaves such a code out.
@@ -140,7 +149,8 @@ async function lock(tx: Transaction, batchId: number): Promise<Batch> {
 }
 
 function isCodeTaken(error: unknown): boolean {
-  return (error as { constraint?: unknown } | undefined)?.constraint === 'vouchers_code_unique';
+  const { constraint } = (error ?? {}) as { constraint?: string };
+  return constraint?.startsWith('vouchers_code_unique') ?? false;
 }
 
 type Gate = { inside: number; readonly waiting: (() => void)[] };
@@ -170,6 +180,6 @@ async function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
 
 /** Puts batches back into the queue whose worker died without a word. Harmless for those that merely wait. */
 export async function resumeStalled(service: Service): Promise<void> {
-  const stalled = await service.db.query<{ id: number }>(listStalled(QUIET_SECONDS));
-  for (const { id } of stalled) await keepQueued(service.db, 'fill-batch', id);
+  const stalled = await service.db.query<{ id: number; task: Task }>(listStalled(QUIET_SECONDS));
+  for (const { id, task } of stalled) await keepQueued(service.db, task, id);
 }

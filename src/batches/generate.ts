@@ -3,23 +3,15 @@ import type { Context, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
 import { enqueue } from '../jobs/enqueue.ts';
+import { claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
-import { announceLow, type DebitedFloat } from '../merchants/low-float.ts';
-import { permit } from '../merchants/permit.ts';
-import { MOST_DECIMALS, MOST_MINOR, toPositiveMinor, toText } from '../money.ts';
+import { permitAmount } from '../merchants/permit.ts';
+import { MINOR_MAX, toPositiveUnits, toText, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { produce } from './produce.ts';
-import {
-  debitFloat,
-  findBatchByReference,
-  findProduct,
-  insertBatch,
-  insertBatchEntry,
-  insertReserve,
-  type NewBatch,
-} from './queries.ts';
+import { findBatchByTransactionId, findProduct, insertBatch, type NewBatch, reservePrice } from './queries.ts';
 
 export type Generate = {
   readonly reference: string;
@@ -46,18 +38,17 @@ type Product = {
 };
 
 /** Up to here a batch is answered with its vouchers; above, it is produced in the background. */
-const MOST_AT_ONCE = 10;
-/** The most that any product can be set to. */
-const MOST_QUANTITY = 5_000_000;
+const IMMEDIATE_MAX = 10;
 const DAY_MS = 86_400_000;
-/** How long a request may have been under way: who asks for exactly one day gets it, and for a second less does not. */
+/** How long a request may have traveled: one that asks for exactly one day is accepted, one for a second less is not. */
 const TRAVEL_MS = 900;
 
 /**
  * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one step. The same request under its
- * reference again is a replay, and answers what a download would.
- * @param operator who orders on the merchant's behalf, for the audit; left out where the merchant does so itself
- * @throws Refusal `18`, `16`, `13`, `17`, `03`, `15`, `61`, `94`, `50`
+ * reference again is a replay, and is answered as a download would be: whatever has changed since, be it that the expiry date has come near,
+ * that the product is off sale, or that its limits are lower.
+ * @param operator the operator that orders on the merchant's behalf, for the audit; left out where the merchant does so itself
+ * @throws Refusal `18`, `16`, `13`, `03`, `94`, `17`, `15`, `61`, `50`
  */
 export async function generate(
   context: Context,
@@ -65,114 +56,111 @@ export async function generate(
   operator?: Operator,
 ): Promise<{ batch: Batch; replayed: boolean }> {
   checkReference(request.reference);
-  const { service, merchant, now } = context;
-  // PostgreSQL takes no NUL in a text: no product can have such a code.
-  const isCode = !request.productCode?.includes('\0');
-  const [product] = isCode
-    ? await service.db.query<Product>(findProduct(request.productCode, merchant.defaultProductId))
-    : [];
-  const valueMinor = checkValues(request, product, now);
-  permit(context, 'generate');
-  if (!product?.on_sale || (product.merchant_id !== null && product.merchant_id !== merchant.id))
-    throw new Refusal('15');
-  if (valueMinor !== null && (valueMinor < product.min_value_minor || valueMinor > product.max_value_minor))
-    throw new Refusal('61');
+  if (!Number.isInteger(request.quantity) || request.quantity < 1) throw new Refusal('16');
+  const valueUnits = request.value === undefined ? null : toPositiveUnits(request.value);
+  await permitAmount(context, 'generate', valueUnits);
+  const { service, now } = context;
+  const product = await productOf(context, request.productCode);
+  // A value that the product's currency cannot hold is wrong whatever else holds.
+  if (product && valueUnits !== null && valueUnits % unitOf(product.decimals) !== 0n) throw new Refusal('13');
+  const order = { ...request, valueUnits, id: newId(now) };
+  return retrying(() =>
+    service.db.transaction(async (tx) => {
+      const id = await claimOrder(context, tx, order, product);
+      if (id !== order.id) return { batch: await getBatch(tx, id), replayed: true };
+      const batch = await accept(context, tx, toNewBatch(context, order, product));
+      if (operator) await audit(tx, operator, ordered(batch));
+      return { batch, replayed: false };
+    }),
+  );
+}
 
-  const wanted: Omit<NewBatch, 'reserveAccount'> = {
-    transactionId: newId(now),
+type Order = Generate & { readonly valueUnits: bigint | null; readonly id: string };
+
+/** The product of an order; undefined for an unknown code. PostgreSQL takes no NUL in a text: no product has such a code. */
+async function productOf({ service, merchant }: Context, code: string | undefined): Promise<Product | undefined> {
+  if (code?.includes('\0')) return undefined;
+  const [product] = await service.db.query<Product>(findProduct(code, merchant.defaultProductId));
+  return product;
+}
+
+/**
+ * Claims the reference. What makes an order the same: quantity, value, requested expiry, and the product, where it names one; an order that
+ * names none was for the merchant's default product of its time.
+ * @returns the transaction id of the batch that the reference names
+ * @throws Refusal `94`
+ */
+async function claimOrder(
+  { service, merchant }: Context,
+  tx: Queries,
+  { reference, productCode, quantity, valueUnits, expiryDate, id }: Order,
+  product: Product | undefined,
+): Promise<string> {
+  const terms = [quantity, valueUnits ?? 'none', expiryDate?.toISOString() ?? 'default', ''].join(' ');
+  const fingerprint = `${terms}${product?.id ?? 'unknown'}`;
+  const claim = await claimIn(tx, service, { merchantId: merchant.id, operation: 'generate', reference, id, fingerprint });
+  const isSame = productCode === undefined ? claim.fingerprint.startsWith(terms) : claim.fingerprint === fingerprint;
+  if (!isSame) throw new Refusal('94');
+  return claim.id;
+}
+
+async function getBatch(tx: Queries, transactionId: string): Promise<Batch> {
+  const [row] = await tx.query<BatchRow>(findBatchByTransactionId(transactionId));
+  if (!row) throw new Error('an order was claimed, and there is no batch');
+  return toBatch(row);
+}
+
+/** What is ordered, checked against what can change with time. @throws Refusal `17`, `15`, `61`, `16` */
+function toNewBatch({ merchant, now }: Context, order: Order, product: Product | undefined): NewBatch {
+  const { reference, quantity, valueUnits, expiryDate, id } = order;
+  if (expiryDate && !(expiryDate.getTime() >= now.getTime() + DAY_MS - TRAVEL_MS)) throw new Refusal('17');
+  if (!product?.on_sale || (product.merchant_id !== null && product.merchant_id !== merchant.id)) throw new Refusal('15');
+  const valueMinor = valueUnits === null ? null : valueUnits / unitOf(product.decimals);
+  if (valueMinor !== null && (valueMinor < product.min_value_minor || valueMinor > product.max_value_minor)) throw new Refusal('61');
+  if (quantity > product.max_quantity) throw new Refusal('16');
+  return {
+    transactionId: id,
     merchantId: merchant.id,
-    reference: request.reference,
+    reference,
     productId: product.id,
-    quantity: request.quantity,
+    quantity,
     valueMinor,
-    requestedExpiry: request.expiryDate ?? null,
-    expiresAt: request.expiryDate ?? new Date(now.getTime() + product.validity_days * DAY_MS),
+    expiresAt: expiryDate ?? endOfDay(new Date(now.getTime() + product.validity_days * DAY_MS)),
     currency: product.currency,
     decimals: product.decimals,
     activation: product.activation,
     scope: product.scope,
     now,
   };
-  const prior = await findPrior(service.db, wanted);
-  if (prior) return { batch: prior, replayed: true };
-  const batch = await retrying(() =>
-    service.db.transaction(async (tx) => {
-      const accepted = await accept(context, tx, wanted);
-      if (operator) await audit(tx, operator, ordered(accepted));
-      return accepted;
-    }),
-  ).catch((error: unknown) => {
-    if (error instanceof ReferenceTaken) return undefined;
-    throw error;
-  });
-  if (batch) return { batch, replayed: false };
-  // Another copy of the request was faster; its batch is there now.
-  return { batch: (await findPrior(service.db, wanted)) as Batch, replayed: true };
 }
 
-/** Checks quantity, value and expiry in this order; returns the value in minor units, or null. */
-function checkValues(
-  { quantity, value, expiryDate }: Generate,
-  product: Product | undefined,
-  now: Date,
-): bigint | null {
-  const most = product?.max_quantity ?? MOST_QUANTITY;
-  if (!Number.isInteger(quantity) || quantity < 1 || quantity > most) throw new Refusal('16');
-  const valueMinor = value === undefined ? null : toPositiveMinor(value, product?.decimals ?? MOST_DECIMALS);
-  if (expiryDate && !(expiryDate.getTime() >= now.getTime() + DAY_MS - TRAVEL_MS)) throw new Refusal('17');
-  return valueMinor;
+/** The last millisecond of a time's day (UTC): a default expiry ends with its day, as a card shows it. */
+function endOfDay(time: Date): Date {
+  return new Date(Math.ceil((time.getTime() + 1) / DAY_MS) * DAY_MS - 1);
 }
 
-async function findPrior(db: Queries, wanted: Omit<NewBatch, 'reserveAccount'>): Promise<Batch | undefined> {
-  const [row] = await db.query<BatchRow>(findBatchByReference(wanted.merchantId, wanted.reference));
-  if (!row) return undefined;
-  const same =
-    row.product_id === wanted.productId &&
-    row.quantity === wanted.quantity &&
-    row.value_minor === wanted.valueMinor &&
-    row.requested_expiry?.getTime() === wanted.requestedExpiry?.getTime();
-  if (!same) throw new Refusal('94');
-  return toBatch(row);
-}
-
-/** Another copy of the request has its batch: this one's transaction is rolled back as if it had never been. */
-class ReferenceTaken extends Error {}
-
-/** What the audit tells of an order. */
+/** What the audit records of an order. */
 function ordered({ transactionId, merchantId, reference, quantity, value, currency }: Batch): Change {
   const after = { merchantId, reference, quantity, value: value && toText(value), currency };
   return { action: 'batch.generate', subject: `batch ${transactionId}`, after };
 }
 
 /** In one transaction: the batch, the float's debit, and the vouchers or the job that makes them. */
-async function accept(context: Context, tx: Queries, wanted: Omit<NewBatch, 'reserveAccount'>): Promise<Batch> {
-  const { merchantId, currency, decimals, valueMinor, quantity, now } = wanted;
-  let reserveAccount: bigint | null = null;
-  if (valueMinor !== null) {
-    const [reserve] = await tx.query<{ id: bigint }>(insertReserve(merchantId, currency, decimals));
-    reserveAccount = reserve?.id ?? null;
-  }
-  const [row] = await tx.query<BatchRow>(insertBatch({ ...wanted, reserveAccount }));
-  if (!row) throw new ReferenceTaken();
-  const batch = toBatch(row);
-  if (valueMinor !== null && reserveAccount !== null) {
-    const amountMinor = valueMinor * BigInt(quantity);
-    // What no float can hold may be more than the database can compare a balance with.
-    const [float] =
-      amountMinor > MOST_MINOR ? [] : await tx.query<DebitedFloat>(debitFloat(merchantId, currency, amountMinor));
-    if (!float) throw new Refusal('50');
-    await announceLow(tx, { merchantId, currency, decimals, float, amountMinor, now });
-    const entry = {
-      id: newId(now),
-      kind: 'RESERVATION',
-      debit: float.id,
-      credit: reserveAccount,
-      amountMinor,
-      now,
-    } as const;
-    await tx.query(insertBatchEntry(batch, entry));
-  }
-  if (quantity <= MOST_AT_ONCE) return produce(context.service, tx, batch, quantity);
+async function accept({ service }: Context, tx: Queries, wanted: NewBatch): Promise<Batch> {
+  const { quantity } = wanted;
+  const [row] = await tx.query<BatchRow>(insertBatch(wanted));
+  const batch = toBatch(row as BatchRow);
+  await reserve(tx, batch, wanted.now);
+  if (quantity <= IMMEDIATE_MAX) return produce(service, tx, batch, quantity);
   await enqueue(tx, 'fill-batch', batch.id);
   return batch;
+}
+
+/** Moves the price of a batch from the float to its reserve. @throws Refusal `50` */
+async function reserve(tx: Queries, { id, quantity, value }: Batch, now: Date): Promise<void> {
+  if (!value) return;
+  // What no float can hold may be more than the database can compare a balance with.
+  if (value.minor * BigInt(quantity) > MINOR_MAX) throw new Refusal('50');
+  const [reserved] = await tx.query<{ done: boolean }>(reservePrice(id, newId(now), newId(now), now));
+  if (!reserved?.done) throw new Refusal('50');
 }

@@ -1,6 +1,8 @@
+import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { findBatchDetails, findBatchRow, listBatchRows } from './list.queries.ts';
+import { allowLongDetails, findBatchDetails, listBatchRows } from './list.queries.ts';
+import { findBatchByTransactionId } from './queries.ts';
 
 /** A list for a person to read, or for a script that looks for the newest ones. */
 const MOST_LISTED = 10_000;
@@ -36,12 +38,15 @@ export async function listBatches(db: Queries, merchantId: number | null): Promi
 
 /** A batch by its transaction id, with what the operator wants to know of it; undefined where there is none. */
 export async function findBatchForOperator(
-  db: Queries,
+  { readDb }: Service,
   transactionId: string,
 ): Promise<{ batch: Batch; details: BatchDetails } | undefined> {
-  const [row] = await db.query<BatchRow>(findBatchRow(transactionId));
+  const [row] = await readDb.query<BatchRow>(findBatchByTransactionId(transactionId));
   if (!row) return undefined;
-  const [details] = await db.query<DetailsRow>(findBatchDetails(row.id));
+  const [details] = await readDb.transaction(async (tx) => {
+    await tx.query(allowLongDetails);
+    return tx.query<DetailsRow>(findBatchDetails(row.id));
+  }, 'repeatable read');
   if (!details) throw new Error('a batch has no product');
   return {
     batch: toBatch(row),
@@ -62,7 +67,7 @@ export async function findProgress(
   db: Queries,
   transactionId: string,
 ): Promise<{ batch: Batch; failure: string | null } | undefined> {
-  const [row] = await db.query<BatchRow & { failure: string | null }>(findBatchRow(transactionId));
+  const [row] = await db.query<BatchRow & { failure: string | null }>(findBatchByTransactionId(transactionId));
   return row && { batch: toBatch(row), failure: row.failure };
 }
 

@@ -1,14 +1,25 @@
 import type { Service } from '../context.ts';
+import { serialOf } from '../db/buckets.ts';
 import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries, Transaction } from '../db/pool.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
+import { reserveOf } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import { type KeyRing, randomCode, randomPin } from '../secrets.ts';
 import { announceEnd } from './announce-end.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { advanceBatch, copyEntries, copyVouchers, findCodeKeys, insertVouchers, reserveSerials } from './queries.ts';
+import {
+  advanceBatch,
+  becomeProducer,
+  becomeService,
+  copyEntries,
+  copyVouchers,
+  createVouchers,
+  drawNumbers,
+  findCodeKeys,
+} from './queries.ts';
 import { makeRowsAside } from './rows.aside.ts';
-import { firstRows, type MadeRows } from './rows.ts';
+import { firstRows, type MadeRows, withoutRows } from './rows.ts';
 
 /**
  * Makes `count` vouchers of a batch and books the progress, within the caller's transaction. The caller holds the batch's
@@ -17,47 +28,54 @@ import { firstRows, type MadeRows } from './rows.ts';
 export async function produce(service: Service, tx: Queries, batch: Batch, count: number): Promise<Batch> {
   const now = service.clock();
   await holdKeyRing(tx, service.keys);
-  let missing = count;
-  // A code that exists already, one in some hundred thousand at most, is drawn again.
-  while (missing > 0) missing -= await insert(service, tx, batch, missing, now);
-  return advance(tx, batch, count, now);
+  // A code that exists is left out, and another one drawn in its place.
+  for (let missing = count; missing > 0; ) missing -= await create(service, tx, batch, missing, now);
+  return advance(service, tx, batch, count, now);
 }
 
-/** Makes vouchers of a batch ahead of their transaction, while the database is busy with others. Serial numbers stay gone. */
-export async function prepare({ db, keys, clock }: Service, batch: Batch, count: number): Promise<MadeRows> {
-  const serials = await takeSerials(db, count);
-  const { value, reserveAccount, currency, merchantId, acceptedAt } = batch;
+/** Makes vouchers of a batch ahead of their transaction, while the database is busy with others. Numbers that are not used stay gone. */
+export async function prepare({ db, buckets, keys, clock }: Service, batch: Batch, count: number): Promise<MadeRows> {
+  const numbers = await takeNumbers(db, count);
+  const { id: batchId, expiresAt, value, currency, merchantId, acceptedAt } = batch;
   const activation =
-    batch.immediate && value && reserveAccount !== null
-      ? { amountMinor: value.minor, currency, merchantId, reserveAccount, at: acceptedAt }
+    batch.immediate && value
+      ? { amountMinor: value.minor, currency, merchantId, reserveAccount: reserveOf(batchId), at: acceptedAt }
       : null;
-  return makeRowsAside(keys, { serials, batchId: batch.id, expiresAt: batch.expiresAt, now: clock(), activation });
+  return makeRowsAside(keys, { numbers, buckets: buckets.all, batchId, expiresAt, now: clock(), activation });
+}
+
+/** Leaves out vouchers whose codes exist: COPY knows no `on conflict`, and one of them would undo the whole chunk. */
+export async function withoutTaken(tx: Queries, made: MadeRows): Promise<MadeRows> {
+  const taken = await tx.query<{ code_key: string }>(findCodeKeys(plainArray(made.codeKeys)));
+  return withoutRows(made, new Set(taken.map(({ code_key }) => code_key.replaceAll('-', ''))));
 }
 
 /**
- * Writes vouchers that were made ahead, within the caller's transaction, which holds the key ring; `advance` books them. COPY knows
- * no `on conflict`: a code that exists already fails the transaction.
+ * Writes vouchers that were made ahead, within the caller's transaction, which holds the key ring; `advance` books them. A code that
+ * exists fails the transaction.
  */
 export async function write(tx: Transaction, { count, vouchers, entries }: MadeRows): Promise<void> {
+  await tx.query(becomeProducer);
   await tx.copyIn(copyVouchers, firstRows(vouchers, count));
   if (entries) await tx.copyIn(copyEntries, firstRows(entries, count));
+  await tx.query(becomeService);
 }
 
 /** Books the progress of a batch, whose row the caller's transaction holds; the last voucher completes it. */
-export async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
+export async function advance(service: Service, tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
   const after = toBatch(row as BatchRow);
-  if (after.status === 'COMPLETED') await announceEnd(tx, after, now);
+  if (after.status === 'COMPLETED') await announceEnd(service, tx, after, now);
   return after;
 }
 
-async function takeSerials(tx: Queries, count: number): Promise<bigint[]> {
-  const [reserved] = await tx.query<{ serials: string[] }>(reserveSerials(count));
-  return (reserved?.serials ?? []).map(BigInt);
+async function takeNumbers(tx: Queries, count: number): Promise<bigint[]> {
+  const [drawn] = await tx.query<{ numbers: string[] }>(drawNumbers(count));
+  return (drawn?.numbers ?? []).map(BigInt);
 }
 
 /**
- * Draws codes that no voucher has under a key before the newest one. Under the newest the unique index tells; a voucher that is
+ * Draws codes that no voucher has under a key before the newest one. Under the newest the unique index decides; a voucher that is
  * sealed anew between the two is found by one of them, as it moves in one direction only.
  */
 async function drawCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set<string>> {
@@ -70,26 +88,28 @@ async function drawCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set
   return codes;
 }
 
-async function insert(service: Service, tx: Queries, batch: Batch, count: number, now: Date): Promise<number> {
-  const { keys } = service;
-  const serials = await takeSerials(tx, count);
-  const codes = await drawCodes(tx, keys, count);
-  const codeKeys: string[] = [];
-  const pinKeys: string[] = [];
-  const sealed: Buffer[] = [];
-  for (const code of codes) {
+async function create({ keys, buckets }: Service, tx: Queries, batch: Batch, count: number, now: Date): Promise<number> {
+  const numbers = await takeNumbers(tx, count);
+  const vouchers = [...(await drawCodes(tx, keys, count))].map((code, index) => {
+    const slot = keys.slotOf(code);
+    const serial = serialOf(numbers[index] as bigint, slot);
     const pin = randomPin();
-    sealed.push(keys.seal(serials[sealed.length] as bigint, code, pin));
-    codeKeys.push(keys.codeKey(code));
-    pinKeys.push(keys.pinKey(code, pin));
-  }
+    return {
+      bucket: buckets.ofSlot(slot),
+      serial,
+      codeKey: keys.codeKey(code),
+      pinKey: keys.pinKey(code, pin),
+      sealed: keys.seal(serial, code, pin),
+    };
+  });
   const [result] = await tx.query<{ made: number }>(
-    insertVouchers(batch, {
-      serials: plainArray(serials.slice(0, sealed.length)),
-      codeKeys: plainArray(codeKeys),
-      pinKeys: plainArray(pinKeys),
-      sealed: bytesArray(sealed),
-      entryIds: plainArray(sealed.map(() => newId(now))),
+    createVouchers(batch.id, {
+      buckets: plainArray(vouchers.map(({ bucket }) => bucket)),
+      serials: plainArray(vouchers.map(({ serial }) => serial)),
+      codeKeys: plainArray(vouchers.map(({ codeKey }) => codeKey)),
+      pinKeys: plainArray(vouchers.map(({ pinKey }) => pinKey)),
+      sealed: bytesArray(vouchers.map(({ sealed }) => sealed)),
+      entryIds: plainArray(vouchers.map(() => newId(now))),
     }),
   );
   return result?.made ?? 0;

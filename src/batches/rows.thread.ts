@@ -12,7 +12,7 @@ const PRIORITY = 5;
 // On Linux a priority is a thread's own. Elsewhere it would be the whole process's.
 if (process.platform === 'linux') setPriority(PRIORITY);
 
-const keys = new KeyRing(workerData);
+const keys = new KeyRing(...(workerData as ReturnType<KeyRing['share']>));
 
 parentPort?.on('message', (wanted: RowsWanted) => {
   const answer = attempt(wanted);
@@ -24,9 +24,9 @@ parentPort?.on('message', (wanted: RowsWanted) => {
 
 function attempt(wanted: RowsWanted): ThreadAnswer {
   try {
-    const { keyId, count, vouchers, entries } = makeRows(keys, wanted);
+    const { keyId, count, codeKeys, vouchers, entries } = makeRows(keys, wanted);
     const plain = ({ bytes, rowBytes }: typeof vouchers) => ({ bytes, rowBytes });
-    return { made: { keyId, count, vouchers: plain(vouchers), entries: entries && plain(entries) } };
+    return { made: { keyId, count, codeKeys, vouchers: plain(vouchers), entries: entries && plain(entries) } };
   } catch (error) {
     return { error };
   }

@@ -1,3 +1,4 @@
+import { bucketsOf, serialOf } from '../db/buckets.ts';
 import { newId } from '../ledger/id.ts';
 import { type KeyRing, randomCode, randomPin } from '../secrets.ts';
 
@@ -9,9 +10,12 @@ import { type KeyRing, randomCode, randomPin } from '../secrets.ts';
  * them faster too.
  */
 
-/** What is wanted: a voucher for each serial number, and its activation where it carries its value from the start. */
+/** What is wanted: a voucher for each number, and its activation where it carries its value from the start. */
 export type RowsWanted = {
-  readonly serials: readonly bigint[];
+  /** A serial number is made of a number and the slot of the code. */
+  readonly numbers: readonly bigint[];
+  /** The buckets by position. */
+  readonly buckets: readonly number[];
   readonly batchId: number;
   readonly expiresAt: Date;
   /** The time that the activations' ids tell. */
@@ -33,6 +37,8 @@ export type MadeRows = {
   /** The key that they are sealed under. */
   readonly keyId: string;
   readonly count: number;
+  /** What their codes are found by, in the order of the rows. */
+  readonly codeKeys: readonly string[];
   readonly vouchers: Rows;
   readonly entries: Rows | null;
 };
@@ -48,33 +54,58 @@ export function firstRows({ bytes, rowBytes }: Rows, count: number): Uint8Array[
   return [bytes.subarray(0, HEAD.length + count * rowBytes), TAIL];
 }
 
-/** Draws a code and a PIN for each serial number, seals them, and writes the rows in the order of `copyVouchers` and `copyEntries`. */
+/** Leaves out the rows of some vouchers: the last ones take their places. */
+export function withoutRows(made: MadeRows, codeKeys: ReadonlySet<string>): MadeRows {
+  if (codeKeys.size === 0) return made;
+  const kept = [...made.codeKeys];
+  for (let at = kept.length - 1; at >= 0; at--) {
+    if (!codeKeys.has(kept[at] as string)) continue;
+    const last = kept.pop() as string;
+    if (at === kept.length) continue;
+    kept[at] = last;
+    for (const rows of [made.vouchers, made.entries]) {
+      if (!rows) continue;
+      const start = (row: number) => HEAD.length + row * rows.rowBytes;
+      rows.bytes.copyWithin(start(at), start(kept.length), start(kept.length + 1));
+    }
+  }
+  return { ...made, count: kept.length, codeKeys: kept };
+}
+
+/** Draws a code and a PIN for each number, seals them, and writes the rows in the order of `copyVouchers` and `copyEntries`. */
 export function makeRows(keys: KeyRing, wanted: RowsWanted): MadeRows {
-  const count = wanted.serials.length;
+  const count = wanted.numbers.length;
+  const buckets = bucketsOf(wanted.buckets);
   const codes = new Set<string>();
   while (codes.size < count) codes.add(randomCode());
-  // How long the sealed ones are depends on the id of the key alone.
+  // The length of a sealed voucher depends on the id of the key alone.
   const sealedBytes = keys.seal(0n, randomCode(), randomPin()).length;
   const vouchers = repeat(voucherFields(wanted, sealedBytes), count);
   const entries = wanted.activation && repeat(entryFields(wanted.batchId, wanted.activation), count);
-  let row = 0;
+  const codeKeys: string[] = [];
   for (const code of codes) {
-    const serial = wanted.serials[row] as bigint;
+    const row = codeKeys.length;
+    const slot = keys.slotOf(code);
+    const serial = serialOf(wanted.numbers[row] as bigint, slot);
+    const bucket = buckets.ofSlot(slot);
     const pin = randomPin();
+    const codeKey = keys.codeKey(code);
+    codeKeys.push(codeKey);
     const { bytes } = vouchers;
     const at = (field: number) => vouchers.at(row, field);
     bytes.writeBigInt64BE(serial, at(0));
-    bytes.write(keys.codeKey(code), at(2), 'hex');
-    bytes.write(keys.pinKey(code, pin), at(3), 'hex');
-    keys.seal(serial, code, pin).copy(bytes, at(4));
+    bytes.writeInt32BE(bucket, at(2));
+    bytes.write(codeKey, at(3), 'hex');
+    bytes.write(keys.pinKey(code, pin), at(4), 'hex');
+    keys.seal(serial, code, pin).copy(bytes, at(5));
     if (entries) {
       entries.bytes.write(newId(wanted.now).replaceAll('-', ''), entries.at(row, 0), 'hex');
       entries.bytes.writeBigInt64BE(serial, entries.at(row, 3));
       entries.bytes.writeBigInt64BE(serial, entries.at(row, 7));
+      entries.bytes.writeInt32BE(bucket, entries.at(row, 9));
     }
-    row++;
   }
-  return { keyId: keys.current, count, vouchers, entries };
+  return { keyId: keys.current, count, codeKeys, vouchers, entries };
 }
 
 /** In the order of `copyVouchers`; what differs from row to row is empty. */
@@ -82,6 +113,7 @@ function voucherFields({ batchId, expiresAt, activation }: RowsWanted, sealedByt
   return [
     int64(0n),
     int32(batchId),
+    int32(0),
     Buffer.alloc(UUID_BYTES),
     Buffer.alloc(UUID_BYTES),
     Buffer.alloc(sealedBytes),
@@ -104,6 +136,7 @@ function entryFields(batchId: number, activation: Activation): Buffer[] {
     int32(activation.merchantId),
     int64(0n),
     int32(batchId),
+    int32(0),
     timestamp(activation.at),
   ];
 }

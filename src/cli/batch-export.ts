@@ -103,7 +103,7 @@ async function prepareWriter(format: 'csv' | 'pdf', names: PrintedBatch, now: Da
 
 async function findExportable(service: Service, transactionId: string): Promise<{ batch: Batch; names: PrintedBatch }> {
   const { batch, details } =
-    (await findBatchForOperator(service.db, transactionId)) ?? fail(`there is no batch ${transactionId}`);
+    (await findBatchForOperator(service, transactionId)) ?? fail(`there is no batch ${transactionId}`);
   if (batch.status === 'PROCESSING')
     fail(`batch ${transactionId} is PROCESSING: it can be exported once it is COMPLETED`);
   if (batch.status === 'CANCELED') fail(`batch ${transactionId} is CANCELED: none of its vouchers can be used`);

@@ -52,8 +52,9 @@ async function list(options: { merchant?: string; json?: boolean }): Promise<voi
 
 async function show(id: string, options: { json?: boolean }): Promise<void> {
   const transactionId = parseTransactionId(id);
-  await withService(async ({ db }) => {
-    const { batch, details } = (await findBatchForOperator(db, transactionId)) ?? fail(`there is no batch ${id}`);
+  await withService(async (service) => {
+    const { db } = service;
+    const { batch, details } = (await findBatchForOperator(service, transactionId)) ?? fail(`there is no batch ${id}`);
     const balance = { minor: details.balanceMinor, decimals: details.decimals };
     const shown = {
       ...toJson(batch),

@@ -25,7 +25,8 @@ export async function prepareDemo(service: Service, baseUrl: string, dataDir: st
   const { context } = await authenticate(service, basic(key));
   const run = Date.now().toString(36);
   const { currency, decimals } = await defaultProduct(service);
-  await topUp({ service, actor: demoActor() }, context.merchant.id, currency, DEMO_FLOAT * 10n ** BigInt(decimals));
+  const amountMinor = DEMO_FLOAT * 10n ** BigInt(decimals);
+  await topUp({ service, actor: demoActor() }, { merchantId: context.merchant.id, currency, amountMinor });
   const [voucher] = await make(context, `demo-${run}`, DEMO_VALUE);
   const [inactive] = await make(context, `demo-${run}-inactive`, undefined);
   return curlRound({ baseUrl, ...key, run, voucher: voucher as DemoVoucher, inactive: inactive as DemoVoucher });

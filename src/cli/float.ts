@@ -15,6 +15,7 @@ export function registerFloat(program: Command): void {
     .description('put money on a float')
     .requiredOption('--merchant <id>', 'whose float')
     .requiredOption('--amount <amount>', 'in major units')
+    .option('--reference <text>', 'your own: the same top-up sent again is booked once')
     .option('--currency <code>', 'of the float (default: that of the product DEFAULT)')
     .option('--json', 'print JSON')
     .action(add);
@@ -34,16 +35,26 @@ export function registerFloat(program: Command): void {
     .action(show);
 }
 
-async function add(options: { merchant: string; amount: string; currency?: string; json?: boolean }): Promise<void> {
+async function add(options: {
+  merchant: string;
+  amount: string;
+  reference?: string;
+  currency?: string;
+  json?: boolean;
+}): Promise<void> {
   const merchantId = parseId(options.merchant);
   await withOperator(async (operator) => {
     const { service } = operator;
     if (!(await findMerchant(service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
     const currency = await currencyOf(service.db, options.currency);
     const amountMinor = parseAmount(options.amount, '--amount', currency);
-    const { balance } = await topUp(operator, merchantId, currency, amountMinor);
-    if (options.json) return printJson({ merchantId: String(merchantId), currency, balance: toNumber(balance) });
-    process.stdout.write(`the float is now ${toText(balance)} ${currency}\n`);
+    const { reference } = options;
+    const { float, transactionId, replayed } = await topUp(operator, { merchantId, currency, amountMinor, reference });
+    const { balance } = float;
+    if (options.json)
+      return printJson({ merchantId: String(merchantId), currency, balance: toNumber(balance), transactionId, replayed });
+    const done = replayed ? 'this top-up was booked before; ' : '';
+    process.stdout.write(`${done}the float is now ${toText(balance)} ${currency}\n`);
   });
 }
 

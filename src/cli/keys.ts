@@ -4,7 +4,7 @@ import type { Operator } from '../context.ts';
 import { keyFile } from '../db/key-ring.ts';
 import { newRingKey } from '../secrets.ts';
 import { RingRefused, type Watch } from '../vouchers/reseal.ts';
-import { beginRotation, countAll, dropKey, finishRotation, listKeyRing } from '../vouchers/rotate.ts';
+import { beginRotation, estimateAll, dropKey, finishRotation, listKeyRing } from '../vouchers/rotate.ts';
 import { actor } from './actor.ts';
 import { untilStopped, withService } from './open.ts';
 import { fail, printJson, printTable } from './output.ts';
@@ -61,7 +61,7 @@ const writableFile = (config: Config) => (config.keys === undefined ? keyFile(co
 async function rotate(options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
     const { keyId, resumed } = await beginRotation(operator, writableFile(config));
-    const total = await countAll(operator.service.db);
+    const total = await estimateAll(operator.service.db);
     const resealed = watched(total, stop, options, 'sealed anew');
     const proven = watched(total, stop, options, 'proven');
     const prove: Watch = (vouchers) => {
@@ -85,7 +85,7 @@ async function rotate(options: Json): Promise<void> {
 async function drop(keyId: string, options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
     const file = writableFile(config);
-    const proven = watched(await countAll(operator.service.db), stop, options, 'proven');
+    const proven = watched(await estimateAll(operator.service.db), stop, options, 'proven');
     if (!(await dropKey(operator, keyId, file, proven.watch).finally(proven.end)))
       fail('interrupted: nothing was changed');
     if (options.json) return printJson({ keyId, removedFrom: file ?? null });

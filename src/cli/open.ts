@@ -1,12 +1,13 @@
 import type { Config } from '../config.ts';
 import { readConfig } from '../config.ts';
-import type { Operator, Service } from '../context.ts';
+import { createService, type Operator, type Service } from '../context.ts';
+import { readBuckets } from '../db/buckets.ts';
 import { type Embedded, openEmbedded } from '../db/embedded.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { checkBeforeMigration, isExposed, keyFile, openKeyRing } from '../db/key-ring.ts';
 import { migrate } from '../db/migrate.ts';
-import { openDatabase } from '../db/pool.ts';
+import { openDatabase, openReader } from '../db/pool.ts';
 import { StartError } from '../db/start-error.ts';
 import { createLogger } from '../log.ts';
 import { flushCalls } from '../merchants/guessing.ts';
@@ -49,17 +50,19 @@ export async function openService(
     const applied = await migrate(embedded?.ownerUrl ?? url, (owner) => checkBeforeMigration(owner, config, false));
     if (applied.length > 0) log.info({ applied }, 'schema brought up to date');
     const db = openDatabase(url, name);
+    const readDb = config.readDatabaseUrl === undefined ? db : openReader(config.readDatabaseUrl, name);
     try {
       const keys = await openKeyRing(db, config);
       if (await isExposed(config))
         log.warn({ file: keyFile(config) }, 'the key file can be read by other accounts: chmod 600');
       await ensureDefaultProduct(db, config.currency);
-      service = { db, keys, log, clock: () => new Date() };
+      const buckets = await readBuckets(db);
+      service = createService({ db, readDb, buckets, keys, log, clock: () => new Date() });
+      return { service, config, close };
     } catch (error) {
-      await db.close();
+      await Promise.all([db.close(), ...(readDb === db ? [] : [readDb.close()])]);
       throw error;
     }
-    return { service, config, close };
   } catch (error) {
     await close();
     throw config.databaseUrl === undefined ? error : explain(error, config.databaseUrl);
@@ -94,7 +97,7 @@ async function closeService(service: Service | undefined): Promise<void> {
     // Without its database there is nothing left to write to, and the rest has to be closed all the same.
     service.log.warn({ error: (error as Error).message }, 'the last calls were not counted');
   }
-  await service.db.close();
+  await Promise.all([service.db.close(), ...(service.readDb === service.db ? [] : [service.readDb.close()])]);
 }
 
 /** What the operator can do something about, said in one line, and never with the address's password. */

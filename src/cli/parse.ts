@@ -1,5 +1,5 @@
 import { PERMISSIONS, type Permission } from '../context.ts';
-import { decimalsOf, MOST_MINOR, parseDecimal } from '../money.ts';
+import { decimalsOf, MINOR_MAX, parseDecimal } from '../money.ts';
 import { isKeyId } from '../secrets.ts';
 import { fail, quoted } from './output.ts';
 
@@ -32,7 +32,7 @@ export function parseAmount(text: string, option: string, currency: string): big
   if (decimal.scale > decimals) fail(`${option}: ${currency} has ${decimals} decimals`);
   const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
   if (minor <= 0n) fail(`${option} takes an amount above zero`);
-  if (minor > MOST_MINOR) fail(`${option} is too large`);
+  if (minor > MINOR_MAX) fail(`${option} is too large`);
   return minor;
 }
 

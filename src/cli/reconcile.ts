@@ -12,8 +12,8 @@ export function registerReconcile(program: Command): void {
 }
 
 async function run(options: { json?: boolean }): Promise<void> {
-  await withService(async ({ db }) => {
-    const result = await reconcile(db);
+  await withService(async (service) => {
+    const result = await reconcile(service);
     if (!result.ok) process.exitCode = 1;
     if (options.json) return printJson(result);
     printTable(

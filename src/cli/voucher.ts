@@ -66,7 +66,7 @@ async function show(serial: string, options: Json): Promise<void> {
         toText(each.amount),
         each.timestamp.toISOString(),
         each.merchantId === null ? '' : String(each.merchantId),
-        each.reference,
+        each.reference ?? '',
       ]),
     );
   });

@@ -6,19 +6,15 @@ export function sqlState(error: unknown): string | undefined {
   return typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
-/** What keeps balances from falling below zero (sql/001-core.sql). */
-const NEVER_NEGATIVE: ReadonlySet<unknown> = new Set(['vouchers_never_negative', 'accounts_never_negative']);
+const UNIQUE_VIOLATION = '23505';
+/** Unique keys on which two transactions race for one reference, or for the one update of a redemption. On Citus a shard's name follows. */
+const CLAIMED = /^(claims_pkey|redemption_updates_pkey|batches_reference_once)(_\d+)?$/;
 
-/**
- * Whether a statement lost a race against another one and may be sent again as it is.
- *
- * One of these races looks like a fault: where a balance has grown since a statement began (an activation, money given
- * back, a top-up), the statement decides on the new balance, which it reads under the row's lock, but PostgreSQL checks the
- * constraints of its update on the old one first, and only then notices that there is a newer one.
- */
+/** Whether a statement lost a race against another one and may be sent again as it is: it then sees what the other one did. */
 export function isRetryable(error: unknown): boolean {
   const { constraint } = (error ?? {}) as { constraint?: unknown };
-  return lostRace(sqlState(error)) || NEVER_NEGATIVE.has(constraint);
+  const state = sqlState(error);
+  return lostRace(state) || (state === UNIQUE_VIOLATION && typeof constraint === 'string' && CLAIMED.test(constraint));
 }
 
 /** Serialization failure, deadlock. */
@@ -28,7 +24,12 @@ function lostRace(state: string | undefined): boolean {
 
 /** Whether nobody answered at all: the server is gone, out of reach, or hangs. */
 export function isAway(error: unknown): boolean {
-  return sqlState(error) === undefined && isUnavailable(error);
+  return sqlState(error) === undefined && !isBusy(error) && isUnavailable(error);
+}
+
+function isBusy(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown };
+  return typeof code === 'string' && BUSY.has(code);
 }
 
 const NETWORK = new Set([
@@ -48,8 +49,13 @@ const NETWORK = new Set([
   'EADDRNOTAVAIL',
   'EMFILE',
   'ENFILE',
+]);
+
+/** The service cannot serve the request now, for a reason that is no absence of the database. */
+const BUSY = new Set([
   // A key of the key ring that another process was given, and this one was not yet.
   'EKEYMISSING',
+  'EPOOLEXHAUSTED',
 ]);
 
 /** Whether an error means that there is no database to talk to just now (503), rather than a bug (500). */
@@ -59,7 +65,7 @@ export function isUnavailable(error: unknown): boolean {
   // 08 connection, 53 out of resources, 57 operator intervention (shutdown, statement timeout), 25006 read-only standby.
   if (state) return /^(08|53|57)/.test(state) || state === '25006' || state === '25P03' || lostRace(state);
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
-  if (typeof code === 'string' && NETWORK.has(code)) return true;
+  if (typeof code === 'string' && (NETWORK.has(code) || BUSY.has(code))) return true;
   return (
     typeof message === 'string' &&
     /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after)/.test(

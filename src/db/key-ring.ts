@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { link, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type KeyRing, newRingKey, readKeyRing, sameHash } from '../secrets.ts';
-import { gather } from './gather.ts';
+import { type KeyRing, newKeyRing, newRingKey, readKeyRing, sameHash } from '../secrets.ts';
+import type { Operation } from './batcher.ts';
+import { slotOfSerial } from './buckets.ts';
 import type { Database, Queries } from './pool.ts';
 import { sql } from './sql.ts';
 import { StartError } from './start-error.ts';
@@ -14,17 +15,15 @@ type Known = {
   superseded_at: Date | null;
 };
 
-const KNOWN = sql`select key_id, check_value, superseded_at from key_checks where dropped_at is null`;
+const KNOWN = sql`select key_id, check_value, superseded_at from keyring_keys where dropped_at is null`;
 
 /** The keys in use, oldest first. */
 const IN_USE = sql`
-select key_id, check_value, superseded_at from key_checks
+select key_id, check_value, superseded_at from keyring_keys
 where activation is not null and retired_at is null order by activation`;
 
 /** The same, and they stay in use until the transaction ends: putting another key to use waits for it. */
-const HOLD_IN_USE = sql`
-select key_id, check_value, superseded_at from key_checks
-where activation is not null and retired_at is null order by activation for share`;
+const HOLD_IN_USE = sql`select key_id, check_value from hold_key_ring()`;
 
 /** The key file of a data folder. */
 export function keyFile({ dataDir }: { dataDir: string }): string {
@@ -35,7 +34,7 @@ type Given = { readonly keys?: string | undefined; readonly dataDir: string };
 
 /** The same for who comes before the migrations: what a key has been through may not be noted yet. */
 const KNOWN_BEFORE = sql`
-select key_id, check_value from scrip.key_checks k where to_jsonb(k) ->> 'dropped_at' is null`;
+select key_id, check_value from scrip.keyring_keys k where to_jsonb(k) ->> 'dropped_at' is null`;
 
 /**
  * Holds the key ring against a database that is about to be migrated: a wrong one is told before anything is touched.
@@ -45,7 +44,7 @@ select key_id, check_value from scrip.key_checks k where to_jsonb(k) ->> 'droppe
  */
 export async function checkBeforeMigration(owner: Queries, config: Given, mayLack: boolean): Promise<void> {
   const [found] = await owner.query<{ there: boolean }>(
-    sql`select to_regclass('scrip.key_checks') is not null as there`,
+    sql`select to_regclass('scrip.keyring_keys') is not null as there`,
   );
   const known = found?.there ? await owner.query<Known>(KNOWN_BEFORE) : [];
   const ring = await findKeyRing(config);
@@ -77,9 +76,10 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
   const [newest] = own;
   if (known.length === 0 && newest) {
     await db.query(
-      sql`insert into key_checks (key_id, check_value, activation) values (${newest.keyId}, ${newest.check}, 1) on conflict do nothing`,
+      sql`insert into keyring_keys (key_id, check_value, activation) values (${newest.keyId}, ${newest.check}, 1) on conflict do nothing`,
     );
   }
+  await db.query(sql`insert into routing (check_value) values (${ring.routingCheck}) on conflict do nothing`);
   // Two first starts with two rings: one was first, and the other one learns it here.
   const settled = await db.query<Known>(KNOWN);
   if (settled.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
@@ -87,8 +87,43 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
       'another process has just set up this database with another key ring: give both the same SCRIP_KEYS',
     );
   }
+  await checkRouting(db, ring);
   await checkKeyRing(db, ring);
+  await checkSlots(db, ring);
   return ring;
+}
+
+/** The serial numbers in print follow from the routing key: with another one, no voucher would be found on the right shard. */
+async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
+  const [row] = await db.query<{ check_value: Buffer }>(sql`select check_value from routing`);
+  if (!row || !sameHash(row.check_value, ring.routingCheck))
+    throw new StartError(
+      'the routing key of the key ring is not the one of this database: put its `routing:` entry back (SCRIP_KEYS, or the key file)',
+    );
+}
+
+/** Vouchers that the start looks at: the newest ones are what a wrong key would have made. */
+const CHECKED = 5;
+
+/** The slot of a code must be that of its serial number: a voucher of which that is not so was not made by this service. */
+async function checkSlots(db: Queries, ring: KeyRing): Promise<void> {
+  const newest = await db.query<{ serial_number: bigint; sealed: Buffer }>(
+    sql`select serial_number, sealed from vouchers order by serial_number desc limit ${CHECKED}`,
+  );
+  for (const { serial_number, sealed } of newest)
+    if (fits(ring, serial_number, sealed) === false)
+      throw new StartError(
+        `the code of voucher ${serial_number} does not fit its serial number: the database was altered, or the routing key is not its own`,
+      );
+}
+
+/** Undefined for a voucher that cannot be opened: the calls for it report that. */
+function fits(ring: KeyRing, serialNumber: bigint, sealed: Buffer): boolean | undefined {
+  try {
+    return ring.slotOf(ring.open(serialNumber, sealed).code) === slotOfSerial(serialNumber);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -100,32 +135,23 @@ export async function checkKeyRing(db: Queries, ring: KeyRing): Promise<void> {
   use(ring, await db.query<Known>(IN_USE));
 }
 
-const refreshGathered = gather<KeyRing, void>({
+/** Like `checkKeyRing`, one statement for all lookups that ask at one moment. */
+export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
   keysOf: () => [],
   async run(db, rings) {
     const inUse = await db.query<Known>(IN_USE);
-    for (const ring of rings) use(ring, inUse);
-    return rings.map(() => undefined);
+    return rings.map(() => inUse);
   },
-});
-
-/** Like `checkKeyRing`, with one statement for all that ask at one moment. */
-export function refreshKeyRing(db: Database, ring: KeyRing): Promise<void> {
-  return refreshGathered(db, ring);
-}
+  answer: use,
+};
 
 /**
  * Begins to seal in a transaction: what is sealed from here on is sealed under the key that stays the newest until the
- * transaction ends. Whoever puts another key to use waits for that, and so knows what is there to be sealed anew.
+ * transaction ends. Putting another key to use waits for that, and so finds everything that is to be sealed anew.
  * @throws as `checkKeyRing`
  */
 export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
-  for (;;) {
-    const inUse = await tx.query<Known>(HOLD_IN_USE);
-    // A row that had to be waited for is told as it is now, but one that was put to use meanwhile is not told at all.
-    if (inUse.at(-1)?.superseded_at) continue;
-    return use(ring, inUse);
-  }
+  use(ring, await tx.query<Known>(HOLD_IN_USE));
 }
 
 function use(ring: KeyRing, inUse: readonly Known[]): void {
@@ -174,7 +200,7 @@ function missing(config: Given): StartError {
 /** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */
 async function createKeyFile(file: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = await writeDraft(file, `${newRingKey()}\n`);
+  const draft = await writeDraft(file, `${newKeyRing()}\n`);
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });

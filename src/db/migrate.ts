@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { makeWorkerUtils } from 'graphile-worker';
 import { sqlState } from './errors.ts';
-import { openOwner, openPool, type Queries, SERVICE_ROLE } from './pool.ts';
+import { openOwner, openPool, PRODUCER_ROLE, type Queries, SERVICE_ROLE } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 import { StartError } from './start-error.ts';
 
@@ -40,7 +40,7 @@ export async function migrate(url: string, before?: (owner: Queries) => Promise<
     // this lock's own.
     await owner.query(sql`select pg_advisory_lock(7311990001)`);
     await before?.(owner);
-    await createRole(owner);
+    await createRoles(owner);
     const applied = await apply(owner, migrations);
     if (applied.length > 0 || !(await hasJobs(owner))) await migrateJobs(url, owner);
     return applied;
@@ -106,22 +106,22 @@ function pending(applied: readonly Applied[], migrations: readonly Migration[]):
   return migrations.filter(({ version }) => !applied.some((done) => done.version === version));
 }
 
-async function createRole(owner: Queries): Promise<void> {
-  const [found] = await owner.query<{ there: boolean }>(
-    sql`select exists (select from pg_roles where rolname = ${SERVICE_ROLE}) as there`,
-  );
-  if (!found?.there) {
-    try {
-      await owner.query(raw(`create role ${SERVICE_ROLE} nologin`));
-    } catch (error) {
-      // Roles belong to the whole server: another database's migration may have been faster.
-      if (!['42710', '23505'].includes(sqlState(error) ?? '')) throw error;
-    }
-  }
-  // The owner's account works as the service's role too, where no account of its own is set up for it.
+/** Roles belong to the whole server: the migration of another database may be faster. */
+async function createRoles(owner: Queries): Promise<void> {
+  for (const role of [SERVICE_ROLE, PRODUCER_ROLE])
+    await owner.query(
+      raw(`do $$ begin
+        if not exists (select from pg_roles where rolname = '${role}') then create role ${role} nologin; end if;
+      exception when duplicate_object or unique_violation then null;
+      end $$`),
+    );
+  // The service becomes the producer by `set role` alone: it does not have the producer's rights otherwise. The account that migrates
+  // works as the service too, where no account of its own is set up for that.
   await owner.query(
     raw(`do $$ begin
-      if not pg_has_role(current_user, '${SERVICE_ROLE}', 'usage') then execute format('grant ${SERVICE_ROLE} to %I', current_user); end if;
+      if exists (select from pg_roles where rolname = '${SERVICE_ROLE}' and rolinherit) then alter role ${SERVICE_ROLE} noinherit; end if;
+      if not pg_has_role('${SERVICE_ROLE}', '${PRODUCER_ROLE}', 'member') then grant ${PRODUCER_ROLE} to ${SERVICE_ROLE}; end if;
+      if not pg_has_role(current_user, '${SERVICE_ROLE}', 'member') then execute format('grant ${SERVICE_ROLE} to %I', current_user); end if;
     end $$`),
   );
 }

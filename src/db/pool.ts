@@ -1,22 +1,23 @@
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import { Health } from './health.ts';
 import { clientFor, hostAddresses } from './hosts.ts';
 import type { HotStatement, Sql } from './sql.ts';
 import { types } from './types.ts';
-import { cut, Watch } from './watch.ts';
 
-/** The role that the service works as: it can neither alter the schema nor update or delete journal rows. */
+/** The role that the service works as. It can neither change the schema nor write vouchers and journal but by the functions of sql/. */
 export const SERVICE_ROLE = 'scrip_service';
+/** The role that copies the rows of large batches into vouchers and journal. */
+export const PRODUCER_ROLE = 'scrip_producer';
 
 /** Statements that belong together run through one of these: the database itself, or a transaction on it. */
 export type Queries = {
   query<Row>(statement: Sql): Promise<Row[]>;
 };
 
-/** What a transaction can do beside. */
 export type Transaction = Queries & {
-  /** Sends rows to a `copy … from stdin`, in parts, in the form that the statement names. */
+  /** Sends rows to a `copy … from stdin`, in parts, in the format that the statement names. */
   copyIn(statement: Sql, parts: readonly Uint8Array[]): Promise<void>;
 };
 
@@ -24,132 +25,160 @@ export type Database = Queries & {
   readonly url: string;
   /** Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it back. */
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: 'repeatable read'): Promise<T>;
-  /** Runs a statement of the hot path: prepared, index look-ups only, one round trip, its own transaction. */
-  hot<Row>(statement: HotStatement, values: readonly unknown[]): Promise<Row[]>;
-  /** A pool for a library that runs statements of its own, as the service's role; whoever opens it ends it. */
+  /**
+   * Runs a statement of the hot path: prepared, one round trip, its own transaction.
+   * @param bucket where its rows lie
+   */
+  hot<Row>(statement: HotStatement, values: readonly unknown[], bucket?: number): Promise<Row[]>;
+  /** A pool for a library that runs statements of its own, as the service's role; the caller ends it. */
   openPool(name: string, size: number): pg.Pool;
-  /** Whether statements of the hot path run, or ran a moment ago: who can wait gives way. */
+  /** Whether statements of the hot path run, or ran a moment ago: background work then gives way. */
   isBusy(): boolean;
   close(): Promise<void>;
 };
 
-/** Connections for ordinary work, and those kept apart for the calls at the till, so that neither starves the other. */
+/** Connections for ordinary work, and those kept apart for calls at the till, so that neither starves the other. */
 const POOL_SIZE = 10;
-const HOT_SIZE = 6;
+const HOT_POOL_SIZE = 6;
+/** A hundred processes together hold many connections: those that are not used are given back. */
+const IDLE_TIMEOUT_MS = 10_000;
 
-/** Nothing that serves a request takes longer; a statement that does is stuck. Milliseconds. */
+/** Nothing that serves a request takes longer; a statement that does is stuck. */
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** One that was begun while the server was away must not keep calls waiting for two seconds after it is back. */
-const CONNECT_TIMEOUT_MS = 1_500;
-/** Who migrates, or tests, keeps nobody at a till waiting, and meets machines that have much to do. */
-const OWNER_CONNECT_TIMEOUT_MS = 5_000;
-/** At the till nobody waits so long: a statement of the hot path takes milliseconds. */
+/** Nobody waits longer at a till: a statement of the hot path takes milliseconds. */
 const HOT_TIMEOUT_MS = 5_000;
-/** A server that hangs does not keep its own limits; so much longer is waited for it before the connection is given up. */
+/** A connection attempt that began while the server was away must not keep calls waiting when it is back. */
+const CONNECT_TIMEOUT_MS = 1_500;
+/** Migrations and tests keep nobody at a till waiting, and run on busy machines. */
+const OWNER_CONNECT_TIMEOUT_MS = 5_000;
+/** A server that hangs does not keep its own limits: the connection is given up this long after them. */
 const GRACE_MS = 1_000;
-
-/** A connection on which nothing is said for so long is asked whether it is there: a migration, which has no limit, ends by this. */
+/** A connection that is silent for so long is checked: a migration, which has no limit, ends by this. */
 const KEEP_ALIVE_MS = 10_000;
 
 /** Tills that were busy this long ago are busy still: at ten calls a second there is always another one. */
 const BUSY_MS = 200;
 
 /**
- * Each hot statement looks rows up by index, whatever the planner's idea of a young and empty table: without these a
- * plan made in the first minute would scan the table for as long as the connection lives.
+ * What every session of the service needs. An account that has these by `alter role … set` (behind a pooler, docs/operating.md) needs no
+ * statement for them. `pg_temp` stands last in the path, so that no temporary table hides a table of the books. Pages of long lists are
+ * read along an index: in a young table the planner would sort all that is left of the list for each page.
  */
-const HOT_OPTIONS = `-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_mergejoin=off -c jit=off -c statement_timeout=${HOT_TIMEOUT_MS}`;
+const SESSION: Readonly<Record<string, string>> = {
+  role: SERVICE_ROLE,
+  search_path: 'scrip, pg_temp',
+  TimeZone: 'UTC',
+  statement_timeout: '15s',
+  idle_in_transaction_session_timeout: '15s',
+  client_connection_check_interval: '2s',
+  enable_bitmapscan: 'off',
+};
 
-/**
- * Long lists are read page by page along an index. In a young table the planner takes such a list for a short one, and would
- * gather and sort all that is left of it for each page: of a million vouchers, for minutes instead of seconds.
- */
-const PAGE_OPTIONS = '-c enable_bitmapscan=off';
+/** Sets what differs. A member of a role by inheritance is not that role: the current user decides. */
+const CONFIGURE = `
+select set_config(s.name, s.value, false) from unnest($1::text[], $2::text[]) as s (name, value)
+where case s.name when 'role' then current_user <> s.value else current_setting(s.name) <> s.value end`;
 
-/**
- * What every connection of the service starts with. Anybody may make temporary tables, and these would be looked for first if they were
- * not named: a table of the books is never hidden behind one.
- */
-const SESSION_OPTIONS = [
-  `-c role=${SERVICE_ROLE} -c search_path=scrip,pg_temp -c timezone=UTC`,
-  `-c statement_timeout=${STATEMENT_TIMEOUT_MS} -c idle_in_transaction_session_timeout=${STATEMENT_TIMEOUT_MS}`,
-].join(' ');
-
-/**
- * A pool of connections that may break at any time: the statement that needs one tells its caller. Without a listener on each
- * of them, one that breaks between two statements of a transaction would end the process.
- */
-function poolOf(options: pg.PoolConfig): pg.Pool {
-  return new pg.Pool(options).on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
+async function configure(client: pg.ClientBase, session: Readonly<Record<string, string>>): Promise<void> {
+  await client.query(CONFIGURE, [Object.keys(session), Object.values(session)]);
 }
 
-/** A pool for a library that runs statements of its own, as the account that signs in; whoever opens it ends it. */
+/** Every connection of a pool is in use: the service is overloaded, the server need not be away. */
+export class PoolExhausted extends Error {
+  readonly code = 'EPOOLEXHAUSTED';
+}
+
+/**
+ * A pool of connections that may break at any time: the statement on one reports it. Without a listener on each of them, one that
+ * breaks between two statements of a transaction would end the process.
+ */
+function poolOf(options: pg.PoolConfig): pg.Pool {
+  return new pg.Pool({ idleTimeoutMillis: IDLE_TIMEOUT_MS, ...options })
+    .on('error', () => {})
+    .on('connect', (client) => client.on('error', () => {}));
+}
+
+/** A pool for a library that runs statements of its own, as the account that signs in; the caller ends it. */
 export function openPool(url: string, name: string, size: number): pg.Pool {
   // Libraries expect the driver's own types.
   return poolOf({ ...connectionOf(url, name), types: pg.types, max: size });
 }
 
-function connectionOf(url: string, name: string) {
-  const Client = clientFor(url);
+function connectionOf(url: string, name: string, isReader = false) {
+  const Client = isReader ? pg.Client : clientFor(url);
   const connectionString = hostAddresses(url)[0] as string;
   const alive = { keepAlive: true, keepAliveInitialDelayMillis: KEEP_ALIVE_MS };
-  const limits = { connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...alive };
-  return { Client, connectionString, types, application_name: name, ...limits };
+  return { Client, connectionString, types, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...alive };
 }
 
 /**
  * Opens the pools of a process. Nothing connects before the first statement.
  * @param url a PostgreSQL address; its user is, or may become, `scrip_service`
  */
-export function openDatabase(url: string, name = 'scrip'): Database {
-  const common = connectionOf(url, name);
-  const pool = poolOf({ ...common, max: POOL_SIZE, options: `${SESSION_OPTIONS} ${PAGE_OPTIONS}` });
-  const hotPool = poolOf({
-    ...common,
-    max: HOT_SIZE,
-    options: `${SESSION_OPTIONS} ${HOT_OPTIONS}`,
-    query_timeout: HOT_TIMEOUT_MS + GRACE_MS,
-  });
-  const watch = new Watch(() => new common.Client(common));
-  for (const each of [pool, hotPool]) watch.guard(each);
+export function openDatabase(url: string, name = 'scrip', isReader = false): Database {
+  const common = connectionOf(url, name, isReader);
+  const onConnect = (client: pg.ClientBase) => configure(client, SESSION);
+  const pool = poolOf({ ...common, max: POOL_SIZE, onConnect });
+  const hotPool = poolOf({ ...common, max: HOT_POOL_SIZE, onConnect, query_timeout: HOT_TIMEOUT_MS + GRACE_MS });
+  const health = new Health(() => new common.Client(common));
   let lastHotAt = Number.NEGATIVE_INFINITY;
   return {
     url,
-    query: (statement) => onClient(pool, watch, (client) => rowsOf(client, statement, STATEMENT_TIMEOUT_MS + GRACE_MS)),
-    transaction: (run, isolation) => inTransaction(pool, watch, run, isolation),
+    query: (statement) => onClient(pool, health, (client) => rowsOf(client, statement, STATEMENT_TIMEOUT_MS + GRACE_MS)),
+    transaction: (run, isolation) => inTransaction(pool, health, run, isolation),
     openPool(forName, size) {
-      const options = `-c role=${SERVICE_ROLE}`;
+      const { role = '' } = SESSION;
       const query_timeout = STATEMENT_TIMEOUT_MS + GRACE_MS;
-      const own = poolOf({ ...connectionOf(url, forName), types: pg.types, max: size, options, query_timeout });
-      watch.guard(own);
-      return own;
+      return poolOf({
+        ...connectionOf(url, forName),
+        types: pg.types,
+        max: size,
+        onConnect: (client: pg.ClientBase) => configure(client, { role }),
+        query_timeout,
+      });
     },
     isBusy: () => performance.now() - lastHotAt < BUSY_MS,
-    async hot<Row>(statement: HotStatement, values: readonly unknown[]) {
-      if (!statement.background) lastHotAt = performance.now();
-      const { name, text } = statement;
-      return onClient(hotPool, watch, async (client) => {
-        const result = await client.query({ name, text, values: [...values] });
+    async hot<Row>({ name: statementName, text, background }: HotStatement, values: readonly unknown[]) {
+      if (!background) lastHotAt = performance.now();
+      return onClient(hotPool, health, async (client) => {
+        const result = await client.query({ name: statementName, text, values: [...values] });
         return result.rows as Row[];
       });
     },
     async close() {
-      watch.close();
+      health.close();
       await Promise.all([pool.end(), hotPool.end()]);
     },
   };
 }
 
-/** Runs one statement on a connection of a pool. */
-async function onClient<T>(pool: pg.Pool, watch: Watch, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  watch.check();
-  const client = await pool.connect();
+/** Opens a standby, which answers lists and reports. It may lag behind, and takes no writes. */
+export function openReader(url: string, name = 'scrip'): Database {
+  return openDatabase(url, `${name}-reader`, true);
+}
+
+/** Takes a connection of a pool; waiting in vain for one that is in use is overload, not absence. */
+async function connect(pool: pg.Pool, health: Health): Promise<pg.PoolClient> {
+  health.check();
+  const isFull = pool.totalCount >= (pool.options.max ?? 0) && pool.idleCount === 0;
   try {
-    const result = await watch.run(client, () => run(client));
+    return await pool.connect();
+  } catch (error) {
+    if (isFull && (error as Error).message === 'timeout exceeded when trying to connect')
+      throw new PoolExhausted('all connections to the database are in use');
+    throw error;
+  }
+}
+
+/** Runs one statement on a connection of a pool. */
+async function onClient<T>(pool: pg.Pool, health: Health, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await connect(pool, health);
+  try {
+    const result = await health.watch(() => run(client));
     client.release();
     return result;
   } catch (error) {
-    // After an error of the network it is of no use, and one of the server may have been its last word.
+    // After an error of the network the connection is of no use, and one of the server may have been its last word.
     client.release(error as Error);
     throw error;
   }
@@ -176,7 +205,7 @@ async function connectOwner(url: string): Promise<pg.Client> {
   }
 }
 
-/** @param timeoutMs after which a server that does not even say that it gave up is no longer waited for */
+/** @param timeoutMs after which the connection is given up, of a server that does not keep its own limit */
 async function rowsOf<Row>(
   on: pg.Pool | pg.PoolClient | pg.Client,
   statement: Sql,
@@ -191,8 +220,8 @@ async function rowsOf<Row>(
 
 async function copyIn(client: pg.PoolClient, { text }: Sql, parts: readonly Uint8Array[]): Promise<void> {
   const stream = client.query(copyFrom(text));
-  // The driver's own limit is for what it sends itself.
-  const limit = setTimeout(cut, STATEMENT_TIMEOUT_MS + GRACE_MS, client);
+  // The driver's own limit holds for what it sends itself. Ending a client with work in flight breaks its connection.
+  const limit = setTimeout(() => void client.end(), STATEMENT_TIMEOUT_MS + GRACE_MS);
   try {
     for (const part of parts) stream.write(part);
     stream.end();
@@ -204,28 +233,26 @@ async function copyIn(client: pg.PoolClient, { text }: Sql, parts: readonly Uint
 
 async function inTransaction<T>(
   pool: pg.Pool,
-  watch: Watch,
+  health: Health,
   run: (tx: Transaction) => Promise<T>,
   isolation: 'repeatable read' | undefined,
 ): Promise<T> {
-  watch.check();
-  const client = await pool.connect();
-  // Whoever asks for an isolation of its own reads through everything, and sets its own limit.
+  const client = await connect(pool, health);
+  // A transaction with an isolation of its own reads through everything, and sets its own limit.
   const limits = isolation === undefined;
-  const ask = <Row>(statement: Sql, timeoutMs?: number) =>
-    watch.run(client, () => rowsOf<Row>(client, statement, timeoutMs));
+  const ask = <Row>(statement: Sql, timeoutMs?: number) => health.watch(() => rowsOf<Row>(client, statement, timeoutMs));
   const control = (text: string) => ask({ text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {
     await control(isolation ? `begin isolation level ${isolation}` : 'begin');
     const result = await run({
       query: (statement) => ask(statement, limits ? STATEMENT_TIMEOUT_MS + GRACE_MS : undefined),
-      copyIn: (statement, parts) => watch.run(client, () => copyIn(client, statement, parts)),
+      copyIn: (statement, parts) => health.watch(() => copyIn(client, statement, parts)),
     });
     await control('commit');
     return result;
   } catch (error) {
-    if (isHanging(error)) broken = error;
+    if (isSilent(error)) broken = error;
     else
       await control('rollback').catch((failure: Error) => {
         broken = failure;
@@ -236,7 +263,10 @@ async function inTransaction<T>(
   }
 }
 
-/** Whether the server did not answer at all: nothing that is sent after it on the same connection would be. */
-function isHanging(error: unknown): error is Error {
-  return error instanceof Error && error.message === 'Query read timeout';
+/** Whether the server did not answer at all: nothing that is sent after it on the same connection would be answered. */
+function isSilent(error: unknown): error is Error {
+  return (
+    error instanceof Error &&
+    (error.message === 'Query read timeout' || (error as { code?: unknown }).code === 'ETIMEDOUT')
+  );
 }

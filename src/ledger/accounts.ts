@@ -1,14 +1,37 @@
 import type { Queries } from '../db/pool.ts';
 import { decimalsOf } from '../money.ts';
-import { insertAccounts } from './accounts.queries.ts';
+import { type AccountKind, findAccount, insertAccounts, insertFloat } from './accounts.queries.ts';
+
+/** Accounts from here on are the reserves of batches: this number and the batch's. */
+const FIRST_RESERVE = 5_000_000_000n;
+
+/** The account of a batch's reserve. */
+export function reserveOf(batchId: number): bigint {
+  return FIRST_RESERVE + BigInt(batchId);
+}
 
 /**
  * Makes sure that a merchant has its accounts in a currency (float and settlement), and the operator its own (funding and
- * breakage). Safe to repeat, and at the same time in several processes.
+ * transit). Safe to repeat, and at the same time in several processes.
  * @param currency an ISO 4217 code
  */
 export async function ensureAccounts(db: Queries, merchantId: number, currency: string): Promise<void> {
   const decimals = decimalsOf(currency);
   if (decimals === undefined) throw new Error(`${currency} is not a currency of ISO 4217`);
   await db.query(insertAccounts(merchantId, currency, decimals));
+  await db.query(insertFloat(merchantId, currency));
+}
+
+/**
+ * The number of an account; undefined where it was not made yet.
+ * @param merchantId 0 for the operator's own
+ */
+export async function accountOf(
+  db: Queries,
+  merchantId: number,
+  currency: string,
+  kind: AccountKind,
+): Promise<bigint | undefined> {
+  const [row] = await db.query<{ id: bigint }>(findAccount(merchantId, currency, kind));
+  return row?.id;
 }

@@ -1,10 +1,19 @@
-import type { Context } from '../context.ts';
-import { gather } from '../db/gather.ts';
+import { type Context, isSharded } from '../context.ts';
+import type { Operation } from '../db/batcher.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import type { Money } from '../money.ts';
 import type { KeyRing } from '../secrets.ts';
+import { findCandidates } from './claims.ts';
 import { checkLookupReference } from './reference.ts';
-import { FIND_TRANSACTION, LIST_TRANSACTIONS } from './transactions.queries.ts';
+import {
+  ACTIVE_TRANSACTIONS,
+  FIND_TRANSACTIONS,
+  LIST_MAX,
+  listActivatedBatches,
+  listLargeBatchActivations,
+  listOwnTransactions,
+  listSmallBatchActivations,
+} from './transactions.queries.ts';
 
 /** A transaction as merchants see it (docs/reference/interface.md, "Transaction"). */
 export type Transaction = {
@@ -74,23 +83,90 @@ function noteOf({ kind, canceled, original_id }: TransactionRow): string | null 
     : `Created by an update of redemption ${original_id}`;
 }
 
+/** What the database returns of an update; its three transactions lie on one voucher. */
+export type UpdateRow = {
+  readonly original_id: string;
+  readonly original_minor: bigint;
+  readonly original_at: Date;
+  readonly reference: string | null;
+  readonly serial_number: bigint;
+  readonly sealed: Buffer;
+  readonly decimals: number;
+  readonly reversal_id: string;
+  readonly new_id: string | null;
+  readonly new_minor: bigint;
+  readonly updated_at: Date;
+};
+
+/** Turns the row of an update into its transactions. */
+export function toUpdate(keys: KeyRing, row: UpdateRow): RedemptionUpdate {
+  const { decimals, serial_number, sealed, original_id, updated_at, reference } = row;
+  const common = { decimals, serial_number, sealed };
+  const named = (prefix: string) => (reference === null ? null : prefix + reference);
+  const made = { ...common, original_id, occurred_at: updated_at, canceled: false };
+  const original: TransactionRow = {
+    ...common,
+    id: original_id,
+    kind: 'REDEMPTION',
+    amount_minor: row.original_minor,
+    occurred_at: row.original_at,
+    reference,
+    original_id: null,
+    canceled: true,
+  };
+  const reversal: TransactionRow = {
+    ...made,
+    id: row.reversal_id,
+    kind: 'REDEMPTION_REVERSAL',
+    amount_minor: row.original_minor,
+    reference: named('CANCEL-'),
+  };
+  const replacement: TransactionRow | null =
+    row.new_id === null
+      ? null
+      : { ...made, id: row.new_id, kind: 'REDEMPTION', amount_minor: row.new_minor, reference: named('NEW-') };
+  return {
+    original: toTransaction(keys, original),
+    cancellation: toTransaction(keys, reversal),
+    replacement: replacement && toTransaction(keys, replacement),
+    reference: reference ?? original_id,
+  };
+}
+
 type Lookup = { readonly context: Context; readonly reference: string };
 
-const findGathered = gather<Lookup, Transaction | undefined>({
-  callerOf: ({ context }) => context.merchant.id,
+/** `reversed`: an update has reversed the redemption in full. */
+type ActiveRow = Omit<TransactionRow, 'canceled'> & { readonly ord: number; readonly outcome: 'ok' | 'reversed' };
+
+/** By reference, where references and vouchers lie in one bucket. */
+const byReference: Operation<Lookup, ActiveRow | undefined, ActiveRow | undefined> = {
+  merchantOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
-  async run(db, lookups) {
-    const rows = await db.hot<TransactionRow & { ord: number }>(FIND_TRANSACTION, [
-      plainArray(lookups.map(({ context }) => context.merchant.id)),
-      textArray(lookups.map(({ reference }) => reference)),
-    ]);
+  async run(db, lookups, bucket) {
+    const rows = await db.hot<ActiveRow>(
+      FIND_TRANSACTIONS,
+      [
+        bucket,
+        plainArray(lookups.map(({ context }) => context.merchant.id)),
+        textArray(lookups.map(({ reference }) => reference)),
+      ],
+      bucket,
+    );
     const found = new Map(rows.map((row) => [row.ord, row]));
-    return lookups.map(({ context }, index) => {
-      const row = found.get(index + 1);
-      return row && toTransaction(context.service.keys, row);
-    });
+    return lookups.map((_, index) => found.get(index + 1));
   },
-});
+  answer: (_, row) => row,
+};
+
+const byId: Operation<string, ActiveRow | undefined, ActiveRow | undefined> = {
+  keysOf: () => [],
+  async run(db, ids, bucket) {
+    const rows = await db.hot<ActiveRow>(ACTIVE_TRANSACTIONS, [bucket, plainArray(ids)], bucket);
+    const found = new Map(rows.map((row) => [row.ord, row]));
+    return ids.map((_, index) => found.get(index + 1));
+  },
+  answer: (_, row) => row,
+};
 
 /**
  * The active transaction of a reference: the redemption, or what an update put in its place, else the activation. A
@@ -100,7 +176,19 @@ const findGathered = gather<Lookup, Transaction | undefined>({
  */
 export async function findTransaction(context: Context, reference: string): Promise<Transaction | undefined> {
   checkLookupReference(reference);
-  return findGathered(context.service.db, { context, reference });
+  const { service } = context;
+  const row = isSharded(service)
+    ? await findOverShards(context, reference)
+    : await service.batcher.add(byReference, service.buckets.ofSlot(0), { context, reference });
+  return row?.outcome === 'ok' ? toTransaction(service.keys, { ...row, canceled: false }) : undefined;
+}
+
+async function findOverShards({ service, merchant }: Context, reference: string): Promise<ActiveRow | undefined> {
+  for (const { id, bucket } of await findCandidates(service, merchant.id, ['redeem', 'activate'], reference)) {
+    const row = await service.batcher.add(byId, bucket, id);
+    if (row) return row;
+  }
+  return undefined;
 }
 
 /**
@@ -108,7 +196,29 @@ export async function findTransaction(context: Context, reference: string): Prom
  * @param options.inForceOnly leaves out reversals, and redemptions that an update has replaced
  */
 export async function listTransactions(context: Context, options: { inForceOnly: boolean }): Promise<Transaction[]> {
-  const { db, keys } = context.service;
-  const rows = await db.hot<TransactionRow>(LIST_TRANSACTIONS, [context.merchant.id, options.inForceOnly]);
-  return rows.map((row) => toTransaction(keys, row));
+  const { readDb, keys } = context.service;
+  const own = await readDb.query<TransactionRow>(listOwnTransactions(context.merchant.id, options.inForceOnly));
+  const generated = await listGenerated(context);
+  return [...own, ...generated]
+    .sort((one, other) => (one.id < other.id ? 1 : -1))
+    .slice(0, LIST_MAX)
+    .map((row) => toTransaction(keys, row));
+}
+
+/** Activations by generation, from the newest completed batches backwards, until there are enough for a list. */
+async function listGenerated({ service, merchant }: Context): Promise<TransactionRow[]> {
+  const { readDb } = service;
+  const batches = await readDb.query<{ id: number; quantity: number }>(listActivatedBatches(merchant.id));
+  const small: number[] = [];
+  let large: number | undefined;
+  for (let [at, count] = [0, 0]; at < batches.length && count < LIST_MAX && large === undefined; at++) {
+    const { id, quantity } = batches[at] as { id: number; quantity: number };
+    if (quantity > LIST_MAX) large = id;
+    else small.push(id);
+    count += quantity;
+  }
+  return [
+    ...(small.length > 0 ? await readDb.query<TransactionRow>(listSmallBatchActivations(small)) : []),
+    ...(large === undefined ? [] : await readDb.query<TransactionRow>(listLargeBatchActivations(large))),
+  ];
 }

@@ -1,58 +1,77 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { ensureAccounts } from '../ledger/accounts.ts';
+import { retrying } from '../db/retry.ts';
+import { accountOf, ensureAccounts } from '../ledger/accounts.ts';
+import { insertPosting } from '../ledger/accounts.queries.ts';
+import { claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
-import { MOST_MINOR, type Money, toText } from '../money.ts';
+import { checkReference } from '../ledger/reference.ts';
+import { MINOR_MAX, type Money, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { creditFloatAccount, insertTopUp, listFloatRows, updateLow } from './queries.ts';
+import { listFloatRows, topUpFloat, updateLow } from './queries.ts';
 
 export type Float = { readonly currency: string; readonly balance: Money };
 
+export type TopUp = {
+  readonly merchantId: number;
+  readonly currency: string;
+  /** Above zero, in minor units. */
+  readonly amountMinor: bigint;
+  /** The operator's: with it the same top-up can be sent again, and is booked once. */
+  readonly reference?: string | undefined;
+};
+
+export type ToppedUp = { readonly float: Float; readonly transactionId: string; readonly replayed: boolean };
+
 /**
- * Puts money on a merchant's float, which funding pays: the journal row and the balance in one step.
- * @param amountMinor above zero, in the currency's minor units
- * @throws Refusal `13` where the float would hold more than JSON can tell exactly
+ * Puts money on a merchant's float: the journal row and the balance in one step. The same top-up under its reference again is a replay.
+ * @throws Refusal `18`; `94` where the reference was used for another top-up; `13` where the float would exceed what a JSON number holds exactly
  */
-export async function topUp(
-  operator: Operator,
-  merchantId: number,
-  currency: string,
-  amountMinor: bigint,
-): Promise<Float> {
-  return operator.service.db.transaction(async (tx) => {
-    const { float, change } = await bookTopUp(operator.service, tx, merchantId, currency, amountMinor);
-    await audit(tx, operator, change);
-    return float;
-  });
+export async function topUp(operator: Operator, wanted: TopUp): Promise<ToppedUp> {
+  return retrying(() =>
+    operator.service.db.transaction(async (tx) => {
+      const { change, ...done } = await bookTopUp(operator.service, tx, wanted);
+      if (change) await audit(tx, operator, change);
+      return done;
+    }),
+  );
 }
 
-/** A top-up as a part of a transaction, which tells the audit of the change. */
+/** A top-up as a part of a transaction, which adds `change` to the audit; a replay changes nothing. */
 export async function bookTopUp(
   service: Service,
   tx: Queries,
-  merchantId: number,
-  currency: string,
-  amountMinor: bigint,
-): Promise<{ float: Float; change: Change }> {
+  { merchantId, currency, amountMinor, reference }: TopUp,
+): Promise<ToppedUp & { readonly change?: Change }> {
   const now = service.clock();
+  const id = newId(now);
   await ensureAccounts(tx, merchantId, currency);
-  const [row] = await tx.query<{ id: bigint; balance_minor: bigint; decimals: number }>(
-    creditFloatAccount(merchantId, currency, amountMinor),
-  );
+  if (reference !== undefined) {
+    checkReference(reference);
+    const fingerprint = `${currency} ${amountMinor}`;
+    const claim = await claimIn(tx, service, { merchantId, operation: 'top-up', reference, id, fingerprint });
+    if (claim.fingerprint !== fingerprint) throw new Refusal('94');
+    if (claim.id !== id) {
+      const float = (await listFloats(tx, merchantId)).find((each) => each.currency === currency) as Float;
+      return { float, transactionId: claim.id, replayed: true };
+    }
+  }
+  const credit = (await accountOf(tx, merchantId, currency, 'FLOAT')) as bigint;
+  const debit = (await accountOf(tx, 0, currency, 'FUNDING')) as bigint;
+  const [row] = await tx.query<{ balance_minor: bigint; decimals: number }>(topUpFloat(credit, amountMinor));
   if (!row) throw new Error('a float that was made sure of is not there');
   const { balance_minor, decimals } = row;
-  if (balance_minor > MOST_MINOR) throw new Refusal('13', { message: 'the float would hold too much' });
-  const id = newId(now);
-  await tx.query(insertTopUp(id, merchantId, currency, row.id, amountMinor, now));
-  const told = (minor: bigint) => toText({ minor, decimals });
+  if (balance_minor > MINOR_MAX) throw new Refusal('13', { message: 'the float would hold too much' });
+  await tx.query(insertPosting({ id, kind: 'TOP_UP', debit, credit, amountMinor, merchantId, reference, now }));
+  const text = (minor: bigint) => toText({ minor, decimals });
   const change = {
     action: 'float.top-up',
     subject: `merchant ${merchantId}`,
-    before: { currency, balance: told(balance_minor - amountMinor) },
-    after: { currency, balance: told(balance_minor), amount: told(amountMinor), transactionId: id },
+    before: { currency, balance: text(balance_minor - amountMinor) },
+    after: { currency, balance: text(balance_minor), amount: text(amountMinor), transactionId: id },
   };
-  return { float: { currency, balance: { minor: balance_minor, decimals } }, change };
+  return { float: { currency, balance: { minor: balance_minor, decimals } }, transactionId: id, replayed: false, change };
 }
 
 /**

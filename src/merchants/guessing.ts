@@ -1,5 +1,5 @@
 import type { Service } from '../context.ts';
-import { gather } from '../db/gather.ts';
+import type { Operation } from '../db/batcher.ts';
 import { retrying } from '../db/retry.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { dayOf, markBlocked } from './key-cache.ts';
@@ -16,8 +16,9 @@ const MOST_GUESSES = 50;
 const MOST_SHARE = 0.02;
 /** Whenever so many more guesses of a key are within its share, the operator is told: who makes calls of all kinds earns guesses. */
 const MANY = 500;
-/** How late a call is counted at most. */
-const FLUSH_MS = 250;
+/** How late a call is counted at most. Each process writes a row for each key that called it: seldom, or a hundred processes write more of these rows
+ * than redemptions. */
+const FLUSH_MS = 30_000;
 
 type Calls = {
   /** By day and key: the calls that are not written yet. */
@@ -30,7 +31,7 @@ type Calls = {
 const counters = new WeakMap<Service, Calls>();
 
 /**
- * Counts a call of a key. Costs no statement: calls are written together, a quarter of a second later.
+ * Counts a call of a key. Costs no statement: calls are written together, up to half a minute later.
  * @param speaksFor whether it is one of those of which so many may be guesses; else it is only the key's last use
  */
 export function countCall(service: Service, keyId: string, now: Date, speaksFor: boolean): void {
@@ -87,25 +88,26 @@ function add(days: Calls['days'], day: string, keyId: string, count: number): vo
 
 type Guess = { readonly service: Service; readonly keyId: string; readonly now: Date };
 
-const guessGathered = gather<Guess, void>({
+type GuessRow = { readonly key_id: string; readonly guesses: number; readonly blocked: boolean };
+
+const guesses: Operation<Guess, void, void> = {
   keysOf: () => [],
-  async run(db, guesses) {
-    const { service, now } = guesses[0] as Guess;
+  async run(db, requests) {
+    const { service, now } = requests[0] as Guess;
     const day = dayOf(now);
-    const rows = await db.query<{ key_id: string; guesses: number; blocked: boolean }>(
-      addGuesses(textArray(guesses.map(({ keyId }) => keyId)), day),
-    );
+    const rows = await db.query<GuessRow>(addGuesses(textArray(requests.map(({ keyId }) => keyId)), day));
     for (const { key_id, guesses: count, blocked } of rows) {
       if (blocked) markBlocked(service, key_id, day);
       else if (count > MOST_GUESSES && !(await judge(service, key_id, day, now))) {
-        const before = count - guesses.filter(({ keyId }) => keyId === key_id).length;
+        const before = count - requests.filter(({ keyId }) => keyId === key_id).length;
         if (Math.floor(count / MANY) > Math.floor(before / MANY))
           service.log.warn({ keyId: key_id, guesses: count }, 'key guesses much, though little for its calls');
       }
     }
-    return guesses.map(() => undefined);
+    return requests.map(() => undefined);
   },
-});
+  answer: () => undefined,
+};
 
 /** Blocks the key if it has guessed too much, by what all processes have counted; tells whether it has. */
 async function judge(service: Service, keyId: string, day: string, now: Date): Promise<boolean> {
@@ -126,5 +128,5 @@ async function judge(service: Service, keyId: string, day: string, now: Date): P
  */
 export async function recordGuesses(service: Service, keyIds: readonly string[]): Promise<void> {
   const now = service.clock();
-  await Promise.all(keyIds.map((keyId) => guessGathered(service.db, { service, keyId, now })));
+  await Promise.all(keyIds.map((keyId) => service.batcher.add(guesses, 0, { service, keyId, now })));
 }

@@ -1,54 +1,59 @@
 import type { Merchant, Service } from '../context.ts';
-import { gather } from '../db/gather.ts';
+import type { Operation } from '../db/batcher.ts';
 import { textArray } from '../db/sql.ts';
 import { containing } from '../network.ts';
 import { isoDay } from '../time.ts';
 import type { Limit } from './limits.ts';
-import { FIND_KEYS } from './queries.ts';
+import { CHANGED_KEYS, FIND_KEYS } from './queries.ts';
 
 /**
- * What a process knows of the keys that are calling it. A revoked key, a suspended merchant or a changed permission takes
- * effect within a second on every process: knowledge older than that is never used.
+ * What a process knows of the API keys that call it. A revoked key, a suspended merchant or a changed permission takes effect
+ * within a second on every process: nothing is used unless the process asked less than a second ago what has changed.
+ *
+ * A key is looked up once. After that, one statement for the whole process asks for all changes since the one before, so its cost
+ * depends neither on the number of keys nor on how often each of them calls.
  */
 
 export type Key = {
   readonly secretHash: Buffer;
-  /** Its permissions are those of the key: of the merchant's, what is in the key's scopes. */
+  /** Its permissions are those of the key: of the merchant's, those among the key's scopes. */
   readonly merchant: Merchant;
   readonly expiresAt: Date | null;
-  /** Whether it may be called with from an address; undefined: from anywhere. */
+  /** Whether the key may be used from an address; undefined: from anywhere. */
   readonly allows: ((address: string | undefined) => boolean) | undefined;
   readonly limit: Limit | undefined;
-  /** The day (`dayOf`) for which it is blocked because it keeps guessing: it may send no PIN on it. */
+  /** The day (`dayOf`) for which it is blocked because it keeps guessing: it may send no PIN on that day. */
   readonly blockedDay: string | undefined;
 };
 
-/** A point of both clocks: the one that only runs, and the one that people (and tests) can set forward. */
+/** A point of both clocks: the one that only runs, and the one that people (and tests) can set. */
 type Instant = { readonly runMs: number; readonly clockMs: number };
 
-type Entry = { readonly key: Key; readonly askedAt: Instant };
-
 type Cache = {
-  readonly entries: Map<string, Entry>;
-  /** Look-ups under way: a key never has two. */
-  readonly pending: Map<string, { readonly askedAt: Instant; readonly key: Promise<Key | undefined> }>;
-  /** Blocks that this process decided itself: look-ups that were sent before must not undo them. */
+  readonly entries: Map<string, Key>;
+  /** Look-ups in flight: a key never has two. */
+  readonly pending: Map<string, Promise<Key | undefined>>;
+  /** Blocks that this process decided itself: answers that were asked for before must not undo them. */
   readonly blocks: Map<string, { readonly day: string; readonly at: Instant }>;
+  /** When the changes that are known were asked for, and the oldest transaction that was running then; undefined before the first time. */
+  checked: { readonly at: Instant; readonly horizon: string } | undefined;
+  checking: Promise<void> | undefined;
 };
 
-/** Until this age an entry is used as it is, */
+/** Up to this age, what is known is used as it is, */
 const FRESH_MS = 300;
-/** and until this one it is used while a newer one is on its way: that leaves a fifth of the second to spare. */
+/** and up to this one while newer changes are on their way: that leaves a fifth of the second to spare. */
 const USABLE_MS = 800;
-/** Far more keys than call one process within a second; beyond it the oldest is forgotten and looked up again. */
-const MOST_ENTRIES = 10_000;
+/** Far more keys than call one process; beyond it the oldest is forgotten and looked up again. */
+const ENTRIES_MAX = 10_000;
 
 const caches = new WeakMap<Service, Cache>();
 
 type Lookup = { readonly service: Service; readonly keyId: string };
 
 type Row = {
-  ord: number;
+  key_id: string;
+  revoked: boolean;
   secret_hash: Buffer;
   merchant_id: number;
   name: string;
@@ -64,19 +69,16 @@ type Row = {
   calls_burst: number | null;
 };
 
-const operation = {
+const findUnknown: Operation<Lookup, Row | undefined, Key | undefined> = {
   keysOf: () => [],
-  async run(db: Service['db'], lookups: readonly Lookup[]) {
+  async run(db, lookups) {
     const day = dayOf((lookups[0] as Lookup).service.clock());
     const rows = await db.hot<Row>(FIND_KEYS, [textArray(lookups.map(({ keyId }) => keyId)), day]);
-    const found = new Map(rows.map((row) => [row.ord, toKey(row, day)]));
-    return lookups.map((_, index) => found.get(index + 1));
+    const found = new Map(rows.map((row) => [row.key_id, row]));
+    return lookups.map(({ keyId }) => found.get(keyId));
   },
+  answer: ({ service }, row) => row && toKey(row, dayOf(service.clock())),
 };
-
-/** Two queues: whoever floods the one with ids that do not exist keeps nobody waiting whose key is known. */
-const refreshKnown = gather<Lookup, Key | undefined>(operation);
-const findUnknown = gather<Lookup, Key | undefined>(operation);
 
 function toKey(row: Row, day: string): Key {
   const { scopes, calls_per_second: perSecond, calls_burst: burst } = row;
@@ -85,7 +87,7 @@ function toKey(row: Row, day: string): Key {
     merchant: {
       id: row.merchant_id,
       name: row.name,
-      permissions: new Set(row.permissions.filter((permission) => scopes?.includes(permission) ?? true)),
+      permissions: new Set(scopes ? row.permissions.filter((permission) => scopes.includes(permission)) : row.permissions),
       opaque: row.opaque,
       suspended: row.suspended,
       defaultProductId: row.default_product_id,
@@ -103,56 +105,58 @@ export function dayOf(now: Date): string {
 }
 
 /**
- * The key of an id, less than a second old: at once where it is known well enough, else a promise.
+ * The key of an id, as it was less than a second ago: at once where it is known well enough, else a promise.
  * @returns undefined for a key that is unknown or revoked
  */
 export function findKey(service: Service, keyId: string): Key | Promise<Key | undefined> {
   const cache = cacheOf(service);
-  const now = instant(service);
   const entry = cache.entries.get(keyId);
-  if (!entry) return lookUp(service, cache, keyId, now);
-  const ageMs = ageOf(entry.askedAt, now);
-  if (ageMs < FRESH_MS) return entry.key;
-  if (ageMs >= USABLE_MS) return lookUp(service, cache, keyId, now);
-  // Whoever has to wait for the newer one will be told that it did not come; this one still may be used.
-  lookUp(service, cache, keyId, now).catch(() => {});
-  return entry.key;
+  if (!entry) return lookUp(service, cache, keyId);
+  const ageMs = cache.checked ? ageOf(cache.checked.at, instant(service)) : Number.POSITIVE_INFINITY;
+  if (ageMs < FRESH_MS) return entry;
+  const checking = check(service, cache);
+  // A call that has to wait for the changes is the one that reports their failure; until then the entry may still be used.
+  if (ageMs < USABLE_MS) {
+    checking.catch(() => {});
+    return entry;
+  }
+  return checking.then(() => cache.entries.get(keyId) ?? lookUp(service, cache, keyId));
 }
 
-/** How the secret of a key is stored, where that is known. It is the same for ever: a new secret comes with a new id. */
+/** How the secret of a key is stored, where that is known. It never changes: a new secret comes with a new id. */
 export function knownHash(service: Service, keyId: string): Buffer | undefined {
-  return cacheOf(service).entries.get(keyId)?.key.secretHash;
+  return cacheOf(service).entries.get(keyId)?.secretHash;
 }
 
 /** No key has it: ids of keys are longer. */
 const NOBODY = 'key_nobody';
 
 /**
- * Does the work of looking up a key that does not exist. Who sent a wrong secret for a key that is in use waits as long as who
- * invented the key, so that the time does not tell the two apart; and a key that is there takes longer to look up.
+ * Does the work of looking up a key that does not exist. A wrong secret for a key in use is answered as late as an invented key, so that
+ * the time does not tell the two apart.
  */
 export async function lookUpNobody(service: Service): Promise<void> {
-  await findUnknown(service.db, { service, keyId: NOBODY });
+  await service.batcher.add(findUnknown, 0, { service, keyId: NOBODY });
 }
 
-/** Tells this process at once that a key is blocked for a day; others find out when they look it up again. */
+/** Blocks a key for a day in this process at once; other processes see it with the next changes. */
 export function markBlocked(service: Service, keyId: string, day: string): void {
   const { entries, blocks } = cacheOf(service);
   const entry = entries.get(keyId);
-  if (entry) entries.set(keyId, { ...entry, key: { ...entry.key, blockedDay: day } });
+  if (entry) entries.set(keyId, { ...entry, blockedDay: day });
   blocks.set(keyId, { day, at: instant(service) });
-  if (blocks.size > MOST_ENTRIES) forgetOldest(blocks);
+  if (blocks.size > ENTRIES_MAX) forgetOldest(blocks);
 }
 
 /** Whether this process knows that a key is blocked for a day. */
 export function isBlocked(service: Service, keyId: string, day: string): boolean {
-  return cacheOf(service).entries.get(keyId)?.key.blockedDay === day;
+  return cacheOf(service).entries.get(keyId)?.blockedDay === day;
 }
 
 function cacheOf(service: Service): Cache {
   let cache = caches.get(service);
   if (!cache) {
-    cache = { entries: new Map(), pending: new Map(), blocks: new Map() };
+    cache = { entries: new Map(), pending: new Map(), blocks: new Map(), checked: undefined, checking: undefined };
     caches.set(service, cache);
   }
   return cache;
@@ -162,40 +166,65 @@ function instant(service: Service): Instant {
   return { runMs: performance.now(), clockMs: service.clock().getTime() };
 }
 
-/** By whichever clock it is older. One that is set back cannot make it younger: the other one only runs. */
+/** By whichever clock it is older: one that is set back cannot make it younger, since the other one only runs. */
 function ageOf(since: Instant, now: Instant): number {
   return Math.max(now.runMs - since.runMs, now.clockMs - since.clockMs);
 }
 
-/** Joins the look-up under way, or sends one where there is none that is young enough for a call that came at `arrival`. */
-async function lookUp(service: Service, cache: Cache, keyId: string, arrival: Instant): Promise<Key | undefined> {
-  const pending = cache.pending.get(keyId);
-  if (!pending) return send(service, cache, keyId);
-  const key = await pending.key;
-  return ageOf(pending.askedAt, arrival) < USABLE_MS ? key : lookUp(service, cache, keyId, arrival);
+type Change = { readonly horizon: string } & (Row | { readonly key_id: null });
+
+/** Learns what has changed since the last time; calls that ask at one moment share one statement. */
+function check(service: Service, cache: Cache): Promise<void> {
+  cache.checking ??= ask(service, cache).finally(() => {
+    cache.checking = undefined;
+  });
+  return cache.checking;
 }
 
-async function send(service: Service, cache: Cache, keyId: string): Promise<Key | undefined> {
-  const askedAt = instant(service);
-  const find = cache.entries.has(keyId) ? refreshKnown : findUnknown;
-  const key = find(service.db, { service, keyId })
-    .then((found) => remember(cache, keyId, found, askedAt))
-    .finally(() => cache.pending.delete(keyId));
-  cache.pending.set(keyId, { askedAt, key });
-  return key;
+async function ask({ db, clock }: Service, cache: Cache): Promise<void> {
+  const at = { runMs: performance.now(), clockMs: clock().getTime() };
+  const day = dayOf(clock());
+  // Transactions that were running at the last look may have committed since: what they changed counts as changed.
+  const changes = await db.hot<Change>(CHANGED_KEYS, [cache.checked?.horizon ?? null, day, ENTRIES_MAX]);
+  if (changes.length >= ENTRIES_MAX || !cache.checked) cache.entries.clear();
+  else for (const change of changes) if (change.key_id !== null) update(cache, change, day, at);
+  cache.checked = { at, horizon: changes[0]?.horizon as string };
+}
+
+function update(cache: Cache, row: Row, day: string, askedAt: Instant): void {
+  if (!cache.entries.has(row.key_id)) return;
+  if (row.revoked) cache.entries.delete(row.key_id);
+  else cache.entries.set(row.key_id, withBlock(cache, row.key_id, toKey(row, day), askedAt));
+}
+
+/** Looks a key up. It becomes known only if the changes since then will be: so those are asked for first. */
+async function lookUp(service: Service, cache: Cache, keyId: string): Promise<Key | undefined> {
+  const pending = cache.pending.get(keyId);
+  if (pending) return pending;
+  const looking = (async () => {
+    if (!cache.checked) await check(service, cache);
+    const askedAt = instant(service);
+    const found = await service.batcher.add(findUnknown, 0, { service, keyId });
+    return remember(cache, keyId, found, askedAt);
+  })().finally(() => cache.pending.delete(keyId));
+  cache.pending.set(keyId, looking);
+  return looking;
 }
 
 function remember(cache: Cache, keyId: string, found: Key | undefined, askedAt: Instant): Key | undefined {
-  // An unknown id is looked up each time: whoever invents ids must not push out those that exist.
-  if (!found) {
-    cache.entries.delete(keyId);
-    return undefined;
-  }
+  // An unknown id is looked up each time: invented ids must not push out those that exist.
+  if (!found) return undefined;
+  const key = withBlock(cache, keyId, found, askedAt);
+  if (cache.entries.size >= ENTRIES_MAX) forgetOldest(cache.entries);
+  cache.entries.set(keyId, key);
+  return key;
+}
+
+function withBlock(cache: Cache, keyId: string, key: Key, askedAt: Instant): Key {
   const block = cache.blocks.get(keyId);
-  if (block && block.at.runMs < askedAt.runMs) cache.blocks.delete(keyId);
-  const key = block && block.at.runMs >= askedAt.runMs ? { ...found, blockedDay: block.day } : found;
-  if (!cache.entries.has(keyId) && cache.entries.size >= MOST_ENTRIES) forgetOldest(cache.entries);
-  cache.entries.set(keyId, { key, askedAt });
+  if (!block) return key;
+  if (block.at.runMs >= askedAt.runMs) return { ...key, blockedDay: block.day };
+  cache.blocks.delete(keyId);
   return key;
 }
 

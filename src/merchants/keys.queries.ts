@@ -46,9 +46,9 @@ select k.id, k.merchant_id, k.created_at, k.revoked_at, k.expires_at, k.scopes, 
   k.calls_per_second, k.calls_burst, coalesce(d.calls, 0) as calls, coalesce(d.guesses, 0) as guesses, d.blocked_at,
   l.last_call_at
 from api_keys k
-left join key_days d on d.key_id = k.id and d.day = ${day}::date
+left join api_key_days d on d.key_id = k.id and d.day = ${day}::date
 left join lateral (
-  select coalesce(n.last_call_at, n.day) as last_call_at from key_days n
+  select coalesce(n.last_call_at, n.day) as last_call_at from api_key_days n
   where n.key_id = k.id and (n.calls > 0 or n.last_call_at is not null) order by n.day desc limit 1
 ) l on true
 where (${merchantId}::int is null or k.merchant_id = ${merchantId}) and (${keyId}::text is null or k.id = ${keyId})

@@ -13,7 +13,7 @@ import {
   setLimit,
 } from './keys.queries.ts';
 import type { Limit } from './limits.ts';
-import { findMerchantRow, pardonKey } from './queries.ts';
+import { findMerchantRow, pardonKey, touchKey } from './queries.ts';
 
 /** An API key as it is shown once. The secret is stored as a hash only. */
 export type NewKey = { readonly keyId: string; readonly secret: string };
@@ -172,6 +172,7 @@ export async function pardon(operator: Operator, keyId: string): Promise<boolean
   return service.db.transaction(async (tx) => {
     const [day] = await tx.query<Pardoned>(pardonKey(keyId, dayOf(service.clock())));
     if (!day) return false;
+    await tx.query(touchKey(keyId));
     const before = { pardonedGuesses: day.before_guesses, blockedAt: day.before_blocked_at };
     const after = { pardonedGuesses: day.pardoned_guesses, blockedAt: null };
     await audit(tx, operator, { action: 'key.pardon', subject: `key ${keyId}`, before, after });

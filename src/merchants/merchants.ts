@@ -26,7 +26,7 @@ export type MerchantInfo = {
 };
 
 /** What a new merchant may do; updating redemptions is a permission of its own. */
-const NEW_MERCHANT: readonly Permission[] = ['generate', 'activate', 'balance', 'redeem'];
+const NEW_MERCHANT: readonly Permission[] = ['generate', 'download', 'activate', 'balance', 'redeem'];
 
 export type CreateMerchant = {
   readonly name: string;
@@ -52,7 +52,10 @@ export async function createMerchant(operator: Operator, wanted: CreateMerchant)
       { action: 'merchant.create', subject: subjectOf(row.id), after: { name, permissions, opaque, productId } },
       change,
     ];
-    if (float) changes.push((await bookTopUp(service, tx, row.id, float.currency, float.amountMinor)).change);
+    if (float) {
+      const { change: topUp } = await bookTopUp(service, tx, { merchantId: row.id, ...float });
+      if (topUp) changes.push(topUp);
+    }
     await audit(tx, operator, ...changes);
     return { id: row.id, ...key };
   });

@@ -1,5 +1,5 @@
-import type { Context, Permission } from '../context.ts';
-import { MOST_DECIMALS } from '../money.ts';
+import type { Context, Permission, Service } from '../context.ts';
+import { DECIMALS_MAX, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { findFinestDecimals } from './queries.ts';
 
@@ -9,24 +9,22 @@ export function permit({ merchant }: Context, permission: Permission): void {
 }
 
 /**
- * Like `permit`, for a call with an amount: one that is finer than every currency in use is told first (`13`). Which
- * currency it has to fit the voucher tells, which only who has the permission may ask for.
+ * Like `permit`, for a call with an amount: one that is finer than every currency in use is declined first (`13`), whatever its voucher.
+ * Whether it fits the voucher's own currency is decided with the voucher.
  * @param amountUnits in ten-thousandths of a major unit; null where there is none
  */
-export function permitAmount(
-  context: Context,
-  permission: Permission,
-  amountUnits: bigint | null,
-): void | Promise<void> {
-  if (context.merchant.permissions.has(permission)) return;
-  return refuse(context, permission, amountUnits);
+export async function permitAmount(context: Context, permission: Permission, amountUnits: bigint | null): Promise<void> {
+  if (amountUnits !== null && (await isTooFine(context.service, amountUnits))) throw new Refusal('13');
+  permit(context, permission);
 }
 
-async function refuse(context: Context, permission: Permission, amountUnits: bigint | null): Promise<void> {
-  if (amountUnits !== null) {
-    const [finest] = await context.service.db.query<{ decimals: number | null }>(findFinestDecimals());
-    const unit = 10n ** BigInt(MOST_DECIMALS - (finest?.decimals ?? MOST_DECIMALS));
-    if (amountUnits % unit !== 0n) throw new Refusal('13');
-  }
-  permit(context, permission);
+/** The most decimals that a process has met: products are only ever added, so it can only grow. */
+const known = new WeakMap<Service, number>();
+
+async function isTooFine(service: Service, amountUnits: bigint): Promise<boolean> {
+  const fits = () => amountUnits % unitOf(known.get(service) ?? 0) === 0n;
+  if (fits()) return false;
+  const [finest] = await service.db.query<{ decimals: number | null }>(findFinestDecimals());
+  known.set(service, finest?.decimals ?? DECIMALS_MAX);
+  return !fits();
 }

@@ -1,22 +1,49 @@
 import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 
+const KEY = `
+  k.id as key_id, k.revoked_at is not null as revoked, k.secret_hash, m.id as merchant_id, m.name, m.permissions, m.opaque,
+  m.suspended_at is not null as suspended, m.default_product_id, d.blocked_at is not null as blocked,
+  k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst`;
+
 /** Looks keys up. In: column $1 key id; and $2, the day. Out: a row for each that exists and is not revoked. */
 export const FIND_KEYS: HotStatement = {
   name: 'find-keys',
   text: `
-select a.ord::int as ord, k.secret_hash, m.id as merchant_id, m.name, m.permissions, m.opaque,
-  m.suspended_at is not null as suspended, m.default_product_id, d.blocked_at is not null as blocked,
-  k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst
-from unnest($1::text[]) with ordinality as a (key_id, ord)
+select ${KEY}
+from unnest($1::text[]) as a (key_id)
 cross join lateral (select * from api_keys where id = a.key_id and revoked_at is null limit 1) k
 cross join lateral (select * from merchants where id = k.merchant_id limit 1) m
-left join lateral (select blocked_at from key_days where key_id = k.id and day = $2::date limit 1) d on true`,
+left join lateral (select blocked_at from api_key_days where key_id = k.id and day = $2::date limit 1) d on true`,
+};
+
+/**
+ * What has changed since a moment. In: $1 the horizon that the look before returned, or null for the first one; $2 the day; $3 the most rows.
+ * Out: at least one row, with the new horizon: the oldest transaction that is still running. Every change by it or a later one is
+ * reported again next time, so none is missed whatever the order of commits.
+ */
+export const CHANGED_KEYS: HotStatement = {
+  name: 'changed-keys',
+  text: `
+select h.horizon::text as horizon, c.*
+from (select pg_snapshot_xmin(pg_current_snapshot()) as horizon) h
+left join lateral (
+  select ${KEY}
+  from (
+    select id from api_keys where changed_by >= $1::xid8
+    union
+    select k.id from merchants m join api_keys k on k.merchant_id = m.id where m.changed_by >= $1::xid8
+  ) i
+  join api_keys k on k.id = i.id
+  join merchants m on m.id = k.merchant_id
+  left join api_key_days d on d.key_id = k.id and d.day = $2::date
+  limit $3
+) c on true`,
 };
 
 /** Adds calls to the keys' day. Parameters are columns of equal length. */
 export function addCalls(keyIds: string, calls: string, day: string, now: Date): Sql {
   return sql`
-insert into key_days as d (key_id, day, calls, last_call_at)
+insert into api_key_days as d (key_id, day, calls, last_call_at)
 select n.key_id, ${day}::date, n.calls, ${now}::timestamptz from unnest(${keyIds}::text[], ${calls}::bigint[]) as n (key_id, calls)
 order by n.key_id
 on conflict (key_id, day) do update set calls = d.calls + excluded.calls,
@@ -26,7 +53,7 @@ on conflict (key_id, day) do update set calls = d.calls + excluded.calls,
 /** Adds guesses to the keys' day and tells where each of them stands. */
 export function addGuesses(keyIds: string, day: string): Sql {
   return sql`
-insert into key_days as d (key_id, day, guesses)
+insert into api_key_days as d (key_id, day, guesses)
 select n.key_id, ${day}::date, count(*) from unnest(${keyIds}::text[]) as n (key_id) group by n.key_id order by n.key_id
 on conflict (key_id, day) do update set guesses = d.guesses + excluded.guesses
 returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null as blocked`;
@@ -38,20 +65,30 @@ returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null 
  */
 export function blockGuesser(keyId: string, day: string, most: number, share: number, now: Date): Sql {
   return sql`
-update key_days set blocked_at = coalesce(blocked_at, ${now})
-where key_id = ${keyId} and day = ${day}::date
-  and guesses - pardoned_guesses > ${most} and guesses - pardoned_guesses > calls * ${share}::float8
-returning guesses, calls, blocked_at = ${now}::timestamptz as first`;
+with blocked as (
+  update api_key_days set blocked_at = coalesce(blocked_at, ${now})
+  where key_id = ${keyId} and day = ${day}::date
+    and guesses - pardoned_guesses > ${most} and guesses - pardoned_guesses > calls * ${share}::float8
+  returning guesses, calls, blocked_at = ${now}::timestamptz as first
+), changed as (
+  update api_keys set changed_by = pg_current_xact_id() where id = ${keyId} and exists (select from blocked)
+)
+select * from blocked`;
 }
 
 export function pardonKey(keyId: string, day: string): Sql {
   return sql`
-update key_days d set pardoned_guesses = d.guesses, blocked_at = null
+update api_key_days d set pardoned_guesses = d.guesses, blocked_at = null
 from (
-  select key_id, day, pardoned_guesses, blocked_at from key_days where key_id = ${keyId} and day = ${day}::date for update
+  select key_id, day, pardoned_guesses, blocked_at from api_key_days where key_id = ${keyId} and day = ${day}::date for update
 ) b
 where d.key_id = b.key_id and d.day = b.day
 returning d.pardoned_guesses, b.pardoned_guesses as before_guesses, b.blocked_at as before_blocked_at`;
+}
+
+/** Tells the caches of all processes that something about a key has changed that stands in another table. */
+export function touchKey(keyId: string): Sql {
+  return sql`update api_keys set changed_by = pg_current_xact_id() where id = ${keyId}`;
 }
 
 export function insertMerchant(name: string, permissions: readonly string[], opaque: boolean, productId: number): Sql {
@@ -138,41 +175,22 @@ export function setOnSale(code: string, onSale: boolean): Sql {
   return sql`update products set on_sale = ${onSale} where code = ${code} returning *`;
 }
 
-export function creditFloatAccount(merchantId: number, currency: string, amountMinor: bigint): Sql {
+export function topUpFloat(accountId: bigint, amountMinor: bigint): Sql {
   return sql`
-update accounts set balance_minor = balance_minor + ${amountMinor}, topped_up_minor = balance_minor + ${amountMinor}
-where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency = ${currency}
-returning id, balance_minor, decimals`;
+update floats set balance_minor = balance_minor + ${amountMinor}, topped_up_minor = balance_minor + ${amountMinor}
+where account_id = ${accountId} returning balance_minor, decimals`;
 }
 
 export function updateLow(merchantId: number, currency: string, lowMinor: bigint | null): Sql {
   return sql`
-update accounts f set low_minor = ${lowMinor}
+update floats f set low_minor = ${lowMinor}
 from (
-  select id, low_minor from accounts
-  where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' and currency = ${currency}
-  for update
+  select account_id, low_minor from floats where merchant_id = ${merchantId} and currency = ${currency} for update
 ) b
-where f.id = b.id
+where f.account_id = b.account_id
 returning f.decimals, b.low_minor as before_minor`;
 }
 
-export function insertTopUp(
-  id: string,
-  merchantId: number,
-  currency: string,
-  floatAccount: bigint,
-  amountMinor: bigint,
-  now: Date,
-): Sql {
-  return sql`
-insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, occurred_at)
-select ${id}, 'TOP_UP', a.id, ${floatAccount}, ${amountMinor}, ${currency}, ${merchantId}, ${now}
-from accounts a where a.kind = 'FUNDING' and a.currency = ${currency}`;
-}
-
 export function listFloatRows(merchantId: number): Sql {
-  return sql`
-select currency, decimals, balance_minor from accounts
-where coalesce(merchant_id, 0) = ${merchantId} and kind = 'FLOAT' order by currency`;
+  return sql`select currency, decimals, balance_minor from floats where merchant_id = ${merchantId} order by currency`;
 }

@@ -1,13 +1,15 @@
-import type { Context } from '../context.ts';
-import { AGAIN, gather } from '../db/gather.ts';
+import { type Context, isSharded } from '../context.ts';
+import { AGAIN, type Operation } from '../db/batcher.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
+import { claimReference, findVoucher } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
 import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
-import { decimalsOf, toPositiveUnits } from '../money.ts';
+import { toPositiveUnits } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
+import type { LookUp } from '../secrets.ts';
 import { lookUp } from '../vouchers/look-up.ts';
 import { REDEEM } from './redeem.queries.ts';
 
@@ -21,66 +23,54 @@ export type Redeem = {
   readonly reference?: string | undefined;
 };
 
-type Request = Redeem & {
-  readonly context: Context;
-  readonly id: string;
-  readonly codeKey: string;
-  readonly pinKey: string;
-  readonly amountUnits: bigint;
-};
+type Request = Redeem &
+  LookUp & {
+    readonly context: Context;
+    /** Of the transaction to be; over shards, of its claim. */
+    readonly id: string;
+    readonly amountUnits: bigint;
+  };
 
 type Row = {
-  ord: number;
-  outcome: RefusalCode | 'ok' | 'replay' | 'again' | 'account';
-  id: string;
-  occurred_at: Date;
-  serial_number: bigint;
-  amount_minor: bigint;
-  currency: string;
+  readonly ord: number;
+  /** `account`: the merchant has no settlement account in this currency yet; `void`: the claim was given to another request. */
+  readonly outcome: RefusalCode | 'ok' | 'replay' | 'account' | 'void';
+  readonly id: string;
+  readonly occurred_at: Date;
+  readonly serial_number: bigint;
+  readonly amount_minor: bigint;
+  readonly decimals: number;
+  readonly currency: string;
 };
 
-const redeemGathered = gather<Request, Outcome | RefusalCode>({
-  callerOf: ({ context }) => context.merchant.id,
+const redemptions: Operation<Request, Row, Row> = {
+  merchantOf: ({ context }) => context.merchant.id,
   keysOf({ codeKey, reference, context }) {
     return reference === undefined ? [codeKey] : [codeKey, `${context.merchant.id} ${reference}`];
   },
-  async run(db, requests) {
-    const rows = await db.hot<Row>(REDEEM, [
-      plainArray(requests.map(({ context }) => context.merchant.id)),
-      plainArray(requests.map(({ codeKey }) => codeKey)),
-      plainArray(requests.map(({ pinKey }) => pinKey)),
-      plainArray(requests.map(({ amountUnits }) => amountUnits)),
-      textArray(requests.map(({ reference }) => reference ?? null)),
-      plainArray(requests.map(({ id }) => id)),
-      requests.at(-1)?.context.now,
-    ]);
-    const answers: (Outcome | RefusalCode | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
-    for (const row of rows) {
-      const position = row.ord - 1;
-      const request = requests[position] as Request;
-      if (row.outcome === 'account') await ensureAccounts(db, request.context.merchant.id, row.currency);
-      else if (row.outcome === 'ok') answers[position] = { transaction: toRedemption(request, row), replayed: false };
-      else if (row.outcome === 'replay')
-        answers[position] = { transaction: toRedemption(request, row), replayed: true };
-      else if (row.outcome !== 'again') answers[position] = row.outcome;
-    }
-    return answers;
+  async run(db, requests, bucket) {
+    const { context } = requests.at(-1) as Request;
+    const rows = await db.hot<Row>(
+      REDEEM,
+      [
+        bucket,
+        plainArray(requests.map((request) => request.context.merchant.id)),
+        plainArray(requests.map(({ codeKey }) => codeKey)),
+        plainArray(requests.map(({ pinKey }) => pinKey)),
+        plainArray(requests.map(({ amountUnits }) => amountUnits)),
+        textArray(requests.map(({ reference }) => reference ?? null)),
+        plainArray(requests.map(({ id }) => id)),
+        isSharded(context.service),
+        context.now,
+      ],
+      bucket,
+    );
+    const found: (Row | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
+    for (const row of rows) found[row.ord - 1] = row;
+    return found;
   },
-});
-
-function toRedemption({ reference, code }: Request, row: Row): Transaction {
-  return {
-    transactionId: row.id,
-    type: 'REDEMPTION',
-    amount: { minor: row.amount_minor, decimals: decimalsOf(row.currency) ?? 0 },
-    timestamp: row.occurred_at,
-    reference: reference ?? null,
-    code,
-    serialNumber: row.serial_number,
-    refundStatus: null,
-    note: null,
-  };
-}
+  answer: (_, row) => row,
+};
 
 /**
  * Redeems an amount from a voucher: the whole amount or nothing. The same request under its reference again is a replay.
@@ -90,9 +80,59 @@ export async function redeem(context: Context, request: Redeem): Promise<Outcome
   if (request.reference !== undefined) checkReference(request.reference);
   const amountUnits = toPositiveUnits(request.amount);
   await permitAmount(context, 'redeem', amountUnits);
-  const { service, now } = context;
-  const id = newId(now);
-  return lookUp(context, request, ({ codeKey, pinKey }) =>
-    redeemGathered(service.db, { ...request, context, amountUnits, id, codeKey, pinKey }),
-  );
+  const id = newId(context.now);
+  return lookUp(context, request, async (keys) => {
+    const wanted = { ...request, ...keys, context, amountUnits, id };
+    const row = await (isSharded(context.service) ? claimAndBook(wanted) : book(wanted));
+    if (row === '94') return row;
+    const { outcome } = row;
+    if (outcome === 'ok' || outcome === 'replay')
+      return { transaction: toRedemption(request, row), replayed: outcome === 'replay' };
+    return outcome as RefusalCode;
+  });
+}
+
+/** Books a redemption, or finds why not. A settlement account that is missing is made first. */
+async function book(request: Request): Promise<Row> {
+  const { service, merchant } = request.context;
+  const bucket = service.buckets.ofSlot(service.keys.slotOf(request.code));
+  for (;;) {
+    const row = await service.batcher.add(redemptions, bucket, request);
+    if (row.outcome !== 'account') return row;
+    await ensureAccounts(service.db, merchant.id, row.currency);
+  }
+}
+
+/** Over shards: claims the reference in its bucket, then books under the claim's id in the bucket of the voucher. */
+async function claimAndBook(request: Request): Promise<Row | '94'> {
+  const { context, reference, code, codeKey, amountUnits } = request;
+  const { service, merchant, now } = context;
+  if (reference === undefined) return book(request);
+  const bucket = service.buckets.ofSlot(service.keys.slotOf(code));
+  const voucher = await findVoucher(service, bucket, { codeKey, serialNumber: null });
+  const serialNumber = voucher?.serial_number ?? null;
+  const claim = { merchantId: merchant.id, operation: 'redeem', reference, serialNumber, fingerprint: String(amountUnits) } as const;
+  let { id } = request;
+  for (let voided: string | undefined; ; id = newId(now)) {
+    const claimed = await claimReference(service, { ...claim, id }, voided);
+    if (claimed === 'used') return '94';
+    // An unknown code is looked for like any other, so that the time does not tell it apart.
+    const row = await book({ ...request, id: claimed ?? id });
+    if (row.outcome !== 'void') return row;
+    voided = claimed;
+  }
+}
+
+function toRedemption({ reference, code }: Redeem, row: Row): Transaction {
+  return {
+    transactionId: row.id,
+    type: 'REDEMPTION',
+    amount: { minor: row.amount_minor, decimals: row.decimals },
+    timestamp: row.occurred_at,
+    reference: reference ?? null,
+    code,
+    serialNumber: row.serial_number,
+    refundStatus: null,
+    note: null,
+  };
 }

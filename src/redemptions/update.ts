@@ -1,105 +1,85 @@
-import type { Context } from '../context.ts';
-import { AGAIN, gather } from '../db/gather.ts';
+import { type Context, isSharded } from '../context.ts';
+import { AGAIN, type Operation } from '../db/batcher.ts';
 import { plainArray, textArray } from '../db/sql.ts';
+import { findCandidates } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { checkLookupReference, checkReference } from '../ledger/reference.ts';
-import { type RedemptionUpdate, type TransactionRow, toTransaction } from '../ledger/transactions.ts';
+import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { toUnits } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import type { KeyRing } from '../secrets.ts';
-import { FIND_UPDATE, UPDATE_REDEMPTION } from './update.queries.ts';
+import { FIND_UPDATES, UPDATE_REDEMPTIONS } from './update.queries.ts';
 
-type Update = { readonly context: Context; readonly reference: string };
-type Request = Update & { readonly amountUnits: bigint; readonly reversalId: string; readonly newId: string };
-
-type Row = {
-  ord: number;
-  outcome: RefusalCode | 'ok' | 'again';
-  original_id: string;
-  original_minor: bigint;
-  original_at: Date;
-  original_reference: string | null;
-  serial_number: bigint;
-  sealed: Buffer;
-  decimals: number;
-  reversal_id: string;
-  updated_at: Date;
-  new_id: string | null;
-  new_minor: bigint;
+type Lookup = {
+  readonly context: Context;
+  readonly reference: string;
+  /** Over shards, the redemption that the reference names; null on one server, where the call looks it up. */
+  readonly originalId: string | null;
 };
 
-function toUpdate(keys: KeyRing, reference: string, row: Row): RedemptionUpdate {
-  const { decimals, serial_number, sealed, original_id, updated_at } = row;
-  const common = { decimals, serial_number, sealed };
-  const named = (prefix: string) => (row.original_reference === null ? null : prefix + row.original_reference);
-  const made = { ...common, original_id, occurred_at: updated_at, canceled: false };
-  const original: TransactionRow = {
-    ...common,
-    id: original_id,
-    kind: 'REDEMPTION',
-    amount_minor: row.original_minor,
-    occurred_at: row.original_at,
-    reference: row.original_reference,
-    original_id: null,
-    canceled: true,
-  };
-  const reversal: TransactionRow = {
-    ...made,
-    id: row.reversal_id,
-    kind: 'REDEMPTION_REVERSAL',
-    amount_minor: row.original_minor,
-    reference: named('CANCEL-'),
-  };
-  const renewed: TransactionRow | null =
-    row.new_id === null
-      ? null
-      : { ...made, id: row.new_id, kind: 'REDEMPTION', amount_minor: row.new_minor, reference: named('NEW-') };
-  return {
-    original: toTransaction(keys, original),
-    cancellation: toTransaction(keys, reversal),
-    replacement: renewed && toTransaction(keys, renewed),
-    reference,
-  };
+type Request = Lookup & {
+  readonly amountUnits: bigint;
+  readonly reversalId: string;
+  readonly newId: string;
+  /** Of the movement to the voucher that replaced this one, if one did. */
+  readonly replacementId: string;
+};
+
+/** `58` carries the first update as well. */
+type Row = UpdateRow & { readonly ord: number; readonly outcome: RefusalCode | 'ok' | 'again' };
+
+const keyOf = ({ context, reference }: Lookup) => `${context.merchant.id} ${reference}`;
+
+/** Null for all where the call looks the references up. */
+function originalsOf(requests: readonly Lookup[]): string | null {
+  return requests[0]?.originalId === null ? null : plainArray(requests.map(({ originalId }) => originalId));
 }
 
-const updateGathered = gather<Request, RedemptionUpdate | RefusalCode>({
-  callerOf: ({ context }) => context.merchant.id,
-  keysOf: ({ context, reference }) => [`${context.merchant.id} ${reference}`],
-  async run(db, requests) {
-    const rows = await db.hot<Row>(UPDATE_REDEMPTION, [
-      plainArray(requests.map(({ context }) => context.merchant.id)),
-      textArray(requests.map(({ reference }) => reference)),
-      plainArray(requests.map(({ amountUnits }) => amountUnits)),
-      plainArray(requests.map(({ reversalId }) => reversalId)),
-      plainArray(requests.map((request) => request.newId)),
-      requests[requests.length - 1]?.context.now,
-    ]);
-    const answers: (RedemptionUpdate | RefusalCode | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
-    for (const row of rows) {
-      const { context, reference } = requests[row.ord - 1] as Request;
-      if (row.outcome === 'ok') answers[row.ord - 1] = toUpdate(context.service.keys, reference, row);
-      else if (row.outcome !== 'again') answers[row.ord - 1] = row.outcome;
-    }
-    return answers;
+const updates: Operation<Request, Row, Row> = {
+  merchantOf: ({ context }) => context.merchant.id,
+  keysOf: (request) => [keyOf(request)],
+  async run(db, requests, bucket) {
+    const rows = await db.hot<Row>(
+      UPDATE_REDEMPTIONS,
+      [
+        bucket,
+        plainArray(requests.map(({ context }) => context.merchant.id)),
+        textArray(requests.map(({ reference }) => reference)),
+        originalsOf(requests),
+        plainArray(requests.map(({ amountUnits }) => amountUnits)),
+        plainArray(requests.map(({ reversalId }) => reversalId)),
+        plainArray(requests.map((request) => request.newId)),
+        plainArray(requests.map(({ replacementId }) => replacementId)),
+        requests.at(-1)?.context.now,
+      ],
+      bucket,
+    );
+    const found: (Row | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
+    for (const row of rows) if (row.outcome !== 'again') found[row.ord - 1] = row;
+    return found;
   },
-});
+  answer: (_, row) => row,
+};
 
-const findGathered = gather<Update, RedemptionUpdate | undefined>({
-  callerOf: ({ context }) => context.merchant.id,
+const lookups: Operation<Lookup, UpdateRow | undefined, UpdateRow | undefined> = {
+  merchantOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
-  async run(db, requests) {
-    const rows = await db.hot<Row>(FIND_UPDATE, [
-      plainArray(requests.map(({ context }) => context.merchant.id)),
-      textArray(requests.map(({ reference }) => reference)),
-    ]);
+  async run(db, requests, bucket) {
+    const rows = await db.hot<UpdateRow & { ord: number }>(
+      FIND_UPDATES,
+      [
+        bucket,
+        plainArray(requests.map(({ context }) => context.merchant.id)),
+        textArray(requests.map(({ reference }) => reference)),
+        originalsOf(requests),
+      ],
+      bucket,
+    );
     const found = new Map(rows.map((row) => [row.ord, row]));
-    return requests.map(({ context, reference }, index) => {
-      const row = found.get(index + 1);
-      return row && toUpdate(context.service.keys, reference, row);
-    });
+    return requests.map((_, index) => found.get(index + 1));
   },
-});
+  answer: (_, row) => row,
+};
 
 /**
  * Updates a redemption of the merchant, once: the original is canceled and reversed, and a new redemption of `amountUsed`
@@ -116,12 +96,14 @@ export async function updateRedemption(
   const amountUnits = toUnits(amountUsed);
   if (amountUnits < 0n) throw new Refusal('13');
   await permitAmount(context, 'update-redemption', amountUnits);
-  const { db } = context.service;
-  const reversalId = newId(context.now);
-  const answer = await updateGathered(db, { context, reference, amountUnits, reversalId, newId: newId(context.now) });
-  if (answer === '58') throw new Refusal('58', { data: await findGathered(db, { context, reference }) });
-  if (typeof answer === 'string') throw new Refusal(answer);
-  return answer;
+  const { service, now } = context;
+  const { originalId, bucket } = await locate(context, reference);
+  const [reversalId, replacingId, replacementId] = [newId(now), newId(now), newId(now)];
+  const ids = { originalId, reversalId, newId: replacingId, replacementId };
+  const row = await service.batcher.add(updates, bucket, { context, reference, amountUnits, ...ids });
+  if (row.outcome === 'ok') return toUpdate(service.keys, row);
+  if (row.outcome === '58') throw new Refusal('58', { data: toUpdate(service.keys, row) });
+  throw new Refusal(row.outcome as RefusalCode);
 }
 
 /**
@@ -130,7 +112,20 @@ export async function updateRedemption(
  */
 export async function findUpdate(context: Context, reference: string): Promise<RedemptionUpdate> {
   checkLookupReference(reference);
-  const found = await findGathered(context.service.db, { context, reference });
+  const { originalId, bucket } = await locate(context, reference);
+  const { service } = context;
+  const row = await service.batcher.add(lookups, bucket, { context, reference, originalId });
+  if (!row) throw new Refusal('60');
+  return toUpdate(service.keys, row);
+}
+
+/** Where the redemption of a reference lies. @throws Refusal `60`, over shards, where there is none */
+async function locate(
+  { service, merchant }: Context,
+  reference: string,
+): Promise<{ originalId: string | null; bucket: number }> {
+  if (!isSharded(service)) return { originalId: null, bucket: service.buckets.ofSlot(0) };
+  const [found] = await findCandidates(service, merchant.id, ['redeem'], reference);
   if (!found) throw new Refusal('60');
-  return found;
+  return { originalId: found.id, bucket: found.bucket };
 }

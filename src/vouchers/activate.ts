@@ -1,95 +1,90 @@
-import type { Context } from '../context.ts';
-import { AGAIN, gather } from '../db/gather.ts';
+import { type Context, isSharded } from '../context.ts';
+import { AGAIN, type Operation } from '../db/batcher.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
+import { claimReference, type FoundVoucher, findVoucher } from '../ledger/claims.ts';
+import { endHold, holdFloat, releaseHold } from '../ledger/holds.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
 import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
-import { toPositiveUnits } from '../money.ts';
+import { toPositiveUnits, unitOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { ACTIVATE } from './activate.queries.ts';
 import { lookUp } from './look-up.ts';
 
 export type Activate = {
-  /** By code (12 digits) and PIN (4 digits), or by serial number: then only what the merchant generated itself. */
+  /** By code (12 digits) and PIN (4 digits), or by serial number: then only vouchers that the merchant generated itself. */
   readonly voucher: { readonly code: string; readonly pin: string } | { readonly serialNumber: number };
   /** In major units; left out: the batch's value, else 5000. */
   readonly value?: number | undefined;
   readonly reference?: string | undefined;
 };
 
+/** In major units, for a voucher whose batch has no value, where the request names none either. */
+const DEFAULT_VALUE = 5_000n;
+
 type Request = {
   readonly context: Context;
+  readonly bucket: number;
+  /** Of the transaction to be; over shards, of its claim. */
   readonly id: string;
-  /** Of the event that tells of a float which this activation makes low. */
+  /** Of the event that reports a float which this activation makes low. */
   readonly lowId: string;
   readonly codeKey: string | null;
   readonly pinKey: string | null;
   readonly serialNumber: number | null;
   readonly valueUnits: bigint | null;
   readonly reference: string | undefined;
+  /** Over shards: whether the float does not cover it. */
+  readonly isUnfunded?: boolean;
 };
 
 type Row = {
-  ord: number;
-  outcome: RefusalCode | 'ok' | 'replay' | 'again' | 'account';
-  prior_id: string | null;
-  prior_at: Date | null;
-  serial_number: bigint;
-  amount_minor: bigint;
-  decimals: number;
-  currency: string;
-  sealed: Buffer;
+  readonly ord: number;
+  /** As of a redemption. */
+  readonly outcome: RefusalCode | 'ok' | 'replay' | 'account' | 'void';
+  readonly id: string;
+  readonly occurred_at: Date;
+  readonly serial_number: bigint;
+  readonly amount_minor: bigint;
+  readonly decimals: number;
+  readonly currency: string;
+  readonly sealed: Buffer;
 };
 
-const activateGathered = gather<Request, Outcome | RefusalCode>({
-  callerOf: ({ context }) => context.merchant.id,
+const activations: Operation<Request, Row, Row> = {
+  merchantOf: ({ context }) => context.merchant.id,
   keysOf({ codeKey, serialNumber, reference, context }) {
     const voucher = codeKey ?? String(serialNumber);
     return reference === undefined ? [voucher] : [voucher, `${context.merchant.id} ${reference}`];
   },
-  async run(db, requests) {
-    const now = requests[requests.length - 1]?.context.now;
-    const rows = await db.hot<Row>(ACTIVATE, [
-      plainArray(requests.map(({ context }) => context.merchant.id)),
-      plainArray(requests.map(({ codeKey }) => codeKey)),
-      plainArray(requests.map(({ pinKey }) => pinKey)),
-      plainArray(requests.map(({ serialNumber }) => serialNumber)),
-      plainArray(requests.map(({ valueUnits }) => valueUnits)),
-      textArray(requests.map(({ reference }) => reference ?? null)),
-      plainArray(requests.map(({ id }) => id)),
-      now,
-      plainArray(requests.map(({ lowId }) => lowId)),
-    ]);
-    const answers: (Outcome | RefusalCode | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
-    for (const row of rows) {
-      const request = requests[row.ord - 1] as Request;
-      if (row.outcome === 'account') await ensureAccounts(db, request.context.merchant.id, row.currency);
-      else if (row.outcome === 'ok')
-        answers[row.ord - 1] = { transaction: toActivation(request, row, request.id, now as Date), replayed: false };
-      else if (row.outcome === 'replay') {
-        const transaction = toActivation(request, row, row.prior_id as string, row.prior_at as Date);
-        answers[row.ord - 1] = { transaction, replayed: true };
-      } else if (row.outcome !== 'again') answers[row.ord - 1] = row.outcome;
-    }
-    return answers;
+  async run(db, requests, bucket) {
+    const { context } = requests.at(-1) as Request;
+    const rows = await db.hot<Row>(
+      ACTIVATE,
+      [
+        bucket,
+        plainArray(requests.map((request) => request.context.merchant.id)),
+        plainArray(requests.map(({ codeKey }) => codeKey)),
+        plainArray(requests.map(({ pinKey }) => pinKey)),
+        plainArray(requests.map(({ serialNumber }) => serialNumber)),
+        plainArray(requests.map(({ valueUnits }) => valueUnits)),
+        textArray(requests.map(({ reference }) => reference ?? null)),
+        plainArray(requests.map(({ id }) => id)),
+        plainArray(requests.map(({ lowId }) => lowId)),
+        plainArray(requests.map(({ isUnfunded }) => String(isUnfunded ?? false))),
+        isSharded(context.service),
+        context.now,
+      ],
+      bucket,
+    );
+    const found: (Row | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
+    for (const row of rows) found[row.ord - 1] = row;
+    return found;
   },
-});
-
-function toActivation({ context, reference }: Request, row: Row, transactionId: string, timestamp: Date): Transaction {
-  return {
-    transactionId,
-    type: 'ACTIVATION',
-    amount: { minor: row.amount_minor, decimals: row.decimals },
-    timestamp,
-    reference: reference ?? null,
-    code: context.service.keys.open(row.serial_number, row.sealed).code,
-    serialNumber: row.serial_number,
-    refundStatus: null,
-    note: null,
-  };
-}
+  answer: (_, row) => row,
+};
 
 /**
  * Activates a voucher, so that it carries its value.
@@ -101,14 +96,93 @@ export async function activate(context: Context, { voucher, value, reference }: 
   await permitAmount(context, 'activate', valueUnits);
   const { service, now } = context;
   const request = { context, id: newId(now), lowId: newId(now), valueUnits, reference };
-  // A serial number is no secret: an unknown one is no guess.
+  const find = isSharded(service) ? claimAndBook : book;
   if ('serialNumber' in voucher) {
+    // A serial number is no secret: an unknown one is not a guess.
     const { serialNumber } = voucher;
-    const outcome = await activateGathered(service.db, { ...request, serialNumber, codeKey: null, pinKey: null });
+    const bucket = service.buckets.ofSerial(BigInt(serialNumber));
+    const row = await find({ ...request, bucket, serialNumber, codeKey: null, pinKey: null });
+    const outcome = toOutcome(row, reference, ({ serial_number, sealed }) => service.keys.open(serial_number, sealed).code);
     if (typeof outcome === 'string') throw new Refusal(outcome);
     return outcome;
   }
-  return lookUp(context, voucher, ({ codeKey, pinKey }) =>
-    activateGathered(service.db, { ...request, serialNumber: null, codeKey, pinKey }),
+  const bucket = service.buckets.ofSlot(service.keys.slotOf(voucher.code));
+  return lookUp(context, voucher, async (keys) =>
+    toOutcome(await find({ ...request, ...keys, bucket, serialNumber: null }), reference, () => voucher.code),
   );
+}
+
+/** Books an activation, or finds why not. A float that is missing is made first: the activation is then declined for it. */
+async function book(request: Request): Promise<Row> {
+  const { service, merchant } = request.context;
+  for (;;) {
+    const row = await service.batcher.add(activations, request.bucket, request);
+    if (row.outcome !== 'account') return row;
+    await ensureAccounts(service.db, merchant.id, row.currency);
+  }
+}
+
+/** Over shards: claims the reference in its bucket, then books under the claim's id in the bucket of the voucher. */
+async function claimAndBook(request: Request): Promise<Row | '94'> {
+  const { context, reference, codeKey, bucket } = request;
+  const { service, merchant, now } = context;
+  const serialNumber = request.serialNumber === null ? null : BigInt(request.serialNumber);
+  const found = await findVoucher(service, bucket, { codeKey, serialNumber });
+  // By serial number a voucher exists for its own merchant only.
+  const voucher = codeKey === null && found?.merchant_id !== merchant.id ? undefined : found;
+  if (reference === undefined) return fundAndBook(request, voucher);
+  const claim = {
+    merchantId: merchant.id,
+    operation: 'activate',
+    reference,
+    serialNumber: voucher?.serial_number ?? null,
+    fingerprint: voucher ? String(valueOf(request, voucher) * unitOf(voucher.decimals)) : '',
+  } as const;
+  let { id } = request;
+  for (let voided: string | undefined; ; id = newId(now)) {
+    const claimed = await claimReference(service, { ...claim, id }, voided);
+    if (claimed === 'used') return '94';
+    const row = await fundAndBook({ ...request, id: claimed ?? id }, voucher);
+    if (row.outcome !== 'void') return row;
+    voided = claimed;
+  }
+}
+
+/** In minor units: the batch's value, else the requested one, else the default. */
+function valueOf({ valueUnits }: Request, { value_minor, decimals }: FoundVoucher): bigint {
+  const unit = unitOf(decimals);
+  return value_minor ?? (valueUnits === null ? (DEFAULT_VALUE * 10_000n) / unit : valueUnits / unit);
+}
+
+/** Over shards, a voucher that no batch has paid for: its value goes from the float to the transit account before it is activated. */
+async function fundAndBook(request: Request, voucher: FoundVoucher | undefined): Promise<Row> {
+  if (!voucher || voucher.value_minor !== null) return book(request);
+  const { context, id, lowId, bucket } = request;
+  const { service, merchant } = context;
+  const hold = { id, lowId, merchantId: merchant.id, currency: voucher.currency, bucket, serialNumber: voucher.serial_number };
+  const isFunded = await holdFloat(service, { ...hold, amountMinor: valueOf(request, voucher) });
+  const row = await book({ ...request, isUnfunded: !isFunded });
+  if (!isFunded) return row;
+  if (row.outcome === 'ok' || row.outcome === 'replay') await endHold(service, id, true);
+  else await releaseHold(service, hold);
+  return row;
+}
+
+/** @param codeOf opens the code where the request did not bring it: after the activation was booked, and for this request alone */
+function toOutcome(row: Row | '94', reference: string | undefined, codeOf: (row: Row) => string): Outcome | RefusalCode {
+  if (row === '94') return row;
+  const { outcome } = row;
+  if (outcome !== 'ok' && outcome !== 'replay') return outcome as RefusalCode;
+  const transaction: Transaction = {
+    transactionId: row.id,
+    type: 'ACTIVATION',
+    amount: { minor: row.amount_minor, decimals: row.decimals },
+    timestamp: row.occurred_at,
+    reference: reference ?? null,
+    code: codeOf(row),
+    serialNumber: row.serial_number,
+    refundStatus: null,
+    note: null,
+  };
+  return { transaction, replayed: outcome === 'replay' };
 }

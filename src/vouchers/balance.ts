@@ -1,13 +1,13 @@
 import type { Context } from '../context.ts';
-import { AGAIN, gather } from '../db/gather.ts';
+import { AGAIN, type Operation } from '../db/batcher.ts';
 import type { Database } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import { permit } from '../merchants/permit.ts';
 import type { Money } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
-import type { CodeAndPin } from '../secrets.ts';
-import { isoFromJson } from '../time.ts';
-import { BALANCE, HISTORY, READ_BALANCE } from './balance.queries.ts';
+import type { CodeAndPin, LookUp } from '../secrets.ts';
+import { isoFromJson, isoTime } from '../time.ts';
+import { CHECK_PINS, READ_BALANCES, readHistory } from './balance.queries.ts';
 import { lookUp } from './look-up.ts';
 
 export type VoucherBalance = {
@@ -29,133 +29,145 @@ export type VoucherBalance = {
   }[];
 };
 
-/** What a balance is asked for with, once the code and the PIN are keys. */
-export type BalanceRequest = { readonly context: Context; readonly codeKey: string; readonly pinKey: string };
+/** The longest history that an answer shows: the newest entries. */
+export const HISTORY_MAX = 50;
+/** Rows that are read for it: a history with fewer is whole, and what is in force follows from the rows themselves. */
+const HISTORY_ROWS = 60;
 
-type HistoryEntry = [
+type Request = LookUp & { readonly context: Context };
+
+type Entry = readonly [
   id: string,
-  kind: 'ACTIVATION' | 'REDEMPTION',
+  kind: 'ACTIVATION' | 'REPLACEMENT' | 'REDEMPTION' | 'REDEMPTION_REVERSAL',
   amountMinor: number,
-  at: string,
-  reference: string | null,
-];
-
-type Row = {
-  ord: number;
-  outcome: RefusalCode | 'ok' | 'again';
-  serial_number: bigint;
-  decimals: number;
-  balance_minor: bigint;
-  usable_minor: bigint;
-  value_minor: bigint | null;
-  history: HistoryEntry[] | null;
-};
-
-type PlainEntry = [
-  id: string,
-  kind: string,
-  amountMinor: number,
+  /** As JSON of PostgreSQL writes it. */
   at: string,
   reference: string | null,
   originalId: string | null,
 ];
 
-type PlainRow = Omit<Row, 'outcome' | 'history'> & { history: PlainEntry[] | null };
+type BalanceRow = {
+  readonly ord: number;
+  readonly serial_number: bigint;
+  readonly decimals: number;
+  readonly balance_minor: bigint;
+  readonly usable_minor: bigint;
+  readonly value_minor: bigint | null;
+  readonly history: readonly Entry[] | null;
+};
 
-type Answer = VoucherBalance | RefusalCode;
+type Row = BalanceRow | RefusalCode;
 
 /**
- * A plain read for all, and the look under the lock for those it gives nothing for. Both belong to one turn of a voucher: if
- * the read did not wait for the counting of the guess before it, a thousand guesses at once would all be looked at.
+ * A plain read for all, and the look under the lock for those it returns nothing for. Both belong to one turn of a voucher: if
+ * the read did not wait for the count of the guess before it, a thousand guesses at once would all be looked at.
  */
-const balanceGathered = gather<BalanceRequest, Answer>({
-  callerOf: ({ context }) => context.merchant.id,
+const balances: Operation<Request, Row, Row> = {
+  merchantOf: ({ context }) => context.merchant.id,
   keysOf: ({ codeKey }) => [codeKey],
-  run: findBalances,
-});
+  async run(db, requests, bucket) {
+    const rows = await read(db, requests, bucket);
+    const rest = requests.filter((_, index) => rows[index] === undefined);
+    if (rest.length === 0) return rows as Row[];
+    const checked = await check(db, rest, bucket);
+    // A right PIN after wrong ones: they count no more, and the plain read returns the voucher.
+    const right = rest.filter((_, index) => checked[index] === 'ok');
+    const again = right.length > 0 ? await read(db, right, bucket) : [];
+    return rows.map((row) => {
+      if (row !== undefined) return row;
+      const outcome = checked.shift();
+      return outcome === 'ok' ? (again.shift() ?? AGAIN) : (outcome as RefusalCode);
+    });
+  },
+  answer: (_, row) => row,
+};
 
-/** The balances of a list of requests, which are decided together. */
-export async function findBalances(
-  db: Database,
-  requests: readonly BalanceRequest[],
-): Promise<(Answer | typeof AGAIN)[]> {
-  const answers = await read(db, requests);
-  const left = requests.filter((_, index) => answers[index] === undefined);
-  const looked = left.length === 0 ? [] : await lookUnderLock(db, left);
-  return answers.map((answer) => answer ?? (looked.shift() as Answer | typeof AGAIN));
+async function read(db: Database, requests: readonly Request[], bucket: number): Promise<(BalanceRow | undefined)[]> {
+  const found: (BalanceRow | undefined)[] = new Array(requests.length).fill(undefined);
+  const merchants = plainArray(requests.map(({ context }) => context.merchant.id));
+  const values = [bucket, merchants, ...keysOf(requests), HISTORY_ROWS, requests.at(-1)?.context.now];
+  for (const row of await db.hot<BalanceRow>(READ_BALANCES, values, bucket)) found[row.ord - 1] = row;
+  return found;
 }
 
-/** The same by the statement that counts what is wrong: it decides alone what becomes of each. */
-export async function lookUnderLock(
-  db: Database,
-  requests: readonly BalanceRequest[],
-): Promise<(Answer | typeof AGAIN)[]> {
-  const answers: (Answer | typeof AGAIN)[] = new Array(requests.length).fill(AGAIN);
-  for (const row of await db.hot<Row>(BALANCE, columnsOf(requests))) {
-    if (row.outcome === 'ok') answers[row.ord - 1] = toBalance(row);
-    else if (row.outcome !== 'again') answers[row.ord - 1] = row.outcome;
-  }
-  return answers;
+async function check(db: Database, requests: readonly Request[], bucket: number): Promise<(RefusalCode | 'ok')[]> {
+  const outcomes: (RefusalCode | 'ok')[] = [];
+  const values = [bucket, ...keysOf(requests), requests.at(-1)?.context.now];
+  const rows = await db.hot<{ ord: number; outcome: RefusalCode | 'ok' }>(CHECK_PINS, values, bucket);
+  for (const { ord, outcome } of rows) outcomes[ord - 1] = outcome;
+  return outcomes;
 }
 
-function columnsOf(requests: readonly BalanceRequest[]): unknown[] {
-  return [
-    plainArray(requests.map(({ context }) => context.merchant.id)),
-    plainArray(requests.map(({ codeKey }) => codeKey)),
-    plainArray(requests.map(({ pinKey }) => pinKey)),
-    requests.at(-1)?.context.now,
-  ];
-}
-
-/** What a plain read gives; undefined where something has to be counted, or is refused. */
-async function read(db: Database, requests: readonly BalanceRequest[]): Promise<(Answer | undefined)[]> {
-  const answers: (Answer | undefined)[] = new Array(requests.length).fill(undefined);
-  for (const row of await db.hot<PlainRow>(READ_BALANCE, columnsOf(requests))) {
-    const entries = row.history ?? [];
-    // Of a history that was cut off, the database itself has to say what is in force.
-    if (entries.length < HISTORY) answers[row.ord - 1] = toBalance({ ...row, history: inForce(entries) });
-  }
-  return answers;
+function keysOf(requests: readonly Request[]): [codeKeys: string, pinKeys: string] {
+  return [plainArray(requests.map(({ codeKey }) => codeKey)), plainArray(requests.map(({ pinKey }) => pinKey))];
 }
 
 /**
- * What is in force, oldest first: no reversal, and no redemption that one has reversed. A reversal can have the smaller id:
- * ids are drawn when a request comes, and an update may have come before the redemption that it waited for.
- */
-export function inForce(newestFirst: readonly PlainEntry[]): HistoryEntry[] {
-  const reversed = new Set<string | null>();
-  for (const [, kind, , , , originalId] of newestFirst) if (kind === 'REDEMPTION_REVERSAL') reversed.add(originalId);
-  const entries: HistoryEntry[] = [];
-  for (const [id, kind, amountMinor, at, reference] of newestFirst) {
-    if ((kind === 'ACTIVATION' || kind === 'REDEMPTION') && !reversed.has(id))
-      entries.push([id, kind, amountMinor, at, reference]);
-  }
-  return entries.reverse();
-}
-
-function toBalance(row: Omit<Row, 'outcome'>): VoucherBalance {
-  const { decimals } = row;
-  return {
-    serialNumber: row.serial_number,
-    balance: { minor: row.balance_minor, decimals },
-    usable: { minor: row.usable_minor, decimals },
-    value: row.value_minor === null ? null : { minor: row.value_minor, decimals },
-    transactions: (row.history ?? []).map(([transactionId, type, amountMinor, at, reference]) => ({
-      transactionId,
-      type,
-      amount: { minor: BigInt(amountMinor), decimals },
-      timestamp: isoFromJson(at),
-      reference,
-    })),
-  };
-}
-
-/**
- * A voucher's balance, usable amount and history, for who knows code and PIN.
+ * A voucher's balance, usable amount and history, for a caller that knows code and PIN.
  * @throws Refusal `03`, `14`, `75`, `55`; `91` under overload
  */
 export async function balance(context: Context, { code, pin }: CodeAndPin): Promise<VoucherBalance> {
   permit(context, 'balance');
-  const { db } = context.service;
-  return lookUp(context, { code, pin }, ({ codeKey, pinKey }) => balanceGathered(db, { context, codeKey, pinKey }));
+  const { service } = context;
+  const bucket = service.buckets.ofSlot(service.keys.slotOf(code));
+  return lookUp(context, { code, pin }, async (keys) => {
+    const row = await service.batcher.add(balances, bucket, { context, ...keys });
+    return typeof row === 'string' ? row : toBalance(row, await historyOf(context, bucket, row));
+  });
+}
+
+type Transactions = VoucherBalance['transactions'];
+
+/** What is in force, oldest first. */
+async function historyOf({ service, merchant }: Context, bucket: number, row: BalanceRow): Promise<Transactions> {
+  const entries = row.history ?? [];
+  if (entries.length < HISTORY_ROWS) return render(inForce(entries), row.decimals);
+  // Which entries of a longer history are in force only the database can say.
+  const rows = await service.db.query<HistoryRow>(readHistory(bucket, merchant.id, row.serial_number, HISTORY_MAX));
+  const newestFirst = rows.map(({ id, kind, amount_minor, occurred_at, reference }): Entry => {
+    return [id, kind, Number(amount_minor), isoTime(occurred_at.getTime()), reference, null];
+  });
+  return render(inForce(newestFirst), row.decimals);
+}
+
+type HistoryRow = { id: string; kind: Entry[1]; amount_minor: bigint; occurred_at: Date; reference: string | null };
+
+/**
+ * What is in force, oldest first: no reversal, and no redemption that one has reversed. The movements that filled a voucher which
+ * replaced another count as one activation. A reversal may have a smaller id than its redemption: ids are drawn when a request
+ * arrives, and an update may have come before the redemption that it waited for.
+ */
+export function inForce(newestFirst: readonly Entry[]): Entry[] {
+  const reversed = new Set<string | null>();
+  for (const [, kind, , , , originalId] of newestFirst) if (kind === 'REDEMPTION_REVERSAL') reversed.add(originalId);
+  const oldestFirst = newestFirst
+    .filter(([id, kind]) => kind !== 'REDEMPTION_REVERSAL' && !reversed.has(id))
+    .slice(0, HISTORY_MAX)
+    .reverse();
+  const [first, ...more] = oldestFirst.filter(([, kind]) => kind === 'REPLACEMENT');
+  if (!first) return oldestFirst;
+  const takenOver = more.reduce((sum, [, , amountMinor]) => sum + amountMinor, first[2]);
+  const activation: Entry = [first[0], 'ACTIVATION', takenOver, first[3], first[4], null];
+  return [activation, ...oldestFirst.filter(([, kind]) => kind !== 'REPLACEMENT')];
+}
+
+function render(entries: readonly Entry[], decimals: number): Transactions {
+  return entries.map(([transactionId, kind, amountMinor, at, reference]) => ({
+    transactionId,
+    type: kind === 'ACTIVATION' ? 'ACTIVATION' : 'REDEMPTION',
+    amount: { minor: BigInt(amountMinor), decimals },
+    timestamp: isoFromJson(at),
+    reference,
+  }));
+}
+
+function toBalance(row: BalanceRow, transactions: Transactions): VoucherBalance {
+  const { decimals, value_minor: value } = row;
+  return {
+    serialNumber: row.serial_number,
+    balance: { minor: row.balance_minor, decimals },
+    usable: { minor: row.usable_minor, decimals },
+    value: value === null ? null : { minor: value, decimals },
+    transactions,
+  };
 }

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from '../context.ts';
-import { refreshKeyRing } from '../db/key-ring.ts';
+import { REFRESH_KEY_RING } from '../db/key-ring.ts';
 import { inPace } from '../merchants/guess-pace.ts';
 import { recordGuesses } from '../merchants/guessing.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import type { CodeAndPin, LookUp } from '../secrets.ts';
 
 /**
- * Asks for a voucher by its code, and tells what came of it.
+ * Looks a voucher up by its code.
  *
- * An unknown code and a wrong PIN count as guesses of the key before they are told. An opaque merchant is told the same of
- * both, at the same time: they are answered in steps of time from when they came, and by the same work.
- * @throws Refusal whatever `ask` answers with a code
+ * An unknown code and a wrong PIN count as guesses of the API key before they are answered. An opaque merchant gets the same answer for
+ * both, and for a locked PIN, after the same time: answers wait for the end of a fixed step, counted from the start of the request.
+ * @throws Refusal whatever code `ask` returns
  */
 export async function lookUp<Answer extends object>(
   context: Context,
@@ -21,16 +21,16 @@ export async function lookUp<Answer extends object>(
   const { service, merchant, keyId } = context;
   const steps = merchant.opaque ? new Steps() : undefined;
   try {
-    const answer = await inPace(context, async (tell) => {
+    const answer = await inPace(context, async (report) => {
       const found = await find(context, voucher, ask);
-      if (typeof found !== 'string') tell('right');
+      if (typeof found !== 'string') report('right');
       if (found !== '14' && found !== '55') return found;
       await recordGuesses(service, [keyId]);
-      tell('guess');
+      report('guess');
       return found;
     });
     if (typeof answer !== 'string') return answer;
-    if (answer !== '14' && answer !== '55') throw new Refusal(answer);
+    if (!isHidden(answer)) throw new Refusal(answer);
     await steps?.next();
     throw new Refusal(merchant.opaque ? '14' : answer);
   } finally {
@@ -38,51 +38,54 @@ export async function lookUp<Answer extends object>(
   }
 }
 
+/** What an opaque merchant cannot tell apart. */
+function isHidden(answer: RefusalCode): boolean {
+  return answer === '14' || answer === '55' || answer === '75';
+}
+
 /**
- * Asks under each key that a voucher could be looked up by. Nearly always there is one.
+ * Asks under each key that a voucher could be found by. Nearly always there is one.
  *
- * While a rotation is under way there are two, and vouchers move from the older to the newer. They are asked in that order,
- * so a voucher that moves in between is met by one of the two. Whether there is another key that this process has not heard of
- * yet is asked after nothing was found: a key is put to use before the first voucher moves to it, so a voucher that has gone
- * from where it was looked for is looked for again. What is not found is told as such only when this was asked.
+ * During a rotation there are two, and vouchers move from the older to the newer. They are asked in that order, so a voucher that
+ * moves in between is found under one of them. After nothing was found, the database is asked for a newer key that this process does
+ * not know yet: a key is put to use before the first voucher moves to it, so a voucher that has moved away is looked for again.
+ * "Not found" is returned only after that.
  *
- * A used reference is told (`94`) before the voucher is looked at, and so also where it is not found under a key: that is not the
- * last word either.
+ * A used reference is reported (`94`) before the voucher is looked at, so also under a key that does not find it: that is not
+ * the last word either.
  *
- * Where a wrong PIN must look like an unknown code it is found out by the same work: under each key, with nobody's code once the
- * voucher was met, and with the question for another key.
+ * For an opaque merchant a wrong or locked PIN takes the same work as an unknown code: once the voucher was found, the
+ * remaining keys are asked for a code that nobody has, and the database for a newer key.
  */
 async function find<Answer extends object>(
   { service, merchant }: Context,
   voucher: CodeAndPin,
   ask: (lookUp: LookUp) => Promise<Answer | RefusalCode>,
 ): Promise<Answer | RefusalCode> {
-  const { db, keys } = service;
+  const { batcher, keys } = service;
+  const isMet = (answer: Answer | RefusalCode) => merchant.opaque && (answer === '55' || answer === '75');
   for (;;) {
     const { inUse } = keys;
     let answer: Answer | RefusalCode = '14';
     for (const each of keys.lookUps(voucher)) {
-      if (answer === '55') await ask(nobody());
+      if (isMet(answer)) await ask(nobody());
       else answer = await ask(each);
-      if (answer !== '14' && answer !== '94' && !(answer === '55' && merchant.opaque)) return answer;
+      if (answer !== '14' && answer !== '94' && !isMet(answer)) return answer;
     }
-    await refreshKeyRing(db, keys);
-    if (keys.inUse === inUse || answer === '55') return answer;
+    await batcher.add(REFRESH_KEY_RING, 0, keys);
+    if (keys.inUse === inUse || isMet(answer)) return answer;
   }
 }
 
-/** What no voucher is found by. */
+/** Keys that no voucher is found by. */
 const nobody = (): LookUp => ({ codeKey: randomUUID(), pinKey: randomUUID() });
 
-/**
- * Far longer than it takes to find out either: under load too, nearly all fall into the first step. A customer who mistyped a PIN
- * does not notice it.
- */
+/** Far longer than any of the looks takes, even under load. A customer who mistyped a PIN does not notice it. */
 const STEP_MS = 50;
 
 /**
- * Steps of time from a moment on. They begin with the request and not with its outcome: a rest that is worked out afterwards is
- * rounded by the timer, and what is lost tells how long the work took.
+ * Steps of time from the start of a request. A wait that is computed after the work would be rounded by the timer, and the
+ * rest would reveal how long the work took.
  */
 class Steps {
   #timer: NodeJS.Timeout | undefined;
@@ -92,7 +95,7 @@ class Steps {
     this.#take();
   }
 
-  /** The end of the step that is under way. */
+  /** Resolves at the end of the current step. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;

@@ -4,7 +4,7 @@ import { type Sql, sql } from '../db/sql.ts';
 const HISTORY = 100;
 
 /** A voucher as the operator sees it. Those of a batch that is not completed cannot be seen, by the operator either. */
-export function findVoucher(serialNumber: bigint): Sql {
+export function findVoucher(bucket: number, serialNumber: bigint): Sql {
   return sql`
 select v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at, v.closed,
   v.replaced_by, v.wrong_pins, v.pin_locked_until = 'infinity' as pin_locked_for_good,
@@ -13,41 +13,34 @@ select v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at
 from vouchers v
 join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
 join products p on p.id = b.product_id
-where v.serial_number = ${serialNumber}`;
+where v.bucket = ${bucket} and v.serial_number = ${serialNumber}`;
 }
 
-export function listVoucherEntries(serialNumber: bigint): Sql {
+export function listVoucherEntries(bucket: number, serialNumber: bigint): Sql {
   return sql`
-select id, kind, amount_minor, occurred_at, merchant_id, coalesce(reference, '') as reference
-from journal where serial_number = ${serialNumber} order by id desc limit ${HISTORY}`;
+select id, kind, amount_minor, occurred_at, merchant_id, reference from journal
+where bucket = ${bucket} and serial_number = ${serialNumber} order by id desc limit ${HISTORY}`;
 }
 
 /** Locks a voucher, so that what is decided of it holds until the transaction ends. */
-export function lockVoucher(serialNumber: bigint): Sql {
-  return sql`
-select v.serial_number, v.batch_id, v.balance_minor, v.expires_at, v.closed, v.blocked_at, v.wrong_pins, b.currency
-from vouchers v join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
-where v.serial_number = ${serialNumber} for update of v`;
+export function lockVoucher(bucket: number, serialNumber: bigint): Sql {
+  return sql`select * from lock_voucher(${bucket}, ${serialNumber})`;
 }
 
-export function setBlocked(serialNumber: bigint, blockedAt: Date | null): Sql {
-  return sql`
-update vouchers set version = version + 1,
-  blocked_at = case when ${blockedAt}::timestamptz is not null then coalesce(blocked_at, ${blockedAt}::timestamptz) end
-where serial_number = ${serialNumber}`;
+export function setBlock(bucket: number, serialNumber: bigint, blockedAt: Date | null): Sql {
+  return sql`select set_voucher_block(${bucket}, ${serialNumber}, ${blockedAt})`;
 }
 
-export function resetPinGuard(serialNumber: bigint): Sql {
-  return sql`
-update vouchers set wrong_pins = 0, pin_locked_until = null, version = version + 1 where serial_number = ${serialNumber}`;
+export function resetPin(bucket: number, serialNumber: bigint): Sql {
+  return sql`select reset_voucher_pin(${bucket}, ${serialNumber})`;
 }
 
-export function setExpiry(serialNumber: bigint, expiresAt: Date): Sql {
-  return sql`update vouchers set expires_at = ${expiresAt}, version = version + 1 where serial_number = ${serialNumber}`;
+export function setExpiry(bucket: number, serialNumber: bigint, expiresAt: Date): Sql {
+  return sql`select set_voucher_expiry(${bucket}, ${serialNumber}, ${expiresAt})`;
 }
 
-export function nextSerial(): Sql {
-  return sql`select nextval('voucher_serials') as serial_number`;
+export function drawNumber(): Sql {
+  return sql`select nextval('voucher_numbers') as number`;
 }
 
 /** Which of these keys of codes are taken. */
@@ -55,35 +48,18 @@ export function findCodeKeys(codeKeys: string): Sql {
   return sql`select from vouchers where code_key = any (${codeKeys}::uuid[])`;
 }
 
-/** A voucher that takes over what another one is, under a new code and PIN: nothing comes back where the code exists. */
-export function insertReplacement(
-  serialNumber: bigint,
-  replaced: bigint,
-  secrets: { readonly codeKey: string; readonly pinKey: string; readonly sealed: Buffer },
-): Sql {
-  return sql`
-insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor, activated_at, expires_at)
-select ${serialNumber}, v.batch_id, ${secrets.codeKey}::uuid, ${secrets.pinKey}::uuid, ${secrets.sealed}::bytea, v.value_minor,
-  v.balance_minor, v.activated_at, v.expires_at
-from vouchers v where v.serial_number = ${replaced}
-on conflict on constraint vouchers_code_unique do nothing
-returning serial_number`;
-}
+export type Replacement = {
+  readonly serialNumber: bigint;
+  readonly codeKey: string;
+  readonly pinKey: string;
+  readonly sealed: Buffer;
+  /** Of the movement from the old voucher to the new one. */
+  readonly entryId: string;
+};
 
-export function closeReplaced(serialNumber: bigint, replacedBy: bigint): Sql {
+/** `done` is false where the new code exists. */
+export function replaceBy(bucket: number, replaced: bigint, by: Replacement, now: Date): Sql {
   return sql`
-update vouchers set closed = 'REPLACED', replaced_by = ${replacedBy}, balance_minor = 0, version = version + 1
-where serial_number = ${serialNumber}`;
-}
-
-export function insertReplacementEntry(
-  id: string,
-  from: bigint,
-  to: bigint,
-  amount: { readonly minor: bigint; readonly currency: string },
-  now: Date,
-): Sql {
-  return sql`
-insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number, occurred_at)
-values (${id}, 'REPLACEMENT', ${from}, ${to}, ${amount.minor}, ${amount.currency}, ${to}, ${now})`;
+select replace_voucher(${bucket}, ${replaced}, ${by.serialNumber}, ${by.codeKey}::uuid, ${by.pinKey}::uuid, ${by.sealed}::bytea,
+  ${by.entryId}::uuid, ${now}) as done`;
 }

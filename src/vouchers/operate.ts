@@ -1,5 +1,6 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
+import { serialOf, slotOfSerial } from '../db/buckets.ts';
 import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
@@ -7,22 +8,20 @@ import { plainArray } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { randomCode, randomPin } from '../secrets.ts';
+import { type KeyRing, randomCode, randomPin } from '../secrets.ts';
 import {
-  closeReplaced,
+  drawNumber,
   findCodeKeys,
   findVoucher,
-  insertReplacement,
-  insertReplacementEntry,
   listVoucherEntries,
   lockVoucher,
-  nextSerial,
-  resetPinGuard,
-  setBlocked,
+  replaceBy,
+  resetPin,
+  setBlock,
   setExpiry,
 } from './operate.queries.ts';
 
-/** What the operator can do to a single voucher. Each returns without a word, or refuses and has changed nothing. */
+/** What the operator can do to a single voucher. Each either takes effect in full, or is declined and changes nothing. */
 
 type VoucherState = 'INACTIVE' | 'ACTIVE' | 'REDEEMED' | 'BLOCKED' | 'EXPIRED' | 'CANCELED' | 'REPLACED';
 
@@ -54,7 +53,8 @@ export type VoucherInfo = {
     readonly amount: Money;
     readonly timestamp: Date;
     readonly merchantId: number | null;
-    readonly reference: string;
+    /** The merchant's; null where it gave none. */
+    readonly reference: string | null;
   }[];
 };
 
@@ -85,14 +85,18 @@ type Entry = {
   amount_minor: bigint;
   occurred_at: Date;
   merchant_id: number | null;
-  reference: string;
+  reference: string | null;
 };
 
 /** A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not completed */
-export async function showVoucher({ db, keys, clock }: Service, serialNumber: bigint): Promise<VoucherInfo> {
-  const [row] = await db.query<VoucherRow>(findVoucher(serialNumber));
+export async function showVoucher(
+  { db, buckets, keys, clock }: Service,
+  serialNumber: bigint,
+): Promise<VoucherInfo> {
+  const bucket = buckets.ofSerial(serialNumber);
+  const [row] = await db.query<VoucherRow>(findVoucher(bucket, serialNumber));
   if (!row) throw unknownVoucher();
-  const entries = await db.query<Entry>(listVoucherEntries(serialNumber));
+  const entries = await db.query<Entry>(listVoucherEntries(bucket, serialNumber));
   const { decimals } = row;
   const now = clock();
   return {
@@ -140,48 +144,48 @@ function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
 /** Blocks a voucher: nothing is spent from it or activated (`43`) until it is unblocked. @throws Refusal `14`, `44` */
 export async function blockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const now = operator.service.clock();
-  await change(operator, serialNumber, 'voucher.block', async (tx, { blocked_at }) => {
-    await tx.query(setBlocked(serialNumber, now));
+  await change(operator, serialNumber, 'voucher.block', async (tx, { bucket, blocked_at }) => {
+    await tx.query(setBlock(bucket, serialNumber, now));
     return { before: { blockedAt: blocked_at }, after: { blockedAt: blocked_at ?? now } };
   });
 }
 
 /** Ends a block. @throws Refusal `14`, `44` */
 export async function unblockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
-  await change(operator, serialNumber, 'voucher.unblock', async (tx, { blocked_at }) => {
-    await tx.query(setBlocked(serialNumber, null));
+  await change(operator, serialNumber, 'voucher.unblock', async (tx, { bucket, blocked_at }) => {
+    await tx.query(setBlock(bucket, serialNumber, null));
     return { before: { blockedAt: blocked_at }, after: { blockedAt: null } };
   });
 }
 
-/** Forgets wrong PINs and ends their lock, also the one that ends by no time. @throws Refusal `14`, `44` */
+/** Forgets wrong PINs and ends their lock, also the one without an end. @throws Refusal `14`, `44` */
 export async function unlockPin(operator: Operator, serialNumber: bigint): Promise<void> {
-  await change(operator, serialNumber, 'voucher.unlock-pin', async (tx, { wrong_pins }) => {
-    await tx.query(resetPinGuard(serialNumber));
+  await change(operator, serialNumber, 'voucher.unlock-pin', async (tx, { bucket, wrong_pins }) => {
+    await tx.query(resetPin(bucket, serialNumber));
     return { before: { wrongPins: wrong_pins }, after: { wrongPins: 0 } };
   });
 }
 
 /**
  * Extends a voucher, also one that has expired.
- * @param expiresAt later than now and than the expiry it has
+ * @param expiresAt later than now and than its present expiry
  * @throws Refusal `14`, `44`, `17`
  */
 export async function extendVoucher(operator: Operator, serialNumber: bigint, expiresAt: Date): Promise<void> {
-  await change(operator, serialNumber, 'voucher.extend', async (tx, { expires_at }) => {
+  await change(operator, serialNumber, 'voucher.extend', async (tx, { bucket, expires_at }) => {
     if (expiresAt <= operator.service.clock() || expiresAt <= expires_at) {
       throw new Refusal('17', {
-        message: `Invalid expiry date: it is ${expires_at.toISOString()} now, and can only be extended`,
+        message: `Invalid expiry date: the voucher is valid until ${expires_at.toISOString()}; name a later date`,
       });
     }
-    await tx.query(setExpiry(serialNumber, expiresAt));
+    await tx.query(setExpiry(bucket, serialNumber, expiresAt));
     return { before: { expiresAt: expires_at }, after: { expiresAt } };
   });
 }
 
 /**
- * Replaces a voucher by a new one with a code and PIN of its own, for a card that was lost or seen: balance, value,
- * activation and expiry go over, wrong PINs and a block do not; the old one is closed for good. The new voucher belongs to the
+ * Replaces a voucher by a new one with its own code and PIN, for a card that was lost or seen: balance, activation and
+ * expiry go over, wrong PINs and a block do not; the old one is closed for good. The new voucher belongs to the
  * same batch, so the merchant gets its code by downloading the batch, where it stands in the place of the old one.
  * @returns the new serial number
  * @throws Refusal `14`, `44`
@@ -189,35 +193,41 @@ export async function extendVoucher(operator: Operator, serialNumber: bigint, ex
 export async function replaceVoucher(operator: Operator, serialNumber: bigint): Promise<bigint> {
   const { service } = operator;
   let replacedBy = 0n;
-  await change(operator, serialNumber, 'voucher.replace', async (tx, voucher) => {
-    replacedBy = await insertNew(service, tx, serialNumber);
-    await tx.query(closeReplaced(serialNumber, replacedBy));
-    if (voucher.balance_minor > 0n) {
-      const now = service.clock();
-      const amount = { minor: voucher.balance_minor, currency: voucher.currency };
-      await tx.query(insertReplacementEntry(newId(now), serialNumber, replacedBy, amount, now));
-    }
+  await change(operator, serialNumber, 'voucher.replace', async (tx, { bucket }) => {
+    await holdKeyRing(tx, service.keys);
+    replacedBy = await insertReplacement(service, tx, bucket, serialNumber);
     return { before: { closed: null }, after: { closed: 'REPLACED', replacedBy } };
   });
   return replacedBy;
 }
 
-/** A new voucher in the place of another one. A code that exists already is drawn again. */
-async function insertNew({ keys }: Service, tx: Queries, replaced: bigint): Promise<bigint> {
-  await holdKeyRing(tx, keys);
+/** A code that exists is drawn again. */
+async function insertReplacement({ keys, clock }: Service, tx: Queries, bucket: number, replaced: bigint): Promise<bigint> {
+  const now = clock();
   for (;;) {
-    const [next] = await tx.query<{ serial_number: bigint }>(nextSerial());
-    const serial = next?.serial_number as bigint;
-    const code = randomCode();
+    const [drawn] = await tx.query<{ number: bigint }>(drawNumber());
+    const code = randomCodeOf(keys, slotOfSerial(replaced));
+    const serialNumber = serialOf(drawn?.number as bigint, slotOfSerial(replaced));
     const older = keys.olderCodeKeys(code);
     if (older.length > 0 && (await tx.query(findCodeKeys(plainArray(older)))).length > 0) continue;
     const pin = randomPin();
-    const secrets = {
+    const by = {
+      serialNumber,
       codeKey: keys.codeKey(code),
       pinKey: keys.pinKey(code, pin),
-      sealed: keys.seal(serial, code, pin),
+      sealed: keys.seal(serialNumber, code, pin),
+      entryId: newId(now),
     };
-    if ((await tx.query(insertReplacement(serial, replaced, secrets))).length > 0) return serial;
+    const [made] = await tx.query<{ done: boolean }>(replaceBy(bucket, replaced, by, now));
+    if (made?.done) return serialNumber;
+  }
+}
+
+/** A code of a given slot, so that a voucher and the one in its place lie in one bucket: one in 64 that are drawn. */
+function randomCodeOf(keys: KeyRing, slot: number): string {
+  for (;;) {
+    const code = randomCode();
+    if (keys.slotOf(code) === slot) return code;
   }
 }
 
@@ -227,28 +237,30 @@ function unknownVoucher(): Refusal {
 }
 
 type Locked = {
-  balance_minor: bigint;
-  expires_at: Date;
-  closed: string | null;
-  currency: string;
-  blocked_at: Date | null;
-  wrong_pins: number;
+  readonly bucket: number;
+  readonly balance_minor: bigint;
+  readonly expires_at: Date;
+  readonly closed: string | null;
+  readonly blocked_at: Date | null;
+  readonly wrong_pins: number;
 };
 
-/** Runs a change under the voucher's lock, and tells the audit of it. What is closed is closed for good. */
+/** Runs a change under the voucher's lock, with its entry in the audit. What is closed is closed for good. */
 async function change(
   operator: Operator,
   serialNumber: bigint,
   action: string,
   run: (tx: Queries, voucher: Locked) => Promise<Pick<Change, 'before' | 'after'>>,
 ): Promise<void> {
+  const { db, buckets } = operator.service;
+  const bucket = buckets.ofSerial(serialNumber);
   await retrying(() =>
-    operator.service.db.transaction(async (tx) => {
-      const [voucher] = await tx.query<Locked>(lockVoucher(serialNumber));
+    db.transaction(async (tx) => {
+      const [voucher] = await tx.query<Omit<Locked, 'bucket'>>(lockVoucher(bucket, serialNumber));
       if (!voucher) throw unknownVoucher();
       if (voucher.closed) throw new Refusal('44', { message: 'Voucher canceled or replaced: that is final' });
-      const told = await run(tx, voucher);
-      await audit(tx, operator, { action, subject: `voucher ${serialNumber}`, ...told });
+      const details = await run(tx, { bucket, ...voucher });
+      await audit(tx, operator, { action, subject: `voucher ${serialNumber}`, ...details });
     }),
   );
 }

@@ -3,15 +3,7 @@ import { holdKeyRing } from '../db/key-ring.ts';
 import { retrying } from '../db/retry.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
 import { sealedUnder } from '../secrets.ts';
-import {
-  countPage,
-  countVouchers,
-  findProgress,
-  insertProgress,
-  listSealed,
-  setProgress,
-  updateSealed,
-} from './reseal.queries.ts';
+import { countPage, findProgress, insertProgress, listSealed, resealVouchers, setProgress } from './reseal.queries.ts';
 
 /** Vouchers of one transaction: it holds their locks for some milliseconds, which a redemption does not feel. */
 const CHUNK = 500;
@@ -24,26 +16,26 @@ export class RingRefused extends Error {}
 
 type Row = { serial_number: bigint; sealed: Buffer; code_key: string; pin_key: string };
 
-/** Called between chunks, with how many vouchers were looked at since the last call, or by an earlier run. @returns whether to stop here */
+/** Called between chunks, with how many vouchers were looked at since the last call. @returns whether to stop here */
 export type Watch = (vouchers: number) => boolean;
 
 /**
- * Puts every voucher under the key that seals now, and looks it up and compares its PIN under it: all three in one update. It
- * goes on where an earlier run was interrupted. Vouchers that come to be meanwhile are under that key from the start.
+ * Puts every voucher under the key that seals now: the sealed bytes, what it is found by and what its PIN is compared with, all in one
+ * update. It goes on where an earlier run was interrupted. Vouchers that are made meanwhile are under that key from the start.
  * @returns whether it came to the end
  */
-export async function resealVouchers(service: Service, watch: Watch): Promise<boolean> {
+export async function resealAll(service: Service, watch: Watch): Promise<boolean> {
+  for (const bucket of service.buckets.all) if (!(await resealBucket(service, bucket, watch))) return false;
+  return true;
+}
+
+async function resealBucket(service: Service, bucket: number, watch: Watch): Promise<boolean> {
   const { db, keys, clock } = service;
   const target = keys.current;
-  await db.query(insertProgress(target, clock()));
-  const [progress] = await db.query<{ resealed_to: bigint }>(findProgress(target));
-  let after = progress?.resealed_to ?? 0n;
-  if (after > 0n) {
-    const [done] = await db.query<{ vouchers: bigint }>(countVouchers(after));
-    if (watch(Number(done?.vouchers))) return false;
-  }
-  for (;;) {
-    const rows = await db.query<Row>(listSealed(after, CHUNK));
+  await db.query(insertProgress(target, bucket, clock()));
+  const [progress] = await db.query<{ resealed_to: bigint }>(findProgress(target, bucket));
+  for (let after = progress?.resealed_to ?? 0n; ; ) {
+    const rows = await db.query<Row>(listSealed(bucket, after, CHUNK));
     const due = rows.filter((row) => !isUnderCurrent(service, row));
     after = rows.at(-1)?.serial_number ?? after;
     await retrying(() =>
@@ -52,8 +44,8 @@ export async function resealVouchers(service: Service, watch: Watch): Promise<bo
         // A voucher must never move back: another rotation has its own walk.
         if (keys.current !== target)
           throw new RingRefused(`another key than ${target} has been put to use meanwhile: run this again`);
-        if (due.length > 0) await tx.query(updateSealed(resealed(service, due)));
-        await tx.query(setProgress(target, after));
+        if (due.length > 0) await tx.query(resealVouchers(bucket, resealed(service, due)));
+        await tx.query(setProgress(target, bucket, after));
       }),
     );
     if (watch(rows.length)) return false;
@@ -61,7 +53,7 @@ export async function resealVouchers(service: Service, watch: Watch): Promise<bo
   }
 }
 
-function resealed({ keys }: Service, rows: readonly Row[]): Parameters<typeof updateSealed>[0] {
+function resealed({ keys }: Service, rows: readonly Row[]): Parameters<typeof resealVouchers>[1] {
   const opened = rows.map((row) => ({ ...row, ...keys.open(row.serial_number, row.sealed) }));
   return {
     serials: plainArray(rows.map(({ serial_number }) => serial_number)),
@@ -83,24 +75,30 @@ function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pi
 /** How many vouchers are not wholly under the newest key: each is opened and compared. Undefined where it was stopped. */
 export async function countLeftBehind(service: Service, watch: Watch): Promise<number | undefined> {
   let left = 0;
-  for (let after = 0n; ; ) {
-    const rows = await service.db.query<Row>(listSealed(after, READ));
-    left += rows.filter((row) => !isUnderCurrent(service, row)).length;
-    if (watch(rows.length)) return undefined;
-    if (rows.length < READ) return left;
-    after = rows.at(-1)?.serial_number ?? after;
+  for (const bucket of service.buckets.all) {
+    for (let [after, isWhole] = [0n, false]; !isWhole; ) {
+      const rows = await service.db.query<Row>(listSealed(bucket, after, READ));
+      left += rows.filter((row) => !isUnderCurrent(service, row)).length;
+      if (watch(rows.length)) return undefined;
+      isWhole = rows.length < READ;
+      after = rows.at(-1)?.serial_number ?? after;
+    }
   }
+  return left;
 }
 
 /** How many vouchers are sealed under each key. */
-export async function countSealed({ db }: Service): Promise<Map<string, number>> {
+export async function countSealed({ db, buckets }: Service): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
-  for (let after = 0n; ; ) {
-    const rows = await db.query<{ key_id: string; vouchers: bigint; last: bigint }>(countPage(after, PAGE));
-    for (const { key_id, vouchers, last } of rows) {
-      counts.set(key_id, (counts.get(key_id) ?? 0) + Number(vouchers));
-      if (last > after) after = last;
+  for (const bucket of buckets.all) {
+    for (let after = 0n; ; ) {
+      const rows = await db.query<{ key_id: string; vouchers: bigint; last: bigint }>(countPage(bucket, after, PAGE));
+      for (const { key_id, vouchers, last } of rows) {
+        counts.set(key_id, (counts.get(key_id) ?? 0) + Number(vouchers));
+        if (last > after) after = last;
+      }
+      if (rows.length === 0) break;
     }
-    if (rows.length === 0) return counts;
   }
+  return counts;
 }

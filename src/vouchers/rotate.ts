@@ -5,8 +5,8 @@ import { addToKeyFile, checkKeyRing, removeFromKeyFile } from '../db/key-ring.ts
 import type { Queries } from '../db/pool.ts';
 import { type KeyRing, sealedUnder } from '../secrets.ts';
 import { countSecrets, resealSecrets } from '../webhooks/reseal.ts';
-import { countVouchers, endProgress } from './reseal.queries.ts';
-import { countLeftBehind, countSealed, RingRefused, resealVouchers, type Watch } from './reseal.ts';
+import { endProgress, estimateVouchers } from './reseal.queries.ts';
+import { countLeftBehind, countSealed, RingRefused, resealAll, type Watch } from './reseal.ts';
 import { dropRetired, insertRingKey, listRingKeys, lockKeyRing, retireOlder, supersede } from './rotate.queries.ts';
 
 /**
@@ -103,9 +103,9 @@ async function findUnused(tx: Queries, keys: KeyRing, keyFile: string | undefine
   );
 }
 
-/** How many vouchers there are to look at. */
-export async function countAll(db: Queries): Promise<number> {
-  const [row] = await db.query<{ vouchers: bigint }>(countVouchers(null));
+/** How many vouchers there are to look at, roughly. */
+export async function estimateAll(db: Queries): Promise<number> {
+  const [row] = await db.query<{ vouchers: bigint }>(estimateVouchers);
   return Number(row?.vouchers ?? 0);
 }
 
@@ -120,7 +120,7 @@ export async function finishRotation(
 ): Promise<readonly string[] | undefined> {
   const { service } = operator;
   const { db, keys, clock } = service;
-  if (!(await resealVouchers(service, reseal))) return undefined;
+  if (!(await resealAll(service, reseal))) return undefined;
   await resealSecrets(service);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return undefined;

@@ -1,3 +1,4 @@
+import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import type { EventType } from './events.ts';
 import { insertDeliveries } from './queries.ts';
@@ -18,6 +19,6 @@ export type Announcement = {
  * Puts an event into the queue of each of the merchant's endpoints that takes it, in the transaction of its cause: both
  * are there, or neither. Statements of the hot path do the same by themselves (docs/webhooks.md, "When it is sent").
  */
-export async function announce(tx: Queries, announcement: Announcement): Promise<void> {
-  await tx.query(insertDeliveries(announcement));
+export async function announce({ buckets }: Service, tx: Queries, announcement: Announcement): Promise<void> {
+  await tx.query(insertDeliveries(buckets.ofMerchant(announcement.merchantId), announcement));
 }

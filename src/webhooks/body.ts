@@ -1,7 +1,7 @@
 import type { Service } from '../context.ts';
 import { plainArray } from '../db/sql.ts';
 import { transactionData, updateData } from '../ledger/transaction-data.ts';
-import { type TransactionRow, toTransaction } from '../ledger/transactions.ts';
+import { type TransactionRow, toTransaction, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
 import type { CodeAndPin, KeyRing } from '../secrets.ts';
 import { listSubjects } from './deliver.queries.ts';
 
@@ -9,6 +9,7 @@ import { listSubjects } from './deliver.queries.ts';
 
 /** A delivery that was taken to be sent, with its endpoint. */
 export type Delivery = {
+  readonly bucket: number;
   readonly endpoint_id: number;
   readonly event_id: string;
   readonly type: string;
@@ -30,7 +31,11 @@ type BatchVoucher = { readonly serialNumber: bigint } & CodeAndPin;
 /** Reads the vouchers of a completed batch, or nothing where there are more than `most`. */
 export type ReadBatch = (service: Service, transactionId: string, most: number) => Promise<BatchVoucher[] | undefined>;
 
-type SubjectRow = TransactionRow & { readonly subject_id: string };
+/** A journal row and, of a reversal, the update that made it. */
+type SubjectRow = TransactionRow & { readonly subject_id: string } & (
+    | { readonly reversal_id: null }
+    | (Omit<UpdateRow, 'original_id' | 'reference'> & { readonly original_id: string; readonly original_reference: string | null })
+  );
 
 /** A batch of more is told without its vouchers also where they are asked for: it is downloaded. */
 const MOST_VOUCHERS = 1_000;
@@ -41,11 +46,19 @@ export async function makeBodies(
   deliveries: readonly Delivery[],
   read: ReadBatch,
 ): Promise<(string | Error)[]> {
-  const ids = deliveries.filter(({ data }) => data === null).map(({ subject_id }) => subject_id);
-  const rows = ids.length === 0 ? [] : await service.db.query<SubjectRow>(listSubjects(plainArray(ids)));
-  const bySubject = Map.groupBy(rows, (row) => row.subject_id);
+  const subjects = deliveries.filter(({ data }) => data === null);
+  const rows =
+    subjects.length === 0
+      ? []
+      : await service.db.query<SubjectRow>(
+          listSubjects(
+            plainArray(subjects.map(({ bucket }) => bucket)),
+            plainArray(subjects.map(({ subject_id }) => subject_id)),
+          ),
+        );
+  const bySubject = new Map(rows.map((row) => [row.subject_id, row]));
   const bodies = deliveries.map((delivery) =>
-    makeBody(service, delivery, bySubject.get(delivery.subject_id ?? '') ?? [], read).catch((error: Error) => error),
+    makeBody(service, delivery, bySubject.get(delivery.subject_id ?? ''), read).catch((error: Error) => error),
   );
   return Promise.all(bodies);
 }
@@ -53,28 +66,20 @@ export async function makeBodies(
 async function makeBody(
   service: Service,
   delivery: Delivery,
-  rows: readonly SubjectRow[],
+  subject: SubjectRow | undefined,
   read: ReadBatch,
 ): Promise<string> {
   const { type, occurred_at } = delivery;
-  const data = delivery.data ?? describe(service.keys, rows);
+  const data = delivery.data ?? describe(service.keys, subject);
   const vouchers = tellsVouchers(delivery) ? await vouchersOf(service, delivery, read) : {};
   return JSON.stringify({ type, timestamp: occurred_at.toISOString(), data: { ...data, ...vouchers } });
 }
 
-function describe(keys: KeyRing, rows: readonly SubjectRow[]): object {
-  const told = rows.find((row) => row.id === row.subject_id);
-  if (!told) throw new Error('an event tells of a journal row that is not there');
-  if (told.kind !== 'REDEMPTION_REVERSAL') return transactionData(toTransaction(keys, told));
-  const original = rows.find((row) => row.canceled);
-  if (!original) throw new Error('a reversal has no redemption');
-  const replacement = rows.find((row) => row !== told && row !== original);
-  return updateData({
-    original: toTransaction(keys, original),
-    cancellation: toTransaction(keys, told),
-    replacement: replacement ? toTransaction(keys, replacement) : null,
-    reference: original.reference ?? original.id,
-  });
+function describe(keys: KeyRing, subject: SubjectRow | undefined): object {
+  if (!subject) throw new Error('an event reports a journal row that is not there');
+  if (subject.kind !== 'REDEMPTION_REVERSAL') return transactionData(toTransaction(keys, subject));
+  if (subject.reversal_id === null) throw new Error('a reversal has no update');
+  return updateData(toUpdate(keys, { ...subject, reference: subject.original_reference }));
 }
 
 /** Codes travel to endpoints that were set so, and never unencrypted. */

@@ -1,131 +1,76 @@
 import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 
-/**
- * Takes deliveries that are due, for as many as there is room, and marks them as under way: a sender that dies is followed by
- * another one then.
- *
- * In:  columns $1 endpoint and $2 its number of deliveries under way in this process; $3 room for each endpoint, $4 for one
- *      that fails, $5 for all; $6 the endpoint served last; $7 the time, $8 until when they are taken.
- * Out: the deliveries, with what it takes to send them.
- *
- * Endpoints take turns, beginning behind the last one served, and each gets what its own room leaves, so that one with a
- * million waiting, or one that never answers, takes nothing from the others. One that fails gets less room.
- *
- * Prepared like the statements of the tills, for the same reason: planned anew against a table of which nothing is known yet
- * it read all of it, and a queue of 60,000 went out at a tenth of the speed. What is locked is written by its
- * place, since a join by the key was planned by reading the whole queue for as long as that was thought to be empty.
- */
+/** The functions of sql/013-deliveries.sql. */
 export const CLAIM_DELIVERIES: HotStatement = {
   name: 'claim-deliveries',
   background: true,
-  text: `
-with due as materialized (
-  select d.place, e.*
-  from (
-    select o.*, case when o.failing_since is null then $3::int else $4::int end - coalesce(b.under_way, 0) as room
-    from webhook_endpoints o
-    left join unnest($1::int[], $2::int[]) as b (endpoint_id, under_way) on b.endpoint_id = o.id
-    where o.disabled_at is null and o.removed_at is null
-    order by o.id <= $6::int, o.id
-  ) e
-  cross join lateral (
-    select n.ctid as place from webhook_deliveries n
-    where n.endpoint_id = e.id and n.state = 'PENDING' and n.due_at <= $7
-    order by n.due_at
-    limit greatest(0, e.room)
-    for update skip locked
-  ) d
-  limit $5::int
-)
-update webhook_deliveries w set due_at = $8, attempts = w.attempts + 1, tries = w.tries + 1
-from due
-where w.ctid = due.place
-returning w.endpoint_id, w.event_id, w.type, w.subject_id, w.data, w.occurred_at, w.attempts, w.tries,
-  due.merchant_id, due.url, due.full_vouchers, due.secret, case when due.previous_until > $7 then due.previous_secret end as previous_secret,
-  due.failing_since`,
+  text: 'select * from claim_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
 };
 
-/**
- * The journal rows that deliveries tell of: the row itself and, where it is a reversal, the redemption that it reverses and
- * the one in its place.
- */
-export function listSubjects(ids: string): Sql {
-  return sql`
-select s.id as subject_id, j.id, j.kind, j.amount_minor, b.decimals, j.occurred_at, j.reference, j.serial_number, v.sealed,
-  j.original_id, coalesce(j.id = s.original_id, false) as canceled
-from journal s
-cross join lateral (
-  select s.*
-  union all
-  select o.* from journal o where s.kind = 'REDEMPTION_REVERSAL' and o.id = s.original_id
-  union all
-  select n.* from journal n where s.kind = 'REDEMPTION_REVERSAL' and n.original_id = s.original_id and n.kind = 'REDEMPTION'
-) j
-join vouchers v on v.serial_number = j.serial_number
-join batches b on b.id = v.batch_id
-where s.id = any (${ids}::uuid[])`;
-}
-
-/**
- * Records attempts and what becomes of their deliveries. One that was taken over by another sender meanwhile keeps what
- * that one wrote, unless it went through here.
- *
- * What is pending has no `finished_at`. With `state = 'PENDING'` the planner took the index of what is due, and read the whole
- * queue of an endpoint for each of its attempts: with 20,000 waiting, a thousand deliveries a second instead of nearly five. The arrays
- * leave it the look-up by the key alone: as equal columns they are merged or hashed for as long as the table is thought to be empty.
- *
- * In: columns $1 endpoint, $2 event, $3 number, $4 time, $5 duration in milliseconds, $6 status or null, $7 error or null,
- *     $8 state, $9 next try or null; and $10, the time.
- */
 export const RECORD_ATTEMPTS: HotStatement = {
   name: 'record-attempts',
   background: true,
-  text: `
-with told as (
-  select * from unnest($1::int[], $2::uuid[], $3::smallint[], $4::timestamptz[], $5::int[], $6::smallint[], $7::text[],
-    $8::delivery_state[], $9::timestamptz[])
-    as t (endpoint_id, event_id, number, attempted_at, duration_ms, status, error, state, due_at)
-), recorded as (
-  insert into webhook_attempts (endpoint_id, event_id, number, attempted_at, duration_ms, status, error)
-  select endpoint_id, event_id, number, attempted_at, duration_ms, status, error from told
-  on conflict do nothing
-)
-update webhook_deliveries d set state = t.state, due_at = coalesce(t.due_at, d.due_at),
-  finished_at = case when t.state <> 'PENDING' then $10::timestamptz end
-from told t
-where d.endpoint_id = any (array[t.endpoint_id]) and d.event_id = any (array[t.event_id]) and d.finished_at is null
-  and (d.attempts = t.number or t.state = 'DELIVERED')`,
+  text: 'select record_attempts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
 };
 
-/** Gives back what was taken and not sent. */
-export function releaseDeliveries(endpointIds: string, eventIds: string, now: Date): Sql {
+/**
+ * The journal rows that deliveries report and, of a reversal, the update that made it. In: arrays side by side, bucket and id.
+ */
+export function listSubjects(buckets: string, ids: string): Sql {
   return sql`
-update webhook_deliveries d set due_at = ${now}, attempts = d.attempts - 1, tries = d.tries - 1
-from unnest(${endpointIds}::int[], ${eventIds}::uuid[]) as t (endpoint_id, event_id)
-where d.endpoint_id = t.endpoint_id and d.event_id = t.event_id and d.finished_at is null`;
+select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id, false as canceled,
+  v.sealed, b.decimals, o.amount_minor as original_minor, o.occurred_at as original_at, o.reference as original_reference,
+  u.reversal_id, u.new_id, u.new_minor, u.updated_at
+from unnest(${buckets}::int[], ${ids}::uuid[]) as a (bucket, id)
+join journal j on j.bucket = a.bucket and j.id = a.id
+join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+join batches b on b.id = v.batch_id
+left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.original_id and u.reversal_id = j.id
+left join journal o on o.bucket = u.bucket and o.id = u.original_id`;
 }
 
-/** The first failure behind a success starts the count of days, and a success ends it. */
-export function markEndpoints(workingIds: string, failingIds: string, now: Date): Sql {
+/** Gives back deliveries that were taken and not sent. */
+export function releaseDeliveries(bucket: number, endpointId: number, eventId: string, now: Date): Sql {
   return sql`
-update webhook_endpoints e set failing_since = case when e.id = any (${workingIds}::int[]) then null else ${now}::timestamptz end
-where (e.id = any (${workingIds}::int[]) and e.failing_since is not null)
-  or (e.id = any (${failingIds}::int[]) and not e.id = any (${workingIds}::int[]) and e.failing_since is null)`;
+update webhook_deliveries set due_at = ${now}, attempts = attempts - 1, tries = tries - 1
+where bucket = ${bucket} and endpoint_id = ${endpointId} and event_id = ${eventId} and finished_at is null`;
 }
 
-/** Turns endpoints off: those that are gone, and those that have failed since before a time. */
-export function disableEndpoints(goneIds: string, failingIds: string, failingBefore: Date, now: Date): Sql {
+/** The first failure after a success starts the count of days, and a success ends it. */
+export function markEndpoint(id: number, isFailing: boolean, now: Date): Sql {
   return sql`
-update webhook_endpoints e set disabled_at = ${now},
-  disabled_reason = case when e.id = any (${goneIds}::int[]) then 'it answered 410 Gone' else 'it failed for five days' end
-where e.disabled_at is null and e.removed_at is null
-  and (e.id = any (${goneIds}::int[]) or (e.id = any (${failingIds}::int[]) and e.failing_since < ${failingBefore}))
-returning e.id, e.disabled_reason`;
+update webhook_endpoints set failing_since = case when ${isFailing}::boolean then ${now}::timestamptz end
+where id = ${id} and (failing_since is null) = ${isFailing}::boolean`;
 }
 
-/** What waits for endpoints that are off is not sent by itself; it can be sent again by hand. */
-export function failPending(endpointIds: string, now: Date): Sql {
+/** Disables an endpoint that is gone, or one that has failed since before a time. */
+export function disableEndpoint(id: number, isGone: boolean, failingBefore: Date, now: Date): Sql {
   return sql`
-update webhook_deliveries set state = 'FAILED', finished_at = ${now}
-where endpoint_id = any (${endpointIds}::int[]) and state = 'PENDING'`;
+update webhook_endpoints set disabled_at = ${now},
+  disabled_reason = case when ${isGone}::boolean then 'it answered 410 Gone' else 'it failed for five days' end
+where id = ${id} and disabled_at is null and removed_at is null and (${isGone}::boolean or failing_since < ${failingBefore})
+returning disabled_reason`;
+}
+
+/** Endpoints that are disabled or removed, and still have pending deliveries. */
+export function listAbandoned(): Sql {
+  return sql`
+select id from webhook_endpoints e
+where (disabled_at is not null or removed_at is not null)
+  and exists (select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'PENDING')
+order by id limit 100`;
+}
+
+/** Ends some of the pending deliveries of an endpoint that is off: they are not sent by themselves, and can be sent again by hand. */
+export function failPending(bucket: number, endpointId: number, count: number, now: Date): Sql {
+  return sql`
+with failed as (
+  update webhook_deliveries set state = 'FAILED', finished_at = ${now}
+  where bucket = ${bucket} and endpoint_id = ${endpointId} and event_id = any (array(
+    select event_id from webhook_deliveries
+    where bucket = ${bucket} and endpoint_id = ${endpointId} and state = 'PENDING'
+    limit ${count} for update skip locked))
+  returning 1
+)
+select count(*)::int as failed from failed`;
 }

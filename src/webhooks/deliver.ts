@@ -4,28 +4,30 @@ import { plainArray } from '../db/sql.ts';
 import { type Delivery, makeBodies, type ReadBatch } from './body.ts';
 import { CLAIM_DELIVERIES, releaseDeliveries } from './deliver.queries.ts';
 import { ownerOf } from './endpoints.ts';
-import { prune } from './prune.ts';
+import { maintain } from './maintain.ts';
 import type { Attempt, Prepared, Sender } from './send.ts';
-import { type Made, settle } from './settle.ts';
+import { judgeEndpoints, type Made, recordAttempts } from './settle.ts';
 import { signedHeaders } from './sign.ts';
 
 /** How late an event is noticed at most. A notification of every redemption would make all commits wait for one lock. */
 const POLL_MS = 200;
-/** Under way at one endpoint: enough to keep a fast one busy, little enough that it is no flood. */
-const ROOM_EACH = 64;
+/** Deliveries in flight at one endpoint: enough to keep a fast one busy, too few to flood it. */
+const ENDPOINT_MAX = 64;
 /** At one that fails, so that a few hundred dead ones leave room for all others. */
-const ROOM_FAILING = 2;
-/** Under way in this process: each holds a socket. */
-const ROOM_ALL = 1_024;
-/** Taken by one statement: what is prepared at once must not hold up the calls at the till. */
-const MOST_CLAIMED = 128;
-/** A sender that has not told what became of a delivery by then is dead: well above the receiver's time to answer. */
+const FAILING_ENDPOINT_MAX = 2;
+/** In flight in this process: each holds a socket. */
+const IN_FLIGHT_MAX = 1_024;
+/** Taken by one call: what is prepared at once must not hold up the calls at the till. */
+const CLAIM_MAX = 128;
+/** Endpoints that one call looks at: with a thousand dead ones, each is looked at once in a second. */
+const VISITS_MAX = 200;
+/** A sender that has not reported by then is dead: well above the time that a receiver has to answer. */
 export const LEASE_MS = 25_000;
-/** What is under way when the service stops gets this long; then it is given back to be sent again. */
+/** Deliveries in flight when the service stops get this long; then they are given back to be sent again. */
 const GRACE_MS = 3_000;
-const PRUNE_MS = 600_000;
+const MAINTAIN_MS = 600_000;
 
-/** Signs a delivery by the secrets that hold now. */
+/** Signs a delivery with the secrets that are valid now. */
 export function prepare({ keys, clock }: Service, delivery: Delivery, body: string): Prepared {
   const owner = ownerOf(delivery.endpoint_id);
   const sealed = delivery.previous_secret ? [delivery.secret, delivery.previous_secret] : [delivery.secret];
@@ -52,12 +54,14 @@ class Deliverer {
   readonly #read: ReadBatch;
   readonly #stopping = new AbortController();
   readonly #hurrying = new AbortController();
-  readonly #underWay = new Map<number, number>();
+  /** The deliveries in flight of each endpoint. */
+  readonly #inFlight = new Map<number, number>();
+  /** The endpoint at which the turns go on, of each bucket. */
+  readonly #next = new Map<number, number>();
   #all = 0;
-  #behind = 0;
   #made: Made[] = [];
   #recording = false;
-  /** Resolved, and followed by another one, whenever there is room again. */
+  /** Resolved, and succeeded by another one, whenever there is room again. */
   #progress = Promise.withResolvers<void>();
 
   constructor(service: Service, sender: Sender, read: ReadBatch) {
@@ -67,20 +71,14 @@ class Deliverer {
   }
 
   async run(): Promise<void> {
-    const { log } = this.#service;
-    let pruneAt = Date.now() + PRUNE_MS;
+    let maintainAt = 0;
     while (!this.#stopping.signal.aborted) {
       const room = this.#progress.promise;
-      const claimed = await this.#claim().catch((error: Error) => {
-        log.warn({ part: 'webhooks', error: error.message }, 'deliveries cannot be read');
-        return 0;
-      });
+      const claimed = await this.#claimAll();
       await (claimed > 0 ? Promise.race([room, this.#pause()]) : this.#pause());
-      if (Date.now() < pruneAt) continue;
-      pruneAt = Date.now() + PRUNE_MS;
-      void prune(this.#service).catch((error: Error) =>
-        log.warn({ part: 'webhooks', error: error.message }, 'old attempts cannot be deleted'),
-      );
+      if (Date.now() < maintainAt) continue;
+      maintainAt = Date.now() + MAINTAIN_MS;
+      void maintain(this.#service).catch((error: Error) => this.#warn(error, 'old deliveries cannot be cleaned up'));
     }
   }
 
@@ -95,28 +93,51 @@ class Deliverer {
     return sleep(POLL_MS, undefined, { signal: this.#stopping.signal }).catch(() => {});
   }
 
-  async #claim(): Promise<number> {
-    const { db, clock, log } = this.#service;
-    const all = Math.min(MOST_CLAIMED, ROOM_ALL - this.#all);
-    if (all <= 0) return 1;
+  #warn(error: Error, message: string): void {
+    this.#service.log.warn({ part: 'webhooks', error: error.message }, message);
+  }
+
+  /** Takes what is due in every bucket; a bucket that is away keeps none of the others. @returns how many were taken */
+  async #claimAll(): Promise<number> {
+    let claimed = 0;
+    for (const bucket of this.#service.buckets.all) {
+      const room = Math.min(CLAIM_MAX, IN_FLIGHT_MAX - this.#all);
+      if (room <= 0) return claimed + 1;
+      claimed += await this.#claim(bucket, room).catch((error: Error) => {
+        this.#warn(error, 'deliveries cannot be read');
+        return 0;
+      });
+    }
+    return claimed;
+  }
+
+  async #claim(bucket: number, room: number): Promise<number> {
+    const { db, clock } = this.#service;
     const now = clock();
-    const deliveries = await db.hot<Delivery>(CLAIM_DELIVERIES, [
-      plainArray([...this.#underWay.keys()]),
-      plainArray([...this.#underWay.values()]),
-      ROOM_EACH,
-      ROOM_FAILING,
-      all,
-      this.#behind,
-      now,
-      new Date(now.getTime() + LEASE_MS),
-    ]);
-    this.#behind = lastServed(deliveries, this.#behind, all);
-    for (const { endpoint_id } of deliveries)
-      this.#underWay.set(endpoint_id, (this.#underWay.get(endpoint_id) ?? 0) + 1);
+    const rows = await db.hot<Delivery>(
+      CLAIM_DELIVERIES,
+      [
+        bucket,
+        this.#next.get(bucket) ?? 0,
+        plainArray([...this.#inFlight.keys()]),
+        plainArray([...this.#inFlight.values()]),
+        ENDPOINT_MAX,
+        FAILING_ENDPOINT_MAX,
+        room,
+        VISITS_MAX,
+        now,
+        new Date(now.getTime() + LEASE_MS),
+      ],
+      bucket,
+    );
+    // The last row is no delivery: it tells where to go on.
+    this.#next.set(bucket, rows.at(-1)?.endpoint_id ?? 0);
+    const deliveries = rows.slice(0, -1).map((row) => ({ ...row, bucket }));
+    for (const { endpoint_id } of deliveries) this.#inFlight.set(endpoint_id, (this.#inFlight.get(endpoint_id) ?? 0) + 1);
     this.#all += deliveries.length;
     if (deliveries.length === 0) return 0;
     const bodies = await makeBodies(this.#service, deliveries, this.#read).catch((error: Error) => {
-      log.warn({ part: 'webhooks', error: error.message }, 'deliveries cannot be prepared');
+      this.#warn(error, 'deliveries cannot be prepared');
       return undefined;
     });
     deliveries.forEach((delivery, index) => {
@@ -151,43 +172,38 @@ class Deliverer {
       const made = this.#made;
       this.#made = [];
       try {
-        await settle(this.#service, made);
+        await recordAttempts(this.#service, made);
       } catch (error) {
-        this.#service.log.warn({ part: 'webhooks', error: (error as Error).message }, 'attempts cannot be recorded');
-        // What is never recorded is sent again when its lease ends; with the service on its way out that is the way.
+        this.#warn(error as Error, 'attempts cannot be recorded');
+        // What is never recorded is sent again when its lease ends: so it is when the service is stopping.
         if (!this.#stopping.signal.aborted) {
           this.#made.unshift(...made);
           await this.#pause();
           continue;
         }
       }
+      // The places are free from here on, whatever becomes of the endpoints.
       this.#free(made.map(({ delivery }) => delivery));
+      await judgeEndpoints(this.#service, made).catch((error: Error) => this.#warn(error, 'endpoints cannot be judged'));
     }
     this.#recording = false;
   }
 
   async #release(delivery: Delivery): Promise<void> {
-    const ids = [plainArray([delivery.endpoint_id]), plainArray([delivery.event_id])] as const;
-    await this.#service.db.query(releaseDeliveries(...ids, this.#service.clock())).catch(() => {});
+    const { db, clock } = this.#service;
+    const { bucket, endpoint_id, event_id } = delivery;
+    await db.query(releaseDeliveries(bucket, endpoint_id, event_id, clock())).catch(() => {});
     this.#free([delivery]);
   }
 
   #free(deliveries: readonly Delivery[]): void {
     for (const { endpoint_id } of deliveries) {
-      const left = (this.#underWay.get(endpoint_id) ?? 1) - 1;
-      if (left > 0) this.#underWay.set(endpoint_id, left);
-      else this.#underWay.delete(endpoint_id);
+      const left = (this.#inFlight.get(endpoint_id) ?? 1) - 1;
+      if (left > 0) this.#inFlight.set(endpoint_id, left);
+      else this.#inFlight.delete(endpoint_id);
     }
     this.#all -= deliveries.length;
     this.#progress.resolve();
     this.#progress = Promise.withResolvers();
   }
-}
-
-/** Where the turns of the endpoints go on: behind the last one served, or from the start where all were. */
-function lastServed(deliveries: readonly Delivery[], behind: number, asked: number): number {
-  if (deliveries.length < asked) return 0;
-  const ids = deliveries.map(({ endpoint_id }) => endpoint_id);
-  const again = ids.filter((id) => id <= behind);
-  return Math.max(...(again.length > 0 ? again : ids));
 }

@@ -4,7 +4,7 @@ import type { Queries } from '../db/pool.ts';
 import { idFloor, newId } from '../ledger/id.ts';
 import { type Delivery, makeBodies } from './body.ts';
 import { LEASE_MS, prepare } from './deliver.ts';
-import { insertTest, listAttemptRows, listDeliveryRows, resendFailed, resendOne } from './endpoints.queries.ts';
+import { findForTest, insertTest, listAttemptRows, listDeliveryRows, resendFailed, resendOne } from './endpoints.queries.ts';
 import { TEST_EVENT } from './events.ts';
 import type { Attempt, Sender } from './send.ts';
 import { settle } from './settle.ts';
@@ -80,46 +80,56 @@ export async function listAttempts(db: Queries, endpointId: number, eventId: str
   }));
 }
 
+/** Deliveries sent again by one transaction: a moment's work. */
+const RESEND_PART = 5_000;
+
 /**
  * Sends again: one event, or all that failed since a time. Each gets all its tries anew.
  * @returns how many
  */
-export function resend(
+export async function resend(
   operator: Operator,
   endpointId: number,
   what: { readonly eventId: string } | { readonly failedSince: Date },
 ): Promise<number> {
   const { db, clock } = operator.service;
-  const statement =
-    'eventId' in what
-      ? resendOne(endpointId, what.eventId, clock())
-      : resendFailed(endpointId, what.failedSince, idFloor(what.failedSince), clock());
-  return db.transaction(async (tx) => {
-    const count = (await tx.query(statement)).length;
-    if (count > 0)
-      await audit(tx, operator, {
-        action: 'webhook.resend',
-        subject: `webhook ${endpointId}`,
-        after: { ...what, count },
-      });
-    return count;
-  });
+  const now = clock();
+  const part = async (tx: Queries): Promise<number> => {
+    if ('eventId' in what) return (await tx.query(resendOne(endpointId, what.eventId, now))).length;
+    const { failedSince } = what;
+    const statement = resendFailed(endpointId, failedSince, idFloor(failedSince), RESEND_PART, now);
+    const [row] = await tx.query<{ count: number }>(statement);
+    return row?.count ?? 0;
+  };
+  for (let total = 0; ; ) {
+    const count = await db.transaction(async (tx) => {
+      const sent = await part(tx);
+      const subject = `webhook ${endpointId}`;
+      if (sent > 0) await audit(tx, operator, { action: 'webhook.resend', subject, after: { ...what, count: sent } });
+      return sent;
+    });
+    total += count;
+    if ('eventId' in what || count < RESEND_PART) return total;
+  }
 }
 
 /**
- * Sends a test to an endpoint from this process, once, whether the endpoint is on or off.
- * @returns what came of it; undefined where there is no such endpoint
+ * Sends a test to an endpoint from this process, once, whether the endpoint is enabled or not.
+ * @returns the attempt; undefined where there is no such endpoint
  */
 export async function sendTest(operator: Operator, sender: Sender, endpointId: number): Promise<Attempt | undefined> {
   const { service } = operator;
   const now = service.clock();
   const leaseUntil = new Date(now.getTime() + LEASE_MS);
   const eventId = newId(now);
-  const delivery = await service.db.transaction(async (tx) => {
-    const [made] = await tx.query<Delivery>(insertTest(endpointId, eventId, TEST_EVENT, now, leaseUntil));
-    if (made)
-      await audit(tx, operator, { action: 'webhook.test', subject: `webhook ${endpointId}`, after: { eventId } });
-    return made;
+  const delivery = await service.db.transaction(async (tx): Promise<Delivery | undefined> => {
+    const [endpoint] = await tx.query<TestedEndpoint>(findForTest(endpointId, now));
+    if (!endpoint) return undefined;
+    const bucket = service.buckets.ofMerchant(endpoint.merchant_id);
+    await tx.query(insertTest(bucket, endpointId, eventId, TEST_EVENT, now, leaseUntil));
+    await audit(tx, operator, { action: 'webhook.test', subject: `webhook ${endpointId}`, after: { eventId } });
+    const event = { event_id: eventId, type: TEST_EVENT, subject_id: null, data: {}, occurred_at: now };
+    return { ...endpoint, ...event, bucket, endpoint_id: endpointId, attempts: 1, tries: 1 };
   });
   if (!delivery) return undefined;
   const [body] = await makeBodies(service, [delivery], async () => undefined);
@@ -128,3 +138,8 @@ export async function sendTest(operator: Operator, sender: Sender, endpointId: n
   await settle(service, [{ delivery, attempt, final: true }]);
   return attempt;
 }
+
+type TestedEndpoint = Pick<
+  Delivery,
+  'merchant_id' | 'url' | 'full_vouchers' | 'secret' | 'previous_secret' | 'failing_since'
+>;

@@ -20,12 +20,17 @@ insert into webhook_endpoints (id, merchant_id, url, events, full_vouchers, secr
 values (${id}, ${merchantId}, ${url}, ${events}::text[], ${full}, ${secret}, ${now})`;
 }
 
-/** Endpoints that were not removed, with what waits and what failed at each. */
+/** Deliveries of an endpoint in a state that a list counts: more are "this many or more". */
+export const COUNT_MAX = 100;
+
+/** Endpoints that were not removed, with how many deliveries wait and how many failed at each, counted up to COUNT_MAX. */
 export function listEndpointRows(merchantId: number | null, id: number | null, most: number): Sql {
   return sql`
 select e.*,
-  (select count(*) from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'PENDING') as pending,
-  (select count(*) from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'FAILED') as failed
+  (select count(*) from (
+    select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'PENDING' limit ${COUNT_MAX}) p) as pending,
+  (select count(*) from (
+    select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'FAILED' limit ${COUNT_MAX}) f) as failed
 from (
   select * from webhook_endpoints
   where removed_at is null and (${merchantId}::int is null or merchant_id = ${merchantId}::int)
@@ -53,7 +58,8 @@ export function removeEndpointRow(id: number, now: Date): Sql {
 
 export function enableEndpointRow(id: number): Sql {
   return sql`
-update webhook_endpoints set disabled_at = null, disabled_reason = null, failing_since = null
+update webhook_endpoints set disabled_at = null, disabled_reason = null, failing_since = null,
+  enabled_at = case when disabled_at is null then enabled_at else now() end
 where id = ${id}`;
 }
 
@@ -91,25 +97,40 @@ update webhook_deliveries set state = 'PENDING', tries = 0, due_at = ${now}, fin
 where endpoint_id = ${endpointId} and event_id = ${eventId} returning 1`;
 }
 
-/** Sends again what failed since a time; the primary key finds it, since event ids begin with their time. */
-export function resendFailed(endpointId: number, since: Date, floor: string, now: Date): Sql {
+/** Sends again some of what failed since a time: event ids begin with their time. */
+export function resendFailed(endpointId: number, since: Date, floor: string, count: number, now: Date): Sql {
   return sql`
-update webhook_deliveries set state = 'PENDING', tries = 0, due_at = ${now}, finished_at = null
-where endpoint_id = ${endpointId} and event_id >= ${floor}::uuid and occurred_at >= ${since} and state = 'FAILED'
-returning 1`;
+with again as (
+  update webhook_deliveries d set state = 'PENDING', tries = 0, due_at = ${now}, finished_at = null
+  from (
+    select bucket, event_id from webhook_deliveries
+    where endpoint_id = ${endpointId} and event_id >= ${floor}::uuid and occurred_at >= ${since} and state = 'FAILED'
+    order by event_id limit ${count}
+  ) f
+  where d.bucket = f.bucket and d.endpoint_id = ${endpointId} and d.event_id = f.event_id and d.state = 'FAILED'
+  returning 1
+)
+select count(*)::int as count from again`;
 }
 
-/** A test, taken at once by the one who sends it. */
-export function insertTest(endpointId: number, eventId: string, type: string, now: Date, leaseUntil: Date): Sql {
+/** A test, taken at once by the process that sends it. */
+export function insertTest(
+  bucket: number,
+  endpointId: number,
+  eventId: string,
+  type: string,
+  now: Date,
+  leaseUntil: Date,
+): Sql {
   return sql`
-with made as (
-  insert into webhook_deliveries (endpoint_id, event_id, type, data, occurred_at, due_at, attempts, tries)
-  select id, ${eventId}, ${type}, '{}', ${now}, ${leaseUntil}, 1, 1 from webhook_endpoints
-  where id = ${endpointId} and removed_at is null
-  returning *
-)
-select m.endpoint_id, m.event_id, m.type, m.subject_id, m.data, m.occurred_at, m.attempts, m.tries,
-  e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now} then e.previous_secret end as previous_secret,
+insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at, attempts, tries)
+values (${bucket}, ${endpointId}, ${eventId}, ${type}, '{}', ${now}, ${leaseUntil}, 1, 1)`;
+}
+
+/** An endpoint with what it takes to send a test to it. */
+export function findForTest(id: number, now: Date): Sql {
+  return sql`
+select e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now} then e.previous_secret end as previous_secret,
   e.failing_since
-from made m join webhook_endpoints e on e.id = m.endpoint_id`;
+from webhook_endpoints e where e.id = ${id} and e.removed_at is null`;
 }

@@ -2,15 +2,15 @@ import type { Service } from '../context.ts';
 import { retrying } from '../db/retry.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import type { Delivery } from './body.ts';
-import { disableEndpoints, failPending, markEndpoints, RECORD_ATTEMPTS } from './deliver.queries.ts';
+import { disableEndpoint, markEndpoint, RECORD_ATTEMPTS } from './deliver.queries.ts';
 import { nextTry } from './retry.ts';
 import type { Attempt } from './send.ts';
 
-/** An attempt that was made; `final` where a failure is not to be tried again. */
+/** An attempt that was made; `final` where a failure is not tried again. */
 export type Made = { readonly delivery: Delivery; readonly attempt: Attempt; readonly final?: boolean };
 
 const GONE = 410;
-/** An endpoint that has failed for so long is turned off. */
+/** An endpoint that has failed for so long is disabled. */
 const FAILING_DAYS_MS = 5 * 86_400_000;
 
 type Verdict = { readonly state: 'DELIVERED' | 'FAILED' | 'PENDING'; readonly dueAt: Date | null };
@@ -23,43 +23,52 @@ function judge({ delivery, attempt, final }: Made, now: Date): Verdict {
   return { state: 'PENDING', dueAt: new Date(now.getTime() + delay) };
 }
 
-/** Records attempts, what becomes of their deliveries, and then what they tell of their endpoints; safe to repeat. */
-export async function settle({ db, log, clock }: Service, made: readonly Made[]): Promise<void> {
+/** Records attempts and what becomes of their deliveries; safe to repeat. */
+export async function recordAttempts({ db, clock }: Service, made: readonly Made[]): Promise<void> {
   const now = clock();
-  const verdicts = made.map((each) => judge(each, now));
-  const failed = made.filter(({ attempt }) => attempt.error !== null);
-  const ids = (list: readonly Made[]) => [...new Set(list.map(({ delivery }) => delivery.endpoint_id))];
-  const failing = ids(failed);
-  // What was well already needs no write of its own.
-  const recovered = ids(made.filter(({ attempt, delivery }) => !attempt.error && delivery.failing_since !== null));
-  const gone = ids(failed.filter(({ attempt }) => attempt.status === GONE));
-  // The attempts first: an endpoint that is turned off without the attempt that did it would be a riddle.
-  await retrying(() =>
-    db.hot(RECORD_ATTEMPTS, [
-      plainArray(made.map(({ delivery }) => delivery.endpoint_id)),
-      plainArray(made.map(({ delivery }) => delivery.event_id)),
-      plainArray(made.map(({ delivery }) => delivery.attempts)),
-      textArray(made.map(({ attempt }) => attempt.attemptedAt.toISOString())),
-      plainArray(made.map(({ attempt }) => attempt.durationMs)),
-      plainArray(made.map(({ attempt }) => attempt.status)),
-      textArray(made.map(({ attempt }) => attempt.error)),
+  for (const [bucket, attempts] of Map.groupBy(made, ({ delivery }) => delivery.bucket)) {
+    const verdicts = attempts.map((each) => judge(each, now));
+    const values = [
+      bucket,
+      plainArray(attempts.map(({ delivery }) => delivery.endpoint_id)),
+      plainArray(attempts.map(({ delivery }) => delivery.event_id)),
+      plainArray(attempts.map(({ delivery }) => delivery.attempts)),
+      textArray(attempts.map(({ attempt }) => attempt.attemptedAt.toISOString())),
+      plainArray(attempts.map(({ attempt }) => attempt.durationMs)),
+      plainArray(attempts.map(({ attempt }) => attempt.status)),
+      textArray(attempts.map(({ attempt }) => attempt.error)),
       textArray(verdicts.map(({ state }) => state)),
       textArray(verdicts.map(({ dueAt }) => dueAt?.toISOString() ?? null)),
       now,
-    ]),
-  );
-  if (failing.length + recovered.length === 0) return;
-  const disabled = await retrying(() =>
-    db.transaction(async (tx) => {
-      await tx.query(markEndpoints(plainArray(recovered), plainArray(failing), now));
-      const before = new Date(now.getTime() - FAILING_DAYS_MS);
-      const off = await tx.query<{ id: number; disabled_reason: string }>(
-        disableEndpoints(plainArray(gone), plainArray(failing), before, now),
-      );
-      if (off.length > 0) await tx.query(failPending(plainArray(off.map(({ id }) => id)), now));
-      return off;
-    }),
-  );
-  for (const { id, disabled_reason } of disabled)
-    log.warn({ part: 'webhooks', endpoint: id, reason: disabled_reason }, 'a webhook endpoint was turned off');
+    ];
+    await retrying(() => db.hot(RECORD_ATTEMPTS, values, bucket));
+  }
+}
+
+/**
+ * What recorded attempts mean for their endpoints, one by one: the trouble of one endpoint is no other one's. An endpoint that is gone, or
+ * has failed for five days, is disabled: one row. Its pending deliveries are no longer taken, and are ended later (maintain.ts).
+ */
+export async function judgeEndpoints({ db, log, clock }: Service, made: readonly Made[]): Promise<void> {
+  const now = clock();
+  for (const [id, attempts] of Map.groupBy(made, ({ delivery }) => delivery.endpoint_id)) {
+    const failed = attempts.filter(({ attempt }) => attempt.error !== null);
+    const succeeded = failed.length < attempts.length;
+    // An endpoint that was well already needs no write.
+    if (failed.length === 0 && attempts.every(({ delivery }) => delivery.failing_since === null)) continue;
+    await retrying(() => db.query(markEndpoint(id, !succeeded, now)));
+    if (failed.length === 0) continue;
+    const isGone = failed.some(({ attempt }) => attempt.status === GONE);
+    const before = new Date(now.getTime() - FAILING_DAYS_MS);
+    const [off] = await retrying(() =>
+      db.query<{ disabled_reason: string }>(disableEndpoint(id, isGone, before, now)),
+    );
+    if (off) log.warn({ part: 'webhooks', endpoint: id, reason: off.disabled_reason }, 'a webhook endpoint was disabled');
+  }
+}
+
+/** Both, for a single attempt. */
+export async function settle(service: Service, made: readonly Made[]): Promise<void> {
+  await recordAttempts(service, made);
+  await judgeEndpoints(service, made);
 }

@@ -1,0 +1,135 @@
+-- 006: redemptions, the heart of the program. One call decides and books a list of them, in one transaction.
+--
+-- In: the bucket of the vouchers (0 on one server), and arrays that stand side by side, one position for each request: the merchant,
+-- the key of the code, the key of the PIN, the amount in ten-thousandths of a major unit, the reference or null, the id of the
+-- transaction to be. p_claimed: whether the ids are those of claims that were made before (over shards: 008-claims.sql).
+-- Out: a row for each request: its position; the outcome (`ok`, `replay`, a status code, or one of two that the service
+-- resolves and asks again: `account`, no settlement account yet; `void`, the claim was given to another request); and
+-- the transaction, for `ok` and `replay`.
+--
+-- Lock, decide, write. Each statement sees what was committed before it began, so everything that is decided after the locks is
+-- decided on the newest rows. Vouchers are locked in the order of their serial numbers by every function that locks several.
+-- A voucher, and a reference, stands once in a call: the service sees to that, and the count of updated rows proves it.
+create function redeem(
+  p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_amounts bigint[], p_references text[],
+  p_ids uuid[], p_claimed boolean, p_now timestamptz
+) returns table (ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint, decimals smallint,
+  currency text)
+language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+declare
+  outcomes text[];
+  serials bigint[];
+  amounts bigint[];
+  currencies text[];
+  scales smallint[];
+  settlements bigint[];
+  known_ids uuid[];
+  known_times timestamptz[];
+  pin_counts smallint[];
+  updated integer;
+begin
+  -- Lock. Over shards the bucket is pinned first: the shard cannot move before this transaction ends.
+  if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0; end if;
+  perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys) order by v.serial_number for update;
+
+  -- Decide. A used reference comes first: with another voucher or amount it is 94, without a look at the PIN. The same request is
+  -- a replay, but only after its PIN was looked at, or a used reference would be a way to try PINs without being counted.
+  -- A limit of 1 keeps each look-up a look-up by its index, whatever the planner knows of a young table.
+  select array_agg(d.outcome), array_agg(d.serial_number), array_agg(d.amount_minor), array_agg(d.currency),
+    array_agg(d.decimals), array_agg(d.settlement), array_agg(d.known_id), array_agg(wrong_pins_after(d.outcome, d.wrong_pins))
+  into outcomes, serials, amounts, currencies, scales, settlements, known_ids, pin_counts
+  from (
+    select v.serial_number, v.wrong_pins, a.amount / b.unit as amount_minor, b.currency, b.decimals, s.id as settlement,
+      coalesce(c.id, j.id) as known_id,
+      case when c.id is not null and c.is_same is not true then '94'
+      else coalesce(
+        decline_before_pin(b.unit is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key),
+        case when c.id is not null or j.id is not null then 'replay' when x.id is not null then 'void'
+          when a.amount % b.unit <> 0 then '13' end,
+        decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null, expired => v.expires_at <= p_now,
+          not_active => v.activated_at is null, other_issuer => b.scope = 'issuer' and b.merchant_id <> a.merchant_id,
+          spent => v.balance_minor = 0, insufficient => v.balance_minor < a.amount / b.unit),
+        case when s.id is null then 'account' else 'ok' end)
+      end as outcome
+    from unnest(p_merchants, p_code_keys, p_pin_keys, p_amounts, p_references, p_ids) with ordinality
+      as a (merchant_id, code_key, pin_key, amount, reference, id, ord)
+    left join lateral (
+      select * from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
+    ) v on true
+    left join lateral (
+      select r.merchant_id, r.currency, r.decimals, r.scope, unit_of(r.decimals) as unit from batches r
+      where r.id = v.batch_id and r.status = 'COMPLETED' limit 1
+    ) b on true
+    left join lateral (
+      select r.id from accounts r
+      where r.merchant_id = a.merchant_id and r.currency = b.currency and r.kind = 'SETTLEMENT' limit 1
+    ) s on true
+    left join lateral (
+      select r.id, r.serial_number = v.serial_number and r.fingerprint = a.amount::text as is_same from claims r
+      where not p_claimed and r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'redeem'
+        and r.reference = a.reference limit 1
+    ) c on true
+    left join lateral (
+      select r.id from journal r where p_claimed and r.bucket = p_bucket and r.id = a.id limit 1
+    ) j on true
+    left join lateral (
+      select r.id from voids r where p_claimed and r.bucket = p_bucket and r.id = a.id limit 1
+    ) x on true
+    order by a.ord
+  ) d;
+
+  -- Write. A claim that another transaction has made since the look-up fails on the primary key: the service sends the call again.
+  if 'ok' = any (outcomes) then
+    if not p_claimed then
+      insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
+      select k.bucket, u.merchant_id, 'redeem', u.reference, u.id, u.serial_number, u.amount::text
+      from buckets k
+      cross join unnest(outcomes, p_merchants, p_references, p_ids, serials, p_amounts)
+        as u (outcome, merchant_id, reference, id, serial_number, amount)
+      where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null
+      order by u.merchant_id, u.reference;
+    end if;
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
+      reference, occurred_at)
+    select k.bucket, u.id, 'REDEMPTION', u.serial_number, u.settlement, u.amount_minor, u.currency, u.merchant_id,
+      u.serial_number, u.reference, p_now
+    from buckets k
+    cross join unnest(outcomes, p_ids, serials, settlements, amounts, currencies, p_merchants, p_references)
+      as u (outcome, id, serial_number, settlement, amount_minor, currency, merchant_id, reference)
+    where k.bucket = p_bucket and u.outcome = 'ok';
+    perform announce(p_bucket, 'voucher.redeemed', p_merchants,
+      array(select case when u.outcome = 'ok' then u.id end from unnest(outcomes, p_ids) as u (outcome, id)), p_now);
+  end if;
+  update vouchers v set
+    balance_minor = v.balance_minor - case when u.outcome = 'ok' then u.amount_minor else 0 end,
+    wrong_pins = coalesce(u.wrong_pins, v.wrong_pins),
+    pin_locked_until = case when u.wrong_pins is null then v.pin_locked_until else pin_locked_until(u.wrong_pins, p_now) end
+  from unnest(outcomes, serials, amounts, pin_counts) as u (outcome, serial_number, amount_minor, wrong_pins)
+  where v.bucket = p_bucket and v.serial_number = any (serials) and v.serial_number = u.serial_number
+    and (u.outcome = 'ok' or u.wrong_pins is not null);
+  get diagnostics updated = row_count;
+  if updated <> (select count(*) from unnest(outcomes, pin_counts) as u (o, w) where u.o = 'ok' or u.w is not null) then
+    raise exception 'a voucher stands twice in one call';
+  end if;
+  -- An unknown code writes to the log as well: the call waits for the disk as it does for a wrong PIN, and its time does not
+  -- tell the two apart.
+  if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;
+
+  if 'replay' = any (outcomes) then
+    select array_agg(j.occurred_at order by u.ord) into known_times
+    from unnest(known_ids) with ordinality as u (id, ord)
+    left join lateral (
+      select r.occurred_at from journal r where r.bucket = p_bucket and r.id = u.id limit 1
+    ) j on true;
+  end if;
+  return query
+    select u.ord::integer, u.outcome, case when u.outcome = 'ok' then u.id else u.known_id end,
+      case when u.outcome = 'ok' then p_now else u.known_at end, u.serial_number, u.amount_minor, u.decimals, u.currency
+    from unnest(outcomes, p_ids, known_ids, known_times, serials, amounts, scales, currencies) with ordinality
+      as u (outcome, id, known_id, known_at, serial_number, amount_minor, decimals, currency, ord);
+end $$;
+
+revoke execute on function redeem from public;
+grant execute on function redeem to scrip_service;

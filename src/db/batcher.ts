@@ -1,0 +1,299 @@
+import { Refusal } from '../refusal.ts';
+import { isAway } from './errors.ts';
+import type { Database } from './pool.ts';
+import { retrying } from './retry.ts';
+
+/**
+ * One operation of the hot path. Calls that wait at one moment go to the database as one call with arrays.
+ */
+export type Operation<Request, Row, Answer> = {
+  /** What a request must have for itself within a call: its voucher, its reference. Two requests that share one never share a call. */
+  readonly keysOf: (request: Request) => readonly string[];
+  /** The merchant of a request: merchants take turns, so that one that floods does not keep the others waiting. Left out: one for all. */
+  readonly merchantOf?: (request: Request) => number;
+  /**
+   * Sends one call for all requests, which lie in one bucket. The rows stand in the order of the requests; AGAIN sends a request
+   * once more. Nothing else happens here: what is done with a row is `answer`'s, since it may fail for one request alone.
+   */
+  readonly run: (db: Database, requests: readonly Request[], bucket: number) => Promise<readonly (Row | typeof AGAIN)[]>;
+  /** Makes the answer of one request from its row, after the call was committed. An error here is that request's alone. */
+  readonly answer: (request: Request, row: Row) => Answer;
+};
+
+/** A request lost a race that only a newer snapshot can settle: it goes into the next call. */
+export const AGAIN: unique symbol = Symbol('again');
+
+/** More rows save little per row and make the first of them wait for the last: past a hundred the gain is below 5 %. */
+const ROWS_MAX = 128;
+/** The database works on one call while the next one is written; a third would only make each of them smaller. */
+const IN_FLIGHT_MAX = 2;
+/**
+ * A second call starts only if it holds at least this share of the rows in flight: a call of a few rows costs nearly as
+ * much as one of many, and more requests arrive while the first is worked on. With few callers it starts at once.
+ */
+const SECOND_CALL_SHARE = 0.5;
+/** The longest that a request may wait for its call, judged by the recent rate: far below 0.1 s. */
+const WAIT_MAX_MS = 40;
+/**
+ * As many may wait in any case: a pause of the database must not turn away what it settles a moment later, nor a
+ * thousand copies of one request, which go one after the other.
+ */
+const WAITING_MIN = 1_024;
+/** No more may wait, however fast calls seem to be: a bound on memory. */
+const WAITING_MAX = 4_096;
+/** The rate that is assumed until one is known: that of a large machine, so that a first burst is not turned away. */
+const FIRST_RATE_PER_MS = 25;
+/** Two calls that end in one turn of the event loop say nothing about time. */
+const INTERVAL_MIN_MS = 0.1;
+/** The weight of the newest call in the rate: ten of them are a fraction of a second. */
+const NEWEST_WEIGHT = 0.1;
+/** Every turn settles at least one of the requests that met on a voucher; sixty-four in a row means that something is broken. */
+const TURNS_MAX = 64;
+
+type Waiting<Request, Answer> = {
+  readonly request: Request;
+  readonly merchant: number;
+  readonly keys: readonly string[];
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+  turns: number;
+};
+
+/**
+ * Gathers the requests of each operation, a queue for each operation and bucket.
+ *
+ * An idle service sends a request in the same turn of the event loop; there is no timer. Under load, requests gather
+ * while the calls before them are in flight. When more wait than can be settled soon, the merchant that has most of them
+ * waiting is declined with `91` at once.
+ */
+export class Batcher {
+  readonly #db: Database;
+  readonly #queues = new Map<unknown, Map<number, Queue<unknown, unknown, unknown>>>();
+
+  constructor(db: Database) {
+    this.#db = db;
+  }
+
+  /**
+   * Adds a request to the next call of its operation.
+   * @param bucket where the operation's rows lie
+   * @throws Refusal `91` under overload; errors of the database; what `answer` throws for this request
+   */
+  add<Request, Row, Answer>(operation: Operation<Request, Row, Answer>, bucket: number, request: Request): Promise<Answer> {
+    let byBucket = this.#queues.get(operation);
+    if (!byBucket) {
+      byBucket = new Map();
+      this.#queues.set(operation, byBucket);
+    }
+    let queue = byBucket.get(bucket) as Queue<Request, Row, Answer> | undefined;
+    if (!queue) {
+      queue = new Queue(this.#db, operation, bucket);
+      byBucket.set(bucket, queue as Queue<unknown, unknown, unknown>);
+    }
+    return queue.add(request);
+  }
+}
+
+class Queue<Request, Row, Answer> {
+  readonly #db: Database;
+  readonly #operation: Operation<Request, Row, Answer>;
+  readonly #bucket: number;
+  /** The requests of each merchant in the order of their arrival; the merchants in the order of their turns. */
+  readonly #lanes = new Map<number, Waiting<Request, Answer>[]>();
+  readonly #held = new Set<string>();
+  readonly #rate = new Rate();
+  #waiting = 0;
+  #inFlight = 0;
+  #rowsInFlight = 0;
+  #scheduled = false;
+
+  constructor(db: Database, operation: Operation<Request, Row, Answer>, bucket: number) {
+    this.#db = db;
+    this.#operation = operation;
+    this.#bucket = bucket;
+  }
+
+  add(request: Request): Promise<Answer> {
+    const merchant = this.#operation.merchantOf?.(request) ?? 0;
+    if (this.#waiting >= this.#rate.waitingMax() && !this.#makeRoom(merchant)) return Promise.reject(overloaded());
+    return new Promise((resolve, reject) => {
+      const waiting = { request, merchant, keys: this.#operation.keysOf(request), resolve, reject, turns: 0 };
+      const lane = this.#lanes.get(merchant);
+      if (lane) lane.push(waiting);
+      else this.#lanes.set(merchant, [waiting]);
+      this.#waiting++;
+      this.#schedule();
+    });
+  }
+
+  /** Declines the newest request of the merchant with most of them, unless that is the one that asks for room. */
+  #makeRoom(merchant: number): boolean {
+    let longest = this.#lanes.get(merchant) ?? [];
+    const own = longest;
+    for (const lane of this.#lanes.values()) if (lane.length > longest.length) longest = lane;
+    if (longest === own || longest.length <= own.length + 1) return false;
+    longest.pop()?.reject(overloaded());
+    this.#waiting--;
+    return true;
+  }
+
+  #mayStart(): boolean {
+    return (
+      this.#inFlight === 0 ||
+      (this.#inFlight < IN_FLIGHT_MAX && this.#waiting >= this.#rowsInFlight * SECOND_CALL_SHARE)
+    );
+  }
+
+  /**
+   * Starts after the input that has arrived is read, so that requests that came together go together. A full call starts
+   * at once: with more than a thousand busy sockets, reading the input can take the event loop seconds.
+   */
+  #schedule(): void {
+    if (!this.#mayStart()) return;
+    if (this.#waiting >= ROWS_MAX) {
+      this.#send();
+      return;
+    }
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    if (!this.#mayStart()) return;
+    const taken = this.#take();
+    if (taken.length === 0) return;
+    this.#inFlight++;
+    this.#rowsInFlight += taken.length;
+    const wasBusy = this.#waiting > 0;
+    void this.#settle(taken).finally(() => {
+      this.#inFlight--;
+      this.#rowsInFlight -= taken.length;
+      this.#rate.settled(taken.length, wasBusy);
+      for (const { keys } of taken) for (const key of keys) this.#held.delete(key);
+      if (this.#waiting > 0) this.#schedule();
+    });
+    if (this.#waiting > 0) this.#schedule();
+  }
+
+  /** The requests that can go now, one of each merchant in turn: none whose voucher or reference is in flight. */
+  #take(): Waiting<Request, Answer>[] {
+    const taken: Waiting<Request, Answer>[] = [];
+    // A request that must wait holds its keys too, so that those behind it for the same voucher do not overtake it.
+    const passed = new Set<string>();
+    const lanes = [...this.#lanes].map(([merchant, requests]) => ({ merchant, requests, at: 0, left: [] as typeof requests }));
+    let goesOn = true;
+    while (goesOn && taken.length < ROWS_MAX) {
+      goesOn = false;
+      for (const lane of lanes) {
+        if (taken.length === ROWS_MAX) break;
+        const next = this.#next(lane, passed);
+        if (!next) continue;
+        taken.push(next);
+        goesOn = true;
+      }
+    }
+    for (const { merchant, requests, at, left } of lanes) {
+      if (at === 0) continue;
+      // A merchant that was served stands behind those that were not.
+      this.#lanes.delete(merchant);
+      const rest = left.length > 0 ? [...left, ...requests.slice(at)] : requests.slice(at);
+      if (rest.length > 0) this.#lanes.set(merchant, rest);
+    }
+    this.#waiting -= taken.length;
+    return taken;
+  }
+
+  /** The first request of a lane that can go, with its keys held for it. */
+  #next(lane: Lane<Request, Answer>, passed: Set<string>): Waiting<Request, Answer> | undefined {
+    while (lane.at < lane.requests.length) {
+      const waiting = lane.requests[lane.at++] as Waiting<Request, Answer>;
+      if (!waiting.keys.some((key) => this.#held.has(key) || passed.has(key))) {
+        for (const key of waiting.keys) this.#held.add(key);
+        return waiting;
+      }
+      for (const key of waiting.keys) passed.add(key);
+      lane.left.push(waiting);
+    }
+    return undefined;
+  }
+
+  async #settle(taken: readonly Waiting<Request, Answer>[]): Promise<void> {
+    const requests = taken.map(({ request }) => request);
+    let rows: readonly (Row | typeof AGAIN)[];
+    try {
+      rows = await retrying(() => this.#operation.run(this.#db, requests, this.#bucket));
+    } catch (error) {
+      for (const { reject } of taken) reject(error);
+      // Those behind them would wait as long, only to fail alike. They were not sent: nothing of them can have happened.
+      if (isAway(error)) this.#rejectWaiting(error);
+      return;
+    }
+    for (let index = taken.length - 1; index >= 0; index--) {
+      const waiting = taken[index] as Waiting<Request, Answer>;
+      const row = rows[index] as Row | typeof AGAIN;
+      if (row !== AGAIN) this.#answer(waiting, row);
+      else if (++waiting.turns < TURNS_MAX) this.#putBack(waiting);
+      else waiting.reject(overloaded());
+    }
+  }
+
+  #answer({ request, resolve, reject }: Waiting<Request, Answer>, row: Row): void {
+    try {
+      resolve(this.#operation.answer(request, row));
+    } catch (error) {
+      reject(error);
+    }
+  }
+
+  #rejectWaiting(error: unknown): void {
+    const waiting = [...this.#lanes.values()].flat();
+    this.#lanes.clear();
+    this.#waiting = 0;
+    for (const { reject } of waiting) reject(error);
+  }
+
+  /** Before all others of its merchant: it came before them. */
+  #putBack(waiting: Waiting<Request, Answer>): void {
+    this.#waiting++;
+    const lane = this.#lanes.get(waiting.merchant);
+    if (lane) lane.unshift(waiting);
+    else this.#lanes.set(waiting.merchant, [waiting]);
+  }
+}
+
+type Lane<Request, Answer> = {
+  readonly requests: readonly Waiting<Request, Answer>[];
+  readonly left: Waiting<Request, Answer>[];
+  at: number;
+};
+
+function overloaded(): Refusal {
+  return new Refusal('91', { retryAfterSeconds: 1 });
+}
+
+/** How fast requests are settled while one is always waiting, and so how many of them may wait. */
+class Rate {
+  #perMs = FIRST_RATE_PER_MS;
+  #lastAt = 0;
+  #wasBusy = false;
+
+  /** A call has ended; `isBusy`: when it was sent, requests were left that had to wait for the next one. */
+  settled(rows: number, isBusy: boolean): void {
+    const now = performance.now();
+    // The time since the last call says something only where there was work all along.
+    if (isBusy && this.#wasBusy) {
+      const perMs = rows / Math.max(INTERVAL_MIN_MS, now - this.#lastAt);
+      this.#perMs += (perMs - this.#perMs) * NEWEST_WEIGHT;
+    }
+    this.#lastAt = now;
+    this.#wasBusy = isBusy;
+  }
+
+  waitingMax(): number {
+    return Math.min(WAITING_MAX, Math.max(WAITING_MIN, this.#perMs * WAIT_MAX_MS));
+  }
+}

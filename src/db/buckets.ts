@@ -1,0 +1,59 @@
+import { hash } from 'node:crypto';
+import type { Queries } from './pool.ts';
+import { sql } from './sql.ts';
+
+/**
+ * Where things lie (docs/citus.md). A voucher has a slot, which follows from its code and from its serial number alike; slots are
+ * spread over the buckets that the database has. On one server there is one bucket.
+ */
+
+/**
+ * The slots of a code. A shard cannot be split below one, so this bounds the number of servers; and it tells a thief of the database log₂
+ * of it, six bits of a code's forty. It is printed into every serial number: it never changes.
+ */
+export const SLOTS = 64;
+
+export type Buckets = {
+  /** The bucket of each position, in order. */
+  readonly all: readonly number[];
+  ofSlot(slot: number): number;
+  ofSerial(serialNumber: bigint): number;
+  /** Of what belongs to a merchant and to no voucher. */
+  ofMerchant(merchantId: number): number;
+  /** Of the claim of a reference. */
+  ofReference(merchantId: number, operation: string, reference: string): number;
+};
+
+/** @param all the buckets by position; `[0]` on one server */
+export function bucketsOf(all: readonly number[]): Buckets {
+  const at = (position: number) => all[position % all.length] as number;
+  return {
+    all,
+    ofSlot: at,
+    ofSerial: (serialNumber) => at(slotOfSerial(serialNumber)),
+    ofMerchant: at,
+    ofReference: (merchantId, operation, reference) =>
+      all.length === 1 ? (all[0] as number) : at(slotOfReference(merchantId, operation, reference)),
+  };
+}
+
+/** Reads which buckets the database has: one, or several where it is distributed. */
+export async function readBuckets(db: Queries): Promise<Buckets> {
+  const rows = await db.query<{ bucket: number }>(sql`select bucket from buckets order by position`);
+  return bucketsOf(rows.map(({ bucket }) => bucket));
+}
+
+/** The slot of a serial number: what it leaves when divided by the number of slots. */
+export function slotOfSerial(serialNumber: bigint): number {
+  return Number(serialNumber % BigInt(SLOTS));
+}
+
+/** The serial number of a voucher number and a slot. */
+export function serialOf(voucherNumber: bigint, slot: number): bigint {
+  return voucherNumber * BigInt(SLOTS) + BigInt(slot);
+}
+
+/** The slot of a reference; `slot_of_reference` in sql/distribute.sql gives the same. */
+export function slotOfReference(merchantId: number, operation: string, reference: string): number {
+  return Number.parseInt(hash('sha256', `${merchantId} ${operation} ${reference}`).slice(0, 2), 16) % SLOTS;
+}

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+
+/**
+ * Notices a server that no longer answers, although no connection to it has broken: its host lost power, or the network
+ * between was cut. Without it every statement would wait for its own limit, and the pools behind them would stay full.
+ *
+ * While a statement waits for long, a probe connects anew. If nobody answers it, every statement in flight fails at once, and so
+ * does every new one, until a probe is answered. Connections that were lost without a word end at the server by its own
+ * `client_connection_check_interval` and keep-alive.
+ */
+
+/** A statement of the hot path takes milliseconds. */
+const SUSPECT_AFTER_MS = 1_000;
+/** For a connection and one statement. Together with the above, a call waits two seconds for a dead server. */
+const PROBE_TIMEOUT_MS = 1_000;
+const PROBE_INTERVAL_MS = 200;
+
+export class Health {
+  readonly #open: () => pg.Client;
+  /** When each statement in flight was sent. */
+  readonly #inFlight = new Map<symbol, number>();
+  #away = Promise.withResolvers<never>();
+  #isAway = false;
+  #isWatching = false;
+  #isClosed = false;
+
+  /** @param open makes a client of the same server that is not connected yet */
+  constructor(open: () => pg.Client) {
+    this.#open = open;
+    this.#away.promise.catch(() => {});
+  }
+
+  /** @throws while the server is away: what would be sent now would wait for nothing */
+  check(): void {
+    if (this.#isAway) throw silence();
+  }
+
+  /** Runs a statement, or gives up on it when the server is found to be away. */
+  async watch<T>(statement: () => Promise<T>): Promise<T> {
+    this.check();
+    const id = Symbol();
+    this.#inFlight.set(id, performance.now());
+    if (!this.#isWatching) void this.#watch();
+    try {
+      const running = statement();
+      running.catch(() => {});
+      return await Promise.race([running, this.#away.promise]);
+    } finally {
+      this.#inFlight.delete(id);
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** For as long as something is in flight, or the server is away. */
+  async #watch(): Promise<void> {
+    this.#isWatching = true;
+    while ((this.#inFlight.size > 0 || this.#isAway) && !this.#isClosed) {
+      await sleep(PROBE_INTERVAL_MS, undefined, { ref: false });
+      const [oldest = Number.POSITIVE_INFINITY] = this.#inFlight.values();
+      if (!this.#isAway && performance.now() - oldest < SUSPECT_AFTER_MS) continue;
+      const answers = await this.#probe();
+      if (answers) this.#isAway = false;
+      // A busy event loop may hold answers that it has not read yet: it reads them before this goes on.
+      else if (!this.#isAway) await sleep(0).then(() => this.#giveUp());
+    }
+    this.#isWatching = false;
+  }
+
+  #giveUp(): void {
+    this.#isAway = true;
+    const given = this.#away;
+    this.#away = Promise.withResolvers<never>();
+    this.#away.promise.catch(() => {});
+    given.reject(silence());
+  }
+
+  async #probe(): Promise<boolean> {
+    const client = this.#open();
+    client.on('error', () => {});
+    const answered = (async () => {
+      await client.connect();
+      await client.query('select 1');
+      return true;
+    })().catch((error: { code?: unknown }) => typeof error.code === 'string' && /^\d/.test(error.code));
+    try {
+      return await Promise.race([answered, sleep(PROBE_TIMEOUT_MS, false, { ref: false })]);
+    } finally {
+      void client.end().catch(() => {});
+    }
+  }
+}
+
+function silence(): Error {
+  return Object.assign(new Error('the database does not answer'), { code: 'ETIMEDOUT' });
+}

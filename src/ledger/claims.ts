@@ -1,0 +1,186 @@
+import type { Service } from '../context.ts';
+import type { Operation } from '../db/batcher.ts';
+import type { Queries } from '../db/pool.ts';
+import { plainArray, textArray } from '../db/sql.ts';
+import { CLAIM, claimOne, FIND_VOUCHERS, findWithoutReference, REASSIGN_CLAIM, VOID_TRANSACTION } from './claims.queries.ts';
+
+/**
+ * References over shards (sql/008-claims.sql, docs/citus.md). On one server the functions that book a request make its claim as well,
+ * and nothing here is used.
+ */
+
+/** A voucher as a request finds it before it makes a claim. */
+export type FoundVoucher = {
+  readonly serial_number: bigint;
+  /** The merchant that generated it. */
+  readonly merchant_id: number;
+  /** Its batch's; null where it is given at activation. */
+  readonly value_minor: bigint | null;
+  readonly decimals: number;
+  readonly currency: string;
+};
+
+type Wanted = { readonly codeKey: string | null; readonly serialNumber: bigint | null };
+
+const findVouchers: Operation<Wanted, FoundVoucher | undefined, FoundVoucher | undefined> = {
+  keysOf: () => [],
+  async run(db, wanted, bucket) {
+    const rows = await db.hot<FoundVoucher & { ord: number }>(
+      FIND_VOUCHERS,
+      [
+        bucket,
+        plainArray(wanted.map(({ codeKey }) => codeKey)),
+        plainArray(wanted.map(({ serialNumber }) => serialNumber)),
+      ],
+      bucket,
+    );
+    const found = new Map(rows.map((row) => [row.ord, row]));
+    return wanted.map((_, index) => found.get(index + 1));
+  },
+  answer: (_, row) => row,
+};
+
+/** A voucher of a completed batch, by the key of its code or by its serial number; undefined where there is none. */
+export function findVoucher({ batcher }: Service, bucket: number, wanted: Wanted): Promise<FoundVoucher | undefined> {
+  return batcher.add(findVouchers, bucket, wanted);
+}
+
+type ClaimedOperation = 'activate' | 'redeem';
+
+type ClaimRequest = {
+  readonly merchantId: number;
+  readonly operation: ClaimedOperation;
+  readonly reference: string;
+  /** Of the transaction to be; null for a look without a claim. */
+  readonly id: string | null;
+  readonly serialNumber: bigint | null;
+  readonly fingerprint: string;
+};
+
+type Claim = { readonly id: string; readonly serial_number: bigint | null; readonly fingerprint: string };
+
+/** One for each operation of a merchant, so that a call carries one operation. */
+const claims = {
+  activate: claimOperation('activate'),
+  redeem: claimOperation('redeem'),
+};
+
+function claimOperation(operation: ClaimedOperation): Operation<ClaimRequest, Claim | undefined, Claim | undefined> {
+  return {
+    merchantOf: ({ merchantId }) => merchantId,
+    keysOf: ({ merchantId, reference }) => [`${merchantId} ${reference}`],
+    async run(db, requests, bucket) {
+      const rows = await db.hot<Claim & { ord: number }>(
+        CLAIM,
+        [
+          bucket,
+          operation,
+          plainArray(requests.map(({ merchantId }) => merchantId)),
+          textArray(requests.map(({ reference }) => reference)),
+          plainArray(requests.map(({ id }) => id)),
+          plainArray(requests.map(({ serialNumber }) => serialNumber)),
+          textArray(requests.map(({ fingerprint }) => fingerprint)),
+        ],
+        bucket,
+      );
+      const found = new Map(rows.map((row) => [row.ord, row]));
+      return requests.map((_, index) => found.get(index + 1));
+    },
+    answer: (_, row) => row,
+  };
+}
+
+/** A transaction that may have been booked, and the bucket in which it lies then. */
+export type Candidate = { readonly id: string; readonly bucket: number };
+
+/**
+ * Over shards: what a reference may name, of these operations in their order; a transaction without a reference goes by its id. A claim
+ * whose transaction was never booked is among them.
+ */
+export async function findCandidates(
+  { batcher, buckets, db }: Service,
+  merchantId: number,
+  operations: readonly ClaimedOperation[],
+  reference: string,
+): Promise<Candidate[]> {
+  const found = await Promise.all(
+    operations.map((operation) =>
+      batcher.add(claims[operation], buckets.ofReference(merchantId, operation, reference), {
+        merchantId,
+        operation,
+        reference,
+        id: null,
+        serialNumber: null,
+        fingerprint: '',
+      }),
+    ),
+  );
+  const candidates = found.flatMap((claim) =>
+    claim ? [{ id: claim.id, bucket: buckets.ofSerial(claim.serial_number as bigint) }] : [],
+  );
+  return candidates.length > 0 ? candidates : db.query<Candidate>(findWithoutReference(merchantId, reference));
+}
+
+/**
+ * Claims the reference of a request.
+ * @param request.serialNumber of its voucher; null where that is unknown: then nothing is claimed
+ * @param request.id the id of its transaction, where the claim is new
+ * @param voided an id that this request held before, and that was voided
+ * @returns the id to go on under; `used` where another request has used the reference (`94`); undefined where the voucher is unknown and
+ *   the reference is free
+ */
+export async function claimReference(
+  service: Service,
+  request: ClaimRequest & { readonly id: string },
+  voided?: string,
+): Promise<string | 'used' | undefined> {
+  const { buckets, batcher } = service;
+  const { merchantId, operation, reference, serialNumber, fingerprint, id } = request;
+  const bucket = buckets.ofReference(merchantId, operation, reference);
+  const wanted = serialNumber === null ? { ...request, id: null } : request;
+  for (let gone = voided; ; ) {
+    const claim = await batcher.add(claims[operation], bucket, wanted);
+    if (!claim) return undefined;
+    const isSame = serialNumber !== null && claim.serial_number === serialNumber && claim.fingerprint === fingerprint;
+    if (isSame && claim.id !== gone) return claim.id;
+    if (claim.id !== gone && !(await voidTransaction(service, claim))) return 'used';
+    if (serialNumber === null) return undefined;
+    if (await reassign(service, bucket, request, claim.id, id)) return id;
+    gone = undefined;
+  }
+}
+
+/**
+ * Claims the reference of an operation that names no voucher, in the transaction that books it.
+ * @returns the claim that stands: with the given id where it is new; else the caller decides whether its fingerprint is that of the same request
+ */
+export async function claimIn(
+  tx: Queries,
+  { buckets }: Service,
+  request: {
+    readonly merchantId: number;
+    readonly operation: 'generate' | 'top-up';
+    readonly reference: string;
+    readonly id: string;
+    readonly fingerprint: string;
+  },
+): Promise<Claim> {
+  const { merchantId, operation, reference, id, fingerprint } = request;
+  const bucket = buckets.ofReference(merchantId, operation, reference);
+  const [claim] = await tx.query<Claim>(claimOne({ bucket, merchantId, operation, reference, id, fingerprint }));
+  if (!claim) throw new Error('a reference was claimed, and no claim stands');
+  return claim;
+}
+
+async function voidTransaction({ db, buckets }: Service, { id, serial_number: serial }: Claim): Promise<boolean> {
+  const bucket = buckets.ofSerial(serial as bigint);
+  const [row] = await db.hot<{ done: boolean }>(VOID_TRANSACTION, [bucket, serial, id], bucket);
+  return row?.done ?? false;
+}
+
+async function reassign({ db }: Service, bucket: number, request: ClaimRequest, from: string, to: string): Promise<boolean> {
+  const { merchantId, operation, reference, serialNumber, fingerprint } = request;
+  const values = [bucket, operation, merchantId, reference, from, to, serialNumber, fingerprint];
+  const [row] = await db.hot<{ done: boolean }>(REASSIGN_CLAIM, values, bucket);
+  return row?.done ?? false;
+}

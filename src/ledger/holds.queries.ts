@@ -1,0 +1,32 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+export type NewHold = {
+  readonly id: string;
+  readonly accountId: bigint;
+  readonly merchantId: number;
+  readonly amountMinor: bigint;
+  readonly bucket: number;
+  readonly serialNumber: bigint;
+  readonly now: Date;
+};
+
+/** No row comes back where the hold exists. */
+export function insertHold(hold: NewHold): Sql {
+  return sql`
+insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at)
+values (${hold.id}, ${hold.accountId}, ${hold.merchantId}, ${hold.amountMinor}, ${hold.bucket}, ${hold.serialNumber}, ${hold.now})
+on conflict do nothing returning id`;
+}
+
+export type HoldRow = { id: string; account_id: bigint; merchant_id: number; amount_minor: bigint; currency: string };
+
+export function deleteHold(id: string): Sql {
+  return sql`
+delete from float_holds h using floats f where h.id = ${id} and f.account_id = h.account_id
+returning h.id, h.account_id, h.merchant_id, h.amount_minor, f.currency`;
+}
+
+export function listOldHolds(before: Date, count: number): Sql {
+  return sql`
+select id, bucket, serial_number from float_holds where held_at < ${before} order by held_at limit ${count}`;
+}

@@ -1,0 +1,89 @@
+import type { Service } from '../context.ts';
+import { retrying } from '../db/retry.ts';
+import { accountOf, ensureAccounts } from './accounts.ts';
+import { creditFloat, debitFloat, insertPosting } from './accounts.queries.ts';
+import { VOID_TRANSACTION } from './claims.queries.ts';
+import { deleteHold, type HoldRow, insertHold, listOldHolds } from './holds.queries.ts';
+import { newId } from './id.ts';
+
+/**
+ * Over shards, a float and the voucher that it pays for may lie on different servers. The money goes from the float to the transit account
+ * under the id of the activation, and from there to the voucher; where the activation is declined, it goes back. A hold that a
+ * crash has left is settled by the sweep: it is ended where the activation was booked, and released where it never will be.
+ */
+
+type Hold = {
+  /** Of the activation. */
+  readonly id: string;
+  readonly lowId: string;
+  readonly merchantId: number;
+  readonly currency: string;
+  readonly amountMinor: bigint;
+  /** Of the voucher. */
+  readonly bucket: number;
+  readonly serialNumber: bigint;
+};
+
+class Uncovered extends Error {}
+
+/** Moves an activation's amount out of the float, once for each id. @returns false where the float does not cover it */
+export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boolean> {
+  const { id, lowId, merchantId, currency, amountMinor, bucket, serialNumber } = hold;
+  await ensureAccounts(db, merchantId, currency);
+  const debit = (await accountOf(db, merchantId, currency, 'FLOAT')) as bigint;
+  const credit = (await accountOf(db, 0, currency, 'TRANSIT')) as bigint;
+  const now = clock();
+  const work = () =>
+    db.transaction(async (tx) => {
+      const made = await tx.query(insertHold({ id, accountId: debit, merchantId, amountMinor, bucket, serialNumber, now }));
+      if (made.length === 0) return;
+      const [debited] = await tx.query<{ done: boolean }>(debitFloat(debit, amountMinor, lowId, now));
+      if (!debited?.done) throw new Uncovered();
+      const entry = { id: newId(now), kind: 'HOLD', debit, credit, amountMinor, merchantId, now } as const;
+      await tx.query(insertPosting(entry));
+    });
+  return retrying(work).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Uncovered) return false;
+      throw error;
+    },
+  );
+}
+
+/**
+ * Releases a hold whose activation was declined. Its id is voided first: another copy of the request may be on its way under the same id, and
+ * must not be booked any more.
+ */
+export async function releaseHold(service: Service, { id, bucket, serialNumber }: Pick<Hold, 'id' | 'bucket' | 'serialNumber'>): Promise<void> {
+  const [voided] = await service.db.hot<{ done: boolean }>(VOID_TRANSACTION, [bucket, serialNumber, id], bucket);
+  await endHold(service, id, !voided?.done);
+}
+
+/** Ends a hold: the activation was booked, or the money goes back to the float. */
+export async function endHold({ db, clock }: Service, id: string, isBooked: boolean): Promise<void> {
+  await retrying(() =>
+    db.transaction(async (tx) => {
+      const [hold] = await tx.query<HoldRow>(deleteHold(id));
+      if (!hold || isBooked) return;
+      const { account_id: credit, merchant_id: merchantId, amount_minor: amountMinor, currency } = hold;
+      const debit = (await accountOf(tx, 0, currency, 'TRANSIT')) as bigint;
+      const now = clock();
+      await tx.query(creditFloat(credit, amountMinor));
+      const entry = { id: newId(now), kind: 'HOLD_RELEASE', debit, credit, amountMinor, merchantId, now } as const;
+      await tx.query(insertPosting(entry));
+    }),
+  );
+}
+
+/** An activation takes milliseconds: one that has not ended by then was cut off. */
+const OLD_MS = 300_000;
+const PAGE = 100;
+
+/** Settles what crashes have left. */
+export async function settleOldHolds(service: Service): Promise<void> {
+  const { db, clock } = service;
+  const before = new Date(clock().getTime() - OLD_MS);
+  const rows = await db.query<{ id: string; bucket: number; serial_number: bigint }>(listOldHolds(before, PAGE));
+  for (const { id, bucket, serial_number: serialNumber } of rows) await releaseHold(service, { id, bucket, serialNumber });
+}

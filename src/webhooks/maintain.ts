@@ -1,0 +1,34 @@
+import type { Service } from '../context.ts';
+import { createPartitions, dropOldDeliveries } from '../db/maintain.queries.ts';
+import { failPending, listAbandoned } from './deliver.queries.ts';
+
+const DAY_MS = 86_400_000;
+/** How long an attempt is kept. */
+const KEEP_DAYS = 90;
+/** How far ahead there is a partition for each month: a service that is off for less misses none. */
+const AHEAD_DAYS = 365;
+/** Deliveries ended by one statement: a moment's work. */
+const PART = 5_000;
+
+/** What the tables of the journal and of webhooks need from time to time; any number of processes may do it. */
+export async function maintain(service: Service): Promise<void> {
+  const { db, log, clock } = service;
+  const now = clock().getTime();
+  await db.query(createPartitions(new Date(now), new Date(now + AHEAD_DAYS * DAY_MS)));
+  const dropped = await db.query<{ month: string }>(dropOldDeliveries(new Date(now - KEEP_DAYS * DAY_MS)));
+  if (dropped.length > 0)
+    log.info({ part: 'webhooks', months: dropped.map(({ month }) => month) }, 'old deliveries were dropped');
+  await endAbandoned(service);
+}
+
+/** Ends what waits for endpoints that are disabled or removed, a part at a time. */
+export async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
+  for (const { id } of await db.query<{ id: number }>(listAbandoned())) {
+    for (const bucket of buckets.all) {
+      for (let failed = PART; failed === PART; ) {
+        const [row] = await db.query<{ failed: number }>(failPending(bucket, id, PART, clock()));
+        failed = row?.failed ?? 0;
+      }
+    }
+  }
+}
