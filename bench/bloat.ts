@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 
 const VOUCHERS = 1_000_000;
 const AT_ONCE = 512;
-const TABLES = ['vouchers', 'journal', 'accounts'] as const;
+const TABLES = ['vouchers', 'journal', 'floats'] as const;
 const MB = 1024 * 1024;
 
 type Sizes = { readonly tableMb: number; readonly indexesMb: number };

@@ -1,7 +1,7 @@
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import { copyEntries, copyVouchers, reserveSerials } from '../src/batches/queries.ts';
+import { becomeProducer, copyEntries, copyVouchers, drawNumbers } from '../src/batches/queries.ts';
 import { firstRows, type MadeRows, makeRows } from '../src/batches/rows.ts';
 import type { Context } from '../src/context.ts';
 
@@ -10,10 +10,11 @@ import type { Context } from '../src/context.ts';
 const VALUE = 1n;
 
 async function makeFor({ service }: Context, count: number): Promise<MadeRows> {
-  const [reserved] = await service.db.query<{ serials: string[] }>(reserveSerials(count));
+  const [reserved] = await service.db.query<{ numbers: string[] }>(drawNumbers(count));
   const now = new Date();
   return makeRows(service.keys, {
-    serials: (reserved?.serials ?? []).map(BigInt),
+    numbers: (reserved?.numbers ?? []).map(BigInt),
+    buckets: service.buckets.all,
     batchId: 0,
     expiresAt: now,
     now,
@@ -23,6 +24,7 @@ async function makeFor({ service }: Context, count: number): Promise<MadeRows> {
 
 function copy({ service }: Context, { vouchers, entries, count }: MadeRows): Promise<void> {
   return service.db.transaction(async (tx) => {
+    await tx.query(becomeProducer);
     await tx.copyIn(copyVouchers, firstRows(vouchers, count));
     if (entries) await tx.copyIn(copyEntries, firstRows(entries, count));
   });

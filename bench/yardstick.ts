@@ -16,14 +16,20 @@ const BARE_REQUEST = 'GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
 
 /** A redemption as one stored function, and as the four statements of a plain transaction; both prepared. */
 const SCRIPTS = {
-  function: (merchant: number) => `select bench.redeem(${merchant}, :serial, (:reference)::text, 1);\n`,
+  function: (merchant: number) => `select bench.redeem(${merchant}, :number, (:reference)::text, 1);\n`,
   plain: (merchant: number) => `begin;
-select balance_minor, batch_id from scrip.vouchers where serial_number = :serial for update;
+select balance_minor, batch_id from scrip.vouchers
+  where serial_number >= :number::bigint * 64 and serial_number < (:number::bigint + 1) * 64 for update;
+insert into scrip.claims (id, serial_number, merchant_id, operation, reference, fingerprint)
+  select gen_random_uuid(), serial_number, ${merchant}, 'redeem', (:reference)::text, '100' from scrip.vouchers
+  where serial_number >= :number::bigint * 64 and serial_number < (:number::bigint + 1) * 64;
 insert into scrip.journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
-  operation, reference, occurred_at)
-  select gen_random_uuid(), 'REDEMPTION', :serial, a.id, 1, 'USD', ${merchant}, :serial, 'redeem', (:reference)::text, now()
-  from scrip.accounts a where coalesce(a.merchant_id, 0) = ${merchant} and a.kind = 'SETTLEMENT' and a.currency = 'USD';
-update scrip.vouchers set balance_minor = balance_minor - 1, version = version + 1 where serial_number = :serial;
+  reference, occurred_at)
+  select gen_random_uuid(), 'REDEMPTION', v.serial_number, a.id, 1, 'USD', ${merchant}, v.serial_number, (:reference)::text, now()
+  from scrip.accounts a, scrip.vouchers v where a.merchant_id = ${merchant} and a.kind = 'SETTLEMENT' and a.currency = 'USD'
+    and v.serial_number >= :number::bigint * 64 and v.serial_number < (:number::bigint + 1) * 64;
+update scrip.vouchers set balance_minor = balance_minor - 1
+  where serial_number >= :number::bigint * 64 and serial_number < (:number::bigint + 1) * 64;
 end;
 `,
 } as const;
@@ -46,9 +52,8 @@ async function playScript(stage: Stage, script: Script, seconds: number, clients
   const text = SCRIPTS[script](stage.merchantId);
   if (!HAS_PGBENCH) return loop(stage, text, seconds, clients);
   const file = join(stage.folder, `${script}.sql`);
-  const first = stage.vouchers[0]?.serial ?? 0n;
-  const last = stage.vouchers.at(-1)?.serial ?? 0n;
-  const random = `\\set serial random(${first}, ${last})\n\\set reference random(1, 9000000000000000)\n`;
+  const numbers = stage.vouchers.map(({ serial }) => serial / 64n).sort((one, other) => Number(one - other));
+  const random = `\\set number random(${numbers[0]}, ${numbers.at(-1)})\n\\set reference random(1, 9000000000000000)\n`;
   await writeFile(file, random + text);
   const args = ['-n', '-M', 'prepared', '-f', file, '-c', String(clients), '-j', '2', '-T', String(seconds)];
   const { stdout } = await started(() => promisify(execFile)('pgbench', [...args, stage.embedded.ownerUrl]));
@@ -70,7 +75,7 @@ async function loop(stage: Stage, script: string, seconds: number, clients: numb
         const at = (value: unknown) => `$${values.includes(value) ? values.indexOf(value) + 1 : values.push(value)}`;
         const reference = `${Math.random()}`;
         const named = text
-          .replaceAll(':serial', () => `${at(serial)}::bigint`)
+          .replaceAll(':number', () => `${at((serial ?? 0n) / 64n)}::bigint`)
           .replaceAll(':reference', () => at(reference));
         await client.query({ name: `s${index}`, text: named, values });
       }

@@ -49,31 +49,25 @@ create function uuid_from(reference text) returns uuid language sql immutable pa
   select case when reference ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then reference::uuid end
 $$;
 
--- Whether any of these merchants has an open endpoint.
-create function has_endpoints(p_merchants integer[]) returns boolean
-language sql stable security definer set search_path = scrip, pg_temp as $$
-  select exists (select from webhook_endpoints e
-    where e.merchant_id = any (p_merchants) and e.disabled_at is null and e.removed_at is null)
-$$;
-
 -- Queues an event for each open endpoint of its merchant that takes it, in the transaction of what it reports. The arrays stand side
--- by side; a null event is skipped.
-create function announce(p_bucket integer, p_type text, p_merchants integer[], p_events uuid[], p_now timestamptz) returns void
+-- by side: merchants, events, and outcomes, of which `ok` is reported.
+create function announce(
+  p_bucket integer, p_type text, p_merchants integer[], p_events uuid[], p_outcomes text[], p_now timestamptz
+) returns void
 language plpgsql security definer set search_path = scrip, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
 begin
-  if not has_endpoints(p_merchants) then return; end if;
   insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, occurred_at, due_at)
   select k.bucket, e.id, u.event_id, p_type, u.event_id, p_now, p_now
   from buckets k
-  cross join unnest(p_merchants, p_events) as u (merchant_id, event_id)
+  cross join unnest(p_merchants, p_events, p_outcomes) as u (merchant_id, event_id, outcome)
   join webhook_endpoints e on e.merchant_id = u.merchant_id and e.disabled_at is null and e.removed_at is null
     and (e.events is null or p_type = any (e.events))
-  where k.bucket = p_bucket and u.event_id is not null;
+  where k.bucket = p_bucket and u.outcome = 'ok';
 end $$;
 
-revoke execute on function announce, has_endpoints from public;
-grant execute on function announce, has_endpoints to scrip_service;
+revoke execute on function announce from public;
+grant execute on function announce to scrip_service;
 
 -- The bucket of what belongs to a merchant and to no voucher.
 create function bucket_of(merchant_id integer) returns integer

@@ -19,44 +19,43 @@ language plpgsql security definer set search_path = scrip, pg_temp set plan_cach
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
+  booked uuid[];
+  voided uuid[];
+  known_ids uuid[];
   outcomes text[];
+  rows tid[];
   serials bigint[];
   amounts bigint[];
   currencies text[];
   scales smallint[];
   settlements bigint[];
-  known_ids uuid[];
-  known_times timestamptz[];
   pin_counts smallint[];
+  known_times timestamptz[];
+  changed integer;
   updated integer;
 begin
   -- Lock. Over shards the bucket is pinned first: the shard cannot move before this transaction ends.
   if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0; end if;
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys) order by v.serial_number for update;
+  if p_claimed then
+    booked := array(select r.id from journal r where r.bucket = p_bucket and r.id = any (p_ids));
+    voided := array(select r.id from voids r where r.bucket = p_bucket and r.id = any (p_ids));
+  end if;
 
   -- Decide. A used reference comes first: with another voucher or amount it is 94, without a look at the PIN. The same request is
   -- a replay, but only after its PIN was looked at, or a used reference would be a way to try PINs without being counted.
   -- A limit of 1 keeps each look-up a look-up by its index, whatever the planner knows of a young table.
-  select array_agg(d.outcome), array_agg(d.serial_number), array_agg(d.amount_minor), array_agg(d.currency),
-    array_agg(d.decimals), array_agg(d.settlement), array_agg(d.known_id), array_agg(wrong_pins_after(d.outcome, d.wrong_pins))
-  into outcomes, serials, amounts, currencies, scales, settlements, known_ids, pin_counts
+  select array_agg(d.outcome), array_agg(d.row), array_agg(d.serial_number), array_agg(d.amount_minor), array_agg(d.currency),
+    array_agg(d.decimals), array_agg(d.settlement), array_agg(d.known_id), array_agg(d.pin_count),
+    count(*) filter (where d.outcome = 'ok' or d.pin_count is not null)
+  into outcomes, rows, serials, amounts, currencies, scales, settlements, known_ids, pin_counts, changed
   from (
-    select v.serial_number, v.wrong_pins, a.amount / b.unit as amount_minor, b.currency, b.decimals, s.id as settlement,
-      coalesce(c.id, j.id) as known_id,
-      case when c.id is not null and c.is_same is not true then '94'
-      else coalesce(
-        decline_before_pin(b.unit is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key),
-        case when c.id is not null or j.id is not null then 'replay' when x.id is not null then 'void'
-          when a.amount % b.unit <> 0 then '13' end,
-        decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null, expired => v.expires_at <= p_now,
-          not_active => v.activated_at is null, other_issuer => b.scope = 'issuer' and b.merchant_id <> a.merchant_id,
-          spent => v.balance_minor = 0, insufficient => v.balance_minor < a.amount / b.unit),
-        case when s.id is null then 'account' else 'ok' end)
-      end as outcome
+    select o.outcome, v.ctid as row, v.serial_number, a.amount / b.unit as amount_minor, b.currency, b.decimals, s.id as settlement,
+      coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id, wrong_pins_after(o.outcome, v.wrong_pins) as pin_count
     from unnest(p_merchants, p_code_keys, p_pin_keys, p_amounts, p_references, p_ids) with ordinality
       as a (merchant_id, code_key, pin_key, amount, reference, id, ord)
     left join lateral (
-      select * from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
+      select r.ctid, r.* from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
     ) v on true
     left join lateral (
       select r.merchant_id, r.currency, r.decimals, r.scope, unit_of(r.decimals) as unit from batches r
@@ -67,20 +66,23 @@ begin
       where r.merchant_id = a.merchant_id and r.currency = b.currency and r.kind = 'SETTLEMENT' limit 1
     ) s on true
     left join lateral (
-      select r.id, r.serial_number = v.serial_number and r.fingerprint = a.amount::text as is_same from claims r
-      where not p_claimed and r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'redeem'
-        and r.reference = a.reference limit 1
+      select r.id, r.fingerprint = a.amount::text and r.serial_number = v.serial_number as is_same from claims r
+      where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'redeem' and r.reference = a.reference limit 1
     ) c on true
-    left join lateral (
-      select r.id from journal r where p_claimed and r.bucket = p_bucket and r.id = a.id limit 1
-    ) j on true
-    left join lateral (
-      select r.id from voids r where p_claimed and r.bucket = p_bucket and r.id = a.id limit 1
-    ) x on true
+    cross join lateral (select case
+      when c.id is not null and c.is_same is not true then '94'
+      else coalesce(
+        decline_before_pin(b.unit is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key),
+        case when c.id is not null or a.id = any (booked) then 'replay' when a.id = any (voided) then 'void' when a.amount % b.unit <> 0 then '13' end,
+        decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null, expired => v.expires_at <= p_now,
+          not_active => v.activated_at is null, other_issuer => b.scope = 'issuer' and b.merchant_id <> a.merchant_id,
+          spent => v.balance_minor = 0, insufficient => v.balance_minor < a.amount / b.unit),
+        case when s.id is null then 'account' else 'ok' end)
+      end as outcome) o
     order by a.ord
   ) d;
 
-  -- Write. A claim that another transaction has made since the look-up fails on the primary key: the service sends the call again.
+  -- Write. A claim that another transaction has made since it was looked for fails on the primary key: the service sends the call again.
   if 'ok' = any (outcomes) then
     if not p_claimed then
       insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
@@ -88,8 +90,7 @@ begin
       from buckets k
       cross join unnest(outcomes, p_merchants, p_references, p_ids, serials, p_amounts)
         as u (outcome, merchant_id, reference, id, serial_number, amount)
-      where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null
-      order by u.merchant_id, u.reference;
+      where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null;
     end if;
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
       reference, occurred_at)
@@ -99,20 +100,21 @@ begin
     cross join unnest(outcomes, p_ids, serials, settlements, amounts, currencies, p_merchants, p_references)
       as u (outcome, id, serial_number, settlement, amount_minor, currency, merchant_id, reference)
     where k.bucket = p_bucket and u.outcome = 'ok';
-    perform announce(p_bucket, 'voucher.redeemed', p_merchants,
-      array(select case when u.outcome = 'ok' then u.id end from unnest(outcomes, p_ids) as u (outcome, id)), p_now);
+    if exists (select from webhook_endpoints e
+      where e.merchant_id = any (p_merchants) and e.disabled_at is null and e.removed_at is null)
+    then
+      perform announce(p_bucket, 'voucher.redeemed', p_merchants, p_ids, outcomes, p_now);
+    end if;
   end if;
+  -- The rows are locked, so each is still where the decision read it.
   update vouchers v set
     balance_minor = v.balance_minor - case when u.outcome = 'ok' then u.amount_minor else 0 end,
-    wrong_pins = coalesce(u.wrong_pins, v.wrong_pins),
-    pin_locked_until = case when u.wrong_pins is null then v.pin_locked_until else pin_locked_until(u.wrong_pins, p_now) end
-  from unnest(outcomes, serials, amounts, pin_counts) as u (outcome, serial_number, amount_minor, wrong_pins)
-  where v.bucket = p_bucket and v.serial_number = any (serials) and v.serial_number = u.serial_number
-    and (u.outcome = 'ok' or u.wrong_pins is not null);
+    wrong_pins = coalesce(u.pin_count, v.wrong_pins),
+    pin_locked_until = case when u.pin_count is null then v.pin_locked_until else pin_locked_until(u.pin_count, p_now) end
+  from unnest(outcomes, rows, amounts, pin_counts) as u (outcome, row, amount_minor, pin_count)
+  where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics updated = row_count;
-  if updated <> (select count(*) from unnest(outcomes, pin_counts) as u (o, w) where u.o = 'ok' or u.w is not null) then
-    raise exception 'a voucher stands twice in one call';
-  end if;
+  if updated <> changed then raise exception 'a voucher stands twice in one call'; end if;
   -- An unknown code writes to the log as well: the call waits for the disk as it does for a wrong PIN, and its time does not
   -- tell the two apart.
   if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;

@@ -43,7 +43,10 @@ language plpgsql security definer set search_path = scrip, pg_temp set plan_cach
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
+  booked uuid[];
+  voided uuid[];
   serials bigint[];
+  rows tid[];
   outcomes text[];
   amounts bigint[];
   units bigint[];
@@ -60,6 +63,7 @@ declare
   spent_minor bigint[];
   low_ids uuid[];
   place integer;
+  changed integer;
   updated integer;
 begin
   -- Lock.
@@ -70,21 +74,25 @@ begin
     select r.serial_number from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
   ) v on true;
   perform from vouchers v where v.bucket = p_bucket and v.serial_number = any (serials) order by v.serial_number for update;
+  if p_claimed then
+    booked := array(select r.id from journal r where r.bucket = p_bucket and r.id = any (p_ids));
+    voided := array(select r.id from voids r where r.bucket = p_bucket and r.id = any (p_ids));
+  end if;
 
   -- Decide, but for what the floats cover. A voucher whose code key has changed since was sealed anew: it is looked up by another key.
   select array_agg(d.outcome), array_agg(d.value_minor), array_agg(d.unit), array_agg(d.currency), array_agg(d.decimals),
     array_agg(d.debit), array_agg(d.is_float), array_agg(d.known_id), array_agg(d.sealed),
-    array_agg(case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end)
-  into outcomes, amounts, units, currencies, scales, debits, is_float, known_ids, seals, pin_counts
+    array_agg(d.row), array_agg(case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end)
+  into outcomes, amounts, units, currencies, scales, debits, is_float, known_ids, seals, rows, pin_counts
   from (
-    select t.value_minor, b.unit, b.currency, b.decimals, t.by_code, v.wrong_pins, v.sealed, b.value_minor is null as is_float,
-      case when b.value_minor is null then f.id else reserve_of(b.id) end as debit, coalesce(c.id, j.id) as known_id,
+    select v.ctid as row, t.value_minor, b.unit, b.currency, b.decimals, t.by_code, v.wrong_pins, v.sealed, b.value_minor is null as is_float,
+      case when b.value_minor is null then f.id else reserve_of(b.id) end as debit, coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
       case
         when not t.by_code and t.other_value then '13'
         when c.id is not null and c.is_same is not true then '94'
         else coalesce(
           decline_before_pin(b.unit is null, t.by_code and v.pin_locked_until > p_now, t.by_code and v.pin_key <> a.pin_key),
-          case when c.id is not null or j.id is not null then 'replay' when x.id is not null then 'void'
+          case when c.id is not null or a.id = any (booked) then 'replay' when a.id = any (voided) then 'void'
             when t.other_value then '13' when t.out_of_limits then '61' end,
           decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null, expired => v.expires_at <= p_now,
             already_active => v.activated_at is not null,
@@ -95,7 +103,7 @@ begin
     from unnest(p_merchants, p_code_keys, p_pin_keys, serials, p_values, p_references, p_ids, p_unfunded) with ordinality
       as a (merchant_id, code_key, pin_key, serial_number, value, reference, id, is_unfunded, ord)
     left join lateral (
-      select * from vouchers r
+      select r.ctid, r.* from vouchers r
       where r.bucket = p_bucket and r.serial_number = a.serial_number and (a.code_key is null or r.code_key = a.code_key) limit 1
     ) v on true
     left join lateral (
@@ -119,15 +127,9 @@ begin
     ) f on true
     left join lateral (
       select r.id, r.serial_number = v.serial_number and r.fingerprint = (t.value_minor * b.unit)::text as is_same from claims r
-      where not p_claimed and r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'activate'
+      where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'activate'
         and r.reference = a.reference limit 1
     ) c on true
-    left join lateral (
-      select r.id from journal r where p_claimed and r.bucket = p_bucket and r.id = a.id limit 1
-    ) j on true
-    left join lateral (
-      select r.id from voids r where p_claimed and r.bucket = p_bucket and r.id = a.id limit 1
-    ) x on true
     order by a.ord
   ) d;
 
@@ -164,8 +166,7 @@ begin
       from buckets k
       cross join unnest(outcomes, p_merchants, p_references, p_ids, serials, amounts, units)
         as u (outcome, merchant_id, reference, id, serial_number, amount_minor, unit)
-      where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null
-      order by u.merchant_id, u.reference;
+      where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null;
     end if;
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
       reference, occurred_at)
@@ -175,22 +176,23 @@ begin
     cross join unnest(outcomes, p_ids, debits, serials, amounts, currencies, p_merchants, p_references)
       as u (outcome, id, debit, serial_number, amount_minor, currency, merchant_id, reference)
     where k.bucket = p_bucket and u.outcome = 'ok';
-    perform announce(p_bucket, 'voucher.activated', p_merchants,
-      array(select case when u.outcome = 'ok' then u.id end from unnest(outcomes, p_ids) as u (outcome, id)), p_now);
+    if exists (select from webhook_endpoints e
+      where e.merchant_id = any (p_merchants) and e.disabled_at is null and e.removed_at is null)
+    then
+      perform announce(p_bucket, 'voucher.activated', p_merchants, p_ids, outcomes, p_now);
+    end if;
   end if;
   update vouchers v set
     value_minor = case when u.outcome = 'ok' then u.amount_minor else v.value_minor end,
     balance_minor = v.balance_minor + case when u.outcome = 'ok' then u.amount_minor else 0 end,
     activated_at = case when u.outcome = 'ok' then p_now else v.activated_at end,
-    wrong_pins = coalesce(u.wrong_pins, v.wrong_pins),
-    pin_locked_until = case when u.wrong_pins is null then v.pin_locked_until else pin_locked_until(u.wrong_pins, p_now) end
-  from unnest(outcomes, serials, amounts, pin_counts) as u (outcome, serial_number, amount_minor, wrong_pins)
-  where v.bucket = p_bucket and v.serial_number = any (serials) and v.serial_number = u.serial_number
-    and (u.outcome = 'ok' or u.wrong_pins is not null);
+    wrong_pins = coalesce(u.pin_count, v.wrong_pins),
+    pin_locked_until = case when u.pin_count is null then v.pin_locked_until else pin_locked_until(u.pin_count, p_now) end
+  from unnest(outcomes, rows, amounts, pin_counts) as u (outcome, row, amount_minor, pin_count)
+  where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics updated = row_count;
-  if updated <> (select count(*) from unnest(outcomes, pin_counts) as u (o, w) where u.o = 'ok' or u.w is not null) then
-    raise exception 'a voucher stands twice in one call';
-  end if;
+  select count(*) into changed from unnest(outcomes, pin_counts) as u (o, c) where u.o = 'ok' or u.c is not null;
+  if updated <> changed then raise exception 'a voucher stands twice in one call'; end if;
   if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;
 
   if 'replay' = any (outcomes) then

@@ -51,7 +51,7 @@ declare
   scales smallint[];
   seals bytea[];
   successors bigint[];
-  next_serials bigint[];
+  is_replaced boolean;
   updated integer;
 begin
   if originals is null then
@@ -71,17 +71,18 @@ begin
   ) j on true;
 
   -- Lock: the vouchers, and behind them those that replaced them, whose serial numbers are greater.
-  perform from vouchers v where v.bucket = p_bucket and v.serial_number = any (serials) order by v.serial_number for update;
   successors := serials;
   loop
-    select array_agg(coalesce(v.replaced_by, a.serial_number) order by a.ord) into next_serials
+    select bool_or(l.replaced_by is not null) into is_replaced from (
+      select v.replaced_by from vouchers v
+      where v.bucket = p_bucket and v.serial_number = any (successors) order by v.serial_number for update
+    ) l;
+    exit when is_replaced is not true;
+    select array_agg(coalesce(v.replaced_by, a.serial_number) order by a.ord) into successors
     from unnest(successors) with ordinality as a (serial_number, ord)
     left join lateral (
       select r.replaced_by from vouchers r where r.bucket = p_bucket and r.serial_number = a.serial_number limit 1
     ) v on true;
-    exit when next_serials is not distinct from successors;
-    successors := next_serials;
-    perform from vouchers v where v.bucket = p_bucket and v.serial_number = any (successors) order by v.serial_number for update;
   end loop;
 
   -- Decide. Two updates that change one voucher go one after the other.
@@ -141,8 +142,11 @@ begin
         case when u.successor <> u.serial_number then u.original_minor - u.new_minor end, null)
     ) as m (id, kind, debit, credit, amount_minor, reference)
     where k.bucket = p_bucket and u.outcome = 'ok' and m.amount_minor > 0;
-    perform announce(p_bucket, 'redemption.updated', p_merchants,
-      array(select case when u.outcome = 'ok' then u.id end from unnest(outcomes, p_reversal_ids) as u (outcome, id)), p_now);
+    if exists (select from webhook_endpoints e
+      where e.merchant_id = any (p_merchants) and e.disabled_at is null and e.removed_at is null)
+    then
+      perform announce(p_bucket, 'redemption.updated', p_merchants, p_reversal_ids, outcomes, p_now);
+    end if;
     -- What comes back to a voucher that replaced another is a part of the value that it took over.
     update vouchers v set
       balance_minor = v.balance_minor + u.original_minor - u.new_minor,

@@ -31,8 +31,9 @@ begin
       from (
         select r.id, r.kind, r.amount_minor, r.occurred_at, r.merchant_id, r.batch_id, r.reference, r.original_id
         from journal r
-        -- Nothing stands in the journal of a voucher before its activation; an hour more allows for clocks that differ.
-        where r.bucket = p_bucket and r.serial_number = v.serial_number and r.id >= id_floor(v.activated_at - interval '1 hour')
+        -- Only the partitions since the activation, and none of the future: an hour allows for clocks that differ.
+        where r.bucket = p_bucket and r.serial_number = v.serial_number
+          and r.id >= id_floor(v.activated_at - interval '1 hour') and r.id < id_floor(p_now + interval '1 hour')
         order by r.id desc limit p_entries
       ) e
     ) h
@@ -64,27 +65,27 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 #variable_conflict use_column
 declare
   outcomes text[];
-  serials bigint[];
+  rows tid[];
   pin_counts smallint[];
 begin
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys) order by v.serial_number for update;
-  select array_agg(d.outcome), array_agg(d.serial_number), array_agg(wrong_pins_after(d.outcome, d.wrong_pins))
-  into outcomes, serials, pin_counts
+  select array_agg(d.outcome), array_agg(d.row), array_agg(wrong_pins_after(d.outcome, d.wrong_pins))
+  into outcomes, rows, pin_counts
   from (
-    select v.serial_number, v.wrong_pins,
+    select v.ctid as row, v.wrong_pins,
       coalesce(decline_before_pin(b.id is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key), 'ok') as outcome
     from unnest(p_code_keys, p_pin_keys) with ordinality as a (code_key, pin_key, ord)
     left join lateral (
-      select * from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
+      select r.ctid, r.* from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
     ) v on true
     left join lateral (
       select r.id from batches r where r.id = v.batch_id and r.status = 'COMPLETED' limit 1
     ) b on true
     order by a.ord
   ) d;
-  update vouchers v set wrong_pins = u.wrong_pins, pin_locked_until = pin_locked_until(u.wrong_pins, p_now)
-  from unnest(serials, pin_counts) as u (serial_number, wrong_pins)
-  where v.bucket = p_bucket and v.serial_number = any (serials) and v.serial_number = u.serial_number and u.wrong_pins is not null;
+  update vouchers v set wrong_pins = u.pin_count, pin_locked_until = pin_locked_until(u.pin_count, p_now)
+  from unnest(rows, pin_counts) as u (row, pin_count)
+  where v.bucket = p_bucket and v.ctid = u.row and u.pin_count is not null;
   if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;
   return query select u.ord::integer, u.outcome from unnest(outcomes) with ordinality as u (outcome, ord);
 end $$;

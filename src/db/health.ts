@@ -18,9 +18,7 @@ const PROBE_INTERVAL_MS = 200;
 
 export class Health {
   readonly #open: () => pg.Client;
-  /** When each statement in flight was sent. */
-  readonly #inFlight = new Map<symbol, number>();
-  #away = Promise.withResolvers<never>();
+  readonly #inFlight = new Set<{ readonly sentAt: number; readonly giveUp: (error: Error) => void }>();
   #isAway = false;
   #isWatching = false;
   #isClosed = false;
@@ -28,7 +26,6 @@ export class Health {
   /** @param open makes a client of the same server that is not connected yet */
   constructor(open: () => pg.Client) {
     this.#open = open;
-    this.#away.promise.catch(() => {});
   }
 
   /** @throws while the server is away: what would be sent now would wait for nothing */
@@ -37,18 +34,16 @@ export class Health {
   }
 
   /** Runs a statement, or gives up on it when the server is found to be away. */
-  async watch<T>(statement: () => Promise<T>): Promise<T> {
+  watch<T>(statement: () => Promise<T>): Promise<T> {
     this.check();
-    const id = Symbol();
-    this.#inFlight.set(id, performance.now());
-    if (!this.#isWatching) void this.#watch();
-    try {
-      const running = statement();
-      running.catch(() => {});
-      return await Promise.race([running, this.#away.promise]);
-    } finally {
-      this.#inFlight.delete(id);
-    }
+    return new Promise((resolve, reject) => {
+      const sent = { sentAt: performance.now(), giveUp: reject };
+      this.#inFlight.add(sent);
+      if (!this.#isWatching) void this.#watch();
+      statement()
+        .then(resolve, reject)
+        .finally(() => this.#inFlight.delete(sent));
+    });
   }
 
   close(): void {
@@ -60,8 +55,8 @@ export class Health {
     this.#isWatching = true;
     while ((this.#inFlight.size > 0 || this.#isAway) && !this.#isClosed) {
       await sleep(PROBE_INTERVAL_MS, undefined, { ref: false });
-      const [oldest = Number.POSITIVE_INFINITY] = this.#inFlight.values();
-      if (!this.#isAway && performance.now() - oldest < SUSPECT_AFTER_MS) continue;
+      const [oldest] = this.#inFlight;
+      if (!this.#isAway && (!oldest || performance.now() - oldest.sentAt < SUSPECT_AFTER_MS)) continue;
       const answers = await this.#probe();
       if (answers) this.#isAway = false;
       // A busy event loop may hold answers that it has not read yet: it reads them before this goes on.
@@ -72,10 +67,8 @@ export class Health {
 
   #giveUp(): void {
     this.#isAway = true;
-    const given = this.#away;
-    this.#away = Promise.withResolvers<never>();
-    this.#away.promise.catch(() => {});
-    given.reject(silence());
+    for (const { giveUp } of this.#inFlight) giveUp(silence());
+    this.#inFlight.clear();
   }
 
   async #probe(): Promise<boolean> {
