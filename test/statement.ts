@@ -116,6 +116,13 @@ export class Bench {
     return row?.value ?? null;
   }
 
+  /** The same of each of some vouchers, in their order. */
+  async ofCards(cards: readonly Card[], column: string): Promise<(string | null)[]> {
+    const values: (string | null)[] = [];
+    for (const card of cards) values.push(await this.ofCard(card, column));
+    return values;
+  }
+
   /** What guards the PIN of a voucher: wrong ones, and until when it is locked, in minutes from now. */
   async guardOf(card: Card): Promise<string> {
     const minutes = `extract(epoch from pin_locked_until - '${this.now.toISOString()}')::numeric / 60`;
