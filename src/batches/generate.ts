@@ -58,11 +58,11 @@ export async function generate(
   checkReference(request.reference);
   if (!Number.isInteger(request.quantity) || request.quantity < 1) throw new Refusal('16');
   const valueUnits = request.value === undefined ? null : toPositiveUnits(request.value);
-  await permitAmount(context, 'generate', valueUnits);
   const { service, now } = context;
   const product = await productOf(context, request.productCode);
   // A value that the product's currency cannot hold is wrong whatever else holds.
   if (product && valueUnits !== null && valueUnits % unitOf(product.decimals) !== 0n) throw new Refusal('13');
+  await permitAmount(context, 'generate', valueUnits);
   const order = { ...request, valueUnits, id: newId(now) };
   return retrying(() =>
     service.db.transaction(async (tx) => {
