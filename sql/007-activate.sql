@@ -147,7 +147,9 @@ begin
       continue when outcomes[at] <> 'ok' or not is_float[at];
       place := array_position(float_ids, debits[at]);
       if left_minor[place] < amounts[at] then
-        outcomes[at] := '50';
+        -- What has emptied the float may have used the reference up, for another voucher: this one is locked.
+        outcomes[at] := case when exists (select from claims c where c.bucket = p_bucket and c.merchant_id = p_merchants[at]
+          and c.operation = 'activate' and c.reference = p_references[at]) then '94' else '50' end;
       else
         left_minor[place] := left_minor[place] - amounts[at];
         spent_minor[place] := spent_minor[place] + amounts[at];

@@ -96,7 +96,7 @@ begin
         when a.amount % b.unit <> 0 then '13'
         else coalesce(
           decline_after_pin(
-            closed => v.closed is not null and a.amount / b.unit > a.original_minor,
+            closed => v.closed is not null and (v.replaced_by is null or a.amount / b.unit > a.original_minor),
             blocked => v.blocked_at is not null and a.amount / b.unit > a.original_minor,
             expired => v.expires_at <= p_now and a.amount / b.unit > a.original_minor,
             updated => u.original_id is not null,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Context } from '../src/context.ts';
 import { plainArray, textArray } from '../src/db/sql.ts';
 import { ACTIVATE } from '../src/vouchers/activate.queries.ts';
-import { Bench, type Card } from './statement.ts';
+import { BUCKET, Bench, type Card } from './statement.ts';
 
 /** By code and PIN, or by serial number; `value` in ten-thousandths of a major unit. */
 export type Activation = {
@@ -13,10 +13,20 @@ export type Activation = {
   readonly reference?: string;
   readonly id?: string;
   readonly lowId?: string;
+  /** Over shards: whether the float does not cover it. */
+  readonly isUnfunded?: boolean;
 };
-type Row = { ord: number; outcome: string; prior_id: string | null; prior_at: Date | null; amount_minor: bigint };
+type Row = {
+  ord: number;
+  outcome: string;
+  id: string | null;
+  occurred_at: Date | null;
+  serial_number: bigint | null;
+  amount_minor: bigint | null;
+  sealed: Buffer | null;
+};
 
-/** Asks the statement of activations, on a bench with products of several terms. */
+/** Calls the function of activations, on a bench with products of several terms. */
 export class Activations {
   readonly bench: Bench;
 
@@ -35,8 +45,10 @@ export class Activations {
     return new Activations(bench);
   }
 
-  async rowsOf(asked: readonly Activation[], now = this.bench.now): Promise<Row[]> {
+  /** @param isClaimed whether the ids are those of claims that were made before, as over shards */
+  async rowsOf(asked: readonly Activation[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
     const rows = await this.bench.hot<Row>(ACTIVATE, [
+      BUCKET,
       plainArray(asked.map(({ by }) => by.merchant.id)),
       plainArray(asked.map(({ card }) => card?.codeKey ?? null)),
       plainArray(asked.map(({ card }) => card?.pinKey ?? null)),
@@ -44,8 +56,10 @@ export class Activations {
       plainArray(asked.map(({ value }) => value ?? null)),
       textArray(asked.map(({ reference }) => reference ?? null)),
       plainArray(asked.map(({ id }) => id ?? this.bench.id())),
-      now,
       plainArray(asked.map(({ lowId }) => lowId ?? this.bench.id())),
+      plainArray(asked.map(({ isUnfunded }) => String(isUnfunded ?? false))),
+      isClaimed,
+      now,
     ]);
     assert.equal(rows.length, asked.length);
     return rows.sort((first, second) => first.ord - second.ord);

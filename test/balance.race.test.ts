@@ -44,7 +44,7 @@ test('a redemption is not in force when it was reversed, whichever of them has t
   const activation = ['1', 'ACTIVATION', 25, 'then', null, null] as const;
   const redemption = (id: string) => [id, 'REDEMPTION', 10, 'then', 'x', null] as const;
   const reversal = (id: string, of: string) => [id, 'REDEMPTION_REVERSAL', 10, 'then', 'CANCEL-x', of] as const;
-  const left = [['1', 'ACTIVATION', 25, 'then', null]];
+  const left = [['1', 'ACTIVATION', 25, 'then', null, null]];
   assert.deepEqual(inForce([[...reversal('3', '2')], [...redemption('2')], [...activation]]), left);
   assert.deepEqual(inForce([[...redemption('3')], [...reversal('2', '3')], [...activation]]), left);
 });

@@ -6,7 +6,7 @@ import { openDatabase } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
-import { startTestService } from './harness.ts';
+import { onDatabase, startTestService } from './harness.ts';
 import { openWay, startBehindWay } from './way.ts';
 
 const [A] = DIALECTS as [Dialect, Dialect];
@@ -17,7 +17,7 @@ async function start(t: TestContext) {
   const way = await openWay(testService.url);
   t.after(way.close);
   const db = openDatabase(way.url, 'scrip-test');
-  const app = buildServer({ ...testService.service, db });
+  const app = buildServer(onDatabase(testService.service, db));
   t.after(async () => {
     await app.close();
     await db.close();
@@ -164,23 +164,33 @@ test('a connection that breaks between two statements of a transaction ends the 
   assert.equal((await db.query(sql`select 1`)).length, 1);
 });
 
-for (const [what, lostMs] of [
-  ['for a moment', 0],
-  ['for long', 3_000],
-] as const) {
-  test(`a transaction that was lost without a word, and the way to the database ${what}, gives its locks back`, async (t) => {
-    const { testService, way, db } = await startBehindWay(t);
-    const lost = db.transaction(async (tx) => {
-      // The server would not end it by itself.
-      await tx.query(sql`set local idle_in_transaction_session_timeout = 0`);
-      await tx.query(sql`lock table scrip.products in access exclusive mode`);
-      way.set('lost');
-      setTimeout(() => way.set('open'), lostMs);
-      await tx.query(sql`select 1`);
-    });
-    await assert.rejects(lost, isUnavailable);
-    while ((await db.query(sql`select 1`).catch(() => [])).length === 0) await sleep(50);
-    // Else it waits for the lock until its own limit, and fails.
-    assert.ok((await testService.service.db.query(sql`select from scrip.products`)).length > 0);
+test('every session of the service has limits by which the server ends it, should it be lost without a word', async (t) => {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const { db } = testService.service;
+  const names = ['client_connection_check_interval', 'idle_in_transaction_session_timeout', 'statement_timeout'];
+  const text = 'select name, setting || unit as setting from pg_settings where name = any ($1) order by name';
+  const limits = [
+    { name: 'client_connection_check_interval', setting: '2000ms' },
+    { name: 'idle_in_transaction_session_timeout', setting: '15000ms' },
+    { name: 'statement_timeout', setting: '15000ms' },
+  ];
+  assert.deepEqual(await db.query({ text, values: [names] }), limits);
+  assert.deepEqual(await db.hot({ name: 'limits', text }, [names]), limits);
+  assert.deepEqual(await db.transaction((tx) => tx.query({ text, values: [names] })), limits);
+});
+
+test('a transaction that was lost without a word gives its locks back by the limit of its session', async (t) => {
+  const { testService, way, db } = await startBehindWay(t);
+  const lost = db.transaction(async (tx) => {
+    await tx.query(sql`set local idle_in_transaction_session_timeout = '1s'`);
+    await tx.query(sql`lock table scrip.products in access exclusive mode`);
+    way.set('lost');
+    await tx.query(sql`select 1`);
   });
-}
+  await assert.rejects(lost, isUnavailable);
+  way.set('open');
+  while ((await db.query(sql`select 1`).catch(() => [])).length === 0) await sleep(50);
+  // Without the limit this waits for the lock until its own limit, and fails.
+  assert.ok((await testService.service.db.query(sql`select from scrip.products`)).length > 0);
+});

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { openOwner } from '../src/db/pool.ts';
+import { changeMerchant } from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
+import { MINOR_MAX } from '../src/money.ts';
 import { type Asked, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
 const DAY_MS = 86_400_000;
-/** The greatest amount of two decimals that a JSON number tells exactly, and its minor units. */
-const GREATEST = 90_071_992_547_409.91;
-const GREATEST_MINOR = BigInt(Number.MAX_SAFE_INTEGER);
+/** The greatest amount of two decimals; MINOR_MAX is its minor units. */
+const GREATEST = 9_999_999_999_999.99;
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
 /** As variant B, which has more to say, spells it. */
@@ -72,16 +74,16 @@ for (const dialect of DIALECTS) {
 
     test('of more than any float can hold is refused as such', async (t) => {
       const till = await Till.open(t);
-      const terms = { ...productDefaults('USD', 2), maxValueMinor: GREATEST_MINOR, maxQuantity: 5_000_000 };
+      const terms = { ...productDefaults('USD', 2), maxValueMinor: MINOR_MAX, maxQuantity: 5_000_000 };
       await createProduct(asOperator(till.testService.service), { ...terms, code: 'VAST', name: 'Vast' });
-      const other = await Till.at(till.testService, { product: 'VAST', float: GREATEST_MINOR });
+      const other = await Till.at(till.testService, { product: 'VAST', float: MINOR_MAX });
       const generate = dialect === A ? generateA : generateB;
       const value = dialect === A ? { productCode: 'VAST', amount: GREATEST } : { value: GREATEST };
       await other.refused(dialect, '50', generate('batch', { ...value, quantity: 5_000_000 }));
       await other.refused(dialect, '60', dialect.download('batch'));
       const { data } = await other.done(generate('batch', value));
       const [voucher] = data.vouchers as [Voucher];
-      await other.refused(dialect, '13', dialect.redeem(voucher, GREATEST + 0.01, 'sale'));
+      await other.refused(dialect, '13', dialect.redeem(voucher, 1e13, 'sale'));
       await other.done(dialect.redeem(voucher, GREATEST, 'sale'));
       await till.refused(dialect, '51', dialect.redeem(await till.voucher(), GREATEST, 'sale'));
       await till.reconciles();
@@ -133,7 +135,7 @@ describe('a product', () => {
       await yen.refused(B, code, generateB('x', more));
     clock.set(new Date(Date.UTC(2031, 0, 1)));
     const { data } = await yen.done(generateB('x', { quantity: 2, value: 500 }));
-    assert.equal(data.expiryDate, new Date(Date.UTC(2031, 0, 11)).toISOString());
+    assert.equal(data.expiryDate, '2031-01-11T23:59:59.999Z');
     // Dollars on the float would not do: the voucher is paid for in its own currency.
     await till.refused(A, '50', generateA('x', { productCode: 'YEN', amount: 100 }));
     await till.reconciles();
@@ -141,11 +143,11 @@ describe('a product', () => {
 
   test('may be so dear that no float could pay for a batch of it', async (t) => {
     const till = await Till.open(t);
-    const terms = { ...productDefaults('USD', 2), maxValueMinor: 9_007_199_254_740_900n, maxQuantity: 5_000_000 };
+    const terms = { ...productDefaults('USD', 2), maxValueMinor: MINOR_MAX, maxQuantity: 5_000_000 };
     await createProduct(asOperator(till.testService.service), { ...terms, code: 'DEAR', name: 'Dear' });
-    // The first fits into the database's integers, the second does not.
+    // Either is more than a float can hold.
     for (const quantity of [1_000, 5_000_000])
-      await till.refused(A, '50', generateA('x', { productCode: 'DEAR', quantity, amount: 90_071_992_547_409 }));
+      await till.refused(A, '50', generateA('x', { productCode: 'DEAR', quantity, amount: GREATEST }));
     await till.reconciles();
   });
 
@@ -158,11 +160,14 @@ describe('a product', () => {
     });
     await till.done(generateA('x', {}));
     await till.refused(A, '94', generateA('x', { productCode: 'OTHER' }));
+    await till.done(generateA('y', { productCode: 'OTHER' }));
+    // Variant B orders the default product.
+    await till.refused(B, '94', generateB('y', {}));
   });
 });
 
 describe('an expiry date', () => {
-  test('is at least a day away, or a year without one', async (t) => {
+  test('is at least a day away', async (t) => {
     const till = await Till.open(t);
     const now = new Date(Date.UTC(2031, 0, 1, 12));
     till.testService.clock.set(now);
@@ -171,20 +176,84 @@ describe('an expiry date', () => {
       await till.refused(B, '17', generateB('x', { expiryDate: inMs(ms) }));
     const day = await till.done(generateB('x', { expiryDate: inMs(DAY_MS) }));
     assert.equal(day.data.expiryDate, inMs(DAY_MS));
-    for (const [reference, more] of [
-      ['y', {}],
-      ['z', { expiryDate: null }],
-    ] as const) {
-      const { data } = await till.done(generateB(reference, more));
-      assert.equal(data.expiryDate, inMs(365 * DAY_MS));
-    }
-    // In UTC it lies in the year 10000, which no date-time of an answer can tell.
+    // In UTC it lies in the year 10000, which no date-time of an answer can hold.
     await till.refused(B, '30', generateB('late', { expiryDate: '9999-12-31T23:59:59-12:00' }));
     await till.refused(B, '94', generateB('x', { expiryDate: inMs(2 * DAY_MS) }));
     await till.refused(B, '94', generateB('x', {}));
-    // Who leaves the date to the service asks for the same again, whenever that is.
-    till.testService.clock.advance(60_000);
-    assert.equal((await till.done(generateB('y', {}))).replayed, true);
+  });
+
+  test('is the end of the last day of validity where the request names none', async (t) => {
+    const till = await Till.open(t);
+    for (const [hour, minute, ms] of [
+      [0, 0, 0],
+      [12, 30, 0],
+      [23, 59, 59_999],
+    ] as const) {
+      till.testService.clock.set(new Date(Date.UTC(2031, 0, 1, hour, minute, 0, ms)));
+      for (const more of [{}, { expiryDate: null }]) {
+        const { data } = await till.done(generateB(`${hour} ${JSON.stringify(more)}`, more));
+        assert.equal(data.expiryDate, '2032-01-01T23:59:59.999Z');
+      }
+    }
+  });
+});
+
+describe('a retry of an order that went through is a replay', () => {
+  const now = new Date(Date.UTC(2031, 0, 1, 12));
+  const expiryDate = new Date(now.getTime() + DAY_MS).toISOString();
+
+  test('when the expiry date has come near, or has passed', async (t) => {
+    const till = await Till.open(t);
+    const { clock } = till.testService;
+    clock.set(now);
+    const first = await till.done(generateB('dated', { expiryDate }));
+    const undated = await till.done(generateB('undated', {}));
+    for (const ms of [60_000, 2 * 3_600_000, 400 * DAY_MS]) {
+      clock.advance(ms);
+      for (const [order, made] of [
+        [generateB('dated', { expiryDate }), first],
+        [generateB('undated', {}), undated],
+      ] as const) {
+        const again = await till.done(order);
+        assert.deepEqual([again.replayed, again.data], [true, made.data]);
+      }
+    }
+    await till.refused(B, '94', generateB('dated', { expiryDate, quantity: 2 }));
+    await till.reconciles();
+  });
+
+  test('when the product has gone off sale, to another merchant, or below what was ordered', async (t) => {
+    const till = await Till.open(t);
+    const { service, url } = till.testService;
+    const other = await Till.at(till.testService);
+    const first = await till.done(A.generate('x', 5, 25));
+    await putOnSale(asOperator(service), 'DEFAULT', false);
+    const owner = await openOwner(url);
+    t.after(() => owner.close());
+    const limits = `min_value_minor = 9000, max_value_minor = 9500, max_quantity = 2, merchant_id = ${other.merchant.id}`;
+    await owner.query({ text: `update scrip.products set ${limits} where code = 'DEFAULT'`, values: [] });
+    for (const dialect of DIALECTS) {
+      const again = await till.done(dialect.generate('x', 5, 25));
+      assert.deepEqual([again.replayed, again.data], [true, first.data]);
+      await till.refused(dialect, '94', dialect.generate('x', 5, 26));
+    }
+    await till.refused(A, '15', A.generate('y', 5, 25));
+  });
+
+  test("when the merchant's default product has changed, and when the float is empty", async (t) => {
+    const till = await Till.open(t, { float: 25_00n });
+    const { service, clock } = till.testService;
+    const terms = { ...productDefaults('USD', 2), code: 'OTHER', name: 'Other' };
+    const product = await createProduct(asOperator(service), terms);
+    const first = await till.done(generateB('x', { value: 25 }));
+    await changeMerchant(asOperator(service), till.merchant.id, { opaque: null, productId: product?.id as number });
+    clock.advance(1_000);
+    const again = await till.done(generateB('x', { value: 25 }));
+    assert.deepEqual([again.replayed, again.data], [true, first.data]);
+    // Variant A names the product that it was; the product that is the default by now is another one.
+    assert.equal((await till.done(generateA('x', { amount: 25 }))).replayed, true);
+    await till.refused(A, '94', generateA('x', { amount: 25, productCode: 'OTHER' }));
+    await till.refused(B, '50', generateB('y', { value: 25 }));
   });
 });
 

@@ -3,16 +3,16 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import type { TestContext } from 'node:test';
 import { createService, type Operator, type Permission, type Service } from '../src/context.ts';
-import { readBuckets } from '../src/db/buckets.ts';
+import { bucketsOf, readBuckets } from '../src/db/buckets.ts';
 import { openKeyRing } from '../src/db/key-ring.ts';
-import { openDatabase, openOwner } from '../src/db/pool.ts';
+import { type Database, openDatabase, openOwner } from '../src/db/pool.ts';
 import { listen } from '../src/http/listen.ts';
 import { buildServer } from '../src/http/server.ts';
 import { createLogger } from '../src/log.ts';
 import { flushCalls } from '../src/merchants/guessing.ts';
 import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';
-import { newKeyRing } from '../src/secrets.ts';
+import { newKeyRing, readKeyRing } from '../src/secrets.ts';
 import type { Asked } from './dialects.ts';
 
 /** What a test works on: a fresh database, a service on it, and (testService) a server that listens. */
@@ -162,6 +162,19 @@ export async function startTestService(on?: TestService): Promise<TestService> {
       await database?.drop();
     }),
   };
+}
+
+/** A service whose database is never reached, for what gets no further than the HTTP layer; close its `db` at the end. */
+export function serviceWithoutDatabase(): Service {
+  const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
+  const keys = readKeyRing(newKeyRing(), 'the test');
+  const clock = () => new Date();
+  return createService({ db, readDb: db, buckets: bucketsOf([0]), keys, log: createLogger('silent'), clock });
+}
+
+/** The same service on other connections to its database. */
+export function onDatabase(service: Service, db: Database): Service {
+  return createService({ ...service, db, readDb: db });
 }
 
 async function makeMerchant(service: Service, wanted: NewMerchant): Promise<TestMerchant> {

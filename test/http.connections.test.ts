@@ -3,22 +3,14 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
-import { openDatabase } from '../src/db/pool.ts';
 import { listen } from '../src/http/listen.ts';
 import { buildServer } from '../src/http/server.ts';
-import { createLogger } from '../src/log.ts';
-import { newRingKey, readKeyRing } from '../src/secrets.ts';
+import { serviceWithoutDatabase } from './harness.ts';
 
 /** Nothing here gets as far as a database. */
-const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
-const service = {
-  db,
-  keys: readKeyRing(newRingKey(), 'the test'),
-  log: createLogger('silent'),
-  clock: () => new Date(),
-};
+const service = serviceWithoutDatabase();
 
-after(() => db.close());
+after(() => service.db.close());
 
 async function serve() {
   const app = buildServer(service);

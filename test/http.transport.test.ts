@@ -3,10 +3,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import { openDatabase } from '../src/db/pool.ts';
 import { buildServer } from '../src/http/server.ts';
-import { createLogger } from '../src/log.ts';
-import { newRingKey, readKeyRing } from '../src/secrets.ts';
+import { serviceWithoutDatabase } from './harness.ts';
 
 /** What is not valid at transport level is answered alike below both prefixes, and without any database. */
 const DIALECTS = [
@@ -21,22 +19,17 @@ const UNAUTHORIZED = { statusCode: '01', message: 'Unauthorized', data: null };
 
 let app: FastifyInstance;
 let port: number;
-const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
+const service = serviceWithoutDatabase();
 
 before(async () => {
-  app = buildServer({
-    db,
-    keys: readKeyRing(newRingKey(), 'the test'),
-    log: createLogger('silent'),
-    clock: () => new Date(),
-  });
+  app = buildServer(service);
   await app.listen({ host: '127.0.0.1', port: 0 });
   port = (app.server.address() as AddressInfo).port;
 });
 
 after(async () => {
   await app.close();
-  await db.close();
+  await service.db.close();
 });
 
 async function call(method: string, path: string, init: { headers?: Record<string, string>; body?: string } = {}) {

@@ -22,7 +22,9 @@ before(async () => {
 after(() => bench.close());
 
 const guesses = async () => {
-  const [row] = await bench.tell<{ guesses: number }>('select coalesce(sum(guesses), 0)::int as guesses from key_days');
+  const [row] = await bench.tell<{ guesses: number }>(
+    'select coalesce(sum(guesses), 0)::int as guesses from api_key_days',
+  );
   return row?.guesses;
 };
 
@@ -41,8 +43,8 @@ test('an unknown code and a wrong PIN are guesses, and any other refusal is none
   assert.equal(await guesses(), 2);
 });
 
-test('an opaque merchant is told the same of both, however long either takes to be found out', async () => {
-  for (const code of ['14', '55']) {
+test('an opaque merchant gets the same for both, and for a locked PIN, however long either takes to be found out', async () => {
+  for (const code of ['14', '55', '75']) {
     // Whatever the machine has to do, of two timers the shorter one that began first ends first.
     const shorter = sleep(40, 'nothing yet');
     const told = refused(opaque, async () => code);
@@ -50,7 +52,9 @@ test('an opaque merchant is told the same of both, however long either takes to 
     assert.equal(await told, '14');
     assert.equal(await refused(opaque, () => sleep(120, code)), '14');
   }
-  assert.equal(await refused(opaque, async () => '75'), '75');
+  assert.equal(await refused(open, async () => '75'), '75');
+  // Any other state is reported after the PIN was right.
+  for (const code of ['44', '43', '54', '40', '42', '51']) assert.equal(await refused(opaque, async () => code), code);
 });
 
 test('what is found is told at once, and nothing is left behind', async () => {
@@ -130,11 +134,12 @@ test('while vouchers move to another key, both are asked, the older first, until
     assert.equal(await asked(open, service, '14', none), `older newer ${none}`);
   }
   for (const code of ['55', '75', '51']) assert.equal(await asked(open, service, code), `older ${code}`);
-  // Where a wrong PIN must look like an unknown code it is the same work.
+  // Where a wrong or locked PIN must look like an unknown code it is the same work.
   assert.equal(await asked(opaque, service, '14', '14'), 'older newer 14');
   assert.equal(await asked(opaque, service, '14', '55'), 'older newer 14');
   assert.equal(await asked(opaque, service, '55', '14'), 'older nobody 14');
-  assert.equal(await asked(opaque, service, '75'), 'older 75');
+  assert.equal(await asked(opaque, service, '75', '14'), 'older nobody 14');
+  assert.equal(await asked(opaque, service, '14', '75'), 'older newer 14');
   // One that has not heard of the new key asks for it when it finds nothing, and begins anew.
   assert.equal(second.service.keys.inUse.length, 1);
   assert.equal(await asked(open, second.service, '14', '14', found), 'older older newer found');

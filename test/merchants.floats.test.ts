@@ -5,6 +5,7 @@ import { listFloats, topUp } from '../src/merchants/floats.ts';
 import { listKeys } from '../src/merchants/keys.ts';
 import { createMerchant, findMerchant, listMerchants } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, ensureDefaultProduct, findProduct, listProducts } from '../src/merchants/products.ts';
+import { MINOR_MAX } from '../src/money.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
 let testService: TestService;
@@ -29,7 +30,7 @@ describe('a merchant', () => {
       float: { currency: 'USD', amountMinor: 12_345n },
     });
     const found = await findMerchant(service.db, made.id);
-    assert.deepEqual(found?.permissions, ['generate', 'activate', 'balance', 'redeem']);
+    assert.deepEqual(found?.permissions, ['generate', 'download', 'activate', 'balance', 'redeem']);
     assert.equal(found?.product, DEFAULT_PRODUCT);
     assert.deepEqual(
       (await listKeys(service, made.id)).map(({ keyId }) => keyId),
@@ -54,8 +55,38 @@ describe('a float', () => {
   test('takes every top-up once, however many come at the same time', async () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
-    await Promise.all(Array.from({ length: 40 }, () => topUp(asOperator(service), { merchantId: id, currency: 'EUR', amountMinor: 250n })));
+    const add = () => topUp(asOperator(service), { merchantId: id, currency: 'EUR', amountMinor: 250n });
+    await Promise.all(Array.from({ length: 40 }, add));
     assert.deepEqual(await listFloats(service.db, id), [{ currency: 'EUR', balance: { minor: 10_000n, decimals: 2 } }]);
+    assert.equal((await reconcile(service)).ok, true);
+  });
+
+  test('takes a top-up under a reference once, however often and from wherever it is sent; another one is 94', async (t) => {
+    const { service } = testService;
+    const { id } = await testService.createMerchant({ float: 0n });
+    const other = await startTestService(testService);
+    t.after(other.stop);
+    const wanted = { merchantId: id, currency: 'EUR', amountMinor: 250n, reference: 'transfer 17' };
+    const services = [service, other.service];
+    const send = (index: number) => topUp(asOperator(services[index % 2] as typeof service), wanted);
+    const done = await Promise.all(Array.from({ length: 20 }, (_, index) => send(index)));
+    assert.equal(new Set(done.map(({ transactionId }) => transactionId)).size, 1);
+    assert.equal(done.filter(({ replayed }) => !replayed).length, 1);
+    for (const more of [{ amountMinor: 251n }, { currency: 'USD' }])
+      await assert.rejects(topUp(asOperator(service), { ...wanted, ...more }), { code: '94' });
+    const float = { currency: 'EUR', balance: { minor: 250n, decimals: 2 } };
+    assert.deepEqual(
+      (await listFloats(service.db, id)).filter(({ currency }) => currency === 'EUR'),
+      [float],
+    );
+    // A reference belongs to its merchant and operation.
+    const neighbor = await testService.createMerchant({ float: 0n });
+    assert.equal((await topUp(asOperator(service), { ...wanted, merchantId: neighbor.id })).replayed, false);
+    const entries = {
+      text: `select from audit where action = 'float.top-up' and subject = $1`,
+      values: [`merchant ${id}`],
+    };
+    assert.equal((await service.db.query(entries)).length, 1);
     assert.equal((await reconcile(service)).ok, true);
   });
 
@@ -74,12 +105,13 @@ describe('a float', () => {
     );
   });
 
-  test('never holds more than JSON can tell exactly', async () => {
+  test('never holds more than a JSON number holds exactly', async () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
-    const most = BigInt(Number.MAX_SAFE_INTEGER);
-    await topUp(asOperator(service), { merchantId: id, currency: 'USD', amountMinor: most });
-    await assert.rejects(topUp(asOperator(service), { merchantId: id, currency: 'USD', amountMinor: 1n }), { code: '13' });
+    const most = MINOR_MAX;
+    const add = (amountMinor: bigint) => topUp(asOperator(service), { merchantId: id, currency: 'USD', amountMinor });
+    await add(most);
+    await assert.rejects(add(1n), { code: '13' });
     assert.deepEqual(await listFloats(service.db, id), [{ currency: 'USD', balance: { minor: most, decimals: 2 } }]);
   });
 });

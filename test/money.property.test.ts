@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { parseDecimal, toMinor, toNumber, toPositiveMinor, toText } from '../src/money.ts';
+import { MINOR_MAX, parseDecimal, toMinor, toNumber, toPositiveMinor, toText } from '../src/money.ts';
 import type { Refusal } from '../src/refusal.ts';
 
-const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 const decimals = fc.integer({ min: 0, max: 4 });
-/** Where a double tells every amount apart: fifteen digits. */
-const minor = fc.bigInt({ min: -999_999_999_999_999n, max: 999_999_999_999_999n });
+/** Amounts of all sizes, and those next to the greatest one, where numbers lie farthest apart. */
+const minor = fc.oneof(
+  fc.bigInt({ min: -MINOR_MAX, max: MINOR_MAX }),
+  fc.bigInt({ min: MINOR_MAX - 10_000n, max: MINOR_MAX }),
+  fc.bigInt({ min: -MINOR_MAX, max: -MINOR_MAX + 10_000n }),
+);
 const is13 = (error: unknown) => (error as Refusal).code === '13';
 
 describe('an amount', () => {
@@ -17,6 +20,18 @@ describe('an amount', () => {
         const sent = JSON.stringify(toNumber({ minor: amount, decimals: places }));
         assert.equal(toMinor(JSON.parse(sent), places), amount);
       }),
+    );
+  });
+
+  test('is another number than its neighbors, so none of them comes back in its place', () => {
+    fc.assert(
+      fc.property(minor, decimals, (amount, places) => {
+        const number = toNumber({ minor: amount, decimals: places });
+        for (const neighbor of [amount - 1n, amount + 1n])
+          assert.notEqual(toNumber({ minor: neighbor, decimals: places }), number);
+        assert.equal(toMinor(JSON.parse(JSON.stringify(number)), places), amount);
+      }),
+      { numRuns: 2_000 },
     );
   });
 
@@ -50,7 +65,7 @@ describe('an amount', () => {
           assert.ok(is13(error));
           return;
         }
-        assert.ok(amount <= MOST && amount >= -MOST);
+        assert.ok(amount <= MINOR_MAX && amount >= -MINOR_MAX);
         const written = parseDecimal(String(value));
         assert.ok(written);
         assert.equal(written.digits * 10n ** BigInt(places - written.scale), amount);
@@ -58,12 +73,14 @@ describe('an amount', () => {
     );
   });
 
-  test('beyond the safe range is refused', () => {
+  test('of more than fifteen digits is declined', () => {
     for (const places of [0, 1, 2, 3, 4])
       for (const value of [1e16, -1e16, 1e300, Number.NaN, Infinity, -Infinity])
         assert.throws(() => toMinor(value, places), is13);
-    assert.equal(toMinor(Number.MAX_SAFE_INTEGER, 0), MOST);
-    assert.throws(() => toMinor(2 ** 53, 0), is13);
+    assert.equal(toMinor(999_999_999_999_999, 0), MINOR_MAX);
+    assert.equal(toMinor(99_999_999_999.9999, 4), MINOR_MAX);
+    for (const value of [1e15, Number.MAX_SAFE_INTEGER]) assert.throws(() => toMinor(value, 0), is13);
+    assert.throws(() => toMinor(90_071_992_547_409.91, 2), is13);
   });
 
   test('that must be positive is', () => {

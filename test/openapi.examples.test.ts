@@ -3,12 +3,10 @@ import { after, before, describe, test } from 'node:test';
 import { validate } from '@scalar/openapi-parser';
 import type { FastifyInstance } from 'fastify';
 import Schema from 'typebox/schema';
-import { openDatabase } from '../src/db/pool.ts';
 import { buildServer } from '../src/http/server.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../src/http/variant-b/routes.ts';
-import { createLogger } from '../src/log.ts';
-import { newRingKey, readKeyRing } from '../src/secrets.ts';
+import { serviceWithoutDatabase } from './harness.ts';
 
 type Content = Record<string, { schema: object; examples?: Record<string, { summary: string; value: unknown }> }>;
 type Operation = {
@@ -20,21 +18,16 @@ type Operation = {
 type Document = { openapi: string; paths: Record<string, Record<string, Operation>> };
 
 let app: FastifyInstance;
-const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
+const service = serviceWithoutDatabase();
 
 before(async () => {
-  app = buildServer({
-    db,
-    keys: readKeyRing(newRingKey(), 'the test'),
-    log: createLogger('silent'),
-    clock: () => new Date(),
-  });
+  app = buildServer(service);
   await app.ready();
 });
 
 after(async () => {
   await app.close();
-  await db.close();
+  await service.db.close();
 });
 
 async function read(name: string): Promise<Document> {

@@ -95,7 +95,7 @@ describe('two processes at the same time', () => {
     await one.reconciles();
   });
 
-  test('tell of a used reference before a float that its first use has emptied', async (t) => {
+  test('report a used reference before a float that its first use has emptied', async (t) => {
     const one = await Till.open(t, { float: 6_000_00n });
     const tills = [one, await one.elsewhere(t)] as const;
     const [dialect] = DIALECTS as [Dialect];
@@ -103,9 +103,9 @@ describe('two processes at the same time', () => {
     const owner = await openOwner(one.testService.url);
     const watcher = await openOwner(one.testService.url);
     t.after(() => Promise.all([owner.close(), watcher.close()]));
-    // Both have read the journal before either of them gets at the float.
+    // Both have looked the reference up before either of them gets the lock of the float.
     await owner.query(sql`begin`);
-    await owner.query(sql`select from scrip.accounts where kind = 'FLOAT' for update`);
+    await owner.query(sql`select from scrip.floats for update`);
     const asked = tills.map((till, at) => till.ask(dialect.activate(vouchers[at] as Voucher, 'x')));
     const waiting = () =>
       watcher.query(sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
+import { isRetryable } from '../src/db/errors.ts';
 import { ensureAccounts } from '../src/ledger/accounts.ts';
 import { Redemptions } from './redemptions.ts';
 import { type Bench, type Card, UNKNOWN, wrong } from './statement.ts';
@@ -20,10 +21,9 @@ before(async () => {
 });
 after(() => bench.close());
 
-test('books each of a list once: the journal, the balance and the version say the same', async () => {
+test('books each of a call once: the claim, the journal and the balance say the same', async () => {
   const [first, second] = await bench.cards(one, 2, { value: 25 });
   assert.ok(first && second);
-  const version = Number(await bench.ofCard(first, 'version'));
   const ids = [bench.id(), bench.id()] as const;
   const rows = await rowsOf([
     { by: one, card: first, amount: 101_000, reference: 'a1', id: ids[0] },
@@ -38,11 +38,11 @@ test('books each of a list once: the journal, the balance and the version say th
   );
   const entries = await bench.tell(
     `select j.id, j.kind, j.debit_account, a.kind as credited, a.merchant_id as to, j.amount_minor, j.currency, j.merchant_id,
-       j.serial_number, j.operation, j.reference, j.batch_id, j.original_id, j.occurred_at
+       j.serial_number, j.reference, j.batch_id, j.original_id, j.occurred_at
      from journal j join accounts a on a.id = j.credit_account and a.currency = j.currency
      where j.id in ('${ids[0]}', '${ids[1]}') order by j.id`,
   );
-  const common = { kind: 'REDEMPTION', credited: 'SETTLEMENT', currency: 'USD', operation: 'redeem', batch_id: null };
+  const common = { kind: 'REDEMPTION', credited: 'SETTLEMENT', currency: 'USD', batch_id: null };
   const rest = { original_id: null, occurred_at: bench.now };
   const entry = (id: string, by: Context, { serial }: Card, amount: bigint, reference: string | null) => ({
     ...{ id, ...common, debit_account: serial, to: by.merchant.id, amount_minor: amount },
@@ -53,16 +53,26 @@ test('books each of a list once: the journal, the balance and the version say th
     [await bench.ofCard(first, 'balance_minor'), await bench.ofCard(second, 'balance_minor')],
     ['1490', '0'],
   );
-  assert.equal(Number(await bench.ofCard(first, 'version')), version + 1);
+  const claims = await bench.tell(
+    `select merchant_id, operation, reference, serial_number, fingerprint from claims where id in ('${ids[0]}', '${ids[1]}')`,
+  );
+  const [claimed, fingerprint] = [first.serial, '101000'];
+  assert.deepEqual(claims, [
+    { merchant_id: one.merchant.id, operation: 'redeem', reference: 'a1', serial_number: claimed, fingerprint },
+  ]);
 });
 
-test('takes a voucher once in a list: the first goes through, whatever comes of it, and the others come again', async () => {
+test('a call that holds a voucher, or a reference, twice is refused as a whole', async () => {
   const [card, next] = await bench.cards(one, 2, { value: 25 });
   assert.ok(card && next);
-  const ask = (each: Card, amount: number) => ({ by: one, card: each, amount });
-  assert.deepEqual(await outcomesOf([ask(card, 10_000), ask(next, 10_000), ask(card, 10_000)]), ['ok', 'ok', 'again']);
-  assert.deepEqual(await outcomesOf([ask(wrong(card), 10_000), ask(card, 10_000)]), ['55', 'again']);
-  assert.equal(await bench.ofCard(card, 'balance_minor'), '2400');
+  const ask = (each: Card, reference?: string) => ({ by: one, card: each, amount: 10_000, ...(reference && { reference }) });
+  const twice = /a voucher stands twice in one call/;
+  await assert.rejects(outcomesOf([ask(card), ask(next), ask(card)]), twice);
+  await assert.rejects(outcomesOf([ask(wrong(card)), ask(card)]), twice);
+  await assert.rejects(outcomesOf([ask(card, 'twice'), ask(next, 'twice')]), { constraint: 'claims_pkey' });
+  for (const each of [card, next])
+    assert.deepEqual([await bench.ofCard(each, 'balance_minor'), await bench.guardOf(each)], ['2500', '0 open']);
+  assert.deepEqual(await bench.tell(`select from journal where serial_number = ${card.serial} and kind = 'REDEMPTION'`), []);
 });
 
 describe('a reference', () => {
@@ -86,32 +96,49 @@ describe('a reference', () => {
     assert.equal(await bench.ofCard(card, 'balance_minor'), '500');
   });
 
-  test('may be the id of a redemption without one, and is none where it belongs to another operation', async () => {
+  test('that another operation has used is free', async () => {
     const card = await bench.card(one, 25);
-    const id = bench.id();
-    assert.deepEqual(await outcomesOf([{ by: one, card, amount: 10_000, id }]), ['ok']);
-    assert.equal(await outcomeOf(one, card, 10_000, id), 'replay');
-    await bench.tell(`update journal set operation = 'activate' where id = '${id}'`);
-    assert.equal(await outcomeOf(one, card, 10_000, id), 'ok');
+    await bench.tell(`insert into claims (id, merchant_id, operation, reference, fingerprint)
+      values (gen_random_uuid(), ${one.merchant.id}, 'activate', 'of an activation', '10000')`);
+    assert.equal(await outcomeOf(one, card, 10_000, 'of an activation'), 'ok');
   });
 
-  test('of two redemptions in a list goes to one of them', async () => {
-    const cards = await bench.cards(one, 2, { value: 25 });
-    const outcomes = await outcomesOf(cards.map((card) => ({ by: one, card, amount: 10_000, reference: 'both' })));
-    assert.deepEqual(outcomes.sort(), ['again', 'ok']);
-    const balances = await Promise.all(cards.map((card) => bench.ofCard(card, 'balance_minor')));
-    assert.deepEqual(balances.sort(), ['2400', '2500']);
+  test('that the same request uses while a copy of it waits makes the copy a replay', async () => {
+    const [card, next] = await bench.cards(one, 2, { value: 25 });
+    assert.ok(card && next);
+    const id = bench.id();
+    const first = `select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
+      '{copied}', '{${id}}', false, '${bench.now.toISOString()}')`;
+    const copy = () => rowsOf([{ by: one, card, amount: 10_000, reference: 'copied' }]);
+    const [copied] = await bench.during([first], copy);
+    assert.deepEqual([copied?.outcome, copied?.id], ['replay', id]);
+    assert.equal(await bench.ofCard(card, 'balance_minor'), '2400');
+  });
+
+  test('that another request uses while a call waits fails the call, which is then sent again: 94', async () => {
+    const [card, next] = await bench.cards(one, 2, { value: 25 });
+    assert.ok(card && next);
+    const first = `select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
+      '{contended}', '{${bench.id()}}', false, '${bench.now.toISOString()}')`;
+    const late = () =>
+      outcomeOf(one, next, 10_000, 'contended').catch((error: unknown) => {
+        assert.ok(isRetryable(error), String(error));
+        return 'sent again';
+      });
+    assert.equal(await bench.during([first], late), 'sent again');
+    assert.equal(await late(), '94');
+    assert.equal(await bench.ofCard(next, 'balance_minor'), '2500');
   });
 });
 
 describe('an amount', () => {
-  test('that is too fine for every currency is told before the voucher, and one too fine for it after the PIN', async () => {
+  test('that is too fine for the voucher is declined after the PIN', async () => {
     const card = await bench.card(one, 25);
-    for (const each of [card, wrong(card), UNKNOWN]) assert.equal(await outcomeOf(one, each, 1), '13');
-    assert.equal(await bench.guardOf(card), '0 open');
-    assert.equal(await outcomeOf(one, UNKNOWN, 10), '14');
-    assert.equal(await outcomeOf(one, wrong(card), 10), '55');
-    assert.equal(await outcomeOf(one, card, 10), '13');
+    for (const amount of [1, 10]) {
+      assert.equal(await outcomeOf(one, UNKNOWN, amount), '14');
+      assert.equal(await outcomeOf(one, wrong(card), amount), '55');
+      assert.equal(await outcomeOf(one, card, amount), '13');
+    }
     assert.equal(await outcomeOf(one, card, 100), 'ok');
     assert.equal(await bench.ofCard(card, 'balance_minor'), '2499');
   });
@@ -144,21 +171,6 @@ describe('an amount', () => {
     assert.equal(await bench.ofCard(card, 'balance_minor'), '5000');
     await ensureAccounts(one.service.db, one.merchant.id, 'KWD');
     assert.equal(await outcomeOf(one, card, 10_000), 'ok');
-  });
-
-  test('is settled on the account for it, wherever that stands', async () => {
-    const merchant = await bench.merchant();
-    const card = await bench.card(merchant, 25);
-    const own = `merchant_id = ${merchant.merchant.id} and kind = 'SETTLEMENT'`;
-    const kept = () => bench.tell<{ id: bigint }>(`select id from accounts where ${own}`);
-    for (const what of ['float', 'settlement']) {
-      await bench.tell(
-        `update accounts set low_minor = 1 where merchant_id = ${merchant.merchant.id} and kind = '${what.toUpperCase()}'`,
-      );
-      const id = bench.id();
-      await outcomesOf([{ by: merchant, card, amount: 10_000, id }]);
-      assert.deepEqual(await bench.tell(`select credit_account as id from journal where id = '${id}'`), await kept());
-    }
   });
 });
 
@@ -207,50 +219,33 @@ describe('wrong PINs', () => {
     assert.equal(await bench.ofCard(card, 'balance_minor'), '2500');
   });
 
-  test('are forgotten with the right one, whatever comes of the redemption once it was looked at', async () => {
+  test('are forgotten with the right one, whatever comes of the redemption once the PIN was looked at', async () => {
     const card = await bench.card(one, 25);
     await outcomeOf(one, card, 10_000, 'guarded');
     const guarded = async (amount: number, reference?: string, wrongPins = 3) => {
       await bench.setCard(card, `wrong_pins = ${wrongPins}, pin_locked_until = '2030-01-15T07:00Z'`);
-      const version = Number(await bench.ofCard(card, 'version'));
+      const place = await bench.placeOf(card);
       const outcome = await outcomeOf(one, card, amount, reference);
-      const more = Number(await bench.ofCard(card, 'version')) - version;
-      return [outcome, await bench.guardOf(card), more];
+      return [outcome, await bench.guardOf(card), (await bench.placeOf(card)) !== place];
     };
-    assert.deepEqual(await guarded(10_000), ['ok', '0 open', 1]);
-    assert.deepEqual(await guarded(10_000_000), ['51', '0 open', 1]);
-    assert.deepEqual(await guarded(10_000_000, undefined, 1), ['51', '0 open', 1]);
-    assert.deepEqual(await guarded(10), ['13', '0 open', 1]);
-    assert.deepEqual(await guarded(10_000, 'guarded'), ['replay', '0 open', 1]);
-    // In these it was not looked at.
-    assert.deepEqual(await guarded(1), ['13', '3 -60', 0]);
-    assert.deepEqual(await guarded(20_000, 'guarded'), ['94', '3 -60', 0]);
+    assert.deepEqual(await guarded(10_000), ['ok', '0 open', true]);
+    assert.deepEqual(await guarded(10_000_000), ['51', '0 open', true]);
+    assert.deepEqual(await guarded(10_000_000, undefined, 1), ['51', '0 open', true]);
+    assert.deepEqual(await guarded(10), ['13', '0 open', true]);
+    assert.deepEqual(await guarded(10_000, 'guarded'), ['replay', '0 open', true]);
+    // In these the PIN was not looked at.
+    assert.deepEqual(await guarded(20_000, 'guarded'), ['94', '3 -60', false]);
     await bench.setCard(card, "wrong_pins = 5, pin_locked_until = '2030-01-15T09:00Z'");
     assert.equal(await outcomeOf(one, card, 10_000), '75');
     assert.equal(await bench.guardOf(card), '5 60');
-    // Nothing changes where there is nothing to forget.
+    // Nothing is written where there is nothing to forget.
     await bench.setCard(card, 'wrong_pins = 0, pin_locked_until = null');
-    const version = await bench.ofCard(card, 'version');
+    const place = await bench.placeOf(card);
     assert.equal(await outcomeOf(one, card, 10_000_000), '51');
-    assert.equal(await bench.ofCard(card, 'version'), version);
+    assert.equal(await bench.placeOf(card), place);
   });
 
-  test('are not forgotten by one that comes again', async () => {
-    const card = await bench.card(one, 25);
-    await bench.setCard(card, 'wrong_pins = 3');
-    const asked = { by: one, card, amount: 10_000 };
-    assert.deepEqual(await outcomesOf([{ ...asked, card: wrong(card) }, asked]), ['55', 'again']);
-    assert.equal(await bench.guardOf(card), '4 open');
-    const [next] = await bench.cards(one, 1, { value: 25 });
-    assert.ok(next);
-    await outcomeOf(one, next, 10_000, 'taken');
-    await bench.setCard(next, 'wrong_pins = 3');
-    const twice = { by: one, card: next, amount: 20_000 };
-    assert.deepEqual(await outcomesOf([{ ...twice, reference: 'taken' }, twice]), ['94', 'again']);
-    assert.equal(await bench.guardOf(next), '3 open');
-  });
-
-  test('are told and counted at once, also where the voucher has changed since the snapshot', async () => {
+  test('are counted on the voucher as it is when the call gets its lock', async () => {
     const card = await bench.card(one, 25);
     const guess = () => outcomeOf(one, wrong(card), 10_000, 'guess');
     assert.equal(await bench.behind(card, 'balance_minor = 5', guess), '55');
@@ -258,30 +253,25 @@ describe('wrong PINs', () => {
   });
 });
 
-test('a refusal of what has changed since the snapshot is told only where there is no reference', async () => {
-  const card = await bench.card(one, 25);
-  const [named, unnamed, more] = [
-    await bench.behind(card, 'balance_minor = 0', () => outcomeOf(one, card, 10_000, 'raced')),
-    await bench.behind(card, 'balance_minor = 0', () => outcomeOf(one, card, 10_000)),
-    await bench.behind(card, 'balance_minor = 5', () => outcomeOf(one, card, 10_000, 'raced')),
-  ];
-  assert.deepEqual([named, unnamed, more], ['again', '42', 'again']);
-  for (const what of ["closed = 'CANCELED'", 'blocked_at = now()', "expires_at = '2029-01-01'"]) {
-    const each = await bench.card(one, 25);
-    assert.equal(await bench.behind(each, what, () => outcomeOf(one, each, 10_000, 'raced')), 'again', what);
+test('a call that waited for a voucher decides on it as it is then, with a reference and without', async () => {
+  for (const [outcome, what] of [
+    ['42', 'balance_minor = 0'],
+    ['51', 'balance_minor = 5'],
+    ['44', "closed = 'CANCELED'"],
+    ['43', 'blocked_at = now()'],
+    ['54', "expires_at = '2029-01-01'"],
+    ['75', "pin_locked_until = '2030-01-15T08:01Z'"],
+    ['14', `code_key = '${'9'.repeat(32)}'`],
+    ['ok', 'balance_minor = 2000'],
+  ] as const) {
+    for (const reference of [undefined, `raced ${what}`]) {
+      const card = await bench.card(one, 25);
+      assert.equal(await bench.behind(card, what, () => outcomeOf(one, card, 10_000, reference)), outcome, what);
+      if (outcome === 'ok') assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
+      // The next voucher may come to be sealed under the same key.
+      if (outcome === '14') await bench.setCard(card, `code_key = '${card.codeKey}'`);
+    }
   }
-  const inactive = await bench.card(one);
-  assert.equal(
-    await bench.behind(inactive, 'wrong_pins = 0', () => outcomeOf(one, inactive, 10_000, 'raced')),
-    'again',
-  );
-  const issued = await bench.card(other, 25);
-  assert.equal(await bench.behind(issued, 'wrong_pins = 0', () => outcomeOf(one, issued, 10_000, 'raced')), 'again');
-  assert.equal(await outcomeOf(one, issued, 10_000, 'raced'), '47');
-  // What goes through goes through on the newest row.
-  await bench.setCard(card, 'balance_minor = 2500');
-  assert.equal(await bench.behind(card, 'balance_minor = 2000', () => outcomeOf(one, card, 10_000, 'spent')), 'ok');
-  assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
 });
 
 test('is told to the endpoints that want it, and to no other', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Context } from '../src/context.ts';
 import { plainArray, textArray } from '../src/db/sql.ts';
 import { REDEEM } from '../src/redemptions/redeem.queries.ts';
-import { Bench, type Card } from './statement.ts';
+import { BUCKET, Bench, type Card } from './statement.ts';
 
 type Asked = {
   readonly by: Context;
@@ -12,9 +12,18 @@ type Asked = {
   readonly reference?: string;
   readonly id?: string;
 };
-type Row = { ord: number; outcome: string; id: string; occurred_at: Date; amount_minor: bigint };
+type Row = {
+  ord: number;
+  outcome: string;
+  id: string | null;
+  occurred_at: Date | null;
+  serial_number: bigint | null;
+  amount_minor: bigint | null;
+  decimals: number | null;
+  currency: string | null;
+};
 
-/** Asks the statement of redemptions, on a bench with products of several terms. */
+/** Calls the function of redemptions, on a bench with products of several terms. */
 export class Redemptions {
   readonly bench: Bench;
 
@@ -30,15 +39,18 @@ export class Redemptions {
     return new Redemptions(bench);
   }
 
-  async rowsOf(asked: readonly Asked[], now = this.bench.now): Promise<Row[]> {
+  /** @param isClaimed whether the ids are those of claims that were made before, as over shards */
+  async rowsOf(asked: readonly Asked[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
     const ids = asked.map(({ id }) => id ?? this.bench.id());
     const rows = await this.bench.hot<Row>(REDEEM, [
+      BUCKET,
       plainArray(asked.map(({ by }) => by.merchant.id)),
       plainArray(asked.map(({ card }) => card.codeKey)),
       plainArray(asked.map(({ card }) => card.pinKey)),
       plainArray(asked.map(({ amount }) => amount)),
       textArray(asked.map(({ reference }) => reference ?? null)),
       plainArray(ids),
+      isClaimed,
       now,
     ]);
     return asked.map((_, index) => {
@@ -48,7 +60,7 @@ export class Redemptions {
     });
   }
 
-  /** The outcome of each of a list of redemptions that are decided by one statement. */
+  /** The outcome of each of a list of redemptions that are decided by one call. */
   async outcomesOf(asked: readonly Asked[], now = this.bench.now): Promise<string[]> {
     return (await this.rowsOf(asked, now)).map(({ outcome }) => outcome);
   }

@@ -10,7 +10,10 @@ import { authenticate } from '../src/merchants/authenticate.ts';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
-/** A voucher as a statement meets it. */
+/** On one server there is one bucket. */
+export const BUCKET = 0;
+
+/** A voucher as a function of the hot path meets it. */
 export type Card = {
   readonly serial: bigint;
   readonly code: string;
@@ -30,8 +33,8 @@ type Terms = { readonly value?: number; readonly reference?: string };
 let references = 0;
 
 /**
- * A bench for the statements of the hot path, below all doors: what each decides, row by row, and what it leaves in the tables. A
- * door would not let through much of what they must withstand, such as one voucher twice in a list.
+ * A bench for the functions of the hot path, below both variants: what each decides, row by row, and what it leaves in the
+ * tables. Much of what they must withstand, such as one voucher twice in a call, does not get through a variant.
  */
 export class Bench {
   readonly now = new Date('2030-01-15T08:00:00.000Z');
@@ -97,7 +100,7 @@ export class Bench {
   }
 
   hot<Row>(statement: HotStatement, values: readonly unknown[]): Promise<Row[]> {
-    return this.served.service.db.hot<Row>(statement, values);
+    return this.served.service.db.hot<Row>(statement, values, BUCKET);
   }
 
   /** Runs a statement as the owner of the database, who may do what the service may not. */
@@ -111,6 +114,13 @@ export class Bench {
       `select (${column})::text as value from vouchers where serial_number = ${card.serial}`,
     );
     return row?.value ?? null;
+  }
+
+  /** The same of each of some vouchers, in their order. */
+  async ofCards(cards: readonly Card[], column: string): Promise<(string | null)[]> {
+    const values: (string | null)[] = [];
+    for (const card of cards) values.push(await this.ofCard(card, column));
+    return values;
   }
 
   /** What guards the PIN of a voucher: wrong ones, and until when it is locked, in minutes from now. */
@@ -129,6 +139,11 @@ export class Bench {
     assert.deepEqual([await after(0), await after(3), await after(4)], ['1 open', '4 open', '5 15']);
     assert.deepEqual([await after(5), await after(9), await after(10)], ['6 open', '10 1440', '11 open']);
     assert.deepEqual([await after(13), await after(14), await after(15)], ['14 open', '15 Infinity', '15 Infinity']);
+  }
+
+  /** Where the row of a voucher stands: it moves with every update. */
+  async placeOf(card: Card): Promise<string | null> {
+    return this.ofCard(card, 'ctid');
   }
 
   setCard(card: Card, what: string): Promise<unknown[]> {
@@ -179,29 +194,27 @@ export class Bench {
   }
 
   /**
-   * Runs a call that has to wait for a change of a voucher which commits while it waits: so it decides on a row that is newer
-   * than its snapshot. (One that does not wait has decided before the change.)
-   * @param waiters how many statements the call has waiting
+   * Runs a call that has to wait for a change of a voucher, which commits while the call waits: the call must decide on the
+   * row as it is then. (A call that does not wait has decided before the change.)
+   * @param waiters how many statements of the call wait
    */
   behind<T>(card: Card, what: string, call: () => Promise<T>, waiters = 1): Promise<T> {
-    const change = `vouchers set ${what}, version = version + 1 where serial_number = ${card.serial}`;
-    return this.#behind(change, call, waiters);
+    return this.during([`update vouchers set ${what} where serial_number = ${card.serial}`], call, waiters);
   }
 
   /** The same with a change of a merchant's float in dollars. */
   behindFloat<T>({ merchant }: Context, what: string, call: () => Promise<T>): Promise<T> {
-    return this.#behind(
-      `accounts set ${what} where merchant_id = ${merchant.id} and kind = 'FLOAT' and currency = 'USD'`,
-      call,
-      1,
-    );
+    const change = `update floats set ${what} where merchant_id = ${merchant.id} and currency = 'USD'`;
+    return this.during([change], call);
   }
 
-  async #behind<T>(change: string, call: () => Promise<T>, waiters: number): Promise<T> {
+  /** Runs a call while another transaction, which has run some statements, is open; it commits once the call waits for it. */
+  async during<T>(statements: readonly string[], call: () => Promise<T>, waiters = 1): Promise<T> {
     const other = await openOwner(this.served.url);
     const run = (text: string) => other.query({ text, values: [] });
+    await run('set search_path = scrip');
     await run('begin');
-    await run(`update scrip.${change}`);
+    for (const statement of statements) await run(statement);
     let isOver = false;
     const called = call().finally(() => {
       isOver = true;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { revokeKey } from '../src/merchants/keys.ts';
 import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
-import { createProduct, productDefaults } from '../src/merchants/products.ts';
+import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Asked, DIALECTS, type Dialect, update } from './dialects.ts';
 import { asOperator } from './harness.ts';
@@ -12,9 +12,9 @@ const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
-/** Two or more refusals apply to each of these requests: the earlier one is told. */
+/** Two or more refusals apply to each of these requests: the earlier one in the order of precedence is returned. */
 for (const dialect of DIALECTS) {
-  describe(`of two refusals of ${dialect.name} the earlier one is told`, () => {
+  describe(`of two refusals of ${dialect.name} the earlier one is returned`, () => {
     test('by what the request says before what the merchant may', async (t) => {
       const till = await Till.open(t, { forbid: ['generate', 'redeem', 'activate', 'balance'], permit: [], float: 0n });
       const refused = (code: string, asked: Asked) => till.refused(dialect, code, asked);
@@ -63,11 +63,13 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([unknown.statusCode, unknown.status], ['98', 404]);
     });
 
-    test('of a generation: 61 before 94 before 50', async (t) => {
+    test('of a generation: 94, 61, 16 where it is above the limit, 50', async (t) => {
       const till = await Till.open(t, { float: 25_00n });
       await till.done(dialect.generate('x', 1, 25));
-      await till.refused(dialect, '61', dialect.generate('x', 1, 1e6));
+      await till.refused(dialect, '94', dialect.generate('x', 100_001, 1e6));
       await till.refused(dialect, '94', dialect.generate('x', 1, 26));
+      await till.refused(dialect, '61', dialect.generate('y', 100_001, 1e6));
+      await till.refused(dialect, '16', dialect.generate('y', 100_001, 26));
       await till.refused(dialect, '50', dialect.generate('y', 1, 26));
     });
 
@@ -142,15 +144,33 @@ test('of an update: 43 and 54 before 58 before 51', async (t) => {
   await till.refused(A, '58', update('x', 1));
 });
 
-test('an expiry date that is too early is told after the amount and before the permission', async (t) => {
+test('of an order: 13, 03, 94, 17, 15, 61, 16 where it is above the limit', async (t) => {
   const till = await Till.open(t);
-  const asked = (value: number): Asked => ({
+  const { service, clock } = till.testService;
+  const asked = (reference: string, quantity: number, value: number): Asked => ({
     method: 'POST',
     path: '/api/v2/vouchers',
-    body: { reference: 'x', quantity: 1, value, expiryDate: '2020-01-01T00:00:00Z' },
+    body: { reference, quantity, value, expiryDate: '2020-01-01T00:00:00Z' },
   });
-  await permitMerchant(asOperator(till.testService.service), till.merchant.id, 'generate', false);
-  till.testService.clock.advance(SECOND_MS);
-  await till.refused(B, '13', asked(-1));
-  await till.refused(B, '17', asked(1e6));
+  await till.done(B.generate('used', 1, 10));
+  await till.refused(B, '94', asked('used', 100_001, 1e6));
+  await till.refused(B, '17', asked('x', 100_001, 1e6));
+  await putOnSale(asOperator(service), 'DEFAULT', false);
+  await till.refused(B, '94', asked('used', 100_001, 1e6));
+  await till.refused(B, '17', asked('x', 100_001, 1e6));
+  await till.refused(B, '15', B.generate('x', 100_001, 1e6));
+  await permitMerchant(asOperator(service), till.merchant.id, 'generate', false);
+  clock.advance(SECOND_MS);
+  await till.refused(B, '13', asked('used', 1, -1));
+  await till.refused(B, '03', asked('used', 1, 1e6));
+});
+
+test('an amount that the currency of the product cannot hold precedes the permission, whatever other currencies there are', async (t) => {
+  const till = await Till.open(t, { forbid: ['generate'] });
+  const { service } = till.testService;
+  await createProduct(asOperator(service), { ...productDefaults('KWD', 3), code: 'DINAR', name: 'Dinar' });
+  for (const dialect of DIALECTS) {
+    await till.refused(dialect, '13', dialect.generate('x', 1, 0.001));
+    await till.refused(dialect, '03', dialect.generate('x', 1, 0.01));
+  }
 });

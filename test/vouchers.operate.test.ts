@@ -54,31 +54,30 @@ beforeEach(() => {
 
 const makeOne = async () => (await makeVouchers(context, reference, 1))[0] as Made;
 
+/** The row of a voucher, and where it stands: that changes with every update. */
 async function rowOf(serialNumber: bigint): Promise<Record<string, unknown> | undefined> {
   const [row] = await service.db.query<Record<string, unknown>>(
-    sql`select * from vouchers where serial_number = ${serialNumber}`,
+    sql`select *, ctid from vouchers where serial_number = ${serialNumber}`,
   );
   return row;
 }
 
 describe('every change of a voucher', () => {
   for (const [name, run] of CHANGES) {
-    test(`by ${name} adds one to its version, and touches no other voucher`, async () => {
+    test(`by ${name} touches no other voucher`, async () => {
       const [one, other] = (await makeVouchers(context, reference, 2)) as [Made, Made];
-      const before = await rowOf(other.serialNumber);
-      assert.equal(before?.['version'], 0);
+      const [before, untouched] = [await rowOf(one.serialNumber), await rowOf(other.serialNumber)];
       await run(asOperator(service), one.serialNumber);
-      assert.equal((await rowOf(one.serialNumber))?.['version'], 1);
-      assert.deepEqual(await rowOf(other.serialNumber), before);
+      assert.notEqual((await rowOf(one.serialNumber))?.['ctid'], before?.['ctid']);
+      assert.deepEqual(await rowOf(other.serialNumber), untouched);
     });
 
     test(`by ${name} is refused for a replaced one, and changes nothing`, async () => {
       const { serialNumber } = await makeOne();
       await replaceVoucher(asOperator(service), serialNumber);
-      const shown = await showVoucher(service, serialNumber);
+      const before = await rowOf(serialNumber);
       await assert.rejects(run(asOperator(service), serialNumber), { code: '44' });
-      assert.deepEqual(await showVoucher(service, serialNumber), shown);
-      assert.equal((await rowOf(serialNumber))?.['version'], 1);
+      assert.deepEqual(await rowOf(serialNumber), before);
     });
 
     test(`by ${name} is refused for one that does not exist`, async () => {
@@ -92,8 +91,9 @@ describe('every change of a voucher', () => {
         sql`select max(serial_number) as serial from vouchers where batch_id = ${batch.id}`,
       );
       assert.ok(made?.serial);
+      const before = await rowOf(made.serial);
       await assert.rejects(run(asOperator(service), made.serial), { code: '14' });
-      assert.equal((await rowOf(made.serial))?.['version'], 0);
+      assert.deepEqual(await rowOf(made.serial), before);
     });
   }
 });
@@ -153,7 +153,7 @@ describe('a replacement', () => {
     const [{ transactionId } = { transactionId: '' }] = await service.db.query<{ transactionId: string }>(
       sql`select transaction_id as "transactionId" from batches where reference = ${reference}`,
     );
-    const { open, activated, balanceMinor } = (await findBatchForOperator(service.db, transactionId))?.details ?? {};
+    const { open, activated, balanceMinor } = (await findBatchForOperator(service, transactionId))?.details ?? {};
     assert.deepEqual([open, activated, balanceMinor], [3, 3, 9000n]);
   });
 });

@@ -40,6 +40,8 @@ type Product = {
 /** Up to here a batch is answered with its vouchers; above, it is produced in the background. */
 const IMMEDIATE_MAX = 10;
 const DAY_MS = 86_400_000;
+/** The end of the fingerprint of an order that names no product. */
+const BY_DEFAULT = ' by default';
 /** How long a request may have traveled: one that asks for exactly one day is accepted, one for a second less is not. */
 const TRAVEL_MS = 900;
 
@@ -58,11 +60,11 @@ export async function generate(
   checkReference(request.reference);
   if (!Number.isInteger(request.quantity) || request.quantity < 1) throw new Refusal('16');
   const valueUnits = request.value === undefined ? null : toPositiveUnits(request.value);
-  await permitAmount(context, 'generate', valueUnits);
   const { service, now } = context;
   const product = await productOf(context, request.productCode);
   // A value that the product's currency cannot hold is wrong whatever else holds.
   if (product && valueUnits !== null && valueUnits % unitOf(product.decimals) !== 0n) throw new Refusal('13');
+  await permitAmount(context, 'generate', valueUnits);
   const order = { ...request, valueUnits, id: newId(now) };
   return retrying(() =>
     service.db.transaction(async (tx) => {
@@ -85,8 +87,8 @@ async function productOf({ service, merchant }: Context, code: string | undefine
 }
 
 /**
- * Claims the reference. What makes an order the same: quantity, value, requested expiry, and the product, where it names one; an order that
- * names none was for the merchant's default product of its time.
+ * Claims the reference. What makes an order the same: quantity, value, requested expiry and product. An order that names no product is for
+ * the merchant's default product of its time, so its retry is the same order whatever the default product is by then.
  * @returns the transaction id of the batch that the reference names
  * @throws Refusal `94`
  */
@@ -96,11 +98,15 @@ async function claimOrder(
   { reference, productCode, quantity, valueUnits, expiryDate, id }: Order,
   product: Product | undefined,
 ): Promise<string> {
-  const terms = [quantity, valueUnits ?? 'none', expiryDate?.toISOString() ?? 'default', ''].join(' ');
-  const fingerprint = `${terms}${product?.id ?? 'unknown'}`;
+  const terms = `${quantity} ${valueUnits ?? 'none'} ${expiryDate?.toISOString() ?? 'default'} `;
+  const named = `${terms}${product?.id ?? 'unknown'}`;
+  const byDefault = `${named}${BY_DEFAULT}`;
+  const isByDefault = productCode === undefined;
+  const fingerprint = isByDefault ? byDefault : named;
   const claim = await claimIn(tx, service, { merchantId: merchant.id, operation: 'generate', reference, id, fingerprint });
-  const isSame = productCode === undefined ? claim.fingerprint.startsWith(terms) : claim.fingerprint === fingerprint;
-  if (!isSame) throw new Refusal('94');
+  const { fingerprint: claimed } = claim;
+  const isRetry = isByDefault && claimed.startsWith(terms) && claimed.endsWith(BY_DEFAULT);
+  if (!isRetry && claimed !== named && claimed !== byDefault) throw new Refusal('94');
   return claim.id;
 }
 

@@ -20,20 +20,22 @@ export const ACTIVE_TRANSACTIONS: HotStatement = {
  * @param inForce only activations, and redemptions that no update has canceled
  */
 export function listOwnTransactions(merchantId: number, inForce: boolean): Sql {
-  return sql`
+  const kinds = inForce ? `'ACTIVATION', 'REDEMPTION'` : `'ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'`;
+  // A condition of its own, not one beside a parameter: the planner would gather the updates of all merchants for it.
+  const isInForce = 'and not exists (select from redemption_updates r where r.bucket = j.bucket and r.original_id = j.id)';
+  const text = `
 select t.*, u.original_id is not null as canceled, v.sealed, b.decimals
 from (
   select j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id, j.bucket
   from journal j
-  where j.merchant_id = ${merchantId} and j.batch_id is null and j.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
-    and (not ${inForce}::boolean or j.kind <> 'REDEMPTION_REVERSAL' and not exists (
-      select from redemption_updates r where r.bucket = j.bucket and r.original_id = j.id))
+  where j.merchant_id = $1 and j.batch_id is null and j.kind in (${kinds}) ${inForce ? isInForce : ''}
   order by j.id desc limit ${LIST_MAX}
 ) t
 left join redemption_updates u on u.bucket = t.bucket and u.original_id = t.id
 join vouchers v on v.bucket = t.bucket and v.serial_number = t.serial_number
 join batches b on b.id = v.batch_id
 order by t.id desc`;
+  return { text, values: [merchantId] };
 }
 
 /** The newest completed batches of a merchant whose vouchers were activated by their generation, newest first. */

@@ -53,7 +53,7 @@ type Row = {
   readonly sealed: Buffer;
 };
 
-const activations: Operation<Request, Row, Row> = {
+const byCode: Operation<Request, Row, Row> = {
   merchantOf: ({ context }) => context.merchant.id,
   keysOf({ codeKey, serialNumber, reference, context }) {
     const voucher = codeKey ?? String(serialNumber);
@@ -87,6 +87,12 @@ const activations: Operation<Request, Row, Row> = {
 };
 
 /**
+ * The same by serial number, in calls of their own: in one call, the code and the serial number of one voucher would be two keys, and
+ * the call would hold it twice.
+ */
+const bySerialNumber: Operation<Request, Row, Row> = { ...byCode };
+
+/**
  * Activates a voucher, so that it carries its value.
  * @throws Refusal `18`, `13`, `03`, `61`, `94`, `14`, `75`, `55`, `44`, `43`, `54`, `41`, `47`, `50`; `91` under overload
  */
@@ -115,8 +121,9 @@ export async function activate(context: Context, { voucher, value, reference }: 
 /** Books an activation, or finds why not. A float that is missing is made first: the activation is then declined for it. */
 async function book(request: Request): Promise<Row> {
   const { service, merchant } = request.context;
+  const operation = request.codeKey === null ? bySerialNumber : byCode;
   for (;;) {
-    const row = await service.batcher.add(activations, request.bucket, request);
+    const row = await service.batcher.add(operation, request.bucket, request);
     if (row.outcome !== 'account') return row;
     await ensureAccounts(service.db, merchant.id, row.currency);
   }

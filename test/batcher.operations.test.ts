@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Context } from '../src/context.ts';
+import { type Context, createService } from '../src/context.ts';
 import type { HotStatement } from '../src/db/sql.ts';
 import { findTransaction } from '../src/ledger/transactions.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
@@ -11,26 +11,26 @@ import { balance } from '../src/vouchers/balance.ts';
 import { Bench, type Card, UNKNOWN } from './statement.ts';
 
 /**
- * What shares a statement, of each operation that is gathered. The statements stay right whatever they are sent; but what only one
- * of can go through is sent once, and one merchant's calls wait for no flood of another's.
+ * Which requests share a call to the database, for each operation of the hot path; what becomes of those that meet on a voucher or a
+ * reference; and that a request which cannot be answered fails alone.
  */
 
 let bench: Bench;
 let one: Context;
 let other: Context;
-/** Whose calls each statement was sent with. What follows one, for those that it left open, is left out. */
+/** The merchants of each call. A second look for requests that a call left open is left out. */
 let sent: { readonly name: string; readonly merchants: readonly number[] }[] = [];
 
 before(async () => {
   bench = await Bench.open();
   [one, other] = [await bench.merchant(), await bench.merchant()];
   const { service } = one;
-  const hot = <Row>(statement: HotStatement, values: readonly unknown[]) => {
-    const merchants = String(values[0]).slice(1, -1).split(',').map(Number);
+  const hot = <Row>(statement: HotStatement, values: readonly unknown[], bucket?: number) => {
+    const merchants = String(values[1]).slice(1, -1).split(',').map(Number);
     if (sent[0] === undefined || sent[0].name === statement.name) sent.push({ name: statement.name, merchants });
-    return service.db.hot<Row>(statement, values);
+    return service.db.hot<Row>(statement, values, bucket);
   };
-  const seen = { ...service, db: { ...service.db, hot } };
+  const seen = createService({ ...service, db: { ...service.db, hot } });
   [one, other] = [
     { ...one, service: seen },
     { ...other, service: seen },
@@ -61,7 +61,7 @@ const operations: Record<string, { readonly ask: Ask; readonly holds: readonly (
   'find a transaction': { ask: (by, _, reference = '-') => findTransaction(by, reference), holds: [] },
 };
 
-/** Calls of one moment: how many rows each of the statements had that they were sent in. */
+/** Requests of one moment: how many of them each call held. */
 async function rowsOf(calls: readonly (() => Promise<unknown>)[]): Promise<number[]> {
   sent = [];
   const isRefusal = (error: unknown) => (error instanceof Refusal ? undefined : Promise.reject(error));
@@ -76,7 +76,7 @@ const codeOf = (call: Promise<unknown>) =>
   );
 
 describe('a call whose voucher changes while it waits', () => {
-  test('is asked again, and told as the voucher is then', async () => {
+  test('is decided on the voucher as it is then', async () => {
     const [spent, closed] = (await bench.cards(one, 2, { value: 25 })) as [Card, Card];
     const raced = { amount: 1, reference: 'raced' };
     assert.equal(
@@ -112,9 +112,63 @@ test('a reference of a form that none can have is refused by every operation tha
   for (const [name, { ask }] of taking.slice(0, 4)) assert.equal(await codeOf(ask(one, card, 'NEW-x')), '18', name);
 });
 
+test('a voucher that is activated by code and by serial number at one moment is activated once, and no neighbor fails', async () => {
+  const cards = await bench.cards(one, 8);
+  const bySerial = (card: Card, reference?: string) =>
+    codeOf(activate(one, { voucher: { serialNumber: Number(card.serial) }, reference }));
+  const byCode = (card: Card, reference?: string) => codeOf(activate(one, { voucher: card, reference }));
+  const [card, copied, ...neighbors] = cards as [Card, Card, ...Card[]];
+  const [named, bySerialNamed, copy, again, ...others] = await Promise.all([
+    byCode(card, 'by code'),
+    bySerial(card, 'by serial number'),
+    byCode(copied, 'one activation'),
+    bySerial(copied, 'one activation'),
+    ...neighbors.flatMap((each, index) => (index % 2 ? [byCode(each)] : [bySerial(each)])),
+  ]);
+  assert.deepEqual([named, bySerialNamed].sort(), ['41', 'ok']);
+  assert.deepEqual([copy, again], ['ok', 'ok']);
+  assert.deepEqual(others, Array(neighbors.length).fill('ok'));
+});
+
+describe('a voucher that cannot be opened', () => {
+  test('fails the request for it alone, and those that share its call are answered', async () => {
+    const cards = await bench.cards(one, 4, { value: 25 });
+    const inactive = await bench.cards(one, 4);
+    for (const [index, card] of cards.entries()) {
+      for (const kind of ['to update', 'updated', 'kept'])
+        await redeem(one, { ...card, amount: 1, reference: `${kind} ${index}` });
+      await updateRedemption(one, { reference: `updated ${index}`, amountUsed: 0.5 });
+    }
+    for (const card of [cards[1] as Card, inactive[1] as Card]) await bench.setCard(card, `sealed = 'rotten'`);
+    const requests: Record<string, (index: number) => Promise<unknown>> = {
+      'activate by serial number': (index) =>
+        activate(one, { voucher: { serialNumber: Number(inactive[index]?.serial) }, reference: `opened ${index}` }),
+      update: (index) => updateRedemption(one, { reference: `to update ${index}`, amountUsed: 0 }),
+      'find an update': (index) => findUpdate(one, `updated ${index}`),
+      'find a transaction': (index) => findTransaction(one, `kept ${index}`),
+    };
+    for (const [name, request] of Object.entries(requests)) {
+      sent = [];
+      const outcomes = await Promise.allSettled([0, 1, 2, 3].map(request));
+      assert.equal(sent[0]?.merchants.length, 4, name);
+      assert.deepEqual(
+        outcomes.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+        name,
+      );
+    }
+    // What was committed is found as such once the voucher opens again.
+    const { keys } = one.service;
+    const { serial, code, pin } = inactive[1] as Card;
+    await bench.setCard(inactive[1] as Card, `sealed = '\\x${keys.seal(serial, code, pin).toString('hex')}'`);
+    const retried = await activate(one, { voucher: { serialNumber: Number(serial) }, reference: 'opened 1' });
+    assert.equal(retried.replayed, true);
+  });
+});
+
 for (const [name, { ask, holds }] of Object.entries(operations)) {
-  describe(`calls to ${name}`, () => {
-    test('of one moment are one statement, if they are for different vouchers and references', async () => {
+  describe(`requests to ${name}`, () => {
+    test('of one moment are one call, if they are for different vouchers and references', async () => {
       const [first, second] = (await bench.cards(one, 2)) as [Card, Card];
       const calls = [() => ask(one, first, `${name} 1`), () => ask(one, second, `${name} 2`)];
       assert.equal((await rowsOf(calls))[0], 2);
@@ -141,8 +195,8 @@ for (const [name, { ask, holds }] of Object.entries(operations)) {
       const card = await bench.card(other);
       await rowsOf([...flood, () => ask(other, card, `${name} of another`)]);
       const turn = sent.findIndex(({ merchants }) => merchants.includes(other.merchant.id));
-      // Two statements are under way when it comes.
-      assert.ok(turn >= 0 && turn <= 2, `in statement ${turn} of ${sent.length}`);
+      // Two calls are under way when it comes.
+      assert.ok(turn >= 0 && turn <= 2, `in call ${turn} of ${sent.length}`);
     });
   });
 }
