@@ -13,6 +13,7 @@ import { topUp } from '../src/merchants/floats.ts';
 import { createKey, revokeKey } from '../src/merchants/keys.ts';
 import { changeMerchant, createMerchant, permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
+import { MINOR_MAX } from '../src/money.ts';
 import { blockVoucher, extendVoucher, replaceVoucher, unblockVoucher, unlockPin } from '../src/vouchers/operate.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 import { type Made, makeVouchers } from './operator.ts';
@@ -51,7 +52,7 @@ describe('the audit', () => {
       [entry?.actor, entry?.origin, entry?.reason, entry?.action, entry?.subject],
       ['anna', 'her desk', 'she was asked to', 'merchant.permit', `merchant ${id}`],
     );
-    const permissions = ['generate', 'activate', 'balance', 'redeem'];
+    const permissions = ['generate', 'download', 'activate', 'balance', 'redeem'];
     assert.deepEqual(entry?.before, { permissions });
     assert.deepEqual(entry?.after, { permissions: [...permissions, 'update-redemption'] });
   });
@@ -96,7 +97,7 @@ describe('the audit', () => {
       await assert.rejects(blockVoucher(operator, 10_999_999_999n));
       assert.equal(await suspendMerchant(operator, 999_999, true), false);
       assert.equal(await revokeKey(operator, 'key_unknown', null), false);
-      await assert.rejects(topUp(operator, id, 'USD', BigInt(Number.MAX_SAFE_INTEGER)));
+      await assert.rejects(topUp(operator, { merchantId: id, currency: 'USD', amountMinor: MINOR_MAX }));
       // What the transaction takes back, it takes back with its entry.
       await assert.rejects(
         service.db.transaction(async (tx) => {
@@ -111,9 +112,9 @@ describe('the audit', () => {
   test('stays one chain, however many append at the same time', async () => {
     const other = await startTestService(testService);
     const { id } = await testService.createMerchant();
-    await Promise.all(
-      Array.from({ length: 40 }, (_, index) => topUp(asOperator(index % 2 ? service : other.service), { merchantId: id, currency: 'EUR', amountMinor: 1n })),
-    );
+    const top = { merchantId: id, currency: 'EUR', amountMinor: 1n };
+    const append = (index: number) => topUp(asOperator(index % 2 ? service : other.service), top);
+    await Promise.all(Array.from({ length: 40 }, (_, index) => append(index)));
     await other.stop();
     const { ok, entries } = await verifyAudit(service, null);
     assert.ok(ok && entries > 40);

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { sweep, TASKS } from '../src/batches/tasks.ts';
+import { openOwner } from '../src/db/pool.ts';
 import { startWorker } from '../src/jobs/worker.ts';
 import { DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
@@ -82,6 +83,35 @@ describe('a batch that is canceled', () => {
     await working([till], () => TASKS['void-batch'](service, 1, () => false));
     await till.reconciles();
     assert.equal((await till.done(A.download('batch'))).data.status, 'CANCELED');
+  });
+
+  test('is taken back by another worker soon after the one that did so has died', async (t) => {
+    const till = await Till.open(t, { float: 50_00n });
+    const { service, url } = till.testService;
+    const { data } = await till.done(A.generate('batch', 5_000, 0.01));
+    await TASKS['fill-batch'](service, 1, () => true);
+    await cancelBatch(asOperator(service), data.transactionId);
+    const owner = await openOwner(url);
+    t.after(() => owner.close());
+    const run = <Row>(text: string) => owner.query<Row>({ text, values: [] });
+    // The dead worker holds its job for as long as the queue lets it: four hours.
+    await run(
+      `update graphile_worker._private_jobs set locked_at = now(), locked_by = 'dead', attempts = attempts + 1`,
+    );
+    await run(`update scrip.batches set ended_at = ended_at - interval '10 s'`);
+    const open = 'select count(*)::int as open from scrip.vouchers where closed is null';
+    const [before] = await run<{ open: number }>(open);
+    assert.ok(before && before.open > 0);
+    await working([till], async () => {
+      for (let look = 0; ; look++) {
+        const [batch] = await run<{ voided: boolean }>('select voided_at is not null as voided from scrip.batches');
+        if (batch?.voided) break;
+        assert.ok(look < MOST_LOOKS, 'nobody takes the batch back');
+        await sleep(20);
+      }
+    });
+    assert.deepEqual(await run<{ open: number }>(open), [{ open: 0 }]);
+    await till.reconciles();
   });
 
   test('is one that was still in process', async (t) => {

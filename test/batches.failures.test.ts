@@ -52,7 +52,7 @@ async function ordered(t: Parameters<typeof Till.open>[0], quantity: number) {
     status: async () => (await till.done(A.download('batch'))).data.status,
     /** Proves that the batch is canceled for good, with everything back, and tells the cause. */
     async failure() {
-      const found = await findBatchForOperator(service.db, data.transactionId);
+      const found = await findBatchForOperator(service, data.transactionId);
       assert.equal(found?.batch.status, 'CANCELED');
       await TASKS['void-batch'](service, 1, () => false);
       // The whole float can be spent again, and not a cent more.
@@ -131,8 +131,10 @@ for (const quantity of QUANTITIES) {
 
     test('is canceled when its key does not seal', async (t) => {
       const { service, fill, failure, audited } = await ordered(t, quantity);
+      const [ring, routing] = service.keys.share();
       const broken = new KeyRing(
-        service.keys.share().map((key) => ({ ...key, seal: createSecretKey(randomBytes(5)) })),
+        ring.map((key) => ({ ...key, seal: createSecretKey(randomBytes(5)) })),
+        routing,
       );
       for (let tries = 0; tries < 4; tries++) await assert.rejects(fill(broken));
       await fill(broken);

@@ -157,14 +157,16 @@ export function openReader(url: string, name = 'scrip'): Database {
   return openDatabase(url, `${name}-reader`, true);
 }
 
+/** The pool's words for a wait in vain; a connection that cannot be made fails in its own. */
+const NONE_FREE = 'timeout exceeded when trying to connect';
+
 /** Takes a connection of a pool; waiting in vain for one that is in use is overload, not absence. */
 async function connect(pool: pg.Pool, health: Health): Promise<pg.PoolClient> {
   health.check();
-  const isFull = pool.totalCount >= (pool.options.max ?? 0) && pool.idleCount === 0;
   try {
     return await pool.connect();
   } catch (error) {
-    if (isFull && (error as Error).message === 'timeout exceeded when trying to connect')
+    if ((error as Error).message === NONE_FREE)
       throw new PoolExhausted('all connections to the database are in use');
     throw error;
   }

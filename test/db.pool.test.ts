@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isAway, isUnavailable } from '../src/db/errors.ts';
+import { sql } from '../src/db/sql.ts';
+import { findTransaction } from '../src/ledger/transactions.ts';
+import { authenticate } from '../src/merchants/authenticate.ts';
+import { startTestService } from './harness.ts';
+
+/** Connections of the pool for calls at the till, and of the other pool. */
+const HOT_CONNECTIONS = 6;
+const CONNECTIONS = 10;
+
+const isFull = (error: unknown) =>
+  (error as { code?: unknown }).code === 'EPOOLEXHAUSTED' && isUnavailable(error) && !isAway(error);
+
+test('a statement that waits in vain for a connection meets a full pool, not a database that is away', async (t) => {
+  const { service, stop } = await startTestService();
+  t.after(stop);
+  const { db } = service;
+  const gate = Promise.withResolvers<void>();
+  // One connection is idle when all are asked for at once.
+  await db.query(sql`select 1`);
+  const holders = Array.from({ length: CONNECTIONS }, () => db.transaction(() => gate.promise));
+  const waiting = await db.query(sql`select 1`).catch((error: unknown) => error);
+  gate.resolve();
+  await Promise.all(holders);
+  assert.ok(isFull(waiting), String(waiting));
+  assert.equal((await db.query(sql`select 1`)).length, 1);
+});
+
+test('a full pool fails the calls that waited for a connection, and none of the requests behind them', async (t) => {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const { service } = testService;
+  const { authorization } = await testService.createMerchant();
+  const { context } = await authenticate(service, authorization);
+  const released = Promise.withResolvers<void>();
+  const locked = Promise.withResolvers<void>();
+  const holder = service.db.transaction(async (tx) => {
+    await tx.query(sql`select pg_advisory_xact_lock(1)`);
+    locked.resolve();
+    await released.promise;
+  });
+  await locked.promise;
+  const hold = () => service.db.hot({ name: 'hold', text: 'select pg_advisory_xact_lock(1)' }, []);
+  const holding = Array.from({ length: HOT_CONNECTIONS }, hold);
+  const calls = Array.from({ length: 300 }, (_, nth) => findTransaction(context, `reference ${nth}`));
+  await Promise.race(calls.map((call) => call.catch(() => {})));
+  released.resolve();
+  const outcomes = await Promise.allSettled(calls);
+  await Promise.all([holder, ...holding]);
+  const failed = outcomes.filter((outcome) => outcome.status === 'rejected');
+  // Two calls of 128 were under way.
+  assert.equal(failed.length, 256);
+  for (const { reason } of failed) assert.ok(isFull(reason), String(reason));
+});
