@@ -1,17 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
-import type { Admission } from './admission.ts';
 import { sendAnswer, sendRefusal } from './answer.ts';
 import { authenticateRequest } from './authenticate.ts';
 import type { Dialect, Endpoint } from './endpoint.ts';
 import { Envelope } from './envelope.ts';
 import { fieldErrors, fieldsOf } from './field-errors.ts';
+import type { AdmissionControl } from './overload.ts';
 import { parseJson } from './parse-json.ts';
 import { judgeHead, TransportRefusal } from './transport.ts';
 
 /** Serves the endpoints of a dialect below its prefix. */
-export function serveDialect(app: FastifyInstance, service: Service, admission: Admission, dialect: Dialect): void {
+export function serveDialect(
+  app: FastifyInstance,
+  service: Service,
+  admission: AdmissionControl,
+  dialect: Dialect,
+): void {
   for (const endpoint of dialect.endpoints) serveEndpoint(app, service, admission, dialect, endpoint);
 }
 
@@ -22,7 +27,7 @@ export function serveDialect(app: FastifyInstance, service: Service, admission: 
 function serveEndpoint(
   app: FastifyInstance,
   service: Service,
-  admission: Admission,
+  admission: AdmissionControl,
   dialect: Dialect,
   endpoint: Endpoint,
 ): void {
@@ -53,10 +58,9 @@ function serveEndpoint(
         done(error as Error);
       };
       try {
-        admission.enter(request, reply);
+        admission.enter(request);
         const waiting = authenticateRequest(service, request, reply, carriesPin);
         if (waiting) {
-          admission.guess(request);
           waiting.then(goOn).then(() => done(), fail);
           return;
         }
@@ -79,6 +83,11 @@ function serveEndpoint(
     },
     errorHandler(error, request, reply) {
       sendRefusal(service, request, reply, error, manner);
+    },
+    // The work is done: a download that streams for an hour does not count.
+    onSend(request, _reply, payload, done) {
+      admission.leave(request);
+      done(null, payload);
     },
   });
 }

@@ -2,14 +2,13 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Service } from '../context.ts';
 import { accessLog } from '../log.ts';
-import { Admission } from './admission.ts';
 import { sendRefusal } from './answer.ts';
-import { closeGently } from './close.ts';
 import { parseDateTime } from './date-time.ts';
 import { serveDocs } from './docs.ts';
+import { closeGracefully } from './drain.ts';
 import { refusalText } from './envelope.ts';
 import { serveHealth } from './health.ts';
-import { refuseEarly } from './refuse-early.ts';
+import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { beginTrace, requestIds } from './trace.ts';
 import { BODY_LIMIT_BYTES, judgeRoute } from './transport.ts';
@@ -24,7 +23,7 @@ export const SERVED: readonly { readonly title: string; readonly prefix: string 
 /** The whole request has to be there by then, */
 const REQUEST_TIMEOUT_MS = 30_000;
 /** which is looked at this often: Node's own half a minute would make it up to sixty seconds. */
-const REQUEST_LOOK_MS = 5_000;
+const REQUEST_LOOK_MS = 1_000;
 /** Longer than what load balancers keep an idle connection for (60 s), so that they close it, and never into a request. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 /** A connection on which nothing moves: a client that stopped reading its download. */
@@ -38,15 +37,15 @@ const LONGEST_PARAMETER = 16 * 1024;
 export type Reach = {
   /** Networks of proxies whose X-Forwarded-For is believed: the address of a caller behind them is what it says. */
   readonly trustedProxies?: readonly string[];
-  /** How long connections that are idle are still served once the server closes; left out, they are closed at once. */
-  readonly idleMs?: number;
+  /** How long the server still accepts connections once it is asked to close; left out: not at all. */
+  readonly graceMs?: number;
 };
 
 /**
  * Builds the server: both variants, their documentation under /docs, /healthz and /readyz. It does not listen.
  * Closing it finishes what was accepted.
  */
-export function buildServer(service: Service, { trustedProxies = [], idleMs = 0 }: Reach = {}): FastifyInstance {
+export function buildServer(service: Service, { trustedProxies = [], graceMs = 0 }: Reach = {}): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
     // Fastify's own log lines hold addresses, and with them references. trace.ts writes the access log.
@@ -87,22 +86,19 @@ export function buildServer(service: Service, { trustedProxies = [], idleMs = 0 
     clientErrorHandler: (error, socket) => answerUnparsed(service, nextId(), error, socket),
   });
   app.server.maxConnections = MOST_CONNECTIONS;
-  // Who has said all that there is to say may close its side of the connection, and still waits for the answer (RFC 9112, 9.6).
-  Object.assign(app.server, { httpAllowHalfOpen: true });
-  // Any other expectation than 100-continue is ignored, and CONNECT is no method of this server.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  // Expectations other than 100-continue are ignored, and this server does not know the method CONNECT.
+  app.server.on('checkExpectation', (request, response) => app.routing(request, response));
   app.server.on('connect', (_request, socket) => writeRaw(socket as Socket, 405, nextId(), 'Allow: GET, POST\r\n'));
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  const isDraining = closeGracefully(app, graceMs);
   followRequests(app, service);
-  const isClosing = closeGently(app, idleMs);
-  serveHealth(app, service);
-  const admission = new Admission(app);
+  serveHealth(app, service, isDraining);
+  app.decorateRequest('countedFor');
+  const admission = new AdmissionControl();
   for (const dialect of DIALECTS) serveDialect(app, service, admission, dialect);
   serveDocs(app, DIALECTS);
-  const prefixes = DIALECTS.map(({ prefix }) => prefix);
-  refuseEarly(app, service, { admission, prefixes, nextId, isClosing });
   return app;
 }
 

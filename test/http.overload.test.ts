@@ -1,21 +1,63 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { FastifyRequest } from 'fastify';
 import { Wire } from '../bench/wire.ts';
+import type { Merchant } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
+import { AdmissionControl } from '../src/http/overload.ts';
+import { Refusal } from '../src/refusal.ts';
 import { type Asked, DIALECTS, type Voucher } from './dialects.ts';
 import { testService } from './harness.ts';
 import { Till } from './till.ts';
 
-/** Who is refused: not those who are few, and one who floods, but no other. */
+/** What becomes of more requests than can be worked on: merchants that flood are refused, and no others. */
 
 const [A, B] = DIALECTS;
 assert.ok(A && B);
-/** A few more than are never refused. */
-const FLOODING = 420;
-const FEW = 300;
-/** More than a burst, so that some of them are refused while none is answered. */
+/** As many as are worked on at the same time, and a few more. */
+const CONCURRENT_MAX = 1_024;
 const STUCK = 1_100;
+
+for (const dialect of DIALECTS) {
+  test(`a thousand copies of a redemption at once have one effect and all get its answer, by ${dialect.name}`, async (t) => {
+    const till = await Till.open(t);
+    const voucher = await till.voucher();
+    const copies = Array.from({ length: 1_000 }, () => till.ask(dialect.redeem(voucher, 1, 'sale')));
+    const answers = await Promise.all(copies);
+    assert.deepEqual([...new Set(answers.map(({ statusCode }) => statusCode))], ['00']);
+    assert.equal(new Set(answers.map(({ data }) => data.transactionId)).size, 1);
+    assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
+    assert.equal(await till.balanceOf(voucher), 24);
+  });
+}
+
+test('more requests than can be worked on are refused at once, and those accepted are answered', async (t) => {
+  const till = await Till.open(t);
+  const [dialect] = DIALECTS;
+  assert.ok(dialect);
+  const vouchers = await till.vouchers(10, 1_000);
+  const asked = Array.from({ length: 4_000 }, (_, index) => {
+    const voucher = vouchers[index % vouchers.length];
+    assert.ok(voucher);
+    return till.ask(dialect.redeem(voucher, 1, `sale-${index}`));
+  });
+  const answers = await Promise.all(asked);
+  const accepted = answers.filter(({ statusCode }) => statusCode === '00');
+  const refused = answers.filter(({ statusCode }) => statusCode === '91');
+  assert.equal(accepted.length + refused.length, answers.length);
+  assert.ok(accepted.length > 0);
+  for (const { status, headers, body } of refused) {
+    assert.deepEqual([status, headers.get('retry-after')], [503, '1']);
+    assert.deepEqual(body, { statusCode: '91', message: 'Service unavailable', data: null });
+  }
+  assert.equal(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size, answers.length);
+  let left = 0;
+  for (const voucher of vouchers) left += await till.balanceOf(voucher);
+  assert.equal(left, 10_000 - accepted.length);
+  // It is over: nothing holds a place any more.
+  await till.done(dialect.redeem(vouchers[0] ?? assert.fail(), 1, 'afterwards'));
+});
 
 /** A request as it goes over the wire. */
 function raw(authorization: string, { method, path, body }: Asked): string {
@@ -105,41 +147,6 @@ for (const dialect of DIALECTS) {
   });
 }
 
-test('so few connections as bound themselves are never refused', async (t) => {
-  const till = await Till.open(t);
-  const vouchers = await till.vouchers(10, 1_000);
-  const wires = await connections(t, till, FEW);
-  const statuses = await Promise.all(
-    wires.map(async (wire, customer) => {
-      const seen: number[] = [];
-      for (let sale = 1; sale <= 8; sale++) {
-        const voucher = vouchers[customer % vouchers.length] ?? assert.fail();
-        const request = raw(till.merchant.authorization, B.redeem(voucher, 0.01, `sale-${customer}-${sale}`));
-        seen.push((await wire.ask(request)).status);
-      }
-      wire.close();
-      return seen;
-    }),
-  );
-  assert.deepEqual([...new Set(statuses.flat())], [200]);
-});
-
-test('invented credentials, and wrong secrets of a key in use, take no place from the merchant whose key it is', async (t) => {
-  const till = await Till.open(t);
-  const { keyId } = till.merchant;
-  await warmUp(till);
-  let guess = 0;
-  const stop = await flood(t, till, FLOODING, () => {
-    guess++;
-    return raw(
-      `Basic ${btoa(`${guess % 2 === 0 ? keyId : `key_invented${String(guess).padStart(8, '0')}`}:wrong-${guess}`)}`,
-      A.list(),
-    );
-  });
-  await serve(till, A, 'beside', 6);
-  assert.deepEqual([...(await stop()).keys()].sort(), [401, 503]);
-});
-
 test('a full house has a place for who has few inside, known or new, and none for who filled it', async (t) => {
   const listening = await testService(t);
   const [flooding, known, fresh] = [await Till.at(listening), await Till.at(listening), await Till.at(listening)];
@@ -167,4 +174,64 @@ test('a full house has a place for who has few inside, known or new, and none fo
   }
   assert.equal(await flooding.balanceOf(voucher), 2_000 - (STUCK - refused));
   for (const wire of wires) wire.close();
+});
+
+/** A request as far as the admission control looks at it. */
+const requestOf = (authorization?: string) =>
+  ({ headers: { authorization }, countedFor: undefined }) as unknown as FastifyRequest;
+const merchantOf = (id: number) => ({ id }) as Merchant;
+const isRefused = (error: unknown) => error instanceof Refusal && error.code === '91' && error.retryAfterSeconds === 1;
+
+/** Admits requests with a header; those of a merchant are authenticated at once. */
+function admit(control: AdmissionControl, count: number, authorization: string, merchant?: Merchant): FastifyRequest[] {
+  return Array.from({ length: count }, () => {
+    const request = requestOf(authorization);
+    control.enter(request);
+    if (merchant) control.recognize(request, merchant);
+    return request;
+  });
+}
+
+test('requests that are not authenticated share one place, whatever their credentials', () => {
+  const control = new AdmissionControl();
+  const merchant = merchantOf(1);
+  for (const known of admit(control, 1, 'Basic known', merchant)) control.leave(known);
+  for (let guess = 0; guess < CONCURRENT_MAX; guess++) admit(control, 1, `Basic invented-${guess}`);
+  assert.throws(() => admit(control, 1, 'Basic invented'), isRefused);
+  // The merchant has half of the places, before it is authenticated and after.
+  admit(control, CONCURRENT_MAX / 4, 'Basic known', merchant);
+  admit(control, CONCURRENT_MAX / 4, 'Basic known');
+  assert.throws(() => admit(control, 1, 'Basic known'), isRefused);
+});
+
+test('a full service admits a merchant up to its equal share, and every merchant once', () => {
+  const control = new AdmissionControl();
+  const visitors = Array.from({ length: 100 }, (_, number) => merchantOf(number + 2));
+  for (const visitor of visitors) {
+    for (const request of admit(control, 1, `Basic ${visitor.id}`, visitor)) control.leave(request);
+  }
+  admit(control, CONCURRENT_MAX, 'Basic flood', merchantOf(1));
+  assert.throws(() => admit(control, 1, 'Basic flood'), isRefused);
+  admit(control, CONCURRENT_MAX / 2, 'Basic 2', visitors[0]);
+  assert.throws(() => admit(control, 1, 'Basic 2'), isRefused);
+  for (const visitor of visitors.slice(1)) admit(control, 1, `Basic ${visitor.id}`, visitor);
+});
+
+test('a request that is over makes room, once', () => {
+  const control = new AdmissionControl();
+  const [first] = admit(control, CONCURRENT_MAX, 'Basic flood', merchantOf(1));
+  assert.ok(first);
+  control.leave(first);
+  control.leave(first);
+  admit(control, 1, 'Basic flood', merchantOf(1));
+  assert.throws(() => admit(control, 1, 'Basic flood'), isRefused);
+});
+
+test('credentials that are refused are not taken for those of the merchant any more', () => {
+  const control = new AdmissionControl();
+  for (const request of admit(control, 1, 'Basic revoked', merchantOf(1))) control.leave(request);
+  admit(control, CONCURRENT_MAX, 'Basic invented');
+  const [request] = admit(control, 1, 'Basic revoked');
+  control.forget(request ?? assert.fail());
+  assert.throws(() => admit(control, 1, 'Basic revoked'), isRefused);
 });
