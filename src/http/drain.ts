@@ -14,12 +14,13 @@ const HOLD_MS = 50;
 /**
  * Makes a server close gracefully: what it accepted is answered, and each connection ends behind an answer.
  *
- * The server first drains. It still accepts connections, so that load balancers and clients with idle connections
- * notice, and answers each connection once more, with `Connection: close`. A client that does not wait for answers may
- * have sent more requests behind that one. They are not accepted, since their answers could not be sent.
+ * The server first drains. It still accepts connections, so that load balancers and clients with idle
+ * connections notice, and answers each connection once more, with `Connection: close`. A client that does not
+ * wait for answers may have sent more requests behind that one. They are not accepted, since their answers
+ * could not be sent.
  *
- * Answers are held while the server stops listening: a client that is waiting for one does not connect, and the system
- * resets connections that are opened in that moment.
+ * Answers are held while the server stops listening: a client that is waiting for one does not connect, and
+ * the system resets connections that are opened in that moment.
  *
  * To be called before any other hook is added: a request that is not accepted must reach none of them.
  * @param graceMs how long the server drains; it stops earlier where no connection is left

@@ -4,8 +4,8 @@ import type { Merchant } from '../context.ts';
 import { Refusal } from '../refusal.ts';
 
 /**
- * Requests that are worked on at the same time. A thousand copies of one request at one moment are all answered, and
- * as many as the database takes from one operation may wait for it (src/db/gather.ts).
+ * Requests that are worked on at the same time. A thousand copies of one request at one moment are all
+ * answered, and as many as the database takes from one operation may wait for it (src/db/gather.ts).
  */
 const CONCURRENT_MAX = 1_024;
 /** Authorization headers whose merchant is remembered. A process is called by fewer keys than that. */
@@ -29,14 +29,16 @@ declare module 'fastify' {
 }
 
 /**
- * Admission control: bounds the requests that are worked on at the same time, with a fair share for each merchant.
+ * Admission control: bounds the requests that are worked on at the same time, with a fair share for each
+ * merchant.
  *
- * Below the bound every request is admitted. At the bound only clients are admitted that have less than an equal
- * share of it inside, so a merchant that floods the service keeps no other out. All others are refused at once (`91`).
+ * Below the bound every request is admitted. At the bound only clients are admitted that have less than an
+ * equal share of it inside, so a merchant that floods the service keeps no other out. All others are refused
+ * at once (`91`).
  *
- * The decision comes before authentication, which costs a query for an unknown key. A merchant is recognized by the
- * hash of an Authorization header that has been authenticated before. The key id alone would not do: anyone who
- * knows it could use up the merchant's share.
+ * The decision comes before authentication, which costs a query for an unknown key. A merchant is recognized
+ * by the hash of an Authorization header that has been authenticated before. The key id alone would not do:
+ * anyone who knows it could use up the merchant's share.
  */
 export class AdmissionControl {
   #total = 0;
@@ -82,8 +84,10 @@ export class AdmissionControl {
     const client = this.#merchants.get(nameOf(headers.authorization)) ?? UNKNOWN;
     const inside = this.#inside.get(client) ?? 0;
     const clients = inside > 0 ? this.#inside.size : this.#inside.size + 1;
-    // The n-th client is admitted up to 1/n of the bound, so the total stays below the bound times (1 + ln n).
-    if (inside >= CONCURRENT_MAX / clients) throw new Refusal('91', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+    // The n-th client is admitted up to 1/n of the bound, so the total stays below the bound times (1 + ln
+    // n).
+    if (inside >= CONCURRENT_MAX / clients)
+      throw new Refusal('91', { retryAfterSeconds: RETRY_AFTER_SECONDS });
     return client;
   }
 
@@ -92,7 +96,8 @@ export class AdmissionControl {
     const name = nameOf(headers.authorization);
     this.#merchants.delete(name);
     this.#merchants.set(name, merchant.id);
-    if (this.#merchants.size > REMEMBERED_MAX) this.#merchants.delete(this.#merchants.keys().next().value as string);
+    if (this.#merchants.size > REMEMBERED_MAX)
+      this.#merchants.delete(this.#merchants.keys().next().value as string);
   }
 
   #count(request: FastifyRequest, client: Client): void {
