@@ -35,7 +35,9 @@ test('keeps a connection after a refusal', async () => {
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
   });
-  socket.write(request('/nothing') + request('/api/v2/transactions') + request('/healthz', 'Connection: close\r\n'));
+  socket.write(
+    request('/nothing') + request('/api/v2/transactions') + request('/healthz', 'Connection: close\r\n'),
+  );
   await once(socket, 'close');
   assert.deepEqual(statuses(text), ['404', '401', '200']);
   await app.close();
@@ -47,7 +49,11 @@ test('tells who does not send the rest of a head or of a body that the time for 
   assert.deepEqual([app.server.headersTimeout, app.server.requestTimeout], [30_000, 30_000]);
   app.server.headersTimeout = app.server.requestTimeout = 100;
   const head = 'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
-  const ends = ['', 'Content-Length: 20\r\n\r\n{"vouch', 'Transfer-Encoding: chunked\r\n\r\nfffff\r\n{"vouch'];
+  const ends = [
+    '',
+    'Content-Length: 20\r\n\r\n{"vouch',
+    'Transfer-Encoding: chunked\r\n\r\nfffff\r\n{"vouch',
+  ];
   const answers = ends.map(async (end) => {
     const socket = connect(port, '127.0.0.1');
     let text = '';

@@ -159,7 +159,11 @@ for (const path of PATHS) {
           url: path,
           headers: { authorization, 'accept-encoding': encoding },
         });
-        assert.deepEqual([headers['content-encoding'], headers['vary']], ['gzip', 'accept-encoding'], encoding);
+        assert.deepEqual(
+          [headers['content-encoding'], headers['vary']],
+          ['gzip', 'accept-encoding'],
+          encoding,
+        );
         assert.equal(headers['content-type'], 'application/json; charset=utf-8');
         assert.ok(rawPayload.length < plain.body.length / 2);
         assert.deepEqual(gunzipSync(rawPayload), plain.body);
@@ -169,7 +173,11 @@ for (const path of PATHS) {
           url: path,
           headers: { authorization, 'accept-encoding': encoding },
         });
-        assert.deepEqual([headers['content-encoding'], headers['vary']], [undefined, 'accept-encoding'], encoding);
+        assert.deepEqual(
+          [headers['content-encoding'], headers['vary']],
+          [undefined, 'accept-encoding'],
+          encoding,
+        );
         assert.deepEqual(rawPayload, plain.body);
       }
     });
@@ -197,7 +205,8 @@ for (const path of PATHS) {
         // Nothing is held by it: the next one is served.
         onPage = (rows) => rows;
         assert.equal(
-          (await download(path).then((response) => response.json() as Promise<{ statusCode: string }>)).statusCode,
+          (await download(path).then((response) => response.json() as Promise<{ statusCode: string }>))
+            .statusCode,
           '00',
         );
       });

@@ -111,13 +111,22 @@ async function lock(t: TestContext, till: Till, { serialNumber }: Voucher) {
 }
 
 /** A modest day at a till: a few customers at a time. All that it asks for must be done. */
-async function serve(till: Till, dialect: (typeof DIALECTS)[number], day: string, sales: number): Promise<void> {
+async function serve(
+  till: Till,
+  dialect: (typeof DIALECTS)[number],
+  day: string,
+  sales: number,
+): Promise<void> {
   const vouchers = await till.vouchers(4);
   await Promise.all(
     vouchers.map(async (voucher, customer) => {
       for (let sale = 1; sale <= sales; sale++) {
         const reference = `${day}-${customer}-${sale}`;
-        const asked = [dialect.redeem(voucher, 1, reference), dialect.balance(voucher), dialect.lookup(reference)];
+        const asked = [
+          dialect.redeem(voucher, 1, reference),
+          dialect.balance(voucher),
+          dialect.lookup(reference),
+        ];
         for (const each of asked) await till.done(each);
       }
     }),
@@ -149,14 +158,20 @@ for (const dialect of DIALECTS) {
 
 test('a full house has a place for who has few inside, known or new, and none for who filled it', async (t) => {
   const listening = await testService(t);
-  const [flooding, known, fresh] = [await Till.at(listening), await Till.at(listening), await Till.at(listening)];
+  const [flooding, known, fresh] = [
+    await Till.at(listening),
+    await Till.at(listening),
+    await Till.at(listening),
+  ];
   const voucher = await flooding.voucher(2_000);
   await known.done(A.list());
   const wires = await connections(t, flooding, STUCK);
   const owner = await lock(t, flooding, voucher);
   let refused = 0;
   const asked = wires.map(async (wire, number) => {
-    const answer = await wire.ask(raw(flooding.merchant.authorization, B.redeem(voucher, 1, `sale-${number}`)));
+    const answer = await wire.ask(
+      raw(flooding.merchant.authorization, B.redeem(voucher, 1, `sale-${number}`)),
+    );
     if (answer.status === 503) refused++;
     return answer;
   });
@@ -180,10 +195,16 @@ test('a full house has a place for who has few inside, known or new, and none fo
 const requestOf = (authorization?: string) =>
   ({ headers: { authorization }, countedFor: undefined }) as unknown as FastifyRequest;
 const merchantOf = (id: number) => ({ id }) as Merchant;
-const isRefused = (error: unknown) => error instanceof Refusal && error.code === '91' && error.retryAfterSeconds === 1;
+const isRefused = (error: unknown) =>
+  error instanceof Refusal && error.code === '91' && error.retryAfterSeconds === 1;
 
 /** Admits requests with a header; those of a merchant are authenticated at once. */
-function admit(control: AdmissionControl, count: number, authorization: string, merchant?: Merchant): FastifyRequest[] {
+function admit(
+  control: AdmissionControl,
+  count: number,
+  authorization: string,
+  merchant?: Merchant,
+): FastifyRequest[] {
   return Array.from({ length: count }, () => {
     const request = requestOf(authorization);
     control.enter(request);
