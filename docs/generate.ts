@@ -1,9 +1,9 @@
-/** Writes the documents that are made from the interface itself: `npm run docs:generate`. A test keeps them from going stale. */
+/** Writes the generated documents: `npm run docs:generate`. A test fails where they are stale. */
 import { mkdir, writeFile } from 'node:fs/promises';
-import { publicDocuments } from '../src/http/documents.ts';
-import { snippetPages } from './snippets.ts';
+import { generatedDocuments } from './generate/documents.ts';
+import { snippetPages } from './generate/snippets.ts';
 
-for (const { path, text } of [...publicDocuments(), ...snippetPages()]) {
+for (const { path, text } of [...generatedDocuments(), ...snippetPages()]) {
   const target = new URL(`reference/${path}`, import.meta.url);
   await mkdir(new URL('./', target), { recursive: true });
   await writeFile(target, text);

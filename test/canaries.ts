@@ -60,8 +60,8 @@ export function misplacedBytes({ code, pin }: Voucher, secret: string): string[]
     `${both}\r\n\r\n`,
     `${both} /${secret} HTTP/1.1\r\n\r\n`,
     `GET /${both} HTTP/9.9\r\n\r\n`,
-    `GET http://${both}:${secret}@x/${both} HTTP/1.1\r\nConnection: close\r\n\r\n`,
-    `CONNECT ${both}:443 HTTP/1.1\r\n\r\n`,
+    `GET http://${both}:${secret}@x/${both} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    `CONNECT ${both}:443 HTTP/1.1\r\nHost: x\r\n\r\n`,
     `GET /${both.repeat(2_000)} HTTP/1.1\r\n\r\n`,
     `${head}X: ${both.repeat(2_000)}\r\n\r\n`,
     `${head}${both}\r\n\r\n`,
@@ -96,15 +96,21 @@ export async function findInFiles(
   return { found, files, control: isThere };
 }
 
-/** Sends bytes and hangs up; what came back. */
+/** A server that has not answered by then waits for more. */
+const SILENCE_MS = 100;
+
+/** Sends bytes, hangs up once something is answered or nothing comes, and returns what came back. */
 export async function sendBytes(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1').on('error', () => {});
   let text = '';
+  const silence = setTimeout(() => socket.end(), SILENCE_MS);
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk;
+    socket.end();
   });
-  socket.end(bytes, 'latin1');
+  socket.write(bytes, 'latin1');
   await new Promise((resolve) => socket.once('close', resolve));
+  clearTimeout(silence);
   return text;
 }
 

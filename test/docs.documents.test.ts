@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import { CREDENTIALS_PLACE, snippetPages } from '../docs/snippets.ts';
-import { publicDocuments } from '../src/http/documents.ts';
+import { generatedDocuments } from '../docs/generate/documents.ts';
+import { CREDENTIALS_PLACE, snippetPages } from '../docs/generate/snippets.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../src/http/variant-b/routes.ts';
 import type { Voucher } from './dialects.ts';
@@ -16,19 +16,26 @@ type Item = {
   readonly request?: {
     readonly method: string;
     readonly header: readonly { readonly key: string; readonly value: string }[];
-    readonly url: { readonly raw: string; readonly host: readonly string[]; readonly path: readonly string[] };
+    readonly url: {
+      readonly raw: string;
+      readonly host: readonly string[];
+      readonly path: readonly string[];
+    };
     readonly body?: { readonly raw: string };
   };
 };
 type Collection = {
   readonly info: { readonly schema: string };
-  readonly auth: { readonly type: string; readonly basic: readonly { readonly key: string; readonly value: string }[] };
+  readonly auth: {
+    readonly type: string;
+    readonly basic: readonly { readonly key: string; readonly value: string }[];
+  };
   readonly variable: readonly { readonly key: string; readonly value: string }[];
   readonly item: readonly Item[];
 };
 
 function documentAt(path: string): string {
-  return publicDocuments().find((each) => each.path === path)?.text ?? assert.fail(`there is no ${path}`);
+  return generatedDocuments().find((each) => each.path === path)?.text ?? assert.fail(`there is no ${path}`);
 }
 
 const collection = (): Collection => JSON.parse(documentAt('postman.json'));
@@ -36,7 +43,10 @@ const collection = (): Collection => JSON.parse(documentAt('postman.json'));
 /** Sends a request of the collection like Postman does: with its variables filled in. */
 async function send(item: Item, variables: Readonly<Record<string, string>>) {
   const fill = (text: string) =>
-    text.replace(/\{\{(\w+)\}\}/g, (_, name) => variables[name] ?? assert.fail(`there is no variable ${name}`));
+    text.replace(
+      /\{\{(\w+)\}\}/g,
+      (_, name) => variables[name] ?? assert.fail(`there is no variable ${name}`),
+    );
   const { method, url, header, body } = item.request ?? assert.fail(`${item.name} has no request`);
   assert.equal(url.raw, [...url.host, ...url.path].join('/'));
   const basic = Object.fromEntries(collection().auth.basic.map(({ key, value }) => [key, fill(value)]));
@@ -53,20 +63,27 @@ async function send(item: Item, variables: Readonly<Record<string, string>>) {
 
 describe('the documents that are made from the interface', () => {
   it('lie in docs/reference as they are made now (else: npm run docs:generate)', async () => {
-    const documents = publicDocuments();
+    const documents = generatedDocuments();
     assert.equal(documents.length, 4);
     for (const { path, text } of [...documents, ...snippetPages()]) {
-      const found = await readFile(new URL(`../docs/reference/${path}`, import.meta.url), 'utf8').catch(() => '');
+      const found = await readFile(new URL(`../docs/reference/${path}`, import.meta.url), 'utf8').catch(
+        () => '',
+      );
       assert.ok(found === text, `docs/reference/${path} is stale: npm run docs:generate`);
     }
   });
 
   it('are served under /docs/', async (t) => {
     const { testService } = await Till.open(t);
-    for (const { path, type, text } of publicDocuments()) {
+    const served = [...generatedDocuments().map(({ path }) => path), 'interface.md', 'status-codes.md'];
+    for (const path of served) {
       const response = await fetch(`${testService.baseUrl}/docs/${path}`);
+      const type = path.endsWith('.json') ? 'application/json; charset=utf-8' : 'text/plain; charset=utf-8';
       assert.deepEqual([response.status, response.headers.get('content-type')], [200, type]);
-      assert.equal(await response.text(), text);
+      assert.equal(
+        await response.text(),
+        await readFile(new URL(`../docs/reference/${path}`, import.meta.url), 'utf8'),
+      );
     }
   });
 
@@ -97,10 +114,14 @@ describe('the documents that are made from the interface', () => {
         for (const { method, path, body } of endpoints) {
           const at = text.indexOf(`\`${method} ${prefix}${path.replace(':reference', '{reference}')}\``);
           const block = blocks.find(({ index }) => at >= 0 && index > at)?.[1] ?? '';
-          assert.ok(block.includes(`${prefix}${path.replace(':reference', 'sale-1')}"`), `${language}: ${path}`);
+          assert.ok(
+            block.includes(`${prefix}${path.replace(':reference', 'sale-1')}"`),
+            `${language}: ${path}`,
+          );
           assert.ok(block.includes(`Basic ${CREDENTIALS_PLACE}"`), `${language}: ${path}`);
           const { properties = {} } = (body ?? {}) as { properties?: object };
-          if ('reference' in properties) assert.ok(block.includes(literal('reference')), `${language}: ${path}`);
+          if ('reference' in properties)
+            assert.ok(block.includes(literal('reference')), `${language}: ${path}`);
         }
       }
     }

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { SETTINGS } from '../src/config.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { STATUSES as STATUSES_A } from '../src/http/variant-a/status.ts';
+import { VARIANT_B } from '../src/http/variant-b/routes.ts';
 import { NO_TRANSACTION, STATUSES as STATUSES_B } from '../src/http/variant-b/status.ts';
 import { PRECEDENCE, REFUSALS, type RefusalCode } from '../src/refusal.ts';
 
@@ -72,7 +73,8 @@ describe('the documentation', () => {
   });
 
   it('tells every status code with its message and HTTP status, and no other', async () => {
-    const rows = rowsOf(await read('docs/reference/status-codes.md'), /^\d\d$/);
+    const page = await read('docs/reference/status-codes.md');
+    const rows = rowsOf(page, /^\d\d$/);
     const expected = new Map<string, string>([
       ...Object.entries(REFUSALS),
       ['00', 'Success'],
@@ -84,13 +86,36 @@ describe('the documentation', () => {
       [...expected.keys()].sort(),
     );
     for (const [code = '', message = '', inA, inB] of rows) {
-      if (code === '60') {
-        const names = VARIANT_A.endpoints.map(({ notFound }) => notFound).filter((name) => name !== undefined);
-        assert.deepEqual([...message.matchAll(/`([^`]+)`/g)].map(([, name]) => name).sort(), names.sort());
-      } else assert.equal(message, expected.get(code), code);
+      assert.equal(message, expected.get(code), code);
       if (!Object.hasOwn(REFUSALS, code) || code === '98') continue;
       assert.equal(inA, String(STATUSES_A[code as RefusalCode]), code);
       assert.equal(inB, String(STATUSES_B[code as RefusalCode]), code);
+    }
+    for (const { notFound } of VARIANT_A.endpoints) {
+      if (notFound !== undefined) assert.ok(page.replaceAll('\n', ' ').includes(`\`${notFound}\``), notFound);
+    }
+  });
+
+  it('lists with each call the codes that it can give, in both variants', async () => {
+    const page = await read('docs/reference/interface.md');
+    const sections = [...page.matchAll(/^## (.+)\n(?:(?!^## )[\s\S])*?^Codes: (.+)\.$/gm)];
+    const codesOf = new Map(sections.map(([, heading = '', codes = '']) => [heading, codes]));
+    const calls = [...page.matchAll(/^\| \[([^\]]+)\]\(#[^)]+\) \| `([A-Z]+) ([^`]+)`/gm)];
+    assert.equal(calls.length, VARIANT_A.endpoints.length);
+    for (const [, name = '', method, path = ''] of calls) {
+      const listed = [...(codesOf.get(name) ?? assert.fail(name)).matchAll(/`(\d\d)`(?: \((A|B)\))?/g)];
+      for (const [letter, { endpoints }] of [['A', VARIANT_A] as const, ['B', VARIANT_B] as const]) {
+        const isThis = (each: (typeof endpoints)[number]) =>
+          each.method === method && each.path.replace(':reference', '{reference}') === path;
+        const endpoint = endpoints.find(isThis);
+        if (!endpoint) continue;
+        const codes = listed.filter(([, , only]) => only === undefined || only === letter);
+        assert.deepEqual(
+          codes.map(([, code]) => code).sort(),
+          [...endpoint.refusals].sort(),
+          `${name}, variant ${letter}`,
+        );
+      }
     }
   });
 

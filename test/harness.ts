@@ -6,7 +6,6 @@ import { createService, type Operator, type Permission, type Service } from '../
 import { bucketsOf, readBuckets } from '../src/db/buckets.ts';
 import { openKeyRing } from '../src/db/key-ring.ts';
 import { type Database, openDatabase, openOwner } from '../src/db/pool.ts';
-import { listen } from '../src/http/listen.ts';
 import { buildServer } from '../src/http/server.ts';
 import { createLogger } from '../src/log.ts';
 import { flushCalls } from '../src/merchants/guessing.ts';
@@ -207,8 +206,7 @@ export async function startListening(on?: TestService): Promise<ListeningService
     await app.close();
     await started.stop();
   });
-  const port = await listen(app, { host: '127.0.0.1', port: 0 });
-  const baseUrl = `http://127.0.0.1:${port}`;
+  const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
 
   async function request({ authorization }: TestMerchant, { method, path, body }: Asked): Promise<Answer> {
     const response = await fetch(baseUrl + path, {

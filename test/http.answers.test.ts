@@ -12,6 +12,11 @@ before(async () => {
 
 after(() => client?.stop());
 
+/** Headers without those that differ between two answers. */
+function stable({ 'x-request-id': _id, date: _date, ...headers }: Record<string, unknown>) {
+  return headers;
+}
+
 for (const dialect of [A, B]) {
   const { prefix, refused, missing } = dialect;
 
@@ -23,7 +28,14 @@ for (const dialect of [A, B]) {
       assert.deepEqual(Object.keys(generated.body), ['statusCode', 'message', 'data']);
       assert.equal(generated.body.message, 'Success');
       const { data } = generated.body;
-      assert.deepEqual(Object.keys(data), ['reference', 'transactionId', 'status', 'expiryDate', 'value', 'vouchers']);
+      assert.deepEqual(Object.keys(data), [
+        'reference',
+        'transactionId',
+        'status',
+        'expiryDate',
+        'value',
+        'vouchers',
+      ]);
       assert.deepEqual([data.reference, data.status, data.value], [reference, 'COMPLETED', 12.5]);
       assert.match(data.expiryDate, TIME);
       assert.equal(data.vouchers.length, 3);
@@ -100,7 +112,13 @@ for (const dialect of [A, B]) {
         ],
       );
       for (const each of data.transactions) {
-        assert.deepEqual(Object.keys(each), ['transactionId', 'transactionType', 'amount', 'timestamp', 'reference']);
+        assert.deepEqual(Object.keys(each), [
+          'transactionId',
+          'transactionType',
+          'amount',
+          'timestamp',
+          'reference',
+        ]);
       }
     });
 
@@ -121,7 +139,13 @@ for (const dialect of [A, B]) {
 
     test('a reference may hold any character that a path can', async () => {
       const voucher = await newVoucher();
-      for (const text of ['a/b c?d#e%25&f=g;h', '№ 7 – 顧客'.repeat(10), '😀'.repeat(90), '+', 'é'.normalize('NFD')]) {
+      for (const text of [
+        'a/b c?d#e%25&f=g;h',
+        '№ 7 – 顧客'.repeat(10),
+        '😀'.repeat(90),
+        '+',
+        'é'.normalize('NFD'),
+      ]) {
         const reference = `${fresh()} ${text}`;
         const redeemed = await call('POST', `${prefix}/redeem`, {
           ...dialect.voucher(voucher),
@@ -182,6 +206,48 @@ for (const dialect of [A, B]) {
       }
     });
 
+    test('a body with a key that stands twice is HTTP 400 with either prefix, and does nothing', async () => {
+      const voucher = await newVoucher();
+      const reference = fresh();
+      const text = JSON.stringify({ ...dialect.voucher(voucher), amount: 1, reference });
+      for (const more of ['"amount":1', '"amount":2', '"\\u0061mount":2', '"x":{"y":[{"z":1,"z":1}]}']) {
+        const answer = await call('POST', `${prefix}/redeem`, `${text.slice(0, -1)},${more}}`);
+        assert.equal(answer.status, 400, more);
+        const errors = [
+          { field: 'body', rule: 'unique-keys', message: 'must not hold a key twice in one object' },
+        ];
+        assert.deepEqual(answer.body, { statusCode: '30', message: 'Invalid request', data: null, errors });
+      }
+      const spelled = await call('POST', `${prefix}/redeem`, text.replace('amount', '\\u0061mount'));
+      assert.equal(spelled.body.statusCode, '00');
+      assert.equal(spelled.headers['idempotent-replayed'], undefined);
+    });
+
+    test('HEAD has the status and the headers of GET, and no body', async () => {
+      const small = fresh();
+      await call('POST', `${prefix}/vouchers`, dialect.generate(small, 2, 1));
+      const paths = [
+        `/vouchers/${small}`,
+        `/vouchers/${fresh()}`,
+        `/transactions/${fresh()}`,
+        '/transactions',
+      ];
+      if (dialect === A) paths.push(`/redemptions/update/${fresh()}`);
+      for (const path of [...paths.map((each) => prefix + each), '/healthz', '/readyz']) {
+        const got = await client.app.inject({ url: path, headers: { authorization: client.authorization } });
+        const head = await client.app.inject({
+          method: 'HEAD',
+          url: path,
+          headers: { authorization: client.authorization },
+        });
+        assert.equal(head.statusCode, got.statusCode, path);
+        assert.deepEqual(stable(head.headers), stable(got.headers), path);
+        assert.equal(head.body, '', path);
+      }
+      const refused = await client.app.inject({ method: 'HEAD', url: `${prefix}/transactions` });
+      assert.deepEqual([refused.statusCode, refused.headers['www-authenticate']], [401, 'Basic']);
+    });
+
     test('an amount that a number cannot carry is refused, never rounded', async () => {
       const voucher = JSON.stringify(dialect.voucher(await newVoucher())).slice(0, -1);
       for (const amount of [
@@ -202,7 +268,7 @@ for (const dialect of [A, B]) {
         assert.deepEqual([errors.length, errors[0].field, errors[0].rule], [1, 'amount', 'amount'], amount);
       }
       for (const quantity of ['1.5', '0', '-1', '1e999', '1.00000000000000001', '100001']) {
-        const body = JSON.stringify(dialect.generate(fresh(), 77, 1)).replace('77', quantity);
+        const body = JSON.stringify(dialect.generate(fresh(), 7_654_321, 1)).replace('7654321', quantity);
         assert.equal((await call('POST', `${prefix}/vouchers`, body)).body.statusCode, '16', quantity);
       }
     });

@@ -30,7 +30,10 @@ export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 export async function startClient(): Promise<Client> {
   const testService = await startTestService();
-  const { keyId, secret } = await testService.createMerchant({ permit: ['update-redemption'], float: 1_000_000n });
+  const { keyId, secret } = await testService.createMerchant({
+    permit: ['update-redemption'],
+    float: 1_000_000n,
+  });
   const authorization = `Basic ${btoa(`${keyId}:${secret}`)}`;
   const app = buildServer(testService.service);
   await app.ready();
@@ -42,7 +45,12 @@ export async function startClient(): Promise<Client> {
       headers: { authorization, ...(method === 'POST' && { 'content-type': 'application/json' }) },
       ...(body !== undefined && { payload: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-    return { status: response.statusCode, headers: response.headers, text: response.body, body: response.json() };
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text: response.body,
+      body: response.json(),
+    };
   }
 
   async function newVoucher(value: number | null = 25): Promise<Voucher> {

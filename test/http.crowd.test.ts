@@ -30,8 +30,8 @@ test('a crowd of idle, slow, half-sent and flooding connections keeps nobody fro
     Array.from({ length: SLOW }, (_, number) =>
       open(
         number % 2 === 0
-          ? 'GET /api/v2/transactions HTTP/1.1\r\nX-Slow: '
-          : 'POST /api/v2/redeem HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{',
+          ? 'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\nX-Slow: '
+          : 'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n{',
       ),
     ),
   );
@@ -45,11 +45,11 @@ test('a crowd of idle, slow, half-sent and flooding connections keeps nobody fro
   };
   t.signal.addEventListener('abort', leave);
   // Heads and bodies of any length, and clients that are gone before their answer.
-  const head = `GET /api/v2/transactions HTTP/1.1\r\n${'X-Flood: y\r\n'.repeat(50_000)}`;
-  const body = `POST /api/v2/redeem HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${`10000\r\n${'x'.repeat(65_536)}\r\n`.repeat(40)}`;
+  const head = `GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\n${'X-Flood: y\r\n'.repeat(50_000)}`;
+  const body = `POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${`10000\r\n${'x'.repeat(65_536)}\r\n`.repeat(40)}`;
   await Promise.all(Array.from({ length: FLOODS }, (_, number) => open(number % 2 === 0 ? head : body)));
   for (const socket of await Promise.all(
-    Array.from({ length: SLOW }, () => open('GET /api/v2/transactions HTTP/1.1\r\n\r\n')),
+    Array.from({ length: SLOW }, () => open('GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\n\r\n')),
   ))
     socket.resetAndDestroy();
   for (let sale = 1; sale <= 10; sale++) {

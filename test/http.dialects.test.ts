@@ -21,7 +21,12 @@ describe('variant B alone', () => {
     const first = await call('POST', '/api/v2/redeem', apart);
     assert.equal(first.body.data.voucherCode, voucher.code);
     for (const pin of [{ pin: null }, {}]) {
-      const again = await call('POST', '/api/v2/redeem', { voucherCode: inOne, ...pin, amount: 1, reference });
+      const again = await call('POST', '/api/v2/redeem', {
+        voucherCode: inOne,
+        ...pin,
+        amount: 1,
+        reference,
+      });
       assert.equal(again.headers['idempotent-replayed'], 'true');
       assert.equal(again.body.data.voucherCode, inOne);
       assert.equal(again.body.data.transactionId, first.body.data.transactionId);
@@ -52,7 +57,12 @@ describe('variant B alone', () => {
 
   test('generates without a value, and activates by serial number', async () => {
     const reference = fresh();
-    const { body } = await call('POST', '/api/v2/vouchers', { reference, quantity: 2, value: null, expiryDate: null });
+    const { body } = await call('POST', '/api/v2/vouchers', {
+      reference,
+      quantity: 2,
+      value: null,
+      expiryDate: null,
+    });
     assert.equal(body.data.value, null);
     const [one, two] = body.data.vouchers as [Voucher, Voucher];
     const activated = await call('POST', '/api/v2/activate', {
@@ -106,7 +116,14 @@ describe('variant B alone', () => {
       });
       assert.equal(body.data?.expiryDate, told, sent);
     }
-    for (const expiryDate of ['2999-12-31', '2999-02-30T00:00:00Z', 'tomorrow', '', '2999-12-31T25:00:00Z', 5]) {
+    for (const expiryDate of [
+      '2999-12-31',
+      '2999-02-30T00:00:00Z',
+      'tomorrow',
+      '',
+      '2999-12-31T25:00:00Z',
+      5,
+    ]) {
       const { body } = await call('POST', '/api/v2/vouchers', {
         reference: fresh(),
         quantity: 1,
@@ -123,7 +140,12 @@ describe('variant A alone', () => {
   test('redeems without a reference, and then knows it by its transactionId', async () => {
     const { code, pin } = await newVoucher();
     for (const reference of [{}, { reference: null }]) {
-      const { body } = await call('POST', '/merchant-client/v2/redeem', { code, pin, amount: 1, ...reference });
+      const { body } = await call('POST', '/merchant-client/v2/redeem', {
+        code,
+        pin,
+        amount: 1,
+        ...reference,
+      });
       assert.equal(body.data.reference, null);
       const found = await call('GET', `/merchant-client/v2/transactions/${body.data.transactionId}`);
       assert.deepEqual(found.body.data, body.data);
@@ -147,7 +169,11 @@ describe('variant A alone', () => {
       'transactions',
       'summary',
     ]);
-    assert.deepEqual(data.transactions, [data.originalTransaction, data.cancellationTransaction, data.newTransaction]);
+    assert.deepEqual(data.transactions, [
+      data.originalTransaction,
+      data.cancellationTransaction,
+      data.newTransaction,
+    ]);
     assert.deepEqual(data.summary, { originalAmount: 10, newAmount: 7.5, reference });
     for (const each of data.transactions) {
       assert.deepEqual(Object.keys(each), A.transaction);
@@ -168,7 +194,10 @@ describe('variant A alone', () => {
     );
     const details = await call('GET', `/merchant-client/v2/redemptions/update/${reference}`);
     assert.deepEqual(details.body, body);
-    const again = await call('POST', '/merchant-client/v2/redemptions/update', { reference, amountUsed: 7.5 });
+    const again = await call('POST', '/merchant-client/v2/redemptions/update', {
+      reference,
+      amountUsed: 7.5,
+    });
     assert.equal(again.status, 400);
     assert.deepEqual(again.body, { statusCode: '58', message: 'Redemption already updated', data });
   });
@@ -180,7 +209,11 @@ describe('variant A alone', () => {
       'application/merge-patch+json; charset=utf-8',
     ]) {
       const reference = fresh();
-      await call('POST', '/merchant-client/v2/redeem', { ...A.voucher(await newVoucher()), amount: 10, reference });
+      await call('POST', '/merchant-client/v2/redeem', {
+        ...A.voucher(await newVoucher()),
+        amount: 10,
+        reference,
+      });
       const response = await client.app.inject({
         method: 'POST',
         url: '/merchant-client/v2/redemptions/update',
@@ -192,6 +225,48 @@ describe('variant A alone', () => {
       assert.equal(data.transactions.length, 2);
       assert.deepEqual(data.summary, { originalAmount: 10, newAmount: 0, reference });
     }
+  });
+
+  test('takes no misspelled field for a full reversal, under any of its media types', async () => {
+    const redemption = fresh();
+    const voucher = await newVoucher();
+    await call('POST', '/merchant-client/v2/redeem', {
+      ...A.voucher(voucher),
+      amount: 10,
+      reference: redemption,
+    });
+    const update = async (body: object, type = 'application/json') => {
+      const response = await client.app.inject({
+        method: 'POST',
+        url: '/merchant-client/v2/redemptions/update',
+        headers: { authorization: client.authorization, 'content-type': type },
+        payload: JSON.stringify({ reference: redemption, ...body }),
+      });
+      return { status: response.statusCode, text: response.body, body: response.json() };
+    };
+    const types = ['application/json', 'application/json-patch+json', 'application/merge-patch+json'];
+    for (const type of types) {
+      for (const name of ['amount', 'amountused', 'AmountUsed', 'amount_used']) {
+        const { status, body } = await update({ [name]: 3 }, type);
+        assert.deepEqual([status, body.statusCode, body.data], [400, '30', null]);
+        assert.deepEqual(
+          body.errors.map(({ field, rule }: { field: string; rule: string }) => [field, rule]),
+          [[name, 'unknown']],
+        );
+      }
+    }
+    // What could be a code, and is not the name of a field, is not repeated.
+    const { text, body } = await update({ [voucher.code]: 3, x: null });
+    assert.deepEqual(
+      body.errors.map(({ field }: { field: string }) => field),
+      ['body', 'x'],
+    );
+    assert.ok(!text.includes(voucher.code));
+    const many = await update(Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`x${at}`, at])));
+    assert.ok(many.body.errors.length <= 10);
+    // With the amount it is clear what is meant, and unknown fields are ignored as everywhere.
+    const done = await update({ amountUsed: 7.5, amount: 3 });
+    assert.deepEqual([done.status, done.body.data.summary.newAmount], [200, 7.5]);
   });
 
   test('tells apart what cannot be updated', async () => {

@@ -45,7 +45,10 @@ async function judge(dialect: Dialect, { responses }: Operation, response: Respo
   assert.match(body.statusCode, /^\d\d$/);
   assert.ok(response.headers.get('x-request-id'));
   const own = ['00', '99'].includes(body.statusCode) ? 200 : dialect.statuses[body.statusCode as never];
-  assert.ok([own, ...(TRANSPORT[body.statusCode] ?? [])].includes(response.status), `${response.status} ${text}`);
+  assert.ok(
+    [own, ...(TRANSPORT[body.statusCode] ?? [])].includes(response.status),
+    `${response.status} ${text}`,
+  );
   // A reference that cannot be decoded makes a path of no endpoint.
   if (body.statusCode === '98' && response.status === 404) return '98';
   const schema = responses[response.status]?.content['application/json']?.schema;
@@ -78,17 +81,24 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
           const codes = new Set<string>();
           let calls = 0;
           await fc.assert(
-            fc.asyncProperty(reference, schema ? bodyOf(schema, known) : fc.constant(undefined), async (name, body) => {
-              if (++calls % CALLS_OF_A_KEY === 0) till = await Till.at(listening);
-              const url = listening.baseUrl + path.replace('{reference}', name);
-              const { authorization } = till.merchant;
-              const headers = { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) };
-              const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) });
-              // Dots are taken out of a path before it is sent: then it is another path.
-              if (new URL(url).pathname.split('/').length !== path.split('/').length)
-                return void (await response.text());
-              codes.add(await judge(dialect, operation, response));
-            }),
+            fc.asyncProperty(
+              reference,
+              schema ? bodyOf(schema, known) : fc.constant(undefined),
+              async (name, body) => {
+                if (++calls % CALLS_OF_A_KEY === 0) till = await Till.at(listening);
+                const url = listening.baseUrl + path.replace('{reference}', name);
+                const { authorization } = till.merchant;
+                const headers = {
+                  authorization,
+                  ...(body !== undefined && { 'content-type': 'application/json' }),
+                };
+                const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) });
+                // Dots are taken out of a path before it is sent: then it is another path.
+                if (new URL(url).pathname.split('/').length !== path.split('/').length)
+                  return void (await response.text());
+                codes.add(await judge(dialect, operation, response));
+              },
+            ),
             { numRuns: RUNS },
           );
           seen.set(`${method} ${path}`, codes);
@@ -115,14 +125,14 @@ describe('whatever is sent as HTTP', () => {
     'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n{}',
     'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\n folded: y\r\n\r\n',
     'GET /api/v2/transactions HTTP/1.1\r\nHost : x\r\n\r\n',
-    'GET /api/v2/transactions HTTP/1.1\r\nX: a\0b\r\n\r\n',
-    'GET /api/v2/transactions HTTP/9.9\r\n\r\n',
+    'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n',
+    'GET /api/v2/transactions HTTP/9.9\r\nHost: x\r\n\r\n',
     'GET /api/v2/transactions\r\n\r\n',
-    'get /api/v2/transactions HTTP/1.1\r\n\r\n',
-    'GET  /api/v2/transactions  HTTP/1.1\r\n\r\n',
-    `GET /${'x'.repeat(70_000)} HTTP/1.1\r\n\r\n`,
-    `GET /api/v2/transactions HTTP/1.1\r\n${'X: y\r\n'.repeat(20_000)}\r\n`,
-    `GET /api/v2/transactions HTTP/1.1\r\nAuthorization: Basic ${'A'.repeat(60_000)}\r\n\r\n`,
+    'get /api/v2/transactions HTTP/1.1\r\nHost: x\r\n\r\n',
+    'GET  /api/v2/transactions  HTTP/1.1\r\nHost: x\r\n\r\n',
+    `GET /${'x'.repeat(70_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    `GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\n${'X: y\r\n'.repeat(20_000)}\r\n`,
+    `GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\nAuthorization: Basic ${'A'.repeat(60_000)}\r\n\r\n`,
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
     '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
     '\0'.repeat(1_000),
@@ -144,11 +154,14 @@ describe('whatever is sent as HTTP', () => {
       .array(fc.tuple(fc.nat(good.length - 1), fc.nat(255), fc.nat(2)), { minLength: 1, maxLength: 4 })
       .map((changes) =>
         changes.reduce(
-          (text, [at, code, length]) => text.slice(0, at) + String.fromCharCode(code) + text.slice(at + length),
+          (text, [at, code, length]) =>
+            text.slice(0, at) + String.fromCharCode(code) + text.slice(at + length),
           good,
         ),
       );
-    const property = fc.asyncProperty(spoiled, async (bytes) => assertRefused(await sendBytes(port, bytes), bytes));
+    const property = fc.asyncProperty(spoiled, async (bytes) =>
+      assertRefused(await sendBytes(port, bytes), bytes),
+    );
     await fc.assert(property, { numRuns: 200 });
     assert.equal((await fetch(`${baseUrl}/readyz`)).status, 200);
   });

@@ -8,13 +8,21 @@ import { serviceWithoutDatabase } from './harness.ts';
 
 /** What is not valid at transport level is answered alike below both prefixes, and without any database. */
 const DIALECTS = [
-  { prefix: '/merchant-client/v2', posts: ['/vouchers', '/activate', '/balance', '/redeem', '/redemptions/update'] },
+  {
+    prefix: '/merchant-client/v2',
+    posts: ['/vouchers', '/activate', '/balance', '/redeem', '/redemptions/update'],
+  },
   { prefix: '/api/v2', posts: ['/vouchers', '/activate', '/balance', '/redeem'] },
 ];
 const GETS = ['/vouchers/x', '/transactions/x', '/transactions'];
 const CREDENTIALS = `Basic ${btoa('key_ThatNobodyHas123:secret')}`;
 
 const UNSUPPORTED = { statusCode: '98', message: 'Unsupported request', data: null };
+const unsupported = (field: string, rule: string, message: string) => ({
+  ...UNSUPPORTED,
+  errors: [{ field, rule, message }],
+});
+const TOO_LARGE = unsupported('body', 'maxLength', 'must be at most 64 KiB');
 const UNAUTHORIZED = { statusCode: '01', message: 'Unauthorized', data: null };
 
 let app: FastifyInstance;
@@ -32,13 +40,21 @@ after(async () => {
   await service.db.close();
 });
 
-async function call(method: string, path: string, init: { headers?: Record<string, string>; body?: string } = {}) {
+async function call(
+  method: string,
+  path: string,
+  init: { headers?: Record<string, string>; body?: string } = {},
+) {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, ...init });
   const text = await response.text();
   assert.match(response.headers.get('x-request-id') ?? '', /^[0-9a-f]{16}-[0-9a-z]+$/);
   assert.equal(response.headers.get('cache-control'), 'no-store');
   assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
-  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: text === '' ? undefined : JSON.parse(text),
+  };
 }
 
 /** Sends bytes as they are and reads until the server closes. */
@@ -88,12 +104,11 @@ for (const { prefix, posts } of DIALECTS) {
 
     for (const [paths, allowed, refused] of [
       [posts, 'POST', ['GET', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND']],
-      [gets, 'GET', ['POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PROPFIND']],
+      [gets, 'GET, HEAD', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']],
     ] as const) {
       for (const path of paths) {
         test(`${path} knows no method but ${allowed}`, async () => {
           for (const method of refused) {
-            // Another endpoint: POST /vouchers and GET /transactions have none, GET /redeem neither.
             const { status, headers, body } = await call(method, prefix + path);
             assert.equal(status, 405, method);
             assert.equal(headers.get('allow'), allowed, method);
@@ -108,7 +123,7 @@ for (const { prefix, posts } of DIALECTS) {
         const headers = { 'content-type': 'application/json' };
         const told = await call('POST', prefix + path, { headers, body: 'x'.repeat(65_537) });
         assert.equal(told.status, 413);
-        assert.deepEqual(told.body, UNSUPPORTED);
+        assert.deepEqual(told.body, TOO_LARGE);
 
         const chunk = `${(60_000).toString(16)}\r\n${'x'.repeat(60_000)}\r\n`;
         const untold = await raw(
@@ -118,10 +133,16 @@ for (const { prefix, posts } of DIALECTS) {
           '0\r\n\r\n',
         );
         assert.equal(untold.status, 413);
-        assert.deepEqual(untold.body, UNSUPPORTED);
+        assert.deepEqual(untold.body, TOO_LARGE);
       });
 
-      test(`POST ${path} refuses media types before it asks who calls`, async () => {
+      test(`POST ${path} names the media types that it takes, before it asks who calls`, async () => {
+        const patch = 'application/json-patch+json or application/merge-patch+json, in UTF-8';
+        const message =
+          path === '/redemptions/update'
+            ? `must be application/json or ${patch}`
+            : 'must be application/json, in UTF-8';
+        const wrongType = unsupported('Content-Type', 'media-type', message);
         for (const type of [
           'text/plain',
           'application/xml',
@@ -130,17 +151,32 @@ for (const { prefix, posts } of DIALECTS) {
           'json',
           '',
         ]) {
-          const { status, body } = await call('POST', prefix + path, { headers: { 'content-type': type }, body: '{}' });
+          const { status, body } = await call('POST', prefix + path, {
+            headers: { 'content-type': type },
+            body: '{}',
+          });
           assert.equal(status, 415, type);
-          assert.deepEqual(body, UNSUPPORTED);
+          assert.deepEqual(body, wrongType);
         }
+        const untyped = await raw(
+          `POST ${prefix}${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}`,
+        );
+        assert.deepEqual([untyped.status, untyped.body], [415, wrongType]);
         const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
-        assert.equal((await call('POST', prefix + path, { headers, body: '{}' })).status, 415);
+        const encoded = await call('POST', prefix + path, { headers, body: '{}' });
+        assert.equal(encoded.status, 415);
+        assert.deepEqual(
+          encoded.body,
+          unsupported('Content-Encoding', 'identity', 'is not supported: send the body as it is'),
+        );
       });
 
       test(`POST ${path} takes patch media types only where it updates`, async () => {
         for (const type of ['application/json-patch+json', 'application/merge-patch+json']) {
-          const { status } = await call('POST', prefix + path, { headers: { 'content-type': type }, body: '{}' });
+          const { status } = await call('POST', prefix + path, {
+            headers: { 'content-type': type },
+            body: '{}',
+          });
           assert.equal(status, path === '/redemptions/update' ? 401 : 415);
         }
       });
@@ -166,7 +202,13 @@ for (const { prefix, posts } of DIALECTS) {
 
     for (const path of gets) {
       test(`GET ${path} asks who calls`, async () => {
-        for (const authorization of ['', 'Basic', 'Basic !!!', `Bearer ${btoa('a:b')}`, `Basic ${btoa('no colon')}`]) {
+        for (const authorization of [
+          '',
+          'Basic',
+          'Basic !!!',
+          `Bearer ${btoa('a:b')}`,
+          `Basic ${btoa('no colon')}`,
+        ]) {
           const { status, headers, body } = await call('GET', prefix + path, { headers: { authorization } });
           assert.equal(status, 401, authorization);
           assert.equal(headers.get('www-authenticate'), 'Basic');
@@ -188,7 +230,7 @@ for (const { prefix, posts } of DIALECTS) {
 
 describe('the server', () => {
   test('answers unknown paths outside the prefixes in the same form', async () => {
-    for (const path of ['/', '/favicon.ico', '/api', '/api/v3/vouchers']) {
+    for (const path of ['/', '/api', '/api/v3/vouchers']) {
       const { status, body } = await call('GET', path);
       assert.equal(status, 404);
       assert.deepEqual(body, UNSUPPORTED);
@@ -213,8 +255,16 @@ describe('the server', () => {
   for (const [name, status, text] of [
     ['what is no HTTP', 400, 'NONSENSE\r\n\r\n'],
     ['a header that is none', 400, 'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n'],
-    ['two lengths', 400, 'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}'],
-    ['too long an address', 431, `GET /api/v2/transactions/${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+    [
+      'two lengths',
+      400,
+      'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}',
+    ],
+    [
+      'too long an address',
+      431,
+      `GET /api/v2/transactions/${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    ],
     ['CONNECT', 405, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
   ] as const) {
     test(`answers ${name} with JSON`, async () => {
@@ -226,7 +276,7 @@ describe('the server', () => {
   }
 
   for (const [name, text] of [
-    ['without Host', 'GET /api/v2/transactions HTTP/1.1\r\nConnection: close\r\n\r\n'],
+    ['of HTTP/1.0 without Host', 'GET /api/v2/transactions HTTP/1.0\r\n\r\n'],
     [
       'by a full address',
       'GET http://example.com/api/v2/transactions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
@@ -252,6 +302,32 @@ describe('the server', () => {
       'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n{',
     );
     assert.equal(answer.status, 413);
-    assert.deepEqual(answer.body, UNSUPPORTED);
+    assert.deepEqual(answer.body, TOO_LARGE);
+  });
+
+  test('refuses HTTP/1.1 without Host, whatever else is wrong', async () => {
+    for (const path of ['/api/v2/transactions', '/merchant-client/v2/redeem', '/nothing', '/healthz']) {
+      const answer = await raw(`GET ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`);
+      assert.equal(answer.status, 400, path);
+      assert.match(answer.head, /x-request-id: /i);
+      assert.deepEqual(answer.body, unsupported('Host', 'required', 'is required in HTTP/1.1'));
+    }
+  });
+
+  test('asks for credentials by WWW-Authenticate, unless a script of a page sent the request', async () => {
+    for (const [destination, challenge] of [
+      [undefined, 'Basic'],
+      ['document', 'Basic'],
+      ['iframe', 'Basic'],
+      ['EMPTY', 'Basic'],
+      ['empty', undefined],
+    ] as const) {
+      const response = await app.inject({
+        url: '/api/v2/transactions',
+        headers: destination ? { 'sec-fetch-dest': destination } : {},
+      });
+      assert.equal(response.statusCode, 401);
+      assert.equal(response.headers['www-authenticate'], challenge, destination);
+    }
   });
 });

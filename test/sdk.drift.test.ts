@@ -8,7 +8,7 @@ import {
   type WebhookEventType,
 } from '../sdk/src/index.ts';
 import type * as Wire from '../sdk/src/wire.ts';
-import type { BatchData, BatchVoucher } from '../src/http/batch.ts';
+import type { BatchData, BatchVoucher } from '../src/http/fields.ts';
 import type * as A from '../src/http/variant-a/schemas.ts';
 import type * as B from '../src/http/variant-b/schemas.ts';
 import { NO_TRANSACTION } from '../src/http/variant-b/status.ts';

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { findBatch, readVouchers } from '../batches/download.ts';
 import { generate } from '../batches/generate.ts';
 import type { Actor, Context, Service } from '../context.ts';
-import { curlRound, type DemoVoucher } from '../http/curl-round.ts';
 import { authenticate } from '../merchants/authenticate.ts';
 import { topUp } from '../merchants/floats.ts';
 import type { NewKey } from '../merchants/keys.ts';
@@ -11,6 +10,7 @@ import { createMerchant } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct, type Product } from '../merchants/products.ts';
 import { Refusal } from '../refusal.ts';
 import { actor } from './actor.ts';
+import { curlRound, type DemoVoucher } from './curl-round.ts';
 
 /** What each start puts on the demo merchant's float, in major units: enough for a long afternoon of trying things out. */
 const DEMO_FLOAT = 100_000n;

@@ -1,9 +1,8 @@
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/start-error.ts';
-import { listen } from '../http/listen.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { flushLog } from '../log.ts';
 import { startBackground } from './background.ts';
@@ -11,8 +10,10 @@ import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
-/** Whoever is asked to stop still serves connections that are idle: their clients cannot know it yet. */
-const IDLE_MS = 1_000;
+/** A service that is asked to stop still accepts connections for so long: load balancers learn of it from `/readyz`. */
+const GRACE_MS = 1_000;
+/** Connections that may wait to be accepted: a crowd that connects at once waits here, where the system has room. */
+const BACKLOG = 4_096;
 
 type ServeOptions = { readonly demo?: boolean; readonly work: boolean; readonly processes?: string };
 
@@ -73,9 +74,10 @@ async function serveUntilStopped(
 }
 
 async function openDoor(service: Service, config: Config): Promise<Door> {
-  const app = buildServer(service, { ...config, idleMs: IDLE_MS });
+  const app = buildServer(service, { ...config, graceMs: GRACE_MS });
   try {
-    const port = await listen(app, config, !isOneOfSeveral());
+    await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
+    const { port } = app.server.address() as AddressInfo;
     return { port, close: () => app.close(), hurry: () => app.server.closeAllConnections() };
   } catch (error) {
     await app.close();

@@ -14,6 +14,9 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
  */
 export type HotStatement = { readonly name: string; readonly text: string; readonly background?: true };
 
+/** Asks for nothing: it shows that the till's pool has a connection to spare, and that the server answers on it. */
+export const PING: HotStatement = { name: 'ping', text: 'select 1', background: true };
+
 /**
  * An array parameter of numbers, bigints or uuids. Written by hand since none of these ever needs quoting, which is
  * what makes the driver's own array writer slow.

@@ -1,37 +1,40 @@
+import type { IncomingMessage } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../context.ts';
-import type { Refusal } from '../refusal.ts';
-import { BatchVoucher } from './batch.ts';
-import { prefersGzip } from './encoding.ts';
+import { isUnavailable } from '../db/errors.ts';
+import { Refusal } from '../refusal.ts';
 import type { Answer, Dialect } from './endpoint.ts';
-import { outcomeOf, refusalText } from './envelope.ts';
-import { valueErrors } from './field-errors.ts';
-import { drain, TransportRefusal, toRefusal } from './transport.ts';
+import { bodyText, outcomeOf } from './envelope.ts';
+import { BatchVoucher, valueErrors } from './fields.ts';
+import { bodyTooLarge, notJson, prefersGzip, TransportRefusal } from './wire.ts';
 
 const SUCCESS = { statusCode: '00', message: 'Success' } as const;
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Up to here the vouchers of a batch are answered in one piece. */
-const ONE_PIECE = 10;
-
+/** A batch of at most so many vouchers is sent in one piece, with its length. */
+const WHOLE_VOUCHERS_MAX = 10;
 /** How much of a download waits in memory for a slow client. */
 const STREAM_BUFFER_BYTES = 64 * 1024;
-
 /** Codes are random digits: a higher level takes three times the work for the last tenth. */
 const GZIP_LEVEL = 1;
+/** Seconds after which a client may try again when the service is full, or has no database. */
+const RETRY_AFTER_SECONDS = 1;
 
 type Row = Record<string, unknown>;
 
-/** How a server tells refusals: by a dialect's statuses and with the fields of an endpoint, or outside every dialect. */
+/**
+ * How refusals are reported: with a dialect's statuses and the fields of an endpoint, or outside of every
+ * dialect.
+ */
 type Manner = {
   readonly statuses?: Dialect['statuses'];
   readonly notFound?: string | undefined;
   readonly fields?: readonly string[];
 };
 
-/** Sends what an endpoint answered, as its schema writes it. */
+/** Sends the result of an endpoint, serialized by its schema. */
 export async function sendAnswer(
   service: Service,
   request: FastifyRequest,
@@ -41,22 +44,27 @@ export async function sendAnswer(
   const { statusCode, message } = outcome ?? SUCCESS;
   request.trace.statusCode = statusCode;
   request.trace.transactionId = transactionIdOf(data);
+  reply.type(JSON_TYPE);
   if (replayed) reply.header('idempotent-replayed', 'true');
-  if (data === null) return reply.type(JSON_TYPE).send(refusalText(statusCode, message));
+  if (data === null) return reply.send(bodyText(statusCode, message));
   const body = { statusCode, message, data };
   if (!vouchers) return reply.send(body);
 
   const serialize = reply.getSerializationFunction('200') as (body: unknown) => string;
   const serializeVoucher = reply.compileSerializationSchema(BatchVoucher as unknown as Row);
   const parts = voucherParts(serialize(body), serializeVoucher, vouchers.pages);
-  reply.type(JSON_TYPE);
-  if (vouchers.quantity <= ONE_PIECE) return reply.send(await Array.fromAsync(parts).then((all) => all.join('')));
-  // The first part is there before the status is sent: a database that is down is still told as such.
+  if (vouchers.quantity <= WHOLE_VOUCHERS_MAX) return reply.send((await Array.fromAsync(parts)).join(''));
+  // The first part is read before the status is sent, so that a database that is down is still answered with
+  // 503.
   const first = await parts.next();
+  if (request.method === 'HEAD') await parts.return(undefined);
   return reply.send(stream(service, request, reply, first.value ?? '', parts));
 }
 
-/** By which the journal knows what an answer tells of; of an update that is its reversal, which names the original. */
+/**
+ * The id under which the journal has what was done. For an update that is its reversal, which names the
+ * original.
+ */
 function transactionIdOf(data: unknown): string | undefined {
   const { transactionId, cancellationTransaction } = (data ?? {}) as {
     readonly transactionId?: string;
@@ -82,8 +90,8 @@ async function* voucherParts(
 }
 
 /**
- * Sends parts as fast as the client takes them, compressed where it asks for that. An error in the middle breaks the connection off,
- * and is logged.
+ * Sends parts as fast as the client takes them, compressed where the client asks for that. An error in the
+ * middle breaks the connection off, and is logged.
  */
 function stream(
   service: Service,
@@ -98,25 +106,27 @@ function stream(
   }
   const readable = Readable.from(all(), { objectMode: false, highWaterMark: STREAM_BUFFER_BYTES });
   readable.once('error', (error: NodeJS.ErrnoException) => {
-    // A client that goes away is none of our faults; behind a compressor it looks like one.
+    // A client that goes away is no fault of the service. Behind a compressor it looks like one.
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
     service.log.error({ requestId: request.id, err: error }, 'a download broke off');
   });
   reply.raw.once('close', () => {
-    // A generator that was never entered would not tell its source to stop.
+    // A generator that was never entered would not stop its source by itself.
     parts.return(undefined).catch(() => {});
   });
   reply.header('vary', 'accept-encoding');
   if (!prefersGzip(request.headers['accept-encoding'])) return readable;
   reply.header('content-encoding', 'gzip');
-  // An error destroys the compressor too, before it has written its end: what arrived is not a whole document.
+  // An error destroys the compressor before it has written its end: the client sees that the document is not
+  // complete.
   return pipeline(readable, createGzip({ level: GZIP_LEVEL }), () => {});
 }
 
 /**
- * Sends the refusal behind whatever was thrown; a bug is logged and told as `96`.
- * A client that is still sending its body gets the answer once it has stopped: a connection that is closed while data
- * arrives on it is reset, and the answer lost.
+ * Answers with the refusal behind whatever was thrown. A bug is logged and answered with `96`.
+ *
+ * A client that is still sending its body is answered once it has stopped: a connection that is closed while
+ * data arrives on it is reset, and the answer lost.
  */
 export function sendRefusal(
   service: Service,
@@ -130,21 +140,44 @@ export function sendRefusal(
   const { statusCode, message } = outcomeOf(refusal, notFound);
   request.trace.statusCode = statusCode;
   reply.code(httpStatusOf(refusal, statuses)).type(JSON_TYPE);
-  // A download that failed before its first bytes were sent is told plainly.
+  // A download that failed before its first bytes were sent is answered uncompressed.
   reply.removeHeader('content-encoding');
-  setRefusalHeaders(reply, refusal);
-  // Only `58` carries data: the first update's result, rendered by the endpoint and written by its schema.
+  if (refusal) setRefusalHeaders(request, reply, refusal);
+  // Only `58` carries data: the first update's result, rendered by the endpoint and serialized by its schema.
   const text =
     refusal?.data === undefined
-      ? refusalText(statusCode, message, refusal && (refusal.errors ?? valueErrors(refusal.code, fields)))
+      ? bodyText(statusCode, message, refusal && (refusal.errors ?? valueErrors(refusal.code, fields)))
       : reply.serializeInput({ statusCode, message, data: refusal.data }, '200');
-  if (request.raw.complete !== false) reply.send(text);
-  else {
-    drain(request.raw, () => {
-      if (!request.raw.complete) reply.header('connection', 'close');
-      reply.send(text);
-    });
+  if (request.raw.complete !== false) {
+    reply.send(text);
+    return;
   }
+  drainBody(request.raw, () => {
+    if (!request.raw.complete) reply.header('connection', 'close');
+    reply.send(text);
+  });
+}
+
+/** What Fastify itself refuses, by its error codes. */
+const FRAMEWORK: Readonly<Record<string, () => TransportRefusal>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: bodyTooLarge,
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => new TransportRefusal('98', 415),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: notJson,
+  FST_ERR_BAD_URL: () => new TransportRefusal('98', 404),
+  FST_ERR_MAX_PARAM_LENGTH: () => new TransportRefusal('98', 404),
+};
+
+/**
+ * The refusal behind anything that was thrown while a request was served, or undefined for a bug.
+ * @param isConnected whether the request did not break off: a client that went away is no bug
+ */
+function toRefusal(error: unknown, isConnected: boolean): Refusal | undefined {
+  if (error instanceof Refusal) return error;
+  const code = (error as { code?: unknown } | undefined)?.code;
+  const known = typeof code === 'string' && Object.hasOwn(FRAMEWORK, code) ? FRAMEWORK[code] : undefined;
+  if (known) return known();
+  if (!isConnected) return new TransportRefusal('30', 400);
+  return isUnavailable(error) ? new Refusal('91') : undefined;
 }
 
 function httpStatusOf(refusal: Refusal | undefined, statuses: Dialect['statuses'] | undefined): number {
@@ -154,10 +187,34 @@ function httpStatusOf(refusal: Refusal | undefined, statuses: Dialect['statuses'
   return statuses?.[refusal.code] ?? 400;
 }
 
-function setRefusalHeaders(reply: FastifyReply, refusal: Refusal | undefined): void {
-  if (!refusal) return;
-  if (refusal.code === '01') reply.header('www-authenticate', 'Basic');
+function setRefusalHeaders({ headers }: FastifyRequest, reply: FastifyReply, refusal: Refusal): void {
+  // A browser that a page's script waits for would open its own sign-in box.
+  if (refusal.code === '01' && headers['sec-fetch-dest'] !== 'empty')
+    reply.header('www-authenticate', 'Basic');
   if (refusal instanceof TransportRefusal && refusal.allow) reply.header('allow', refusal.allow);
-  const wait = refusal.retryAfterSeconds ?? (refusal.code === '91' || refusal.code === '97' ? 1 : undefined);
-  if (wait !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(wait))));
+  const mayRetry = refusal.code === '91' || refusal.code === '97';
+  const waitSeconds = refusal.retryAfterSeconds ?? (mayRetry ? RETRY_AFTER_SECONDS : undefined);
+  if (waitSeconds !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(waitSeconds))));
+}
+
+/** What is thrown away of an unwanted body before its client is answered all the same. */
+const DRAIN_MAX_BYTES = 1024 * 1024;
+/** A client that sends nothing for so long waits for its answer. */
+const DRAIN_IDLE_MS = 200;
+
+/** Throws the rest of a body away, and calls back at its end, or when it is too long or does not come. */
+function drainBody(request: IncomingMessage, done: () => void): void {
+  let leftBytes = DRAIN_MAX_BYTES;
+  const timer = setTimeout(finish, DRAIN_IDLE_MS);
+  function onData(chunk: Buffer) {
+    leftBytes -= chunk.length;
+    if (leftBytes < 0) finish();
+    else timer.refresh();
+  }
+  function finish() {
+    clearTimeout(timer);
+    request.off('data', onData).off('end', finish).off('close', finish);
+    done();
+  }
+  request.on('data', onData).once('end', finish).once('close', finish).resume();
 }

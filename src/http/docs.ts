@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import helmet from '@fastify/helmet';
 import reference from '@scalar/fastify-api-reference';
 import type { FastifyInstance } from 'fastify';
-import { publicDocuments } from './documents.ts';
 import type { Dialect } from './endpoint.ts';
 
 /** The page of the documentation loads nothing from elsewhere and sends nothing elsewhere. */
@@ -11,7 +11,7 @@ const POLICY = {
   directives: {
     defaultSrc: ["'none'"],
     scriptSrc: ["'self'"],
-    // The page's program writes style elements of its own.
+    // The program of the page writes style elements of its own.
     styleSrc: ["'self'", "'unsafe-inline'"],
     imgSrc: ["'self'", 'data:', 'blob:'],
     fontSrc: ["'self'", 'data:'],
@@ -22,54 +22,80 @@ const POLICY = {
   },
 };
 
-/** Serves the documentation: a page under /docs/, the OpenAPI document of each dialect, and what is made of them. */
+/**
+ * Files of the folder of the reference that are served as they are. `npm run docs:generate` makes most of
+ * them.
+ */
+const FOLDER = new URL('../../docs/reference/', import.meta.url);
+const TYPES: Readonly<Record<string, string>> = {
+  json: 'application/json; charset=utf-8',
+  // Browsers show plain text, and download Markdown.
+  md: 'text/plain; charset=utf-8',
+  txt: 'text/plain; charset=utf-8',
+};
+const FILES = ['postman.json', 'llms.txt', 'interface.md', 'status-codes.md'];
+
+/** Browsers ask for it on their own. */
+const ICON =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect x="1" y="4" width="14" height="8" ' +
+  'rx="1"/></svg>';
+
+/**
+ * Serves the documentation: a page under /docs/, the OpenAPI document of each dialect, and the files beside
+ * them.
+ */
 export function serveDocs(app: FastifyInstance, dialects: readonly Dialect[]): void {
   app.register(async (scope) => {
     await scope.register(helmet, { contentSecurityPolicy: POLICY, strictTransportSecurity: false });
     scope.addHook('onRequest', (request, reply, done) => {
       request.trace.route = '/docs/*';
       reply.header('cache-control', 'no-cache');
-      // The page only needs the path of its own address; a Host that is none would break it.
+      // The page only needs the path of its own address. A malformed Host would break it.
       request.raw.headers.host = 'localhost';
       done();
     });
     scope.addHook('onSend', (_request, reply, payload, done) => {
-      const isPage = typeof payload === 'string' && String(reply.getHeader('content-type')).startsWith('text/html');
+      const isPage =
+        typeof payload === 'string' && String(reply.getHeader('content-type')).startsWith('text/html');
       const policy = String(reply.getHeader('content-security-policy'));
       if (isPage) reply.header('content-security-policy', permitScripts(policy, payload));
       done(null, payload);
     });
-    for (const { path, type, text } of publicDocuments()) {
-      scope.get(`/docs/${path}`, (_request, reply) => {
-        reply.type(type).send(text);
-      });
+    for (const file of [...dialects.map(({ name }) => `${name}/openapi.json`), ...FILES]) {
+      const text = await readFile(new URL(file, FOLDER), 'utf8');
+      const type = TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
+      scope.get(`/docs/${file}`, (_request, reply) => reply.type(type).send(text));
     }
-    await scope.register(reference, {
-      routePrefix: '/docs',
-      configuration: {
-        pageTitle: 'Scrip API',
-        sources: dialects.map(({ name, title }, index) => ({
-          title,
-          slug: name,
-          // Relative, so that the page also works behind a proxy that serves it below a path of its own.
-          url: `${name}/openapi.json`,
-          default: index === 0,
-        })),
-        withDefaultFonts: false,
-        telemetry: false,
-        proxyUrl: '',
-        hideClientButton: true,
-        showDeveloperTools: 'never',
-        agent: { disabled: true },
-        mcp: { disabled: true },
-      },
-    });
+    scope.get('/favicon.ico', (_request, reply) => reply.type('image/svg+xml').send(ICON));
+    await scope.register(reference, { routePrefix: '/docs', configuration: configurationFor(dialects) });
   });
 }
 
-/** Permits the scripts that stand in a page, by their digests, and no others. */
+function configurationFor(dialects: readonly Dialect[]) {
+  return {
+    pageTitle: 'Scrip API',
+    sources: dialects.map(({ name, title }, index) => ({
+      title,
+      slug: name,
+      // Relative, so that the page also works behind a proxy that serves it below a path of its own.
+      url: `${name}/openapi.json`,
+      default: index === 0,
+    })),
+    withDefaultFonts: false,
+    telemetry: false,
+    proxyUrl: '',
+    hideClientButton: true,
+    showDeveloperTools: 'never' as const,
+    agent: { disabled: true },
+    mcp: { disabled: true },
+  };
+}
+
+/** Permits the scripts of a page by their digests, and no others. */
 function permitScripts(policy: string, page: string): string {
   const scripts = [...page.matchAll(/<script(?![^>]*\bsrc=)[^>]*>([\s\S]*?)<\/script>/g)];
-  const digests = scripts.map(([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`);
+  const digests = scripts.map(
+    ([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`,
+  );
   return policy.replace("script-src 'self'", ["script-src 'self'", ...digests].join(' '));
 }

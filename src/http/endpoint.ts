@@ -1,14 +1,14 @@
 import type { Static, TSchema } from 'typebox';
 import type { Context } from '../context.ts';
 import type { FieldError, RefusalCode } from '../refusal.ts';
-import type { BatchVoucher } from './batch.ts';
+import type { BatchVoucher } from './fields.ts';
 
-/** What an endpoint answers a request with that went well. */
+/** What an endpoint answers a request with that succeeded. */
 export type Answer<Data extends TSchema> = {
   readonly data: Static<Data> | null;
   /** Whether an earlier copy of the request had the effect. */
   readonly replayed?: boolean;
-  /** Another outcome than `00` that is none of the refusals. */
+  /** Another outcome than `00` that is no refusal. */
   readonly outcome?: { readonly statusCode: string; readonly message: string };
   /** The vouchers of a batch, which follow in `data.vouchers` page by page. */
   readonly vouchers?: {
@@ -16,8 +16,6 @@ export type Answer<Data extends TSchema> = {
     readonly pages: AsyncGenerator<Static<typeof BatchVoucher>[]>;
   };
 };
-
-export type Example = { readonly summary: string; readonly value: unknown };
 
 /** One endpoint of a dialect: what it takes and gives, how it is documented, and what it does. */
 export type Endpoint<Body extends TSchema = TSchema, Data extends TSchema = TSchema> = {
@@ -30,27 +28,26 @@ export type Endpoint<Body extends TSchema = TSchema, Data extends TSchema = TSch
   readonly body?: Body;
   /** Media types beside application/json. */
   readonly otherMediaTypes?: readonly string[];
-  /** What the schema of the body cannot say: errors that concern several fields at once. Gets any valid JSON. */
+  /**
+   * Finds what the schema of the body cannot: errors that concern several fields at once. Gets any valid
+   * JSON.
+   */
   readonly check?: (body: unknown) => FieldError[];
   readonly data: Data;
-  /** Whether a request carries a PIN: then a key that keeps guessing is refused (`97`). */
+  /** Whether a request carries a PIN. Such a call of a key that keeps guessing is refused (`97`). */
   readonly carriesPin?: boolean;
-  /** What not finding is called here (`60`). */
+  /** The message of `60` here. */
   readonly notFound?: string;
-  /** The refusals of its own, beside those that every endpoint knows; for the documentation. */
+  /**
+   * The refusals that this endpoint can give, beside those that every endpoint can; for the documentation.
+   */
   readonly refusals: readonly RefusalCode[];
-  readonly examples: {
-    readonly request?: Readonly<Record<string, Example>>;
-    readonly response: Readonly<Record<string, Example>>;
-    /** Examples of refusals whose body holds more than the code. */
-    readonly refusals?: Readonly<Partial<Record<RefusalCode, Example>>>;
-  };
   run(context: Context, body: Static<Body>, reference: string): Promise<Answer<Data>>;
 };
 
-/** A set of endpoints below one prefix, with its own form of telling refusals. */
+/** The endpoints below one prefix, with their own way of reporting refusals. */
 export type Dialect = {
-  /** In lower case, for addresses. */
+  /** In lower case, for URLs. */
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -60,8 +57,10 @@ export type Dialect = {
   readonly endpoints: readonly Endpoint[];
 };
 
-/** Writes an endpoint down with its types inferred, and lets it stand in a list with others. */
-export function endpoint<Body extends TSchema, Data extends TSchema>(definition: Endpoint<Body, Data>): Endpoint {
-  // A list of endpoints forgets which body is whose; the schema checks each body before `run` gets it.
+/** Defines an endpoint with its types inferred, in the form in which a dialect lists it. */
+export function endpoint<Body extends TSchema, Data extends TSchema>(
+  definition: Endpoint<Body, Data>,
+): Endpoint {
+  // A list of endpoints loses which body is whose. The schema checks each body before `run` gets it.
   return definition as unknown as Endpoint;
 }

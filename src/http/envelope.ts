@@ -1,7 +1,12 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { type FieldError, REFUSALS, type Refusal } from '../refusal.ts';
 
-/** A schema that also takes null, in the one form that validates, serializes and documents fast: a list of types. */
+/** The form of every answer: `statusCode`, `message`, `data`, and `errors` where fields are wrong. */
+
+/**
+ * A schema that also takes null, as a list of types: the form that validates, serializes and documents
+ * fastest.
+ */
 export function Nullable<Schema extends TSchema>(schema: Schema, options: object = {}) {
   const { type } = schema as { type?: string };
   return Type.Unsafe<Static<Schema> | null>({ ...schema, type: [type, 'null'], ...options });
@@ -14,7 +19,8 @@ export function Word<const Words extends readonly string[]>(words: Words, option
 
 const StatusCode = Type.String({
   pattern: '^[0-9]{2}$',
-  description: 'The outcome: `00` is success, anything else a refusal. Decide by this, never by the message.',
+  description:
+    'The outcome: `00` is success, anything else a refusal. Decide by this code, never by the message.',
 });
 
 const Message = Type.String({ description: 'The outcome in words, for people.' });
@@ -25,9 +31,9 @@ export function Envelope<Data extends TSchema>(data: Data) {
 }
 
 const FieldErrorSchema = Type.Object({
-  field: Type.String({ description: 'The field, or `body` for the body as a whole.' }),
+  field: Type.String({ description: 'The field, `body` for the body as a whole, or the name of a header.' }),
   rule: Type.String({ description: 'The rule that it breaks, for programs.' }),
-  message: Type.String({ description: 'What to do about it, for people. Never holds the value that was sent.' }),
+  message: Type.String({ description: 'What is wrong, for people. It never holds the value that was sent.' }),
 });
 
 /** The body of a refusal. */
@@ -38,25 +44,29 @@ export const RefusalBody = Type.Object({
   errors: Type.Optional(
     Type.Array(FieldErrorSchema, {
       description:
-        'Every field that is wrong: with `30`, and with `13`, `16`, `17` and `18` for the value that they refuse.',
+        'Every field that is wrong: with `30`, with `13`, `16`, `17` and `18` for the value that they ' +
+        'refuse, and with `98` for a body that is not taken.',
     }),
   ),
 });
 
-/** The words for what is no refusal of the list but a fault of the service. */
-const FAULT = { statusCode: '96', message: 'Internal error' } as const;
+/** What a client reads of anything that is not a refusal of the list: a bug. */
+const BUG = { statusCode: '96', message: 'Internal error' } as const;
 
-/** The text of a refusal's body. Only what stands in the closed list, and the schema's words, can be in it. */
-export function refusalText(statusCode: string, message: string, errors?: readonly FieldError[]): string {
+/** The text of a body without data. Only words of the closed list and of the schemas can be in it. */
+export function bodyText(statusCode: string, message: string, errors?: readonly FieldError[]): string {
   return JSON.stringify({ statusCode, message, data: null, ...(errors && { errors }) });
 }
 
-/** The outcome that a refusal is told as; undefined is a bug. `notFound` is what an endpoint calls not finding. */
+/**
+ * The code and the message that a refusal is answered with; undefined stands for a bug.
+ * @param notFound the endpoint's own message for `60`
+ */
 export function outcomeOf(
   refusal: Refusal | undefined,
   notFound: string | undefined,
 ): { readonly statusCode: string; readonly message: string } {
-  if (!refusal) return FAULT;
+  if (!refusal) return BUG;
   const message = refusal.code === '60' && notFound !== undefined ? notFound : REFUSALS[refusal.code];
   return { statusCode: refusal.code, message };
 }

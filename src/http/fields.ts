@@ -1,47 +1,290 @@
-import Type from 'typebox';
-import { Nullable } from './envelope.ts';
+import type { FastifySchemaValidationError } from 'fastify';
+import Type, { type TSchema } from 'typebox';
+import type { FieldError, RefusalCode } from '../refusal.ts';
+import type { Endpoint } from './endpoint.ts';
+import { Nullable, Word } from './envelope.ts';
 
-/** Fields that requests and answers of both prefixes share. */
+/**
+ * Fields that requests and answers of both variants share, and what is answered where one of them is wrong.
+ */
+
+/**
+ * Limits of a field that the core checks and the documentation states. In the schema itself a breach would be
+ * `30`; each of these has a code of its own (`18`, `16`, `13`, `15`). A symbol, so that no validator takes it
+ * for a keyword.
+ */
+export const LIMITS: unique symbol = Symbol('limits');
+
+function withLimits<Schema extends TSchema>(schema: Schema, limits: object): Schema {
+  return Object.assign(schema, { [LIMITS]: limits });
+}
+
+/** The largest whole amount in a call for a voucher, whatever its currency. */
+const AMOUNT_MAX = 90_071_992_547_409;
+/** The most that a product can be set to. */
+const QUANTITY_MAX = 5_000_000;
+const REFERENCE_LENGTH = { minLength: 1, maxLength: 100 };
+const NO_CONTROLS = '[^\\u0000-\\u001f\\u007f-\\u009f]+$';
 
 export const Code = Type.String({
   pattern: '^[0-9]{12}$',
+  minLength: 12,
+  maxLength: 12,
   description: 'The voucher code: 12 digits.',
   examples: ['482913057641'],
 });
 
 export const Pin = Type.String({
   pattern: '^[0-9]{4}$',
+  minLength: 4,
+  maxLength: 4,
   description: 'The PIN of the voucher: 4 digits.',
   examples: ['0731'],
 });
 
-/** What a reference may be is told as `18` by the core: a schema would tell it as `30`. */
 const REFERENCE_RULES =
   '1 to 100 characters, no control characters, not beginning with `CANCEL-` or `NEW-` (`18` otherwise)';
 
-export const Reference = Type.String({
-  description: `Your unique reference: ${REFERENCE_RULES}. The same request again under it is answered as the first was and changes nothing; another request under it is refused (\`94\`).`,
-  examples: ['order-10071'],
-});
+function referenceField(description: string) {
+  const limits = { ...REFERENCE_LENGTH, pattern: `^(?!CANCEL-|NEW-)${NO_CONTROLS}` };
+  return withLimits(Type.String({ description, examples: ['order-10071'] }), limits);
+}
+
+export const Reference = referenceField(
+  `Your unique reference: ${REFERENCE_RULES}. The same request again under it gets the answer of the first ` +
+    'and changes nothing. Another request under it is refused (`94`).',
+);
 
 export const OptionalReference = Type.Optional(
   Nullable(
-    Type.String({
-      description: `Your reference, if you want retries to be safe: ${REFERENCE_RULES}. The same request again under it is answered as the first was and changes nothing. Without one every request stands for itself, and the \`transactionId\` takes the reference's place in look-ups and updates.`,
-      examples: ['order-10071'],
-    }),
+    referenceField(
+      `Your unique reference, which makes retries safe: ${REFERENCE_RULES}. The same request again under ` +
+        'it gets the answer of the first and changes nothing. Without a reference every request stands for ' +
+        'itself, and updates and look-ups take the `transactionId` in its place.',
+    ),
   ),
 );
 
-/** What an amount may be is told as `13`, so the schema asks for a number and no more. */
-export const AMOUNT_RULES =
-  'in major units, above 0, with at most the decimals of the currency (`13` otherwise: an amount is never rounded)';
+export const RedeemedReference = referenceField(
+  'The reference of the redemption, or its `transactionId` if it had no reference.',
+);
 
-export const SerialNumber = Type.Number({
-  description: 'The serial number of the voucher: at most 15 digits.',
-  examples: [10000000042],
+/** The parameter of a path. `CANCEL-x` and `NEW-x` are well-formed there, and find nothing. */
+export const PathReference = withLimits(
+  Type.String({ description: 'The reference of the request, percent-encoded.', examples: ['order-10071'] }),
+  { ...REFERENCE_LENGTH, pattern: `^${NO_CONTROLS}` },
+);
+
+/** The schema asks for a number and no more: an amount that is refused is `13`. */
+const AMOUNT_RULES =
+  'in major units, above 0, with at most the decimals of the currency (`13` otherwise: an amount is never ' +
+  'rounded)';
+
+/**
+ * An amount above 0.
+ * @param description with `%` in the place of the rules that hold for every amount
+ */
+export function Amount(description: string, example: number) {
+  const schema = Type.Number({ description: description.replace('%', AMOUNT_RULES), examples: [example] });
+  return withLimits(schema, { exclusiveMinimum: 0, maximum: AMOUNT_MAX });
+}
+
+export const AmountUsed = withLimits(
+  Type.Number({
+    description:
+      'The amount that the redemption should have been, in major units: 0 or more, with at most the ' +
+      'decimals of the currency (`13` otherwise). 0, or left out: a full reversal.',
+    examples: [7.5],
+  }),
+  { minimum: 0, maximum: AMOUNT_MAX, default: 0 },
+);
+
+export function Quantity(description: string) {
+  const schema = Type.Number({ description, examples: [2] });
+  return withLimits(schema, { type: 'integer', format: 'int32', minimum: 1, maximum: QUANTITY_MAX });
+}
+
+export const ProductCode = withLimits(
+  Type.String({
+    description: 'The code of the product, such as `DEFAULT`. Unknown, off sale or not yours: `15`.',
+    examples: ['DEFAULT'],
+  }),
+  { minLength: 1, maxLength: 50, pattern: '^[A-Za-z0-9_.-]+$' },
+);
+
+export const DateTime = Type.String({
+  format: 'date-time',
+  description: 'ISO 8601, in UTC, with milliseconds.',
 });
 
-export const DateTime = Type.String({ format: 'date-time' });
+const SerialNumber = withLimits(
+  Type.Number({
+    description: 'The serial number of the voucher: at most 15 digits.',
+    examples: [10000000042],
+  }),
+  { type: 'integer', minimum: 1, maximum: 999_999_999_999_999 },
+);
 
-export const TransactionId = Type.String({ description: 'The unique id of the transaction, given by the service.' });
+const TransactionId = Type.String({ description: 'The unique id of the transaction, given by the service.' });
+
+/** The fields of a transaction in both variants. */
+export function transactionFields<const Types extends readonly string[]>(
+  types: Types,
+  voucherCode: ReturnType<typeof Type.String>,
+) {
+  const isNegative = types.includes('REDEMPTION_REVERSAL') ? ' Negative for a `REDEMPTION_REVERSAL`.' : '';
+  return {
+    transactionId: TransactionId,
+    transactionType: Word(types),
+    amount: Type.Number({ description: `In major units.${isNegative}` }),
+    timestamp: DateTime,
+    reference: Nullable(Type.String(), { description: 'Your reference; null where the request had none.' }),
+    voucherCode,
+    serialNumber: Type.String({ pattern: '^[0-9]{1,15}$', description: 'The serial number of the voucher.' }),
+  };
+}
+
+/** The fields of a balance in both variants. */
+export const balanceFields = {
+  serialNumber: SerialNumber,
+  voucherCode: Type.String({ description: 'The code as you sent it.' }),
+  balance: Type.Number({ minimum: 0, description: 'What is left on the voucher.' }),
+  usableAmount: Type.Number({
+    minimum: 0,
+    description:
+      'What can be redeemed now: the balance, or 0 when the voucher is not active, blocked, expired or ' +
+      'canceled.',
+  }),
+  transactions: Type.Array(
+    Type.Object({
+      transactionId: TransactionId,
+      transactionType: Word(['ACTIVATION', 'REDEMPTION']),
+      amount: Type.Number({ description: 'In major units.' }),
+      timestamp: DateTime,
+      reference: Nullable(Type.String(), {
+        description: 'Your own reference; "" for a transaction of another merchant.',
+      }),
+    }),
+    {
+      maxItems: 50,
+      description: 'The activation and the redemptions in force, oldest first: the 50 newest.',
+    },
+  ),
+};
+
+/** A voucher of a batch, as its merchant gets it. */
+export const BatchVoucher = Type.Object({ serialNumber: SerialNumber, code: Code, pin: Pin });
+
+/**
+ * A batch, as generation and download answer with it. `vouchers` must stay last: they are streamed behind the
+ * rest.
+ */
+export const BatchData = Type.Object({
+  reference: Type.String({ description: 'The reference of the request that generated the batch.' }),
+  transactionId: Type.String({ description: 'The id of the batch, fixed when it was accepted.' }),
+  status: Word(['PROCESSING', 'COMPLETED', 'CANCELED'], {
+    description:
+      '`PROCESSING` becomes `COMPLETED` or `CANCELED`, both final. While it is `PROCESSING`, download ' +
+      'again later. The vouchers of a `CANCELED` batch cannot be used, and its whole price is back on ' +
+      'your float.',
+  }),
+  expiryDate: Type.String({ format: 'date-time', description: 'When the vouchers expire, in UTC.' }),
+  value: Nullable(
+    Type.Number({
+      description: 'The value of each voucher; null for vouchers that get one when they are activated.',
+    }),
+  ),
+  vouchers: Type.Optional(
+    Type.Array(BatchVoucher, {
+      description:
+        'Exactly the quantity ordered, by serial number. Only there when the batch is `COMPLETED`.',
+    }),
+  ),
+});
+
+/** What fields with a form of their own must look like, in words. */
+const FORMS: Readonly<Record<string, string>> = {
+  code: 'must be 12 digits',
+  pin: 'must be 4 digits',
+  voucherCode: 'must be 12 digits (with pin), or 16 digits (code and PIN, without pin)',
+  expiryDate: 'must be an ISO 8601 date-time, such as 2027-01-31T23:59:59Z',
+};
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'a whole number',
+  object: 'an object',
+  null: 'null',
+};
+
+/**
+ * Turns what the schema found into the errors of an answer: which field, which rule of it, and what is wrong.
+ * A field with a wrong form has one error, however many rules of its form it breaks. Names and words come
+ * from the schema alone, never from the request.
+ */
+export function fieldErrors(found: readonly FastifySchemaValidationError[]): FieldError[] {
+  const errors = new Map<string, FieldError>();
+  for (const { keyword, instancePath, params, message } of found) {
+    const field =
+      keyword === 'required' ? String(params['missingProperty']) : instancePath.slice(1) || 'body';
+    const isForm = Object.hasOwn(FORMS, field) && keyword !== 'required' && keyword !== 'type';
+    const rule = isForm && keyword !== 'format' ? 'pattern' : keyword;
+    const text = isForm ? FORMS[field] : messageOf(keyword, params, message);
+    errors.set(`${field} ${rule}`, { field, rule, message: text ?? 'is invalid' });
+  }
+  return [...errors.values()];
+}
+
+function messageOf(keyword: string, params: Record<string, unknown>, message?: string): string | undefined {
+  if (keyword === 'required') return 'is required';
+  if (keyword !== 'type') return message;
+  const types = [params['type']].flat() as string[];
+  return `must be ${types.map((type) => TYPES[type] ?? type).join(' or ')}`;
+}
+
+const ABOVE_ZERO = 'must be above 0, with at most the decimals of the currency';
+
+type ValueErrors = { readonly rule: string; readonly messages: Readonly<Record<string, string>> };
+
+/**
+ * Refusals of one value that has the right form: the rule that it breaks, and the fields in which it may
+ * stand.
+ */
+const VALUES: Readonly<Partial<Record<RefusalCode, ValueErrors>>> = {
+  '18': {
+    rule: 'reference',
+    messages: {
+      reference: 'must have 1 to 100 characters, no control characters, and not begin with CANCEL- or NEW-',
+    },
+  },
+  '16': {
+    rule: 'quantity',
+    messages: { quantity: 'must be a whole number from 1 to the limit of the product' },
+  },
+  '13': {
+    rule: 'amount',
+    messages: {
+      amount: ABOVE_ZERO,
+      value: `${ABOVE_ZERO}, and the value of the batch where the batch has one`,
+      amountUsed: 'must be 0 or more, with at most the decimals of the currency',
+    },
+  },
+  '17': { rule: 'minimum', messages: { expiryDate: 'must be at least one day from now' } },
+};
+
+/** The fields that an endpoint takes. Without a body that is the reference in its path. */
+export function fieldsOf({ body }: Pick<Endpoint, 'body'>): readonly string[] {
+  return body ? Object.keys((body as { properties?: object }).properties ?? {}) : ['reference'];
+}
+
+/**
+ * The errors of an answer that refuses one value of the request; undefined where the refusal is about none of
+ * them.
+ * @param fields that the endpoint takes
+ */
+export function valueErrors(code: RefusalCode, fields: readonly string[]): FieldError[] | undefined {
+  const { rule, messages } = VALUES[code] ?? { rule: '', messages: {} };
+  const found = Object.entries(messages).filter(([field]) => fields.includes(field));
+  return found.length === 0 ? undefined : found.map(([field, message]) => ({ field, rule, message }));
+}

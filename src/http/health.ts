@@ -1,44 +1,39 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
-import { refusalText } from './envelope.ts';
-import { ask } from './health.queries.ts';
+import { PING } from '../db/sql.ts';
+import { JSON_TYPE } from './answer.ts';
+import { bodyText } from './envelope.ts';
 
-const ALIVE = refusalText('00', 'Success');
-const NOT_READY = refusalText('91', 'Service unavailable');
+const ALIVE = bodyText('00', 'Success');
+const NOT_READY = bodyText('91', 'Service unavailable');
 
 /**
- * /healthz answers 200 while the process lives; /readyz only while it can serve: the database answers, and the server
- * is not closing. Neither tells more: both are open to anyone.
+ * A till call that has to wait longer for the database is not served well. Load balancers have limits of
+ * their own.
  */
-export function serveHealth(app: FastifyInstance, service: Service): void {
-  let closing = false;
-  app.addHook('preClose', (done) => {
-    closing = true;
-    done();
-  });
-  app.get('/healthz', (request, reply) => {
-    request.trace.route = '/healthz';
-    request.trace.statusCode = '00';
-    reply.type('application/json; charset=utf-8').send(ALIVE);
-  });
-  app.get('/readyz', async (request, reply) => {
-    request.trace.route = '/readyz';
-    const ready = !closing && (await answers(service));
-    request.trace.statusCode = ready ? '00' : '91';
-    if (!ready) reply.code(503).header('retry-after', '1');
-    return reply.type('application/json; charset=utf-8').send(ready ? ALIVE : NOT_READY);
-  });
+const READY_TIMEOUT_MS = 1_000;
+
+/**
+ * Serves /healthz, which answers 200 while the process lives, and /readyz, which does so only while a call of
+ * a till could be served: the database answers on the pool of the till calls, and the server is not closing.
+ * Both are open to anyone, and show nothing else.
+ */
+export function serveHealth(app: FastifyInstance, service: Service, isDraining: () => boolean): void {
+  const answer = (reply: FastifyReply, route: string, isReady: boolean) => {
+    Object.assign(reply.request.trace, { route, statusCode: isReady ? '00' : '91' });
+    if (!isReady) reply.code(503).header('retry-after', '1');
+    return reply.type(JSON_TYPE).send(isReady ? ALIVE : NOT_READY);
+  };
+  app.get('/healthz', (_request, reply) => answer(reply, '/healthz', true));
+  app.get('/readyz', async (_request, reply) =>
+    answer(reply, '/readyz', !isDraining() && (await canServeTills(service))),
+  );
 }
 
-/** A database that takes longer to say one is not one to serve with; whoever asks has a limit of its own. */
-const ANSWER_MS = 1_000;
-
-async function answers({ db }: Service): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, ANSWER_MS, false);
-  });
-  const asked = db.query(ask()).then(
+async function canServeTills({ db }: Service): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(resolve, READY_TIMEOUT_MS, false);
+  const asked = db.hot(PING, []).then(
     () => true,
     () => false,
   );

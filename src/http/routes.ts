@@ -1,32 +1,29 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
 import type { Service } from '../context.ts';
+import { admit, type Caller, identify } from '../merchants/authenticate.ts';
+import type { Allowance } from '../merchants/limits.ts';
 import { Refusal } from '../refusal.ts';
-import type { Admission } from './admission.ts';
 import { sendAnswer, sendRefusal } from './answer.ts';
-import { authenticateRequest } from './authenticate.ts';
 import type { Dialect, Endpoint } from './endpoint.ts';
 import { Envelope } from './envelope.ts';
-import { fieldErrors, fieldsOf } from './field-errors.ts';
-import { parseJson } from './parse-json.ts';
-import { judgeHead, TransportRefusal } from './transport.ts';
+import { fieldErrors, fieldsOf } from './fields.ts';
+import type { AdmissionControl } from './overload.ts';
+import { checkHead, parseJson, TransportRefusal } from './wire.ts';
+
+type Serving = { readonly service: Service; readonly admission: AdmissionControl; readonly dialect: Dialect };
 
 /** Serves the endpoints of a dialect below its prefix. */
-export function serveDialect(app: FastifyInstance, service: Service, admission: Admission, dialect: Dialect): void {
-  for (const endpoint of dialect.endpoints) serveEndpoint(app, service, admission, dialect, endpoint);
+export function serveDialect(app: FastifyInstance, serving: Serving): void {
+  for (const endpoint of serving.dialect.endpoints) serveEndpoint(app, serving, endpoint);
 }
 
 /**
- * A request passes its gates in the order of precedence: route, media type and length (98), who asks and whether that
- * one may (01, 97, 04), the body (30), and then the endpoint itself.
+ * A request passes its gates in the order of precedence: route, media type and length (98), the caller and
+ * whether it may call (01, 97, 04), the body (30), and then the endpoint itself.
  */
-function serveEndpoint(
-  app: FastifyInstance,
-  service: Service,
-  admission: Admission,
-  dialect: Dialect,
-  endpoint: Endpoint,
-): void {
-  const { method, body, otherMediaTypes = [], carriesPin = false, check, notFound } = endpoint;
+function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoint): void {
+  const { service, admission, dialect } = serving;
+  const { method, body, otherMediaTypes = [], check, notFound } = endpoint;
   const url = dialect.prefix + endpoint.path;
   const mediaTypes = ['application/json', ...otherMediaTypes];
   const manner = { statuses: dialect.statuses, notFound, fields: fieldsOf(endpoint) };
@@ -38,47 +35,82 @@ function serveEndpoint(
     attachValidation: true,
     onRequest(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction) {
       request.trace.route = url;
-      // A path that ends where the reference should begin is the path of nothing.
+      // `/vouchers/` is not a path with an empty reference.
       const isNoPath = (request.params as { reference?: string }).reference === '';
-      done(isNoPath ? new TransportRefusal('98', 404) : body && judgeHead(request.headers, mediaTypes));
+      done(isNoPath ? new TransportRefusal('98', 404) : body && checkHead(request.headers, mediaTypes));
     },
-    // By callback: a promise for each hook of each request was a twentieth of what a balance enquiry costs.
-    preValidation(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) {
-      const goOn = () => {
-        if (request.trace.context) admission.recognize(request, request.trace.context.merchant);
-        if (body) request.body = parseJson(request.body as Buffer | undefined);
-      };
-      const fail = (error: unknown) => {
-        if (error instanceof Refusal && error.code === '01') admission.forget(request);
-        done(error as Error);
-      };
-      try {
-        admission.enter(request, reply);
-        const waiting = authenticateRequest(service, request, reply, carriesPin);
-        if (waiting) {
-          admission.guess(request);
-          waiting.then(goOn).then(() => done(), fail);
-          return;
-        }
-        goOn();
-      } catch (error) {
-        fail(error);
-        return;
-      }
-      done();
-    },
+    preValidation: (request, reply, done) => authenticate(serving, endpoint, request, reply, done),
     async handler(request, reply) {
       const errors = request.validationError ? fieldErrors(request.validationError.validation ?? []) : [];
       if (check) errors.push(...check(request.body));
       if (errors.length > 0) throw new Refusal('30', { errors });
       const { reference = '' } = request.params as { reference?: string };
       const context = request.trace.context;
-      if (!context) throw new Error('a request came this far without having been authenticated');
+      if (!context) throw new Error('a request was not authenticated');
       const answer = await endpoint.run(context, request.body as never, reference);
       return sendAnswer(service, request, reply, answer as never);
     },
     errorHandler(error, request, reply) {
       sendRefusal(service, request, reply, error, manner);
     },
+    // The work is done. A download that streams for an hour does not count.
+    onSend(request, _reply, payload, done) {
+      admission.leave(request);
+      done(null, payload);
+    },
   });
+}
+
+/**
+ * Admits a request whose body has been read, authenticates it, and parses the body: `91`; `01`, `97`, `04`;
+ * `30`.
+ *
+ * Works by callback: a key in use is known at once, and a promise in each hook was a twentieth of a balance
+ * enquiry.
+ */
+function authenticate(
+  { service, admission }: Serving,
+  { body, carriesPin = false }: Endpoint,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: HookHandlerDoneFunction,
+): void {
+  const accept = (caller: Caller) => {
+    // From here on the access log names the caller, also where it is not admitted.
+    request.trace.context = caller.context;
+    if (caller.allowance) setLimitHeaders(reply, caller.allowance);
+    admit(caller, carriesPin);
+    admission.recognize(request, caller.context.merchant);
+    if (body) request.body = parseJson(request.body as Buffer | undefined);
+  };
+  const fail = (error: unknown) => {
+    if (error instanceof Refusal && error.code === '01') admission.forget(request);
+    // In the next turn. With more than 1,024 busy sockets the event loop reads up to 48 times as many
+    // requests before it does anything else, and clients that are refused at once send their next request
+    // into that.
+    setImmediate(() => done(error as Error));
+  };
+  try {
+    admission.enter(request);
+    const caller = identify(service, request.headers.authorization, request);
+    if (caller instanceof Promise) {
+      caller.then(accept).then(() => done(), fail);
+      return;
+    }
+    accept(caller);
+  } catch (error) {
+    fail(error);
+    return;
+  }
+  done();
+}
+
+/**
+ * The fields of draft-ietf-httpapi-ratelimit-headers-11: the quota and its window, what is left, and when it
+ * is whole.
+ */
+function setLimitHeaders(reply: FastifyReply, { limit, remaining, resetSeconds }: Allowance): void {
+  const windowSeconds = Math.ceil(limit.burst / limit.perSecond);
+  reply.header('ratelimit-policy', `"key";q=${limit.burst};w=${windowSeconds}`);
+  reply.header('ratelimit', `"key";r=${remaining};t=${resetSeconds}`);
 }

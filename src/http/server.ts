@@ -1,74 +1,101 @@
+import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Service } from '../context.ts';
+import Fastify, {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
-import { Admission } from './admission.ts';
 import { sendRefusal } from './answer.ts';
-import { closeGently } from './close.ts';
-import { parseDateTime } from './date-time.ts';
 import { serveDocs } from './docs.ts';
-import { refusalText } from './envelope.ts';
+import { closeGracefully } from './drain.ts';
+import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
-import { refuseEarly } from './refuse-early.ts';
+import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
-import { beginTrace, requestIds } from './trace.ts';
-import { BODY_LIMIT_BYTES, judgeRoute } from './transport.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
+import { BODY_LIMIT_BYTES, missingHost, parseDateTime, refuseUnrouted } from './wire.ts';
 
 const DIALECTS = [VARIANT_A, VARIANT_B];
 
-/** What is served, for who starts the service: a title and the path of each. */
+/** What the server serves, to be printed at its start: a title and the path of each. */
 export const SERVED: readonly { readonly title: string; readonly prefix: string }[] = DIALECTS;
 
-/** The whole request has to be there by then, */
+/** A whole request has to arrive within this time, head and body, */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** which is looked at this often: Node's own half a minute would make it up to sixty seconds. */
-const REQUEST_LOOK_MS = 5_000;
-/** Longer than what load balancers keep an idle connection for (60 s), so that they close it, and never into a request. */
+/** which is checked this often. Node's default, half a minute, would make it up to sixty seconds. */
+const REQUEST_CHECK_MS = 1_000;
+/**
+ * Longer than load balancers keep an idle connection (60 s): they close it, and never send a request into its
+ * end.
+ */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
-/** A connection on which nothing moves: a client that stopped reading its download. */
+/** A connection on which nothing moves: a client that has stopped reading its download. */
 const SOCKET_TIMEOUT_MS = 120_000;
-/** Far above what a process can serve at once; a bound on memory. */
-const MOST_CONNECTIONS = 10_000;
-/** A reference in a path: Node ends a longer request line itself. What is no reference is told so by the core. */
-const LONGEST_PARAMETER = 16 * 1024;
+/** Far more than a process can serve at once; a bound on memory. */
+const CONNECTIONS_MAX = 10_000;
+/**
+ * A reference in a path. Node ends a longer request line by itself, and the core refuses what is no
+ * reference.
+ */
+const PARAMETER_LENGTH_MAX = 16 * 1024;
 
-/** How a server is reached. */
+/** How the server is reached. */
 export type Reach = {
-  /** Networks of proxies whose X-Forwarded-For is believed: the address of a caller behind them is what it says. */
+  /** Networks of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[];
-  /** How long connections that are idle are still served once the server closes; left out, they are closed at once. */
-  readonly idleMs?: number;
+  /** How long the server still accepts connections once it is asked to close; left out: not at all. */
+  readonly graceMs?: number;
 };
 
+/** What is known of a request while it is served, for its line in the access log. */
+type Trace = {
+  readonly startedAt: number;
+  /** The pattern of the route, never the path: that holds references. */
+  route: string | undefined;
+  statusCode: string | undefined;
+  context: Context | undefined;
+  transactionId: string | undefined;
+};
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    trace: Trace;
+  }
+}
+
 /**
- * Builds the server: both variants, their documentation under /docs, /healthz and /readyz. It does not listen.
- * Closing it finishes what was accepted.
+ * Builds the server: both variants, their documentation under /docs, /healthz and /readyz. It does not listen
+ * yet. Closing it finishes what was accepted (drain.ts).
  */
-export function buildServer(service: Service, { trustedProxies = [], idleMs = 0 }: Reach = {}): FastifyInstance {
+export function buildServer(
+  service: Service,
+  { trustedProxies = [], graceMs = 0 }: Reach = {},
+): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
-    // Fastify's own log lines hold addresses, and with them references. trace.ts writes the access log.
+    // Fastify's own log lines hold URLs, and with them references.
     logger: false,
     genReqId: nextId,
     requestIdHeader: false,
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     bodyLimit: BODY_LIMIT_BYTES,
-    exposeHeadRoutes: false,
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionTimeout: SOCKET_TIMEOUT_MS,
-    // A request without Host is answered like any other, in JSON, rather than by Node with an empty 400.
     http: {
+      // Node would answer without a body. `checkHost` does it in JSON.
       requireHostHeader: false,
-      // Node exchanges the two limits where that of the head is the greater one, and its own is a minute: bodies then had as long.
+      // Node takes the lower one of the two for the head, and its default for the head is a minute.
       headersTimeout: REQUEST_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: REQUEST_LOOK_MS,
+      connectionsCheckingInterval: REQUEST_CHECK_MS,
     },
-    routerOptions: { maxParamLength: LONGEST_PARAMETER },
+    routerOptions: { maxParamLength: PARAMETER_LENGTH_MAX },
     ajv: {
       customOptions: {
         allErrors: true,
@@ -76,37 +103,37 @@ export function buildServer(service: Service, { trustedProxies = [], idleMs = 0 
         useDefaults: false,
         removeAdditional: false,
         allowUnionTypes: true,
-        // 1e999 is a number, and a bad amount: the core refuses it.
+        // 1e999 is a number, and a bad amount, which the core refuses.
         strictNumbers: false,
       },
       onCreate(ajv) {
         ajv.addFormat('date-time', (text: string) => parseDateTime(text) !== undefined);
       },
     },
-    frameworkErrors: (error, request, reply) => answerUnrouted(service, error, request, reply),
+    frameworkErrors: (error, request, reply) => answerUndecoded(service, error, request, reply),
     clientErrorHandler: (error, socket) => answerUnparsed(service, nextId(), error, socket),
   });
-  app.server.maxConnections = MOST_CONNECTIONS;
-  // Who has said all that there is to say may close its side of the connection, and still waits for the answer (RFC 9112, 9.6).
-  Object.assign(app.server, { httpAllowHalfOpen: true });
-  // Any other expectation than 100-continue is ignored, and CONNECT is no method of this server.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  app.server.on('connect', (_request, socket) => writeRaw(socket as Socket, 405, nextId(), 'Allow: GET, POST\r\n'));
+  app.server.maxConnections = CONNECTIONS_MAX;
+  // Expectations other than 100-continue are ignored, and this server does not know the method CONNECT.
+  app.server.on('checkExpectation', (request, response) => app.routing(request, response));
+  app.server.on('connect', (_request, socket: Socket) => {
+    writeRaw(socket, 405, nextId(), 'Allow: GET, HEAD, POST\r\n');
+  });
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.decorateRequest('trace');
+  app.decorateRequest('countedFor');
+  const isDraining = closeGracefully(app, graceMs);
   followRequests(app, service);
-  const isClosing = closeGently(app, idleMs);
-  serveHealth(app, service);
-  const admission = new Admission(app);
-  for (const dialect of DIALECTS) serveDialect(app, service, admission, dialect);
+  serveHealth(app, service, isDraining);
+  const admission = new AdmissionControl();
+  for (const dialect of DIALECTS) serveDialect(app, { service, admission, dialect });
   serveDocs(app, DIALECTS);
-  const prefixes = DIALECTS.map(({ prefix }) => prefix);
-  refuseEarly(app, service, { admission, prefixes, nextId, isClosing });
   return app;
 }
 
-/** Every request has a trace and a line in the log; one that no route matches ends here. */
+/** Gives every request a trace and a line in the log, and refuses requests that no route matches. */
 function followRequests(app: FastifyInstance, service: Service): void {
   const routes: { method: string; url: string }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -115,28 +142,85 @@ function followRequests(app: FastifyInstance, service: Service): void {
   const log = accessLog(service.log);
   app.addHook('onRequest', (request, reply, done) => {
     beginTrace(log, request, reply);
-    // Before the body is read: nobody waits for what nobody takes.
-    done(request.is404 ? judgeRoute(request.raw.url ?? '', routes) : undefined);
+    // Before the body is read: a body that no route takes is not waited for.
+    done(checkHost(request) ?? (request.is404 ? refuseUnrouted(request.raw.url ?? '', routes) : undefined));
   });
   app.setErrorHandler((error, request, reply) => {
     sendRefusal(service, request, reply, error, {});
   });
-  app.decorateRequest('trace');
 }
 
-/** A path that cannot even be decoded; Fastify runs no hooks for it. */
-function answerUnrouted(service: Service, error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+/** HTTP/1.1 demands a Host (RFC 9112, 3.2); HTTP/1.0 does not know it. */
+function checkHost({ raw }: FastifyRequest) {
+  return raw.httpVersion === '1.1' && raw.headers.host === undefined ? missingHost() : undefined;
+}
+
+/**
+ * Makes the ids of requests: a random part for the process, and a number. A client's own X-Request-Id is not
+ * taken over: it could hold anything, and would end up in the log.
+ */
+function requestIds(): () => string {
+  const process = randomBytes(8).toString('hex');
+  let last = 0;
+  return () => `${process}-${(++last).toString(36)}`;
+}
+
+/**
+ * Begins to follow a request: sets the headers that every answer has, and writes the request's line in the
+ * access log when it is over, whether it was answered or its client went away.
+ */
+function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, reply: FastifyReply): void {
+  request.trace = {
+    startedAt: performance.now(),
+    route: undefined,
+    statusCode: undefined,
+    context: undefined,
+    transactionId: undefined,
+  };
+  reply.header('x-request-id', request.id);
+  reply.header('cache-control', 'no-store');
+  reply.raw.once('close', () => {
+    const { startedAt, route, statusCode, context, transactionId } = request.trace;
+    // No path, no header, no body, no reference.
+    log({
+      requestId: request.id,
+      method: request.method,
+      route,
+      httpStatus: reply.raw.statusCode,
+      statusCode,
+      merchantId: context?.merchant.id,
+      keyId: context?.keyId,
+      transactionId,
+      durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
+      aborted: !reply.raw.writableEnded,
+    });
+  });
+}
+
+/** Answers a path that cannot even be decoded; Fastify runs no hooks for it. */
+function answerUndecoded(
+  service: Service,
+  error: FastifyError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   beginTrace(accessLog(service.log), request, reply);
   sendRefusal(service, request, reply, error, {});
 }
 
-/** What is not HTTP, or took too long to become a request. */
-function answerUnparsed(service: Service, requestId: string, error: Error & { code?: string }, socket: Socket): void {
+/** Answers what is not HTTP, or took too long to become a request. */
+function answerUnparsed(
+  service: Service,
+  requestId: string,
+  error: Error & { code?: string },
+  socket: Socket,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
   service.log.info({ requestId, httpStatus: status, statusCode: '98' }, 'request');
   writeRaw(socket, status, requestId);
 }
@@ -149,10 +233,10 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 function writeRaw(socket: Socket, status: number, requestId: string, headers = ''): void {
-  const body = refusalText('98', 'Unsupported request');
+  const body = bodyText('98', 'Unsupported request');
   socket.end(
-    `HTTP/1.1 ${status} ${REASONS[status]}\r\n${headers}Content-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\nCache-Control: no-store\r\n` +
-      `Connection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${REASONS[status]}\r\n${headers}Content-Type: application/json; ` +
+      `charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ` +
+      `${requestId}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n${body}`,
   );
 }

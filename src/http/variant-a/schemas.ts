@@ -1,27 +1,31 @@
 import Type from 'typebox';
-import { Nullable, Word } from '../envelope.ts';
+import { Nullable } from '../envelope.ts';
 import {
-  AMOUNT_RULES,
+  Amount,
+  AmountUsed,
+  balanceFields,
   Code,
-  DateTime,
   OptionalReference,
   Pin,
+  ProductCode,
+  Quantity,
+  RedeemedReference,
   Reference,
-  SerialNumber,
-  TransactionId,
+  transactionFields,
 } from '../fields.ts';
 
 export const Generate = Type.Object({
   reference: Reference,
-  productCode: Type.String({
-    description: 'The code of the product, such as `DEFAULT`. Unknown, off sale or not yours: `15`.',
-    examples: ['DEFAULT'],
-  }),
-  quantity: Type.Number({
-    description: 'How many vouchers: a whole number from 1 to the limit of the product (`16` otherwise).',
-    examples: [2],
-  }),
-  amount: Type.Number({ description: `The value of each voucher, ${AMOUNT_RULES}.`, examples: [25] }),
+  productCode: ProductCode,
+  quantity: Quantity(
+    'How many vouchers: a whole number from 1 to the limit of the product, 100,000 unless set (`16` ' +
+      'otherwise).',
+  ),
+  amount: Amount(
+    'The value of each voucher, %. Within the limits of the product, 0.01 to 100,000.00 unless set (`61` ' +
+      'otherwise).',
+    25,
+  ),
 });
 
 export const Activate = Type.Object({ pin: Pin, code: Code, reference: OptionalReference });
@@ -31,79 +35,55 @@ export const CheckBalance = Type.Object({ pin: Pin, code: Code });
 export const Redeem = Type.Object({
   pin: Pin,
   code: Code,
-  amount: Type.Number({
-    description: `The amount to redeem, ${AMOUNT_RULES}. All of it is redeemed, or nothing.`,
-    examples: [10.5],
-  }),
+  amount: Amount('The amount to redeem, %. All of it is redeemed, or nothing.', 10.5),
   reference: OptionalReference,
 });
 
 export const UpdateRedemption = Type.Object({
-  reference: Type.String({
-    description: 'The reference of the redemption, or its `transactionId` if it had no reference.',
-    examples: ['order-10071'],
-  }),
-  amountUsed: Type.Optional(
-    Type.Number({
-      description:
-        'The amount that the redemption should have been: 0 or more, with at most the decimals of the currency (`13` otherwise). 0, or left out: a full reversal.',
-      examples: [7.5],
-    }),
-  ),
+  reference: RedeemedReference,
+  amountUsed: Type.Optional(AmountUsed),
+});
+
+const MaskedCode = Type.String({
+  pattern: '^[0-9]{4}\\*{4}[0-9]{4}$',
+  description: 'The voucher code, masked: the first and the last four digits.',
 });
 
 export const Transaction = Type.Object({
-  transactionId: TransactionId,
-  transactionType: Word(['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL']),
-  amount: Type.Number({ description: 'In major units. Negative for a `REDEMPTION_REVERSAL`.' }),
-  timestamp: DateTime,
-  reference: Nullable(Type.String(), { description: 'Your reference; null where the request had none.' }),
-  voucherCode: Type.String({ description: 'The voucher code, masked: the first and the last four digits.' }),
-  serialNumber: Type.String({ description: 'The serial number of the voucher.' }),
+  ...transactionFields(['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'], MaskedCode),
   refundStatus: Nullable(Type.String(), {
     enum: ['CANCELLED', 'NEW', null],
     description: '`CANCELLED`: undone by an update. `NEW`: put in its place by the update. Null: neither.',
   }),
-  note: Nullable(Type.String(), { description: 'What an update did; null for all others.' }),
+  note: Nullable(Type.String(), { description: 'What an update did; null for all other transactions.' }),
 });
+
+export const RecentTransactions = Type.Array(Transaction, { maxItems: 50 });
+
+const { transactions, ...amounts } = balanceFields;
 
 export const BalanceData = Type.Object({
-  serialNumber: SerialNumber,
-  voucherCode: Type.String({ description: 'The code as you sent it.' }),
-  balance: Type.Number({ description: 'What is left on the voucher.' }),
-  usableAmount: Type.Number({
-    description:
-      'What can be redeemed now: the balance, or 0 when the voucher is not active, blocked, expired or canceled.',
-  }),
+  ...amounts,
   value: Nullable(Type.Number(), { description: 'The value at activation; null before it.' }),
-  transactions: Type.Array(
-    Type.Object({
-      transactionId: TransactionId,
-      transactionType: Word(['ACTIVATION', 'REDEMPTION']),
-      amount: Type.Number(),
-      timestamp: DateTime,
-      reference: Nullable(Type.String(), {
-        description: 'Your own reference; "" for a transaction of another merchant.',
-      }),
-    }),
-    { description: 'Activation and redemptions of the voucher, oldest first.' },
-  ),
-});
-
-const NullableTransaction = Nullable(Transaction, {
-  description: 'The redemption in force now; null after a full reversal.',
+  transactions,
 });
 
 export const UpdateData = Type.Object({
   originalTransaction: Transaction,
   cancellationTransaction: Transaction,
-  newTransaction: NullableTransaction,
+  newTransaction: Nullable(Transaction, {
+    description: 'The redemption in force now; null after a full reversal.',
+  }),
   transactions: Type.Array(Transaction, {
-    description: 'The same transactions in the order original, cancellation, new: two of them after a full reversal.',
+    minItems: 2,
+    maxItems: 3,
+    description:
+      'The same transactions in the order original, cancellation, new. After a full reversal there are two ' +
+      'of them.',
   }),
   summary: Type.Object({
-    originalAmount: Type.Number(),
-    newAmount: Type.Number({ description: '0 after a full reversal.' }),
+    originalAmount: Type.Number({ description: 'The amount of the original redemption.' }),
+    newAmount: Type.Number({ minimum: 0, description: 'The new amount; 0 after a full reversal.' }),
     reference: Type.String({ description: 'The reference of the redemption, as it was sent.' }),
   }),
 });

@@ -1,6 +1,9 @@
 import type { Dialect } from '../endpoint.ts';
 
-/** Variant B answers HTTP 200 to whatever is valid at transport level: `statusCode` tells the outcome. */
+/**
+ * Variant B answers HTTP 200 to every request that is valid at transport level. The outcome is in
+ * `statusCode`.
+ */
 export const STATUSES: Dialect['statuses'] = {
   '98': 404,
   '01': 401,
@@ -32,5 +35,5 @@ export const STATUSES: Dialect['statuses'] = {
   '91': 503,
 };
 
-/** What variant B calls a look-up that finds nothing: no refusal, and only here. */
+/** Variant B's answer to a look-up that finds nothing. It is no refusal, and only this call has it. */
 export const NO_TRANSACTION = { statusCode: '99', message: 'Transaction not found' } as const;

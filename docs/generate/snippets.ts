@@ -1,14 +1,14 @@
 /**
- * Programs in other languages, a page for each variant: the requests of the OpenAPI documents, written by ReadMe's generator
- * HTTPSnippet, as they come. Its wrapper for OpenAPI documents brings 56 packages more, one of which wants to run a script
- * when it is installed, to do what `requestOf` does.
+ * Programs in other languages, a page for each variant: the requests of the OpenAPI documents, written by HTTPSnippet,
+ * the generator of ReadMe. Its wrapper for OpenAPI documents brings 56 more packages, one of which runs a script when it
+ * is installed, for what `requestOf` does.
  */
 import { type HarRequest, HTTPSnippet } from '@readme/httpsnippet';
-import { describedCalls } from '../src/http/documents.ts';
+import { describedCalls, type Page } from './documents.ts';
 
 const BASE_URL = 'https://vouchers.example.com';
 const REFERENCE = 'sale-1';
-/** What stands in the place of the credentials: no example has any that could be taken for some. */
+/** Stands in place of the credentials. */
 export const CREDENTIALS_PLACE = 'BASE64_OF_KEY_ID_AND_SECRET';
 
 const JSON_TYPE = 'application/json';
@@ -19,7 +19,7 @@ const LANGUAGES = [
 
 type Described = ReturnType<typeof describedCalls>[number];
 
-/** A request in the format that the generator reads (HAR). */
+/** A request in the format of the generator (HAR). */
 function requestOf({ method, path, body }: Described['calls'][number]): HarRequest {
   const headers = {
     accept: JSON_TYPE,
@@ -36,8 +36,11 @@ function requestOf({ method, path, body }: Described['calls'][number]): HarReque
     headersSize: -1,
     bodySize: -1,
   };
-  // The generator takes requests without a body, which its types do not.
-  return { ...request, ...(body && { postData: { mimeType: JSON_TYPE, text: JSON.stringify(body) } }) } as HarRequest;
+  // The generator takes requests without a body; its types do not.
+  return {
+    ...request,
+    ...(body && { postData: { mimeType: JSON_TYPE, text: JSON.stringify(body) } }),
+  } as HarRequest;
 }
 
 function snippetsOf({ calls }: Described): string[] {
@@ -52,8 +55,6 @@ function snippetsOf({ calls }: Described): string[] {
   });
 }
 
-export type Page = { readonly path: string; readonly text: string };
-
 /** The pages by their paths in docs/reference. */
 export function snippetPages(): Page[] {
   return describedCalls().map((described) => ({
@@ -61,16 +62,16 @@ export function snippetPages(): Page[] {
     text: [
       `# ${described.document.info.title} in ${LANGUAGES.map(({ name }) => name).join(' and ')}`,
       '',
-      'Made from [the OpenAPI document](openapi.json) by `@readme/httpsnippet` (`npm run docs:generate`); not written by hand. Python needs',
-      '`requests`, PHP its extension `curl`. In the place of the address goes that of your service, and in the place of',
-      `\`${CREDENTIALS_PLACE}\` what this prints:`,
+      'Generated from [the OpenAPI document](openapi.json) by `@readme/httpsnippet` (`npm run docs:generate`). Python',
+      'needs `requests`, PHP its extension `curl`. Replace the address by that of your service, and',
+      `\`${CREDENTIALS_PLACE}\` by the output of this command:`,
       '',
       '```sh',
       `printf '%s' "$KEY_ID:$SECRET" | base64 -w 0`,
       '```',
       '',
-      'Each asks once. A till asks again, with the same body, after a time-out, a broken connection, 429 and 503: the reference makes that safe.',
-      'What else it has to mind is in [going live](../../guides/going-live.md).',
+      'Each program sends its request once. A till sends it again, with the same body, after a timeout, a broken',
+      'connection, 429 and 503. The reference makes that safe. See also [going live](../../guides/going-live.md).',
       '',
       ...snippetsOf(described),
     ]

@@ -1,5 +1,5 @@
-import { VARIANT_A } from './variant-a/routes.ts';
-import { VARIANT_B } from './variant-b/routes.ts';
+import { VARIANT_A } from '../http/variant-a/routes.ts';
+import { VARIANT_B } from '../http/variant-b/routes.ts';
 
 export type DemoVoucher = { readonly serialNumber: bigint; readonly code: string; readonly pin: string };
 
@@ -7,19 +7,19 @@ export type Demo = {
   readonly baseUrl: string;
   readonly keyId: string;
   readonly secret: string;
-  /** Makes the references of this round its own. */
+  /** Stands in every reference of this round, so that a second round has its own. */
   readonly run: string;
-  /** Active, with at least 50 on it. */
+  /** Active, with a balance of at least 50. */
   readonly voucher: DemoVoucher;
-  /** Not active yet, without a value of its own. */
+  /** Not active yet, from a batch without a value. */
   readonly inactive: DemoVoucher;
 };
 
 const VALUE = 50;
 
-/** The whole round in both variants, as curl lines that work as they stand, in this order. */
+/** The whole round in both variants, as curl lines that work as they are, in this order. */
 export function curlRound({ baseUrl, keyId, secret, run, voucher, inactive }: Demo): string[] {
-  // A line end after each answer, so that the next line does not begin behind it.
+  // A line end after each answer, so that the next prompt stands on a line of its own.
   const user = `-u ${keyId}:${secret} -w '\\n'`;
   const get = (path: string) => `curl ${user} ${baseUrl}${path}`;
   const post = (path: string, body: object) =>

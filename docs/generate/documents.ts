@@ -1,9 +1,9 @@
-import type { Dialect } from './endpoint.ts';
+import type { Dialect } from '../../src/http/endpoint.ts';
+import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
+import { VARIANT_B } from '../../src/http/variant-b/routes.ts';
 import { describeDialect } from './openapi.ts';
-import { VARIANT_A } from './variant-a/routes.ts';
-import { VARIANT_B } from './variant-b/routes.ts';
 
-/** What can be read and imported about the interface, all of it made from its OpenAPI documents. */
+/** The documents of the API: OpenAPI, and what is made of it, a Postman collection and a text for language models. */
 
 type Schema = {
   readonly type?: string | readonly string[];
@@ -33,14 +33,18 @@ const JSON_TYPE = 'application/json';
 function describe(dialect: Dialect): Described {
   const document = describeDialect(dialect) as unknown as OpenApi;
   const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+    Object.entries(operations).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      operation,
+    })),
   );
   return { name: dialect.name, document, calls };
 }
 
 const DESCRIBED = [VARIANT_A, VARIANT_B].map(describe);
 
-/** The calls of both variants, each with a body that it works with, for generators of programs. */
+/** The calls of both variants, each with a body that works, for generators of programs. */
 export function describedCalls() {
   return DESCRIBED.map(({ name, document, calls }) => ({
     name,
@@ -54,7 +58,7 @@ export function describedCalls() {
   }));
 }
 
-/** What a collection asks for by these fields: its user fills the variables in once. */
+/** The variables of the collection, which its user fills in once. */
 const VARIABLES: Readonly<Record<string, string>> = {
   baseUrl: 'http://127.0.0.1:8080',
   keyId: '',
@@ -72,26 +76,33 @@ function variableOf(field: string, operationId: string): string | undefined {
   return field === 'pin' || field === 'serialNumber' ? `{{${field}}}` : undefined;
 }
 
-/** The first example of a body with a reference and a code of 12 digits. */
+/** The first example of a body, best with a reference and a code of 12 digits. */
 function exampleOf({ requestBody }: Operation): Readonly<Record<string, unknown>> | undefined {
   const examples = Object.values(requestBody?.content[JSON_TYPE]?.examples ?? {}).map(
     ({ value }) => value as Record<string, unknown>,
   );
   const isWhole = (value: Record<string, unknown>) =>
     'reference' in value && !('voucherCode' in value && !value['pin']);
-  const example = examples.find(isWhole) ?? examples.find((value) => !('voucherCode' in value) || value['pin']);
-  // A date of an example has passed some day.
+  const example =
+    examples.find(isWhole) ?? examples.find((value) => !('voucherCode' in value) || value['pin']);
+  // The date of an example will have passed some day.
   return example && Object.fromEntries(Object.entries(example).filter(([field]) => field !== 'expiryDate'));
 }
 
-/** The same, with variables in the places of what differs. */
+/** The same body, with variables in place of the values that differ. */
 function bodyOf(operation: Operation): string | undefined {
   const example = exampleOf(operation);
   if (!example) return undefined;
   const { operationId } = operation;
-  const filled = Object.entries(example).map(([field, value]) => [field, variableOf(field, operationId) ?? value]);
-  // A number has no quotation marks, whichever way it comes to be there.
-  return JSON.stringify(Object.fromEntries(filled), null, 2).replace('"{{serialNumber}}"', '{{serialNumber}}');
+  const filled = Object.entries(example).map(([field, value]) => [
+    field,
+    variableOf(field, operationId) ?? value,
+  ]);
+  // A number has no quotation marks.
+  return JSON.stringify(Object.fromEntries(filled), null, 2).replace(
+    '"{{serialNumber}}"',
+    '{{serialNumber}}',
+  );
 }
 
 function postmanItem({ method, path, operation }: Call): object {
@@ -110,7 +121,7 @@ function postmanItem({ method, path, operation }: Call): object {
   };
 }
 
-/** A collection of every call, in the format v2.1 of Postman, which others import as well. */
+/** A collection of every call, in the format v2.1 of Postman, which other programs import as well. */
 function postmanCollection(): object {
   const credentials = { username: '{{keyId}}', password: '{{secret}}' };
   return {
@@ -125,7 +136,10 @@ function postmanCollection(): object {
       basic: Object.entries(credentials).map(([key, value]) => ({ key, value, type: 'string' })),
     },
     variable: Object.entries(VARIABLES).map(([key, value]) => ({ key, value, type: 'string' })),
-    item: DESCRIBED.map(({ document, calls }) => ({ name: document.info.title, item: calls.map(postmanItem) })),
+    item: DESCRIBED.map(({ document, calls }) => ({
+      name: document.info.title,
+      item: calls.map(postmanItem),
+    })),
   };
 }
 
@@ -139,20 +153,23 @@ function fieldLines({ requestBody }: Operation): string[] {
 
 function callLines({ method, path, operation }: Call): string[] {
   const [, example] = Object.entries(operation.responses['200']?.content[JSON_TYPE]?.examples ?? {})[0] ?? [];
-  const codes = Object.values(operation.responses).flatMap(({ description }) => description.split('\n\n'));
+  const codes = Object.values(operation.responses).flatMap(({ description }) =>
+    description.split('\n').map((line) => line.slice(2)),
+  );
   return [
     `### ${operation.summary}: \`${method} ${path}\``,
     '',
     operation.description,
     '',
     ...(operation.requestBody ? ['- Body, JSON:', ...fieldLines(operation)] : ['- No body.']),
-    `- Codes: ${[...new Set(codes)].join('; ')}`,
+    '- Codes:',
+    ...[...new Set(codes)].map((line) => `  - ${line}`),
     ...(example ? [`- An answer: \`${JSON.stringify(example.value)}\``] : []),
     '',
   ];
 }
 
-/** The interface as a text that a language model reads in one go (llms.txt). */
+/** The API as one text for language models (llms.txt). */
 function llmsText(): string {
   const [first] = DESCRIBED;
   const introduction = first?.document.info.description.split('\n## In short\n')[1] ?? '';
@@ -168,22 +185,22 @@ function llmsText(): string {
     ...DESCRIBED.map(({ name, document }) => `- [${document.info.title}](${name}/openapi.json): OpenAPI 3.1`),
     '- [Postman collection](postman.json): every call of both variants, format v2.1',
     '',
-    ...DESCRIBED.flatMap(({ document, calls }) => [`## ${document.info.title}`, '', ...calls.flatMap(callLines)]),
+    ...DESCRIBED.flatMap(({ document, calls }) => [
+      `## ${document.info.title}`,
+      '',
+      ...calls.flatMap(callLines),
+    ]),
   ].join('\n');
 }
 
-export type PublicDocument = { readonly path: string; readonly type: string; readonly text: string };
+export type Page = { readonly path: string; readonly text: string };
 
-/** Every document by its path, the same under `/docs/` of the service and in docs/reference. */
-export function publicDocuments(): PublicDocument[] {
-  const json = (path: string, value: object) => ({
-    path,
-    type: 'application/json; charset=utf-8',
-    text: `${JSON.stringify(value, null, 1)}\n`,
-  });
+/** The generated documents by their paths in docs/reference. */
+export function generatedDocuments(): Page[] {
+  const json = (path: string, value: object): Page => ({ path, text: `${JSON.stringify(value, null, 1)}\n` });
   return [
     ...DESCRIBED.map(({ name, document }) => json(`${name}/openapi.json`, document)),
     json('postman.json', postmanCollection()),
-    { path: 'llms.txt', type: 'text/plain; charset=utf-8', text: llmsText() },
+    { path: 'llms.txt', text: llmsText() },
   ];
 }

@@ -1,0 +1,127 @@
+import Type, { type TSchema } from 'typebox';
+import { BatchData, BatchVoucher } from '../../src/http/fields.ts';
+import { Transaction, UpdateData } from '../../src/http/variant-a/schemas.ts';
+import { type EventType, TEST_EVENT } from '../../src/webhooks/events.ts';
+import { EVENT_DATA } from './examples.ts';
+
+/** The webhook events as OpenAPI describes them. They are the same in both variants (docs/webhooks.md). */
+
+const { vouchers: _, ...batch } = BatchData.properties;
+
+/** A batch in an event: with its quantity, and with its vouchers only at an endpoint that was set to get them. */
+const EventBatch = Type.Object({
+  ...batch,
+  quantity: Type.Integer({ minimum: 1, description: 'How many vouchers were ordered.' }),
+  vouchers: Type.Optional(
+    Type.Array(BatchVoucher, {
+      maxItems: 1_000,
+      description: 'Only for an endpoint that is set to `full`, and only for up to 1,000 vouchers.',
+    }),
+  ),
+});
+
+const LowFloat = Type.Object({
+  currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' }),
+  balance: Type.Number({ description: 'The float after the call that took it below the threshold.' }),
+  threshold: Type.Number({ description: 'The threshold that was crossed.' }),
+});
+
+type Event = { readonly summary: string; readonly description: string; readonly data: TSchema };
+
+const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
+  'voucher.batch.completed': {
+    summary: 'A batch is complete',
+    description:
+      'All vouchers of a batch exist, whether it was answered at once or produced in the background.',
+    data: EventBatch,
+  },
+  'voucher.batch.canceled': {
+    summary: 'A batch was canceled',
+    description: 'No voucher of the batch can be used, and its whole price is back on your float.',
+    data: EventBatch,
+  },
+  'voucher.activated': {
+    summary: 'A voucher was activated',
+    description:
+      'You activated a voucher. Vouchers that their generation activates are reported by their batch.',
+    data: Transaction,
+  },
+  'voucher.redeemed': {
+    summary: 'A voucher was redeemed',
+    description: 'You redeemed an amount from a voucher, your own or that of another merchant.',
+    data: Transaction,
+  },
+  'redemption.updated': {
+    summary: 'A redemption was updated',
+    description: 'You updated a redemption. The data is the answer to the call.',
+    data: UpdateData,
+  },
+  'float.low': {
+    summary: 'A float is low',
+    description:
+      'A generation or an activation took your float below its threshold. Sent once, on the crossing.',
+    data: LowFloat,
+  },
+  [TEST_EVENT]: {
+    summary: 'A test',
+    description: 'The operator checks whether your endpoint answers.',
+    data: Type.Object({}),
+  },
+};
+
+const header = (name: string, description: string, schema: object = { type: 'string' }) => ({
+  name,
+  in: 'header',
+  required: true,
+  description,
+  schema,
+});
+
+const HEADERS = [
+  header('webhook-id', 'The id of the event, the same at every attempt: skip the ids that you know.'),
+  header('webhook-timestamp', 'When this attempt was made, in seconds since 1970.', {
+    type: 'string',
+    pattern: '^[0-9]+$',
+  }),
+  header(
+    'webhook-signature',
+    'One or more of `v1,` and the base64 of an HMAC-SHA256 over `id.timestamp.body`, separated by spaces.',
+  ),
+];
+
+const RESPONSES = {
+  '2XX': { description: 'Received. To be answered within 15 seconds; the body of the answer is not read.' },
+  '410': { description: 'The endpoint is gone, and is turned off.' },
+  default: { description: 'Not received: the event is sent again up to seven times within two days.' },
+};
+
+/**
+ * The `webhooks` of an OpenAPI document.
+ * @param plain makes plain JSON of a schema
+ */
+export function describeEvents(plain: (schema: unknown) => unknown): object {
+  return Object.fromEntries(
+    Object.entries(DESCRIBED).map(([type, { summary, description, data }]) => {
+      const schema = Type.Object({
+        type: Type.Literal(type),
+        timestamp: Type.String({ format: 'date-time', description: 'When it happened.' }),
+        data,
+      });
+      const value = { type, timestamp: '2026-03-02T12:05:13.940Z', data: EVENT_DATA[type] };
+      const content = {
+        'application/json': { schema: plain(schema), examples: { event: { summary, value } } },
+      };
+      const post = {
+        operationId: type.replace(/[.-](\w)/g, (_match, letter: string) => letter.toUpperCase()),
+        summary,
+        description: `${description} Deliveries follow Standard Webhooks 1.0.`,
+        tags: ['Webhooks'],
+        security: [],
+        parameters: HEADERS,
+        requestBody: { required: true, content },
+        responses: RESPONSES,
+      };
+      return [type, { post }];
+    }),
+  );
+}

@@ -1,0 +1,284 @@
+import type { Dialect, Endpoint } from '../../src/http/endpoint.ts';
+import { bodyText, Envelope, RefusalBody } from '../../src/http/envelope.ts';
+import { fieldsOf, LIMITS, PathReference, valueErrors } from '../../src/http/fields.ts';
+import {
+  BODY_LIMIT_BYTES,
+  bodyTooLarge,
+  notJson,
+  type TransportRefusal,
+  wrongMediaType,
+} from '../../src/http/wire.ts';
+import { PRECEDENCE, REFUSALS, type RefusalCode } from '../../src/refusal.ts';
+import { describeEvents } from './events.ts';
+import { type Example, examplesOf } from './examples.ts';
+
+const INTRODUCTION = `
+## In short
+- Every response is a JSON object with \`statusCode\` (\`00\` is success), \`message\` and \`data\`.
+- Authenticate with HTTP Basic: the id of your API key and its secret.
+- Amounts are JSON numbers in major units (\`12.5\` is twelve and a half). They are exact and never rounded.
+- Times are ISO 8601 in UTC.
+- A request with a \`reference\` can be sent again as often as you like. It has one effect. A repetition gets the
+  answer of the first request, with the header \`Idempotent-Replayed: true\`. So send it again after a timeout.
+- Request fields that are not listed are ignored. New fields may be added to responses: ignore unknown ones.
+- A JSON object must not hold a key twice.
+- Give the \`X-Request-Id\` of a response to support.
+- After \`429\` and \`503\`, wait as many seconds as \`Retry-After\` says, then send the request again.
+
+Both prefixes, \`/merchant-client/v2\` and \`/api/v2\`, serve the same vouchers, API keys and references.
+`;
+
+/** The reference page, as the service serves it. */
+const EXTERNAL_DOCS = { description: 'The reference as one page', url: '/docs/interface.md' };
+
+/** When each refusal occurs. */
+const MEANINGS: Readonly<Record<RefusalCode, string>> = {
+  '98': 'the path, the method, the media type or the size of the body is not supported',
+  '01': 'the credentials are missing or wrong',
+  '97': 'the API key has guessed too often, or sends too many requests',
+  '04': 'your account is suspended',
+  '30': 'a field is missing, or has another type or form; `errors` lists every one',
+  '18': 'the reference is not well-formed',
+  '16': 'the quantity is not a whole number from 1 to the limit of the product',
+  '13': 'the amount is not above 0, has too many decimals or is too large; or the batch has another value',
+  '17': 'the expiry date is less than a day away',
+  '03': 'your account or your API key lacks the permission',
+  '15': 'the product is unknown, off sale or not yours',
+  '61': 'the amount is outside the limits of the product',
+  '94': 'another request has used this reference',
+  '14': 'the voucher does not exist',
+  '75': 'the PIN is locked after too many wrong ones',
+  '55': 'the PIN is wrong',
+  '44': 'the voucher was canceled or replaced',
+  '43': 'the voucher is blocked',
+  '54': 'the voucher has expired',
+  '40': 'the voucher is not active yet',
+  '41': 'the voucher is already active',
+  '47': 'the voucher is only accepted by the merchant that issued it',
+  '42': 'nothing is left on the voucher',
+  '58': 'the redemption has been updated before; `data` is the result of that update',
+  '51': 'the voucher holds less than this amount',
+  '50': 'your float is too low',
+  '60': 'nothing is found under this reference',
+  '91': 'the service is overloaded, or has no database: try again after `Retry-After`',
+};
+
+/** Refusals of every endpoint. */
+const GENERAL: readonly RefusalCode[] = ['01', '97', '04', '91'];
+
+/** A refusal as an endpoint answers it. */
+type Documented = {
+  readonly httpStatus: number;
+  readonly code: string;
+  readonly meaning: string;
+  readonly example: Example;
+};
+
+type Json = { readonly [key: string]: unknown };
+
+/** The OpenAPI 3.1 document of a dialect, made from the schemas that check requests and serialize answers. */
+export function describeDialect(dialect: Dialect): Json {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const endpoint of dialect.endpoints) {
+    const path = dialect.prefix + endpoint.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: describeEndpoint(dialect, endpoint) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: dialect.title, version: '2', description: `${dialect.description}\n${INTRODUCTION}` },
+    externalDocs: EXTERNAL_DOCS,
+    servers: [{ url: '/', description: 'This server' }],
+    tags: [
+      { name: 'Vouchers', description: 'Generate, download, activate and check vouchers.' },
+      { name: 'Redemptions', description: 'Redeem vouchers and update redemptions.' },
+      { name: 'Transactions', description: 'Look transactions up.' },
+      { name: 'Webhooks', description: 'Events that the service sends to your endpoints.' },
+    ],
+    security: [{ basic: [] }],
+    paths,
+    webhooks: describeEvents(withLimits),
+    components: {
+      securitySchemes: {
+        basic: {
+          type: 'http',
+          scheme: 'basic',
+          description: 'The id of your API key as the user, its secret as the password.',
+        },
+      },
+    },
+  };
+}
+
+/** A schema as plain JSON, with the limits that the core checks among its keywords. */
+export function withLimits(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withLimits);
+  if (schema === null || typeof schema !== 'object') return schema;
+  const limits = (schema as { [LIMITS]?: Json })[LIMITS] ?? {};
+  const { type, ...rest } = Object.fromEntries(
+    Object.entries(schema).map(([key, each]) => [key, withLimits(each)]),
+  );
+  if (type === undefined) return { ...rest, ...limits };
+  // A field that may be null stays so.
+  const isNullable = Array.isArray(type) && limits['type'] !== undefined;
+  return { type, ...rest, ...limits, ...(isNullable && { type: [limits['type'], 'null'] }) };
+}
+
+function tagOf({ path }: Endpoint): string {
+  if (path.startsWith('/transactions')) return 'Transactions';
+  return path.startsWith('/redeem') || path.startsWith('/redemptions') ? 'Redemptions' : 'Vouchers';
+}
+
+function mediaTypesOf({ otherMediaTypes = [] }: Endpoint): readonly string[] {
+  return ['application/json', ...otherMediaTypes];
+}
+
+function describeEndpoint(dialect: Dialect, endpoint: Endpoint): object {
+  const { operationId, summary, description, path, body } = endpoint;
+  const { request: examples } = examplesOf(dialect.name, operationId);
+  return {
+    operationId,
+    summary,
+    description,
+    tags: [tagOf(endpoint)],
+    ...(path.includes(':reference') && { parameters: [describeReference()] }),
+    ...(body && {
+      requestBody: {
+        required: true,
+        description: `At most ${BODY_LIMIT_BYTES / 1024} KiB of JSON in UTF-8.`,
+        content: Object.fromEntries(
+          mediaTypesOf(endpoint).map((type) => [type, { schema: withLimits(body), examples }]),
+        ),
+      },
+    }),
+    responses: describeResponses(dialect, endpoint),
+  };
+}
+
+function describeReference(): object {
+  const {
+    description,
+    examples: [example] = [],
+    ...schema
+  } = withLimits(PathReference) as {
+    readonly description: string;
+    readonly examples?: readonly string[];
+  };
+  return { name: 'reference', in: 'path', required: true, description, schema, example };
+}
+
+function describeResponses(dialect: Dialect, endpoint: Endpoint): object {
+  const all = refusalsOf(dialect, endpoint);
+  const { response: examples } = examplesOf(dialect.name, endpoint.operationId);
+  const responses: Record<string, object> = {};
+  for (const httpStatus of [...new Set([200, ...all.map((each) => each.httpStatus)])].sort((a, b) => a - b)) {
+    const here = all.filter((each) => each.httpStatus === httpStatus);
+    const isSuccess = httpStatus === 200;
+    const hasNone = isSuccess && examples['none'] !== undefined;
+    const schemas = [
+      ...(isSuccess || here.some(({ code }) => code === '58') ? [withLimits(Envelope(endpoint.data))] : []),
+      ...(here.length > 0 || hasNone ? [RefusalBody] : []),
+    ];
+    const lines = [
+      ...(isSuccess ? ['`00`: success'] : []),
+      ...(hasNone ? ['`99`: nothing is found under this reference'] : []),
+      ...here.map(({ code, meaning }) => `\`${code}\`: ${meaning}`),
+    ];
+    responses[httpStatus] = {
+      description: lines.map((line) => `- ${line}`).join('\n'),
+      headers: headersOf(httpStatus, endpoint),
+      content: {
+        'application/json': {
+          schema: schemas.length === 1 ? schemas[0] : { anyOf: schemas },
+          examples: {
+            ...(isSuccess && examples),
+            ...Object.fromEntries(
+              here.map(({ code, example }, at) => [`refused${code}${suffixOf(here, at)}`, example]),
+            ),
+          },
+        },
+      },
+    };
+  }
+  return responses;
+}
+
+/** Tells the examples of one code apart. */
+function suffixOf(all: readonly Documented[], at: number): string {
+  const before = all.slice(0, at).filter(({ code }) => code === all[at]?.code).length;
+  return before === 0 ? '' : `_${before + 1}`;
+}
+
+function headersOf(httpStatus: number, endpoint: Endpoint): object {
+  const text = (description: string, schema: object = { type: 'string' }) => ({ schema, description });
+  return {
+    'X-Request-Id': text('The id of the request, for support.'),
+    ...(httpStatus === 200 &&
+      endpoint.refusals.includes('94') && {
+        'Idempotent-Replayed': text('Set where an earlier copy of the request had the effect.', {
+          type: 'string',
+          enum: ['true'],
+        }),
+      }),
+    ...(httpStatus === 401 && {
+      'WWW-Authenticate': text(
+        'Left out for requests that a page sends by script (`Sec-Fetch-Dest: empty`).',
+        {
+          type: 'string',
+          enum: ['Basic'],
+        },
+      ),
+    }),
+    ...((httpStatus === 429 || httpStatus === 503) && {
+      'Retry-After': text('Seconds.', { type: 'integer', minimum: 1 }),
+    }),
+  };
+}
+
+/** Every refusal that an endpoint can give, in order of precedence. */
+function refusalsOf(dialect: Dialect, endpoint: Endpoint): Documented[] {
+  const { body, refusals, notFound } = endpoint;
+  const isPossible = (code: RefusalCode) =>
+    GENERAL.includes(code) || (body && code === '30') || refusals.includes(code);
+  const own = PRECEDENCE.filter(isPossible).map((code) => {
+    const message = code === '60' && notFound !== undefined ? notFound : REFUSALS[code];
+    const errors = code === '30' ? [missingField(endpoint)] : valueErrors(code, fieldsOf(endpoint));
+    const value = JSON.parse(bodyText(code, message, errors));
+    const example = examplesOf(dialect.name, endpoint.operationId).refusals?.[code] ?? {
+      summary: message,
+      value,
+    };
+    return { httpStatus: dialect.statuses[code], code, meaning: MEANINGS[code], example };
+  });
+  const transport = body ? transportRefusals(endpoint) : [];
+  const bug = { summary: 'Internal error', value: JSON.parse(bodyText('96', 'Internal error')) };
+  return [
+    ...transport,
+    ...own,
+    { httpStatus: 500, code: '96', meaning: 'a bug in the service, which its operator sees', example: bug },
+  ];
+}
+
+function missingField({ body }: Endpoint) {
+  const { required = [] } = body as { required?: string[] };
+  return { field: required[0] ?? 'body', rule: 'required', message: 'is required' };
+}
+
+/** Refusals of a request with a body before the body is looked at. */
+function transportRefusals(endpoint: Endpoint): Documented[] {
+  const mediaTypes = mediaTypesOf(endpoint);
+  const document = ({ code, httpStatus, errors }: TransportRefusal, meaning: string, summary: string) => ({
+    httpStatus,
+    code,
+    meaning,
+    example: { summary, value: JSON.parse(bodyText(code, REFUSALS[code], errors)) },
+  });
+  return [
+    document(notJson(), 'the body is not JSON, or holds a key twice', 'Not JSON'),
+    document(bodyTooLarge(), `the body is larger than ${BODY_LIMIT_BYTES / 1024} KiB`, 'Too large'),
+    document(
+      wrongMediaType(mediaTypes),
+      `the media type is not ${mediaTypes.join(' or ')}`,
+      'Wrong media type',
+    ),
+  ];
+}

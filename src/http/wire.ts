@@ -1,0 +1,230 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { parseDecimal } from '../money.ts';
+import { type FieldError, Refusal, type RefusalCode } from '../refusal.ts';
+
+/** What a request must look like as HTTP and as JSON, before anything of its content is looked at. */
+
+/** The largest body that is read. The largest valid request is far below a kilobyte. */
+export const BODY_LIMIT_BYTES = 64 * 1024;
+
+/** A request that is not valid at transport level. Its HTTP status is the same in every dialect. */
+export class TransportRefusal extends Refusal {
+  readonly httpStatus: number;
+  /** The methods of the path, for a wrong method (405). */
+  readonly allow: string | undefined;
+
+  constructor(
+    code: RefusalCode,
+    httpStatus: number,
+    details: { readonly allow?: string; readonly errors?: readonly FieldError[] } = {},
+  ) {
+    super(code, details);
+    this.httpStatus = httpStatus;
+    this.allow = details.allow;
+  }
+}
+
+function refuseField(code: RefusalCode, httpStatus: number, field: string, rule: string, message: string) {
+  return new TransportRefusal(code, httpStatus, { errors: [{ field, rule, message }] });
+}
+
+/** HTTP 415: the body has none of the media types that the endpoint takes. */
+export const wrongMediaType = (mediaTypes: readonly string[]) =>
+  refuseField('98', 415, 'Content-Type', 'media-type', `must be ${mediaTypes.join(' or ')}, in UTF-8`);
+
+/** HTTP 400: a request of HTTP/1.1 without `Host`. */
+export const missingHost = () => refuseField('98', 400, 'Host', 'required', 'is required in HTTP/1.1');
+
+/** HTTP 413. */
+export const bodyTooLarge = () =>
+  refuseField('98', 413, 'body', 'maxLength', `must be at most ${BODY_LIMIT_BYTES / 1024} KiB`);
+
+/** HTTP 400: the body is empty, not UTF-8 or not JSON. */
+export const notJson = () => refuseField('30', 400, 'body', 'json', 'must be JSON in UTF-8');
+
+/**
+ * Checks the head of a request with a body, before anything of the body is read.
+ * @param mediaTypes that the endpoint takes, in lower case
+ * @returns a refusal `98` (415 or 413), or undefined
+ */
+export function checkHead(
+  headers: IncomingHttpHeaders,
+  mediaTypes: readonly string[],
+): TransportRefusal | undefined {
+  const { 'content-type': type, 'content-length': length, 'content-encoding': encoding } = headers;
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    return refuseField('98', 415, 'Content-Encoding', 'identity', 'is not supported: send the body as it is');
+  }
+  // A request without a body needs no media type: it is refused later, as not being JSON.
+  const isEmpty = headers['transfer-encoding'] === undefined && (length === undefined || length === '0');
+  if (type === undefined ? !isEmpty : !isOneOf(mediaTypes, type)) return wrongMediaType(mediaTypes);
+  return Number(length) > BODY_LIMIT_BYTES ? bodyTooLarge() : undefined;
+}
+
+/**
+ * Whether a media type is one of the list. Its only parameter that matters is a charset, which must be UTF-8.
+ */
+function isOneOf(mediaTypes: readonly string[], type: string): boolean {
+  const [name = '', ...parameters] = type.toLowerCase().split(';');
+  if (!mediaTypes.includes(name.trim())) return false;
+  return parameters.every((parameter) => {
+    const [key = '', value = ''] = parameter.split('=');
+    return key.trim() !== 'charset' || /^"?utf-?8"?$/.test(value.trim());
+  });
+}
+
+/** The path of a request target, without origin and query. */
+function pathOf(url: string): string {
+  return url.replace(/^[a-z]+:\/\/[^/?#]*/i, '').replace(/[?#].*$/s, '');
+}
+
+/**
+ * The refusal of a request that no route matches: an unknown path (404), or a method that the path does not
+ * have (405).
+ * @param routes every route of the server, with `:name` for a parameter
+ */
+export function refuseUnrouted(
+  url: string,
+  routes: readonly { readonly method: string; readonly url: string }[],
+): TransportRefusal {
+  const parts = pathOf(url).split('/');
+  const isMatch = (route: string) => {
+    const wanted = route.split('/');
+    if (wanted.length !== parts.length) return false;
+    return wanted.every((part, at) => part === parts[at] || (part[0] === ':' && parts[at]));
+  };
+  const methods = routes.filter((route) => isMatch(route.url)).map(({ method }) => method);
+  return methods.length > 0
+    ? new TransportRefusal('98', 405, { allow: methods.sort().join(', ') })
+    : new TransportRefusal('98', 404);
+}
+
+/** Refuses invalid UTF-8 and leaves out a byte order mark. */
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Finds a number whose double may differ from its text: sixteen digits or more, or an exponent of three
+ * digits. All shorter decimal numbers have a double of their own, so almost every body is parsed only once. A
+ * match inside a string costs a second parse and nothing else. A run right behind a quote (a code with its
+ * PIN) does not even match.
+ */
+const PERHAPS_INEXACT = /[^"\d.][\d.]{16}|[eE][+-]?\d{3}/;
+
+/** A key of a JSON text: a string before a colon. */
+const KEY = /"[^"\\]*(?:\\.[^"\\]*)*"(?=\s*:)/g;
+
+/**
+ * Parses the body of a request.
+ *
+ * A number that a double cannot carry exactly (`100.00000000000000001`, `9007199254740993`, `1e-400`) becomes
+ * Infinity, which no amount, quantity or serial number may be: it is refused, never rounded. A key `__proto__`
+ * is a key like any other, since only the declared fields of a body are ever read.
+ * @param body the bytes as received, undefined where there were none
+ * @throws TransportRefusal `30` (HTTP 400) for an empty body, invalid UTF-8, what is not JSON, and an object in
+ *   which a key stands twice in any spelling: a proxy or a log may have read the other value
+ */
+export function parseJson(body: Uint8Array | undefined): unknown {
+  let text: string;
+  let value: unknown;
+  try {
+    text = spellKeysPlainly(decoder.decode(body));
+    value = PERHAPS_INEXACT.test(text) ? JSON.parse(text, exact as Reviver) : JSON.parse(text);
+  } catch {
+    throw notJson();
+  }
+  if (hasKeyTwice(text)) {
+    throw refuseField('30', 400, 'body', 'unique-keys', 'must not hold a key twice in one object');
+  }
+  return value;
+}
+
+/**
+ * Spells each key in one way, without escapes where it needs none.
+ *
+ * JSON.parse of Node 24 may take an escaped key for another one (nodejs/node issue 63785). Once it has parsed an
+ * object with the key `\\u0061moun`, which begins with a backslash, it reads `\u0061mountUsed` in the same place as
+ * that key: the body of one client could make a field of another client's body disappear.
+ */
+function spellKeysPlainly(text: string): string {
+  if (!text.includes('\\')) return text;
+  return text.replace(KEY, (key) => (key.includes('\\') ? JSON.stringify(JSON.parse(key)) : key));
+}
+
+/** Whether an object holds a key twice, in a text that is known to be JSON and spells each key in one way. */
+function hasKeyTwice(text: string): boolean {
+  const open: Set<string>[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    if (char === '{') open.push(new Set());
+    else if (char === '}') open.pop();
+    else if (char === '"') {
+      const start = at++;
+      while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+      const string = text.slice(start, at + 1);
+      while (/\s/.test(text[at + 1] ?? '')) at++;
+      if (text[at + 1] !== ':') continue;
+      const keys = open.at(-1);
+      if (keys?.has(string)) return true;
+      keys?.add(string);
+    }
+  }
+  return false;
+}
+
+type Reviver = (key: string, value: unknown) => unknown;
+
+/** Keeps a value as it is, unless it is a number that differs from its source. */
+function exact(_key: string, value: unknown, context: { readonly source?: string }): unknown {
+  if (typeof value !== 'number' || context.source === undefined) return value;
+  const written = parseDecimal(context.source);
+  const read = parseDecimal(String(value));
+  const isSame =
+    written !== undefined &&
+    read !== undefined &&
+    written.digits === read.digits &&
+    written.scale === read.scale;
+  return isSame ? value : Number.POSITIVE_INFINITY;
+}
+
+const DATE = '(\\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])';
+const TIME = '([01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:\\.\\d{1,9})?)?';
+const OFFSET = '([Zz]|[+-](?:[01]\\d|2[0-3]):?[0-5]\\d)?';
+const DATE_TIME = new RegExp(`^${DATE}[Tt ]${TIME}${OFFSET}$`);
+const YEAR_MAX = 9_999;
+
+/**
+ * Reads an ISO 8601 date and time. Seconds may be left out. So may the offset: then the time is UTC, as in
+ * every answer of the service. A date alone is not taken, since it is no point in time.
+ * @returns undefined for anything else, and for days that do not exist
+ */
+export function parseDateTime(text: string): Date | undefined {
+  const parts = DATE_TIME.exec(text);
+  if (!parts) return undefined;
+  const [, year, month, day, , offset] = parts;
+  // Date would turn 30 February into 2 March.
+  if (Number(day) > new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()) return undefined;
+  const instant = text
+    .toUpperCase()
+    .replace(' ', 'T')
+    .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
+  const date = new Date(offset ? instant : `${instant}Z`);
+  // An offset may move it out of the years with four digits, which every date-time of an answer has.
+  const utcYear = date.getUTCFullYear();
+  return utcYear >= 0 && utcYear <= YEAR_MAX ? date : undefined;
+}
+
+/**
+ * Whether an answer is to be compressed by gzip: where the request accepts gzip (RFC 9110, 12.5.3), by its
+ * name or by `*`, and does not prefer the plain answer. Without the header it is not.
+ */
+export function prefersGzip(acceptEncoding: string | undefined): boolean {
+  const weights = new Map<string, number>();
+  for (const each of (acceptEncoding ?? '').toLowerCase().split(',')) {
+    const [, name = '', weight = '1'] = /^\s*([^\s;]+)\s*(?:;\s*q=([^\s]*)\s*)?$/.exec(each) ?? [];
+    // A malformed weight expresses no preference for the coding.
+    const isWeight = /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(weight);
+    weights.set(name === 'x-gzip' ? 'gzip' : name, isWeight ? Number(weight) : 0);
+  }
+  const gzip = weights.get('gzip') ?? weights.get('*') ?? 0;
+  return gzip > 0 && gzip >= (weights.get('identity') ?? 0);
+}

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { type ListeningService, testService } from './harness.ts';
+
+/** Any number that no other lock has. */
+const LOCK = 4_711;
+
+const WAIT = 'select pg_advisory_lock_shared(4711), pg_advisory_unlock_shared(4711)';
+
+/**
+ * Does something while more statements wait for a lock than a pool has connections.
+ * @param connections of the pool
+ * @param ask sends a statement; one that gives up is sent again
+ */
+async function whileFull(
+  { url }: ListeningService,
+  connections: number,
+  ask: () => Promise<unknown>,
+  work: () => Promise<void>,
+): Promise<void> {
+  const owner = await openOwner(url);
+  await owner.query(sql`select pg_advisory_lock(${LOCK})`);
+  let goesOn = true;
+  const waiting = Array.from({ length: 3 * connections }, async () => {
+    while (goesOn) await ask().catch(() => {});
+  });
+  const countWaiting = sql`select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted`;
+  try {
+    while (((await owner.query<{ n: number }>(countWaiting))[0]?.n ?? 0) < connections) await sleep(20);
+    await work();
+  } finally {
+    goesOn = false;
+    await owner.close();
+    await Promise.all(waiting);
+  }
+}
+
+async function readiness({ baseUrl }: ListeningService) {
+  const response = await fetch(`${baseUrl}/readyz`);
+  const { statusCode } = (await response.json()) as { statusCode: string };
+  return [response.status, statusCode, response.headers.get('retry-after')];
+}
+
+test('a process that cannot serve a till is not ready, and is ready again once it can', async (t) => {
+  const listening = await testService(t);
+  const { db } = listening.service;
+  assert.deepEqual(await readiness(listening), [200, '00', null]);
+  const ask = () => db.hot({ name: 'wait', text: WAIT }, []);
+  await whileFull(listening, 6, ask, async () => {
+    assert.deepEqual(await readiness(listening), [503, '91', '1']);
+  });
+  assert.deepEqual(await readiness(listening), [200, '00', null]);
+});
+
+test('ordinary statements that take long do not make a process unready', async (t) => {
+  const listening = await testService(t);
+  const { db } = listening.service;
+  const ask = () => db.query({ text: WAIT, values: [] });
+  await whileFull(listening, 10, ask, async () => {
+    assert.deepEqual(await readiness(listening), [200, '00', null]);
+  });
+});
