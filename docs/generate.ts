@@ -1,9 +1,10 @@
-/** Writes the documents that are made from the interface itself: `npm run docs:generate`. A test keeps them from going stale. */
+/** Writes the documents that are made from the program: `npm run docs:generate`. A test finds those that are stale. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { publicDocuments } from '../src/http/documents.ts';
+import { settingsPage } from './settings.ts';
 import { snippetPages } from './snippets.ts';
 
-for (const { path, text } of [...publicDocuments(), ...snippetPages()]) {
+for (const { path, text } of [...publicDocuments(), ...snippetPages(), settingsPage()]) {
   const target = new URL(`reference/${path}`, import.meta.url);
   await mkdir(new URL('./', target), { recursive: true });
   await writeFile(target, text);

@@ -62,14 +62,24 @@ export async function prepareFolder(path: string): Promise<Folder> {
   }
 }
 
+/**
+ * Creates a folder, with those above it, for this account only.
+ * @throws EmbeddedError
+ */
+export async function makeFolder(path: string): Promise<void> {
+  await make(resolve(path)).catch((error: unknown) => {
+    throw new EmbeddedError(complaint(resolve(path), codeOf(error)), 'folder');
+  });
+}
+
 /** Unlike a recursive mkdir, it ends where a file system answers ENOENT below a folder that exists (/proc). */
-async function makeFolder(path: string): Promise<void> {
-  const make = () => mkdir(path, { mode: 0o700 });
-  await make()
+async function make(path: string): Promise<void> {
+  const makeOne = () => mkdir(path, { mode: 0o700 });
+  await makeOne()
     .catch(async (error: unknown) => {
       if (codeOf(error) !== 'ENOENT' || path === dirname(path)) throw error;
-      await makeFolder(dirname(path));
-      await make();
+      await make(dirname(path));
+      await makeOne();
     })
     .catch(async (error: unknown) => {
       const isThere = codeOf(error) === 'EEXIST' && (await stat(path)).isDirectory();

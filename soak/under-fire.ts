@@ -111,7 +111,7 @@ async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injur
     ({ release }) => release(),
   );
   const { service } = await opened(
-    () => openService('scrip-soak', readConfig({ SCRIP_DATA_DIR: folder }), log),
+    () => openService(readConfig({ SCRIP_DATA_DIR: folder }), { name: 'scrip-soak', create: true, log }),
     ({ close }) => close(),
   );
   const way = await openWay(embedded.url);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
+import { settingsPage } from '../docs/settings.ts';
 import { CREDENTIALS_PLACE, snippetPages } from '../docs/snippets.ts';
 import { publicDocuments } from '../src/http/documents.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
@@ -55,7 +56,7 @@ describe('the documents that are made from the interface', () => {
   it('lie in docs/reference as they are made now (else: npm run docs:generate)', async () => {
     const documents = publicDocuments();
     assert.equal(documents.length, 4);
-    for (const { path, text } of [...documents, ...snippetPages()]) {
+    for (const { path, text } of [...documents, ...snippetPages(), settingsPage()]) {
       const found = await readFile(new URL(`../docs/reference/${path}`, import.meta.url), 'utf8').catch(() => '');
       assert.ok(found === text, `docs/reference/${path} is stale: npm run docs:generate`);
     }

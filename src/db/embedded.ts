@@ -1,4 +1,4 @@
-import { type Embedded, EmbeddedError, find, start } from '@scrip/embedded';
+import { type Embedded, EmbeddedError, find, makeFolder, start } from '@scrip/embedded';
 import type { Logger } from '../log.ts';
 import { SERVICE_ROLE } from './pool.ts';
 import { StartError } from './start-error.ts';
@@ -25,6 +25,11 @@ export function openEmbedded(dataDir: string, log: Logger): Promise<Embedded> {
 /** The address of a data folder's database, whether it runs or not; undefined where there is none yet. */
 export function findEmbedded(dataDir: string): Promise<string | undefined> {
   return find(dataDir, NAMES).catch(explain);
+}
+
+/** Creates the data folder, if it does not exist. @throws StartError, one line */
+export async function makeDataFolder(dataDir: string): Promise<void> {
+  await makeFolder(dataDir).catch(explain);
 }
 
 function explain(error: unknown): never {

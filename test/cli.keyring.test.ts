@@ -26,14 +26,19 @@ after(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-/** Runs `scrip keys` on the key file of a data folder, rather than by SCRIP_KEYS. */
-const runKeys = (...args: string[]) => runScrip({ SCRIP_DATA_DIR: dataDir }, 'keys', ...args);
+/** Runs `scrip keyring` on the key file of a data folder, rather than by SCRIP_KEYS. */
+const runKeyring = (...args: string[]) => runScrip({ SCRIP_DATA_DIR: dataDir }, 'keyring', ...args);
 
 function runScrip(
   settings: Readonly<Record<string, string>>,
   ...args: string[]
 ): Promise<{ status: number; out: string; err: string }> {
-  const env = { PATH: process.env['PATH'], SCRIP_DATABASE_URL: operator.testService.url, ...settings };
+  const env = {
+    PATH: process.env['PATH'],
+    SCRIP_DATABASE_URL: operator.testService.url,
+    SCRIP_PORT: '0',
+    ...settings,
+  };
   return new Promise((resolve) => {
     execFile(process.execPath, [MAIN, ...args], { env }, (error, out, err) => {
       resolve({ status: error ? Number(error.code) : 0, out, err });
@@ -41,12 +46,12 @@ function runScrip(
   });
 }
 
-test('scrip keys rotates the key file, tells what depends on what, and drops the old key', async () => {
+test('scrip keyring rotates the key file, tells what depends on what, and drops the old key', async () => {
   const made = await operator.testService.createMerchant();
   await makeVouchers(await operator.enter(made), 'sealed', 3);
   const old = operator.testService.keys.split(':')[0] as string;
 
-  const rotated = await runKeys('rotate', '--json', '--by', 'anna');
+  const rotated = await runKeyring('rotate', '--json', '--by', 'anna');
   assert.deepEqual([rotated.status, rotated.err], [0, '']);
   const { keyId, resumed, retired } = JSON.parse(rotated.out);
   assert.deepEqual([resumed, retired], [false, [old]]);
@@ -60,7 +65,7 @@ test('scrip keys rotates the key file, tells what depends on what, and drops the
   );
   assert.equal((await stat(join(dataDir, 'keys'))).mode & 0o777, 0o600);
 
-  const status = JSON.parse((await runKeys('status', '--json')).out);
+  const status = JSON.parse((await runKeyring('show', '--json')).out);
   assert.deepEqual(
     status.map((each: Record<string, unknown>) => [each['keyId'], each['state'], each['vouchers'], each['inKeyRing']]),
     [
@@ -71,31 +76,31 @@ test('scrip keys rotates the key file, tells what depends on what, and drops the
   // Who is not given the new key is told so at the start, before anything is touched.
   await operator.fails(new RegExp(`its key "${keyId}" is missing`), 'audit', 'list');
 
-  assert.match((await runKeys('drop', keyId)).err, /^scrip: .* is in use/);
-  const dropped = await runKeys('drop', old);
+  assert.match((await runKeyring('drop', keyId)).err, /^scrip: .* is in use/);
+  const dropped = await runKeyring('drop', old);
   assert.equal(dropped.status, 0);
-  assert.match(dropped.out, /out of the key file/);
+  assert.match(dropped.out, /removed from the key file/);
   assert.deepEqual((await readFile(join(dataDir, 'keys'), 'utf8')).trim().split(':')[0], keyId);
-  assert.equal((await runKeys('status')).status, 0);
-  assert.match((await runKeys('drop', old)).err, /^scrip: .* was dropped already\n$/);
+  assert.equal((await runKeyring('show')).status, 0);
+  assert.match((await runKeyring('drop', old)).err, /^scrip: .* was dropped already\n$/);
 });
 
-test('scrip keys drop ends what was killed between the database and the key file', async () => {
+test('scrip keyring drop ends what was killed between the database and the key file', async () => {
   const idsOfFile = async () =>
     (await readFile(join(dataDir, 'keys'), 'utf8'))
       .trim()
       .split('\n')
       .map((line) => line.split(':')[0]);
   const [old] = await idsOfFile();
-  assert.equal((await runKeys('rotate')).status, 0);
+  assert.equal((await runKeyring('rotate')).status, 0);
   const before = await readFile(join(dataDir, 'keys'), 'utf8');
   // Whoever writes the key file writes a draft beside it first, and may die there; and so may who has told the database.
   await writeFile(join(dataDir, 'keys.0123456789ab'), before, { mode: 0o600 });
-  assert.equal((await runKeys('drop', old ?? '')).status, 0);
+  assert.equal((await runKeyring('drop', old ?? '')).status, 0);
   await writeFile(join(dataDir, 'keys'), before);
   await writeFile(join(dataDir, 'keys.0123456789ab'), before, { mode: 0o600 });
   assert.equal((await idsOfFile()).length, 2);
-  const again = await runKeys('drop', old ?? '');
+  const again = await runKeyring('drop', old ?? '');
   assert.deepEqual([again.status, again.err], [0, '']);
   assert.deepEqual((await idsOfFile()).includes(old), false);
   assert.deepEqual(
@@ -137,18 +142,18 @@ test('a wrong or missing key ring is told before the schema is touched, and scri
 test('a key file that others can read is used, with a warning', async () => {
   const file = join(dataDir, 'keys');
   await chmod(file, 0o644);
-  const { status, err } = await runKeys('status');
+  const { status, err } = await runKeyring('show');
   await chmod(file, 0o600);
   assert.equal(status, 0);
   assert.match(err, /can be read by other accounts: chmod 600/);
-  assert.equal((await runKeys('status')).err, '');
+  assert.equal((await runKeyring('show')).err, '');
 });
 
-test('scrip keys tells what to do where the key ring is a setting', async () => {
+test('scrip keyring tells what to do where the key ring is a setting', async () => {
   const other = await Operator.start();
   try {
-    await other.fails(/put it in front in every process/, 'keys', 'rotate');
-    const { key } = await other.json('keys', 'make');
+    await other.fails(/put it in front in every process/, 'keyring', 'rotate');
+    const { key } = await other.json('keyring', 'make');
     assert.match(key, /^[A-Za-z0-9]{1,16}:[A-Za-z0-9_-]{43}$/);
   } finally {
     await other.stop();

@@ -6,38 +6,42 @@ import { newRingKey } from '../secrets.ts';
 import { RingRefused, type Watch } from '../vouchers/reseal.ts';
 import { beginRotation, countAll, dropKey, finishRotation, listKeyRing } from '../vouchers/rotate.ts';
 import { actor } from './actor.ts';
-import { untilStopped, withService } from './open.ts';
-import { fail, printJson, printTable } from './output.ts';
+import { explainOutcome, untilStopped, withService } from './open.ts';
+import { fail, interrupted, printJson, printTable, say } from './output.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
 type Json = { json?: boolean };
 
-export function registerKeys(program: Command): void {
-  const keys = program
-    .command('keys')
+export function registerKeyring(program: Command): void {
+  const keyring = program
+    .command('keyring')
     .description('the key ring, under which codes, PINs and webhook secrets are sealed');
-  keys.command('status').description('each key, and what depends on it').option('--json', 'print JSON').action(status);
-  keys
+  keyring
+    .command('show')
+    .description('show each key, and what is sealed under it')
+    .option('--json', 'print JSON')
+    .action(show);
+  keyring
     .command('rotate')
     .description(
-      'put a new key to use and seal everything anew under it, while the service goes on; goes on where it was stopped',
+      'start using a new key, and seal everything again under it while the service runs; continues an interrupted rotation',
     )
     .option('--json', 'print JSON')
     .action(rotate);
-  keys
+  keyring
     .command('drop <keyId>')
-    .description('let the key ring go without a key, once it is proven that nothing depends on it')
+    .description('remove a key, once it is proven that nothing is sealed under it')
     .option('--json', 'print JSON')
     .action(drop);
-  keys
+  keyring
     .command('make')
-    .description('print a new key, to be put in front in SCRIP_KEYS; it is used by nothing yet')
+    .description('print a new key, to be put first in SCRIP_KEYS; nothing uses it yet')
     .option('--json', 'print JSON')
     .action(make);
 }
 
-async function status(options: Json): Promise<void> {
+async function show(options: Json): Promise<void> {
   await withService(async (service) => {
     const ring = await listKeyRing(service);
     if (options.json) return printJson(ring);
@@ -55,17 +59,17 @@ async function status(options: Json): Promise<void> {
   });
 }
 
-/** The key file, where the key ring is not given by a setting, which nobody can write from here. */
+/** The key file, unless the key ring is a setting, which cannot be written from here. */
 const writableFile = (config: Config) => (config.keys === undefined ? keyFile(config) : undefined);
 
 async function rotate(options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
     const { keyId, resumed } = await beginRotation(operator, writableFile(config));
     const total = await countAll(operator.service.db);
-    const resealed = watched(total, stop, options, 'sealed anew');
+    const resealed = watched(total, stop, options, 'sealed again');
     const proven = watched(total, stop, options, 'proven');
     const prove: Watch = (vouchers) => {
-      // Two bars that are drawn at one time would be drawn over one another.
+      // Two bars at one time would be drawn over each other.
       resealed.end();
       return proven.watch(vouchers);
     };
@@ -73,12 +77,14 @@ async function rotate(options: Json): Promise<void> {
       resealed.end();
       proven.end();
     });
-    if (!retired)
-      fail(`interrupted: \`scrip keys rotate\` goes on; until then ${keyId} and the keys before it are needed`);
+    if (!retired) {
+      interrupted(
+        `interrupted: \`scrip keyring rotate\` continues; until then ${keyId} and the keys before it are needed`,
+      );
+    }
     if (options.json) return printJson({ keyId, resumed, retired });
-    process.stdout.write(`everything is sealed under ${keyId}\n`);
-    for (const old of retired)
-      process.stdout.write(`${old} is retired: \`scrip keys drop ${old}\` lets the key ring go without it\n`);
+    say(`everything is sealed under ${keyId}`);
+    for (const old of retired) say(`${old} is retired: \`scrip keyring drop ${old}\` removes it`);
   });
 }
 
@@ -86,13 +92,13 @@ async function drop(keyId: string, options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
     const file = writableFile(config);
     const proven = watched(await countAll(operator.service.db), stop, options, 'proven');
-    if (!(await dropKey(operator, keyId, file, proven.watch).finally(proven.end)))
-      fail('interrupted: nothing was changed');
+    if (!(await dropKey(operator, keyId, file, proven.watch).finally(proven.end))) interrupted();
     if (options.json) return printJson({ keyId, removedFrom: file ?? null });
-    process.stdout.write(
+    const rest = 'Backups from before still need it';
+    say(
       file === undefined
-        ? `nothing depends on ${keyId}: take it out of SCRIP_KEYS. Backups from before need it still\n`
-        : `nothing depends on ${keyId}, and it is out of the key file. Backups from before need it still\n`,
+        ? `nothing depends on ${keyId}: take it out of SCRIP_KEYS. ${rest}`
+        : `nothing depends on ${keyId}, and it is removed from the key file. ${rest}`,
     );
   });
 }
@@ -100,19 +106,19 @@ async function drop(keyId: string, options: Json): Promise<void> {
 function make(options: Json): void {
   const key = newRingKey();
   if (options.json) printJson({ key });
-  else process.stdout.write(`${key}\n`);
+  else say(key);
 }
 
 async function withRing(run: (operator: Operator, config: Config, stop: Stop) => Promise<void>): Promise<void> {
   await untilStopped((service, config, stop) =>
     run({ service, actor: actor() }, config, stop).catch((error: unknown) => {
       if (error instanceof RingRefused) fail(error.message);
-      throw error;
+      return explainOutcome(error, 'run it again: it continues where it was');
     }),
   );
 }
 
-/** Follows what looks at every voucher, with a bar that shows how far it is, until it ends or is asked to stop. */
+/** Follows work on every voucher with a progress bar, until it ends or is asked to stop. */
 function watched(total: number, stop: Stop, options: Json, what: string): { watch: Watch; end: () => void } {
   let progress: ReturnType<typeof showProgress> | undefined;
   let done = 0;

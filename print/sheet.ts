@@ -1,8 +1,7 @@
 import PDFDocument from 'pdfkit';
-import { CARD, drawCard, type Fitted, type Heading, NAME_WIDTH, widthOf, write } from './card.ts';
-import { FONTS } from './fonts.ts';
-import { printableNames } from './names.ts';
-import type { PrintedBatch, PrintedVoucher } from './voucher.ts';
+import { CARD, drawCard, type Heading, type Line, NAME_WIDTH, widthOf, write } from './card.ts';
+import type { Batch, Voucher } from './index.ts';
+import { FONTS, printableNames } from './names.ts';
 
 const PAGE = { width: 595.28, height: 841.89 } as const;
 const COLUMNS = 2;
@@ -14,22 +13,21 @@ const MARK = { near: 4, far: 14 } as const;
 const GREY = '#555';
 const SMALL = { font: FONTS.text, size: 7 } as const;
 
-/** What a sheet is made with beside its vouchers. */
 type SheetOptions = {
-  /** How many vouchers there will be: for the number of pages. */
+  /** The number of vouchers, for the number of pages. */
   readonly count: number;
   readonly printedAt: Date;
-  /** A font for names that the fonts which come along have no letters for. */
+  /** The path of a font for the names, where the fonts of this package lack letters. */
   readonly nameFont?: string | undefined;
 };
 
 /**
- * Writes vouchers as a PDF document of A4 pages: ten cards on each, with cut marks. A page is written out before the next
- * one is drawn, so any number of them takes the same memory but for a line of the document's index each.
+ * Writes vouchers as a PDF of A4 pages, ten cards on each, with cut marks. A page is written before the next one is drawn,
+ * so memory grows by a line of the document's index for each page only.
  */
 export async function* writeSheet(
-  given: PrintedBatch,
-  vouchers: AsyncIterable<PrintedVoucher[]>,
+  given: Batch,
+  vouchers: AsyncIterable<Voucher[]>,
   options: SheetOptions,
 ): AsyncGenerator<Buffer> {
   const batch = printableNames(given, options.nameFont).names;
@@ -44,7 +42,7 @@ export async function* writeSheet(
   });
   const heading = prepareHeading(doc, batch, options.nameFont);
   let page = 0;
-  const drawPage = (cards: PrintedVoucher[]) => {
+  const drawPage = (cards: Voucher[]) => {
     doc.addPage();
     page++;
     drawMarks(doc);
@@ -62,14 +60,14 @@ export async function* writeSheet(
   for await (const chunk of doc) yield chunk as Buffer;
 }
 
-/** What the document has ready, without waiting for more. */
+/** What the document has ready. */
 function* written(doc: PDFKit.PDFDocument): Generator<Buffer> {
   const chunk: Buffer | null = doc.read();
   if (chunk) yield chunk;
 }
 
-async function* inTens(vouchers: AsyncIterable<PrintedVoucher[]>): AsyncGenerator<PrintedVoucher[]> {
-  let rest: PrintedVoucher[] = [];
+async function* inTens(vouchers: AsyncIterable<Voucher[]>): AsyncGenerator<Voucher[]> {
+  let rest: Voucher[] = [];
   for await (const page of vouchers) {
     rest.push(...page);
     while (rest.length >= CARDS) {
@@ -80,15 +78,20 @@ async function* inTens(vouchers: AsyncIterable<PrintedVoucher[]>): AsyncGenerato
   if (rest.length > 0) yield rest;
 }
 
-function prepareHeading(doc: PDFKit.PDFDocument, { merchant, product }: PrintedBatch, nameFont?: string): Heading {
+function prepareHeading(
+  doc: PDFKit.PDFDocument,
+  { merchant, product, needsActivation }: Batch,
+  nameFont?: string,
+): Heading {
   return {
     merchant: fit(doc, { text: merchant, font: nameFont ?? FONTS.strong, size: 11.5 }),
     product: fit(doc, { text: product, font: nameFont ?? FONTS.text, size: 8 }),
+    needsActivation,
   };
 }
 
-/** A name smaller, down to a size that can be read, until it fits beside the value; what is longer still is cut. */
-function fit(doc: PDFKit.PDFDocument, wanted: Fitted): Fitted {
+/** Makes a name smaller, down to a readable size, until it fits beside the value; a longer one is cut. */
+function fit(doc: PDFKit.PDFDocument, wanted: Line): Line {
   let { text, size } = wanted;
   const isTooWide = () => widthOf(doc, { ...wanted, text, size }) > NAME_WIDTH;
   while (isTooWide() && size > 7) size -= 0.5;
@@ -101,7 +104,7 @@ function fit(doc: PDFKit.PDFDocument, wanted: Fitted): Fitted {
   return { ...wanted, text, size };
 }
 
-/** Where to cut: marks outside of the cards for a machine, and a faint line between them for scissors. */
+/** Draws where to cut: marks outside the cards for a machine, faint lines between them for scissors. */
 function drawMarks(doc: PDFKit.PDFDocument): void {
   const bottom = TOP + ROWS * CARD.height;
   const right = LEFT + COLUMNS * CARD.width;
@@ -122,11 +125,11 @@ function drawMarks(doc: PDFKit.PDFDocument): void {
   doc.stroke('#000');
 }
 
-/** Says which sheet of which batch this is, in the margins that are cut off. */
+/** Names the batch and the page in the margins, which are cut off. */
 function drawMargins(
   doc: PDFKit.PDFDocument,
-  batch: PrintedBatch,
-  cards: PrintedVoucher[],
+  batch: Batch,
+  cards: Voucher[],
   page: number,
   { count, printedAt }: SheetOptions,
 ): void {
@@ -139,7 +142,10 @@ function drawMargins(
   const top = TOP - 32;
   const bottom = TOP + ROWS * CARD.height + 20;
   write(doc, { ...SMALL, text: `Batch ${batch.reference}` }, GREY, LEFT, top);
-  toRight(`${count} vouchers, exported ${printedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC`, top);
+  toRight(
+    `${count} ${count === 1 ? 'voucher' : 'vouchers'}, exported ${printedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
+    top,
+  );
   const [first, last] = [cards[0]?.serialNumber, cards.at(-1)?.serialNumber];
   write(
     doc,

@@ -1,7 +1,7 @@
 // The package's named export `raw` is a symbology of that name; the encoder is on the object.
 import bwip from 'bwip-js/node';
 
-/** What symbols are drawn on: the part of a PDF document that it takes. */
+/** The part of a PDF document that symbols are drawn with. */
 export type Pen = {
   save(): unknown;
   restore(): unknown;
@@ -19,7 +19,7 @@ const BAR_MODULES = 101;
 /**
  * Draws a QR code as areas, sharp at any size.
  * @param text 16 digits: the code, then the PIN
- * @param x its upper left corner, with `y`; the quiet zone of 4 modules around it is the caller's to keep
+ * @param x its upper left corner, with `y`; the caller keeps the quiet zone of 4 modules around it
  * @param module the side of a module
  */
 export function drawQr(pen: Pen, text: string, x: number, y: number, module: number): void {
@@ -30,7 +30,7 @@ export function drawQr(pen: Pen, text: string, x: number, y: number, module: num
   pen.scale(module);
   for (let row = 0; row < QR_MODULES; row++) {
     const modules = symbol.pixs.slice(row * QR_MODULES, (row + 1) * QR_MODULES);
-    // Neighbors in one area: less to write, and no hairline between them.
+    // Neighbors become one area: less to write, and no hairline between them.
     for (let start = 0; start < QR_MODULES; start++) {
       if (!modules[start]) continue;
       const from = start;
@@ -45,7 +45,7 @@ export function drawQr(pen: Pen, text: string, x: number, y: number, module: num
 /**
  * Draws a Code 128 bar code as areas.
  * @param text 12 digits: the code
- * @param x its upper left corner, with `y`; the quiet zone of 10 modules on both sides is the caller's to keep
+ * @param x its upper left corner, with `y`; the caller keeps the quiet zone of 10 modules on both sides
  * @param module the width of the narrowest bar
  * @param height of the bars
  */
@@ -56,7 +56,7 @@ export function drawBars(pen: Pen, text: string, x: number, y: number, module: n
   pen.translate(x, y);
   pen.scale(module);
   let at = 0;
-  // Bar and space by turns, beginning and ending with a bar.
+  // Bars and spaces in turn, beginning and ending with a bar.
   for (const [index, width] of symbol.sbs.entries()) {
     if (index % 2 === 0) pen.rect(at, 0, width, height / module);
     at += width;
