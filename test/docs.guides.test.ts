@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type CodeName, nameOf } from '../sdk/src/codes.ts';
-import { userMessageOf } from '../sdk/src/user-messages.ts';
+import { messageFor } from '../sdk/src/messages.ts';
 import { Till } from './till.ts';
 
 /** The examples of the guides: run, or at least compiled. */
@@ -142,7 +142,7 @@ describe('the guides', () => {
     assert.ok(rows.length >= 14);
     for (const [, code = '', name = '', words] of rows) {
       if (code !== 'none') assert.equal(name, nameOf(code));
-      assert.equal(words, userMessageOf(name as CodeName), code);
+      assert.equal(words, messageFor(name as CodeName), code);
     }
   });
 });
