@@ -177,6 +177,9 @@ export async function withOperator(
   command: Command = {},
 ): Promise<void> {
   await untilStopped(async (service, config, stop) => {
+    void stop.asked.then(() => {
+      if (process.stderr.isTTY) process.stderr.write('scrip: waiting for the outcome; Ctrl-C again does not wait\n');
+    });
     await Promise.race([
       run({ service, actor: actor() }, config).catch(explainOutcome),
       stop.hurried.then(() => unknownOutcome('the command was interrupted')),
