@@ -71,7 +71,7 @@ export class Stage {
       ({ release }) => release(),
     );
     const { service } = await opened(
-      () => openService('scrip-bench', readConfig(environment(folder, 0)), log),
+      () => openService(readConfig(environment(folder, 0)), { name: 'scrip-bench', create: true, log }),
       ({ close }) => close(),
     );
     const owner = new pg.Client({ connectionString: embedded.ownerUrl }).on('error', () => {});

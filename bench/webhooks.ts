@@ -44,7 +44,7 @@ function receive(): void {
 async function bench(folder: string): Promise<void> {
   const env = { ...process.env, SCRIP_DATA_DIR: folder, SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
   const { service } = await opened(
-    () => openService('scrip-bench', readConfig(env), createLogger('error')),
+    () => openService(readConfig(env), { name: 'scrip-bench', create: true, log: createLogger('error') }),
     ({ close }) => close(),
   );
   const receiver = started(() => fork(SELF, ['receive']));

@@ -83,7 +83,7 @@ export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<
   ] as const;
   await sender(primary, isAsync);
   const { service } = await opened(
-    () => openService('scrip-soak', readConfig(env), createLogger('fatal')),
+    () => openService(readConfig(env), { name: 'scrip-soak', create: true, log: createLogger('fatal') }),
     ({ close }) => close(),
   );
   const random = new Random(seed);

@@ -67,7 +67,7 @@ export async function prove(
     const verdict = await verify(load.sent, owner, baseUrl);
     await batchesEnded(owner);
     await verifyBalances(load.sent, owner, verdict.wrong);
-    await verifyBooks(owner, service.db, verdict.wrong);
+    await verifyBooks(owner, service, verdict.wrong);
     return { verdict, told: await hooks.verify(owner) };
   } finally {
     await owner.close();

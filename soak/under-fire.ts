@@ -111,10 +111,10 @@ async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injur
     ({ release }) => release(),
   );
   const { service } = await opened(
-    () => openService('scrip-soak', readConfig({ SCRIP_DATA_DIR: folder }), log),
+    () => openService(readConfig({ SCRIP_DATA_DIR: folder }), { name: 'scrip-soak', create: true, log }),
     ({ close }) => close(),
   );
-  const way = await openWay(embedded.serviceUrl);
+  const way = await openWay(embedded.url);
   const env = {
     SCRIP_DATABASE_URL: way.url,
     SCRIP_KEYS: (await readFile(join(folder, 'keys'), 'utf8')).trim(),

@@ -114,7 +114,11 @@ export async function verifyBalances(sent: readonly Sent[], owner: Queries, wron
 }
 
 /** Batches are exact, and the books are in order. */
-export async function verifyBooks(owner: Queries, db: Parameters<typeof reconcile>[0], wrong: string[]): Promise<void> {
+export async function verifyBooks(
+  owner: Queries,
+  service: Parameters<typeof reconcile>[0],
+  wrong: string[],
+): Promise<void> {
   const batches = await owner.query<{
     reference: string;
     status: string;

@@ -5,39 +5,41 @@ import { readNetwork } from './network.ts';
 import { refuseKeyRing } from './secrets.ts';
 
 /**
- * Every setting, with its default, its bounds and what it is for. This is the only file that reads the environment; the
- * help texts and docs/reference/settings.md tell the same list.
+ * A setting, with its default and its bounds. This is the only file that reads the environment; the help and
+ * docs/reference/settings.md are made from this list.
  */
 export type Setting = {
   readonly name: string;
   readonly fallback: string | undefined;
   readonly description: string;
-  /** What is wrong with a value, or undefined. */
+  /** Returns what is wrong with a value, or undefined. */
   readonly refuse: (value: string) => string | undefined;
 };
 
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
-const LAST_PORT = 65_535;
+const PORT_MAX = 65_535;
 
 export const SETTINGS = {
   host: {
     name: 'SCRIP_HOST',
     fallback: '127.0.0.1',
-    description: 'Where to listen: an address or a host name.',
+    description:
+      'The address or host name to listen at. Behind a proxy on another machine, 0.0.0.0 listens everywhere.',
     refuse: (value) => (/^[A-Za-z0-9.:_-]+$/.test(value) ? undefined : 'must be an address or a host name'),
   },
   port: {
     name: 'SCRIP_PORT',
     fallback: '8080',
-    description: 'Where to listen: a port from 1 to 65535, or 0 for any free one.',
+    description: 'The port to listen at, from 1 to 65535, or 0 for a free one.',
     refuse: (value) =>
-      /^\d{1,5}$/.test(value) && Number(value) <= LAST_PORT ? undefined : 'must be a whole number from 0 to 65535',
+      /^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX ? undefined : 'must be a whole number from 0 to 65535',
   },
   databaseUrl: {
     name: 'SCRIP_DATABASE_URL',
     fallback: undefined,
     description:
-      'A PostgreSQL server (15 to 18), as postgres://user:password@host:port/database; host:port,host:port for a primary and its standbys. Without it Scrip runs its own.',
+      'A PostgreSQL server (15 to 18): postgres://user:password@host:port/database, with host:port,host:port for a ' +
+      'primary and its standbys. Without it Scrip runs its own PostgreSQL in the data folder.',
     refuse: (value) =>
       isAddress(value)
         ? undefined
@@ -47,47 +49,49 @@ export const SETTINGS = {
     name: 'SCRIP_READ_DATABASE_URL',
     fallback: undefined,
     description: 'A standby of that server, which answers lists and reports. It is never asked for a decision.',
-    refuse: (value) =>
-      isAddress(value) ? undefined : 'must be an address that begins with postgres://',
+    refuse: (value) => (isAddress(value) ? undefined : 'must be an address that begins with postgres://'),
   },
   dataDir: {
     name: 'SCRIP_DATA_DIR',
     fallback: './.scrip',
-    description: 'The folder of the embedded database, and of the key file that a first start makes.',
+    description: 'The data folder: the embedded database, and the key file that a first start makes.',
     refuse: (value) => (value.includes('\0') ? 'must be the path of a folder' : undefined),
   },
   keys: {
     name: 'SCRIP_KEYS',
     fallback: undefined,
     description:
-      'The key ring of codes and PINs: id:key entries, newest first. Without it, the key file in the data folder.',
+      'The key ring, under which codes and PINs are sealed: id:key entries separated by commas, newest first. Without ' +
+      'it, the file "keys" in the data folder, which must be backed up apart from the database.',
     refuse: refuseKeyRing,
   },
   trustedProxies: {
     name: 'SCRIP_TRUSTED_PROXIES',
     fallback: undefined,
     description:
-      'Networks of the proxies in front, such as 10.0.0.0/8: the X-Forwarded-For of these, and of no others, is believed.',
+      'The networks of your proxies, such as 10.0.0.0/8, separated by commas. X-Forwarded-For is believed from them ' +
+      'only. Keys that are bound to networks need it behind a proxy.',
     refuse: (value) =>
       splitList(value).every(readNetwork) ? undefined : 'must be networks such as 10.0.0.0/8, separated by commas',
   },
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
     fallback: 'info',
-    description: `How much is logged: ${LEVELS.join(', ')}.`,
+    description: `The least level that is logged: ${LEVELS.join(', ')}.`,
     refuse: (value) => (LEVELS.includes(value) ? undefined : `must be one of ${LEVELS.join(', ')}`),
   },
   currency: {
     name: 'SCRIP_CURRENCY',
     fallback: 'USD',
-    description: 'The currency of the product DEFAULT, when a first start makes it: a code of ISO 4217.',
+    description:
+      'The currency of the product DEFAULT, a code of ISO 4217. It counts when a first start creates the product.',
     refuse: (value) =>
       decimalsOf(value) === undefined ? 'must be a currency code of ISO 4217, such as USD' : undefined,
   },
   webhookAllowPrivate: {
     name: 'SCRIP_WEBHOOK_ALLOW_PRIVATE',
     fallback: 'false',
-    description: 'Whether webhooks may go to http and to private addresses: true or false. For development only.',
+    description: 'Whether webhooks may be sent to http and private addresses: true or false. For development only.',
     refuse: (value) => (value === 'true' || value === 'false' ? undefined : 'must be true or false'),
   },
 } as const satisfies Record<string, Setting>;
@@ -113,8 +117,8 @@ export type Config = {
 };
 
 /**
- * Reads all settings; an empty one counts as not set.
- * @throws StartError that names the setting which is out of bounds, never its value: it could be a password
+ * Reads all settings. An empty one counts as not set.
+ * @throws StartError that names the setting that is out of bounds, never its value, which could be a password
  */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const read = (setting: Setting): string | undefined => {

@@ -1,78 +1,90 @@
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { takeActor } from './cli/actor.ts';
-import { CommandError, withoutTyped } from './cli/output.ts';
-import { SETTINGS } from './config.ts';
+import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
+import { prepare, settingsHelp } from './cli/usage.ts';
 import { StartError } from './db/start-error.ts';
 import { Refusal } from './refusal.ts';
 
-const WRONG_USAGE = 2;
-
-const settings = Object.values(SETTINGS)
-  .map(
-    ({ name, fallback, description }) =>
-      `  ${name.padEnd(20)}${description}${fallback === undefined ? '' : ` Default: ${fallback}`}`,
-  )
-  .join('\n');
-
-const program = new Command('scrip')
-  .description('Scrip: prepaid vouchers that carry money')
-  .addHelpText('after', `\nSettings (environment):\n${settings}`)
-  .showHelpAfterError('(try --help)')
-  .configureOutput({ outputError: (text, write) => write(`scrip: ${withoutTyped(text.replace(/^error: /, ''))}`) })
-  .exitOverride();
-takeActor(program);
-
-/** Loaded when they are asked for: nobody waits for the web server in order to top up a float. */
+/** Loaded when they are asked for: a top-up does not wait for the web server. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
   migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
   db: async () => (await import('./cli/db.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
-  key: async () => (await import('./cli/key.ts')).registerKey,
-  keys: async () => (await import('./cli/keys.ts')).registerKeys,
+  'api-key': async () => (await import('./cli/api-key.ts')).registerApiKey,
+  keyring: async () => (await import('./cli/keyring.ts')).registerKeyring,
   float: async () => (await import('./cli/float.ts')).registerFloat,
   product: async () => (await import('./cli/product.ts')).registerProduct,
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
-  webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
+  webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
 
 // A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was closed: a service
-// that lives in it still has to stop in order.
+// that runs in it still has to stop in order.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
 }
 
-// By itself Node opens its debugger at this signal, a port at which every account of the machine can run code beside the keys; and it is
-// what rotating a log is often asked by.
+// Without a handler Node opens its debugger at this signal: a port at which every account of the machine could run code
+// beside the keys. Log rotation often sends it.
 process.on('SIGUSR1', () => {});
+
+const program = new Command('scrip')
+  .description('Scrip: prepaid vouchers that carry money')
+  .version(readVersion(), '--version', 'print the version')
+  .addHelpText('after', settingsHelp);
+takeActor(program);
 
 const name = process.argv[2] ?? '';
 const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 try {
-  // The help tells of all of them, and so does the answer to a command that there is not.
+  // The help lists all of them, and so does the answer to an unknown command.
   for (const load of asked ? [asked] : Object.values(COMMANDS)) (await load())(program);
+  prepare(program);
   await program.parseAsync();
 } catch (error) {
-  process.exitCode = await tell(error);
+  process.exitCode = await report(error);
+  // Work that was abandoned must not hold the process.
+  if (process.exitCode === STATUS.unknown || process.exitCode === STATUS.interrupted) process.exit();
 }
 
-/** Says what went wrong in one line, where it is something that the operator can do something about. */
-async function tell(error: unknown): Promise<number> {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
-  const known = error instanceof StartError || error instanceof CommandError || error instanceof Refusal;
-  process.stderr.write(`scrip: ${known ? error.message : await describe(error)}\n`);
-  return 1;
+function readVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
 }
 
-/** A database that has gone is no bug, whatever was under way; for everything else the place where it happened is told. */
-async function describe(error: unknown): Promise<string> {
+/** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */
+async function report(error: unknown): Promise<number> {
+  // The help and the version end a command as well.
+  if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode && STATUS.usage;
+  if (error instanceof CommanderError && error.exitCode === 0) return 0;
+  const { code, message, status } = await describe(error);
+  const text = process.argv.includes('--json') ? toJson({ error: { code, message } }) : `scrip: ${message}`;
+  process.stderr.write(`${text}\n`);
+  return status;
+}
+
+async function describe(error: unknown): Promise<{ code: string; message: string; status: number }> {
+  if (error instanceof CommandError) return { ...error, message: readable(error.message) };
+  if (error instanceof CommanderError) {
+    const message = withoutValues(error.message.replace(/^error: /, '')).replaceAll('\n', ' ');
+    return { code: 'usage', message, status: STATUS.usage };
+  }
+  const status = STATUS.failed;
+  if (error instanceof StartError) return { code: 'not-started', message: error.message, status };
+  if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
   const { isUnavailable } = await import('./db/errors.ts');
-  if (isUnavailable(error)) return `the database cannot be reached: ${(error as Error).message}`;
-  return error instanceof Error ? String(error.stack) : String(error);
+  if (isUnavailable(error)) {
+    return { code: 'unavailable', message: `the database cannot be reached: ${(error as Error).message}`, status };
+  }
+  // A bug: where it happened is of use.
+  const message = error instanceof Error ? (error.stack ?? String(error)) : String(error);
+  return { code: 'internal', message, status };
 }

@@ -269,7 +269,9 @@ describe('a reference', () => {
     const card = await bench.card(seller);
     const asked = { by: seller, card, value: 10_000, reference: 'changes' };
     assert.equal(await outcomeOf(asked), 'ok');
-    await bench.tell("update products set min_value_minor = 5000, max_value_minor = 6000, on_sale = false where code = 'CHANGES'");
+    await bench.tell(
+      "update products set min_value_minor = 5000, max_value_minor = 6000, on_sale = false where code = 'CHANGES'",
+    );
     await setFloat(seller, 'balance_minor = 0');
     for (const what of ["expires_at = '2029-01-01'", 'blocked_at = now()', "closed = 'REPLACED', balance_minor = 0"]) {
       await bench.setCard(card, what);

@@ -60,7 +60,10 @@ describe('a voucher', () => {
     assert.ok(card && next);
     const value = 10_000;
     const twice = /a voucher stands twice in one call/;
-    const [bySerial, byCode] = [{ by: one, serial: card.serial, value }, { by: one, card, value }];
+    const [bySerial, byCode] = [
+      { by: one, serial: card.serial, value },
+      { by: one, card, value },
+    ];
     const other = { by: one, card: next, value };
     for (const first of [bySerial, byCode]) await assert.rejects(outcomesOf([first, other, byCode]), twice);
     await assert.rejects(outcomesOf([{ by: one, card: wrong(card) }, byCode]), twice);

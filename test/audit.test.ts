@@ -67,13 +67,13 @@ describe('the audit', () => {
     const [first, second] = (await makeVouchers(context, 'audited', 2, 1)) as [Made, Made];
     const { batch } = await generate(context, { reference: 'canceled', quantity: 11, value: 1 });
     const changes: [string, () => Promise<unknown>][] = [
-      ['merchant.create key.create float.top-up', () => createMerchant(operator, wanted)],
+      ['merchant.create api-key.create float.top-up', () => createMerchant(operator, wanted)],
       ['merchant.forbid', () => permitMerchant(operator, id, 'redeem', false)],
       ['merchant.suspend', () => suspendMerchant(operator, id, true)],
       ['merchant.resume', () => suspendMerchant(operator, id, false)],
       ['merchant.set', () => changeMerchant(operator, id, { opaque: true, productId: null })],
-      ['key.create', () => createKey(operator, id)],
-      ['key.revoke', () => revokeKey(operator, keyId, null)],
+      ['api-key.create', () => createKey(operator, id)],
+      ['api-key.revoke', () => revokeKey(operator, keyId, null)],
       ['float.top-up', () => topUp(operator, { merchantId: id, currency: 'USD', amountMinor: 1n })],
       ['product.create', () => createProduct(operator, product)],
       ['product.off-sale', () => putOnSale(operator, 'AUDITED', false)],

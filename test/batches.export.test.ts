@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { FONTS } from '../print/names.ts';
 import { listAudit } from '../src/audit/list.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { exportBatch, listExports } from '../src/batches/export.ts';
@@ -132,11 +133,11 @@ describe('a batch as a sheet', () => {
     assert.match(err, /no letters for "東京ギフト"[^\n]*--font\n.*no letters for "注文"/);
     assert.ok(pages[0]?.text.includes(`Merchant ${context.merchant.id}`));
     assert.ok(pages[0]?.text.includes(batch.transactionId));
-    const dejavu = new URL('../node_modules/dejavu-fonts-ttf/ttf/DejaVuSerif.ttf', import.meta.url).pathname;
-    assert.match((await pdf(batch.transactionId, 'font.pdf', '--font', dejavu)).err, /no letters for/);
+    const font = await pdf(batch.transactionId, 'font.pdf', '--font', FONTS.text);
+    assert.match(font.err, /no letters for/);
     const file = join(folder, 'never.pdf');
     const args = ['batch', 'export', batch.transactionId, '--format', 'pdf', '--out', file, '--font', folder];
-    await operator.fails(/no TrueType or OpenType font/, ...args);
+    await operator.fails(/not a TrueType or OpenType font/, ...args);
   });
 });
 
@@ -148,9 +149,9 @@ describe('the file of an export', () => {
     const args = ['batch', 'export', batch.transactionId, '--format', 'csv', '--out', file];
     const made = await operator.json(...args, '--by', 'Ann Smith', '--reason', 'first print');
     assert.deepEqual(
-      { ...made, exportId: 0 },
+      { ...made, exportId: '0' },
       {
-        exportId: 0,
+        exportId: '0',
         transactionId: batch.transactionId,
         format: 'csv',
         file,
@@ -169,7 +170,7 @@ describe('the file of an export', () => {
     const at = (path: string) => ['batch', 'export', batch.transactionId, '--format', 'csv', '--out', path];
     await operator.fails(/its folder does not exist/, ...at(join(own, 'none', 'a.csv')));
     await operator.fails(/no ordinary file/, ...at(own), '--force');
-    await operator.fails(/both want stdout/, ...at('-'), '--json');
+    await operator.fails(/both need stdout/, ...at('-'), '--json');
     // What was refused took no codes out, and is not recorded.
     assert.equal((await operator.json('batch', 'show', batch.transactionId)).exports, 2);
   });
@@ -219,7 +220,7 @@ describe('the record of exports', () => {
         'batch.export',
         by,
         reason,
-        { export: id, format: 'csv', vouchers: 3 },
+        { export: Number(id), format: 'csv', vouchers: 3 },
       ]),
     );
   });

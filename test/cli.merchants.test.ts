@@ -64,28 +64,28 @@ describe('scrip merchant', () => {
     const before = await operator.json('merchant', 'list');
     await Promise.all([
       operator.fails(/decimals/, 'merchant', 'create', '--name', 'Wrong', '--float', '1.005'),
-      operator.fails(/above zero/, 'merchant', 'create', '--name', 'Wrong', '--float', '-1'),
-      operator.fails(/amount such as/, 'merchant', 'create', '--name', 'Wrong', '--float', ''),
-      operator.fails(/amount such as/, 'merchant', 'create', '--name', 'Wrong', '--float', 'much'),
+      operator.fails(/plain digits/, 'merchant', 'create', '--name', 'Wrong', '--float', '-1'),
+      operator.fails(/plain digits/, 'merchant', 'create', '--name', 'Wrong', '--float', ''),
+      operator.fails(/plain digits/, 'merchant', 'create', '--name', 'Wrong', '--float', 'much'),
       operator.fails(/permission/, 'merchant', 'create', '--name', 'Wrong', '--permit', 'everything'),
       operator.fails(/ISO 4217/, 'merchant', 'create', '--name', 'Wrong', '--float', '1', '--currency', 'ZZZ'),
       operator.fails(/no merchant 999999/, 'merchant', 'suspend', '999999'),
-      operator.fails(/merchant id/, 'merchant', 'show', 'kiosk'),
+      operator.fails(/"kiosk" is not the id of a merchant/, 'merchant', 'show', 'kiosk'),
       operator.fails(/required option '--name/, 'merchant', 'create'),
     ]);
     assert.deepEqual(await operator.json('merchant', 'list'), before);
   });
 });
 
-describe('scrip key', () => {
+describe('scrip api-key', () => {
   test('create and revoke rotate a key with overlap', async () => {
     const { id, keyId, secret } = await operator.json('merchant', 'create', '--name', 'Rotating');
-    const second = await operator.json('key', 'create', '--merchant', id);
+    const second = await operator.json('api-key', 'create', '--merchant', id);
     assert.deepEqual(Object.keys(second), ['keyId', 'secret']);
     await operator.enter(second);
     await operator.enter({ keyId, secret });
-    assert.equal((await operator.run('key', 'revoke', '--merchant', id, '--key', keyId)).status, 0);
-    const keys = await operator.json('key', 'list', '--merchant', id);
+    assert.equal((await operator.run('api-key', 'revoke', '--merchant', id, '--key', keyId)).status, 0);
+    const keys = await operator.json('api-key', 'list', '--merchant', id);
     assert.deepEqual(
       keys.map((key: { keyId: string; revokedAt: string | null }) => [key.keyId, key.revokedAt !== null]),
       [
@@ -93,10 +93,10 @@ describe('scrip key', () => {
         [second.keyId, false],
       ],
     );
-    assert.equal((await operator.run('key', 'revoke', second.keyId)).status, 0);
+    assert.equal((await operator.run('api-key', 'revoke', second.keyId)).status, 0);
     await Promise.all([
-      operator.fails(/no key key_thatThereIsNo000/, 'key', 'revoke', 'key_thatThereIsNo000'),
-      operator.fails(/no key/, 'key', 'revoke', '--merchant', String(Number(id) + 1), '--key', keyId),
+      operator.fails(/no key key_thatThereIsNo000/, 'api-key', 'revoke', 'key_thatThereIsNo000'),
+      operator.fails(/no key/, 'api-key', 'revoke', '--merchant', String(Number(id) + 1), '--key', keyId),
     ]);
   });
 });

@@ -21,10 +21,10 @@ describe('the commands of webhooks', () => {
   it('refuse an endpoint where webhooks may not go, and one that they cannot make', async () => {
     const add = (...args: string[]) => ['webhook', 'add', '--merchant', merchant, '--url', ...args];
     await operator.fails(/user name or password/, ...add('https://a:b@example.com/'));
-    await operator.fails(/"voucher\.sold" is no event/, ...add('https://example.com/', '--event', 'voucher.sold'));
+    await operator.fails(/"voucher\.sold" is not an event/, ...add('https://example.com/', '--event', 'voucher.sold'));
     await operator.fails(/no merchant 99/, 'webhook', 'add', '--merchant', '99', '--url', 'https://example.com/');
     await operator.fails(/no endpoint 12345/, 'webhook', 'show', '12345');
-    await operator.fails(/"one" is no endpoint id/, 'webhook', 'remove', 'one');
+    await operator.fails(/"one" is not the id of an endpoint/, 'webhook', 'remove', 'one');
     await operator.fails(/--full/, ...add('http://127.0.0.1:1/', '--full'));
     assert.deepEqual(await operator.json('webhook', 'list'), []);
   });

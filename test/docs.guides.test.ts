@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type CodeName, nameOf } from '../sdk/src/codes.ts';
-import { userMessageOf } from '../sdk/src/user-messages.ts';
+import { messageFor } from '../sdk/src/messages.ts';
 import { Till } from './till.ts';
 
 /** The examples of the guides: run, or at least compiled. */
@@ -22,13 +22,17 @@ const pages = await Promise.all(
 );
 
 const blocksOf = (text: string, language: string) =>
-  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, block = '']) => block);
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(
+    ([, block = '']) => block,
+  );
 
 type Ran = { readonly status: number; readonly out: string; readonly err: string };
 
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Ran> {
   const { promise, resolve } = Promise.withResolvers<Ran>();
-  execFile(command, args, { env }, (error, out, err) => resolve({ status: error ? Number(error.code) : 0, out, err }));
+  execFile(command, args, { env }, (error, out, err) =>
+    resolve({ status: error ? Number(error.code) : 0, out, err }),
+  );
   return promise;
 }
 
@@ -48,7 +52,9 @@ async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
 }
 
 describe('the examples of the guides', () => {
-  const told = pages.filter(({ name, text }) => name.startsWith('guides/') && blocksOf(text, 'ts').length > 0);
+  const told = pages.filter(
+    ({ name, text }) => name.startsWith('guides/') && blocksOf(text, 'ts').length > 0,
+  );
 
   it('are there', () => {
     assert.deepEqual(told.map(({ name }) => name).sort(), [
@@ -89,7 +95,11 @@ describe('the examples of the guides', () => {
       }
       const root = fileURLToPath(new URL('../', import.meta.url));
       const options = { typeRoots: [join(root, 'node_modules/@types')], noUnusedLocals: false };
-      const config = { extends: join(root, 'tsconfig.json'), compilerOptions: options, include: [`${folder}/*.ts`] };
+      const config = {
+        extends: join(root, 'tsconfig.json'),
+        compilerOptions: options,
+        include: [`${folder}/*.ts`],
+      };
       await writeFile(join(folder, 'package.json'), '{"type":"module"}');
       await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config));
       const { status, out } = await run(join(root, 'node_modules/.bin/tsc'), ['-p', folder]);
@@ -132,7 +142,8 @@ describe('the guides', () => {
     for (const [line, command = '', rest = ''] of lines) {
       const { status, out } = await run(process.execPath, [BIN, command, '--help']);
       assert.equal(status, 0, line);
-      for (const [option] of rest.matchAll(/--[a-z-]+/g)) assert.ok(out.includes(`${option} `), `${line}: ${option}`);
+      for (const [option] of rest.matchAll(/--[a-z-]+/g))
+        assert.ok(out.includes(`${option} `), `${line}: ${option}`);
     }
   });
 
@@ -142,7 +153,7 @@ describe('the guides', () => {
     assert.ok(rows.length >= 14);
     for (const [, code = '', name = '', words] of rows) {
       if (code !== 'none') assert.equal(name, nameOf(code));
-      assert.equal(words, userMessageOf(name as CodeName), code);
+      assert.equal(words, messageFor(name as CodeName), code);
     }
   });
 });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import { SETTINGS } from '../src/config.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { STATUSES as STATUSES_A } from '../src/http/variant-a/status.ts';
 import { VARIANT_B } from '../src/http/variant-b/routes.ts';
@@ -59,17 +58,6 @@ describe('the documentation', () => {
         assert.ok(anchors.includes(anchor), `${path} links to ${link}, which has no such heading`);
       }
     }
-  });
-
-  it('tells every setting with its default, and no other', async () => {
-    const rows = rowsOf(await read('docs/reference/settings.md'), /^`SCRIP_/);
-    assert.deepEqual(
-      rows.map(([name, fallback]) => [name, fallback]),
-      Object.values(SETTINGS).map(({ name, fallback }) => [
-        `\`${name}\``,
-        fallback === undefined ? 'none' : `\`${fallback}\``,
-      ]),
-    );
   });
 
   it('tells every status code with its message and HTTP status, and no other', async () => {

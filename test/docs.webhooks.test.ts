@@ -28,7 +28,13 @@ type Vector = {
   readonly ok: boolean;
 };
 
-function vector(name: string, ok: boolean, signature: (time: Date) => string, ageMs = 0, body = BODY): Vector {
+function vector(
+  name: string,
+  ok: boolean,
+  signature: (time: Date) => string,
+  ageMs = 0,
+  body = BODY,
+): Vector {
   const time = new Date(Date.now() - ageMs);
   const timestamp = String(Math.floor(time.getTime() / 1000));
   const headers = { 'webhook-id': ID, 'webhook-timestamp': timestamp, 'webhook-signature': signature(time) };
@@ -51,7 +57,9 @@ const vectors = (): Vector[] => [
 
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
-  execFile(command, args, { env: { ...process.env, ...env }, cwd }, (error) => resolve(error ? Number(error.code) : 0));
+  execFile(command, args, { env: { ...process.env, ...env }, cwd }, (error) =>
+    resolve(error ? Number(error.code) : 0),
+  );
   return promise;
 }
 
@@ -89,13 +97,17 @@ const PROGRAMS: Program[] = [
   {
     language: 'TypeScript, with the client',
     skip: false,
-    files: { 'verify.ts': READ_TS + blockOf('ts', '@scrip/client').replace("'@scrip/client'", `'${CLIENT}'`) },
+    files: {
+      'verify.ts': READ_TS + blockOf('ts', '@scrip/client').replace("'@scrip/client'", `'${CLIENT}'`),
+    },
     command: [process.execPath, 'verify.ts'],
   },
   {
     language: 'TypeScript, with the library',
     skip: false,
-    files: { 'verify.ts': READ_TS + blockOf('ts', 'new Webhook').replace("'standardwebhooks'", `'${LIBRARY}'`) },
+    files: {
+      'verify.ts': READ_TS + blockOf('ts', 'new Webhook').replace("'standardwebhooks'", `'${LIBRARY}'`),
+    },
     command: [process.execPath, 'verify.ts'],
   },
   {

@@ -7,8 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Embedded, findServiceUrl, openEmbedded } from '../src/db/embedded.ts';
-import { describeFolder, lockFolder } from '../src/db/embedded-folder.ts';
+import { describeFolder } from '../embedded/folder.ts';
+import { lockFolder } from '../embedded/lock.ts';
+import { type Embedded, findEmbedded, openEmbedded } from '../src/db/embedded.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 
@@ -99,25 +100,26 @@ async function use(folder: string): Promise<Embedded> {
 
 test('a first start makes a database that a second one finds as it was', async (t) => {
   const folder = await dataFolder(t);
-  assert.equal(await findServiceUrl(folder), undefined);
+  assert.equal(await findEmbedded(folder), undefined);
   const first = await use(folder);
   await ask(first.ownerUrl, 'create table kept as select 7 as seven');
   await first.release();
   assert.equal(await serverOf(folder), undefined);
-  assert.equal(await findServiceUrl(folder), first.serviceUrl);
+  assert.equal(await findEmbedded(folder), first.url);
   const second = await use(folder);
-  assert.deepEqual([second.ownerUrl, second.serviceUrl], [first.ownerUrl, first.serviceUrl]);
+  assert.deepEqual([second.ownerUrl, second.url], [first.ownerUrl, first.url]);
   assert.deepEqual(await ask(second.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
 });
 
 test('nobody else can read the folder, and the service is not the owner', async (t) => {
   const folder = await dataFolder(t);
-  const { serviceUrl } = await use(folder);
+  const { url } = await use(folder);
   const modeOf = async (...path: string[]) => (await stat(join(folder, ...path))).mode & 0o777;
   assert.equal((await modeOf()) & 0o066, 0);
   assert.equal(await modeOf('postgres'), 0o700);
-  for (const file of ['postgres.log', 'postgres.lock', 'postgres/scrip.json']) assert.equal(await modeOf(file), 0o600);
-  assert.deepEqual(await ask(serviceUrl, 'select rolsuper, rolcreatedb from pg_roles where rolname = current_user'), [
+  for (const file of ['postgres.log', 'postgres.lock', 'postgres.use', 'postgres/scrip.json'])
+    assert.equal(await modeOf(file), 0o600);
+  assert.deepEqual(await ask(url, 'select rolsuper, rolcreatedb from pg_roles where rolname = current_user'), [
     { rolsuper: false, rolcreatedb: false },
   ]);
 });
@@ -141,7 +143,7 @@ test('two first starts at once share one database, and the last to leave stops i
   assert.deepEqual(await ask(other.url, 'select 1 as one'), [{ one: 1 }]);
   await other.release();
   assert.equal(await serverOf(folder), undefined);
-  assert.deepEqual((await readdir(folder)).sort(), ['postgres', 'postgres.lock', 'postgres.log']);
+  assert.deepEqual((await readdir(folder)).sort(), ['postgres', 'postgres.lock', 'postgres.log', 'postgres.use']);
 });
 
 test('a start while the last user is leaving gets a running database', async (t) => {
@@ -225,10 +227,10 @@ test('a port that is taken is left to whom it belongs, and the new one is kept',
   const moved = await use(folder);
   assert.notEqual(new URL(moved.ownerUrl).port, new URL(ownerUrl).port);
   await moved.release();
-  assert.equal(await findServiceUrl(folder), moved.serviceUrl);
+  assert.equal(await findEmbedded(folder), moved.url);
 });
 
-test('a database that dies just as it is given back is not started again', async (t) => {
+test('a database that dies just as it is released is not started again', async (t) => {
   const folder = await dataFolder(t);
   const gone = Promise.withResolvers<void>();
   const listening = createLogger('silent');
@@ -236,14 +238,16 @@ test('a database that dies just as it is given back is not started again', async
   const embedded = await openEmbedded(folder, listening);
   inUse.get(folder)?.push(embedded);
   const unlock = await lockFolder(describeFolder(folder));
-  process.kill((await serverOf(folder)) as number, 'SIGKILL');
+  const server = (await serverOf(folder)) as number;
+  process.kill(server, 'SIGKILL');
   await gone.promise;
-  // Whoever is to start it again waits for the lock, and who gives it back comes first.
+  // The process that is to start it again waits for the lock, and the release comes first.
   unlock();
   await embedded.release();
   for (let turn = 0; turn < 10; turn++) {
     (await lockFolder(describeFolder(folder)))();
     await sleep(20);
   }
-  assert.equal(await serverOf(folder), undefined);
+  assert.equal(await serverOf(folder), server);
+  assert.equal(isRunning(server), false);
 });

@@ -33,8 +33,12 @@ async function folderOf(name: string, files: Readonly<Record<string, string>>): 
 test('a file in the place of the data folder', async () => {
   const file = join(folder, 'file');
   await writeFile(file, '');
-  await refused(file, /a file is in its place.*SCRIP_DATA_DIR/);
-  await refused(join(file, 'below'), /a file is in its place.*SCRIP_DATA_DIR/);
+  await refused(file, /it is a file .*SCRIP_DATA_DIR/);
+  await refused(join(file, 'below'), /it is a file .*SCRIP_DATA_DIR/);
+});
+
+test('a data folder where the system lets nobody create one', async () => {
+  await refused('/proc/nope/below', /cannot be (created|written) .*SCRIP_DATA_DIR/);
 });
 
 test('a data folder of another user', async () => {

@@ -23,8 +23,8 @@ export async function operate({ service }: ListeningService, merchantId: number,
     if (call.do === 'unlock') return done(await unlockPin(operator, serial));
     if (call.do === 'extend') return done(await extendVoucher(operator, serial, new Date(call.until)));
     if (call.do === 'topUp') {
-      const { balance } = await topUp(operator, merchantId, 'USD', BigInt(call.minor));
-      return done({ minor: Number(balance.minor) });
+      const { float } = await topUp(operator, { merchantId, currency: 'USD', amountMinor: BigInt(call.minor) });
+      return done({ minor: Number(float.balance.minor) });
     }
     if (call.do === 'cancel' || call.do === 'produce') {
       // What is no id of a batch finds none.

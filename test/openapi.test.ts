@@ -3,13 +3,11 @@ import { after, before, describe, test } from 'node:test';
 import { validate } from '@scalar/openapi-parser';
 import type { FastifyInstance } from 'fastify';
 import Schema from 'typebox/schema';
-import { openDatabase } from '../src/db/pool.ts';
 import { buildServer } from '../src/http/server.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../src/http/variant-b/routes.ts';
-import { createLogger } from '../src/log.ts';
-import { newRingKey, readKeyRing } from '../src/secrets.ts';
 import { EVENTS, TEST_EVENT } from '../src/webhooks/events.ts';
+import { serviceWithoutDatabase } from './harness.ts';
 
 type Content = Record<
   string,
@@ -78,21 +76,16 @@ function limitsOf({ description: _, examples: _examples, type, ...limits }: Reco
 }
 
 let app: FastifyInstance;
-const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
+const service = serviceWithoutDatabase();
 
 before(async () => {
-  app = buildServer({
-    db,
-    keys: readKeyRing(newRingKey(), 'the test'),
-    log: createLogger('silent'),
-    clock: () => new Date(),
-  });
+  app = buildServer(service);
   await app.ready();
 });
 
 after(async () => {
   await app.close();
-  await db.close();
+  await service.db.close();
 });
 
 async function read(name: string): Promise<Document> {

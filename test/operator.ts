@@ -14,7 +14,7 @@ const MOST_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 type Ran = { readonly status: number; readonly out: string; readonly err: string };
 
-/** Who types commands, beside a service that works on the same database. */
+/** An operator who types commands, beside a service on the same database. */
 export class Operator {
   readonly testService: TestService;
 
@@ -30,7 +30,7 @@ export class Operator {
     return new Operator(await startTestService(), settings);
   }
 
-  /** The operator of a service that runs already, who stops it no more than once with whoever started it. */
+  /** The operator of a service that runs already. */
   static at(testService: TestService, settings: Readonly<Record<string, string>>): Operator {
     return new Operator(testService, settings);
   }
@@ -44,7 +44,7 @@ export class Operator {
     return this.start(...args).ended;
   }
 
-  /** Like `run`, with the process itself: for who wants to send it signals. */
+  /** Like `run`, with the process itself, to send it signals. */
   start(...args: string[]): { child: ChildProcess; ended: Promise<Ran> } {
     const env = {
       PATH: process.env['PATH'],
@@ -69,13 +69,21 @@ export class Operator {
     return JSON.parse(out);
   }
 
-  /** Runs a command that must fail with one line that says why, and nothing on stdout. */
-  async fails(expected: RegExp, ...args: string[]): Promise<void> {
+  /** Runs a command that must fail with one line that says why, or one document, and nothing on stdout. */
+  async fails(expected: RegExp, ...args: string[]): Promise<{ status: number; code: string | undefined }> {
     const { status, out, err } = await this.run(...args);
     assert.notEqual(status, 0);
     assert.equal(out, '');
-    assert.match(err, expected);
-    assert.match(err, /^scrip: [^\n]+\n(\(try --help\)\n)?$/);
+    assert.match(err, /^[^\n]+\n$/);
+    if (!args.includes('--json')) {
+      assert.match(err, expected);
+      assert.match(err, /^scrip: /);
+      return { status, code: undefined };
+    }
+    const { error, ...rest } = JSON.parse(err);
+    assert.deepEqual([rest, Object.keys(error)], [{}, ['code', 'message']]);
+    assert.match(error.message, expected);
+    return { status, code: error.code };
   }
 
   /** Calls the service with a key, as its merchant. */

@@ -87,7 +87,8 @@ describe('the books of a busy day', () => {
         db.transaction(async (tx) => {
           const query = async <Row>(statement: Sql) => {
             const rows = await tx.query<Row>(statement);
-            if (rows.length > 0) await topUp(asOperator(service), { merchantId: context.merchant.id, currency: 'USD', amountMinor: 100n });
+            if (rows.length > 0)
+              await topUp(asOperator(service), { merchantId: context.merchant.id, currency: 'USD', amountMinor: 100n });
             return rows;
           };
           return run({ ...tx, query });

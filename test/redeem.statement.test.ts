@@ -65,14 +65,22 @@ test('books each of a call once: the claim, the journal and the balance say the 
 test('a call that holds a voucher, or a reference, twice is refused as a whole', async () => {
   const [card, next] = await bench.cards(one, 2, { value: 25 });
   assert.ok(card && next);
-  const ask = (each: Card, reference?: string) => ({ by: one, card: each, amount: 10_000, ...(reference && { reference }) });
+  const ask = (each: Card, reference?: string) => ({
+    by: one,
+    card: each,
+    amount: 10_000,
+    ...(reference && { reference }),
+  });
   const twice = /a voucher stands twice in one call/;
   await assert.rejects(outcomesOf([ask(card), ask(next), ask(card)]), twice);
   await assert.rejects(outcomesOf([ask(wrong(card)), ask(card)]), twice);
   await assert.rejects(outcomesOf([ask(card, 'twice'), ask(next, 'twice')]), { constraint: 'claims_pkey' });
   for (const each of [card, next])
     assert.deepEqual([await bench.ofCard(each, 'balance_minor'), await bench.guardOf(each)], ['2500', '0 open']);
-  assert.deepEqual(await bench.tell(`select from journal where serial_number = ${card.serial} and kind = 'REDEMPTION'`), []);
+  assert.deepEqual(
+    await bench.tell(`select from journal where serial_number = ${card.serial} and kind = 'REDEMPTION'`),
+    [],
+  );
 });
 
 describe('a reference', () => {

@@ -45,7 +45,7 @@ const ring = async (at = given) =>
 /** What the audit holds of the key ring, oldest first. */
 const audited = () =>
   bench.tell<{ action: string; before: object; after: object }>(
-    `select action, before::json, after::json from audit where subject = 'key ring' order by sequence`,
+    `select action, before::json, after::json from audit where subject = 'keyring' order by sequence`,
   );
 const times = async () =>
   (
@@ -83,7 +83,9 @@ test('a rotation puts the new key to use, and only what comes from then on is un
     [1, null, null],
     [null, null, null],
   ]);
-  assert.deepEqual(await audited(), [{ action: 'keys.rotate', before: { keyId: ids[1] }, after: { keyId: ids[0] } }]);
+  assert.deepEqual(await audited(), [
+    { action: 'keyring.rotate', before: { keyId: ids[1] }, after: { keyId: ids[0] } },
+  ]);
   assert.deepEqual(await ring(), ['new in use held 0 0', 'old being replaced held 3 0']);
   // Whoever begins another one goes on with it.
   assert.deepEqual(await beginRotation(operator, undefined), { keyId: ids[0], resumed: true });
@@ -115,7 +117,7 @@ test('nor one that leaves a voucher behind', async () => {
 test('one that comes to its end retires the key before, once', async () => {
   await assert.rejects(
     dropKey(operator, ids[1], undefined, goOn),
-    /is being replaced: `scrip keys rotate` replaces it/,
+    /is being replaced: `scrip keyring rotate` replaces it/,
   );
   given.clock.set(later(2));
   assert.deepEqual(await finishRotation(operator, goOn, goOn), [ids[1]]);
@@ -128,7 +130,7 @@ test('one that comes to its end retires the key before, once', async () => {
   ]);
   const [, retired, ...others] = await audited();
   assert.deepEqual(retired, {
-    action: 'keys.retire',
+    action: 'keyring.retire',
     before: { keyId: ids[0], beingReplaced: [ids[1]] },
     after: { keyId: ids[0], retired: [ids[1]] },
   });
@@ -142,7 +144,7 @@ test('one that comes to its end retires the key before, once', async () => {
 test('a key is not dropped while it is in use, while anything is sealed under it, or where the proof is stopped', async () => {
   const drop = (keyId: string) => dropKey(operator, keyId, undefined, goOn);
   await assert.rejects(drop('nobody'), /^Error: no such key was ever in use$/);
-  await assert.rejects(drop(ids[0]), /is in use: `scrip keys rotate` replaces it/);
+  await assert.rejects(drop(ids[0]), /is in use: `scrip keyring rotate` replaces it/);
   const old = bench.served.service.keys;
   const endpoint = await bench.endpoint(one, null);
   const secret = (text: Buffer) =>
@@ -200,7 +202,7 @@ test('a dropped key is taken out of the key file, also by a second run, and is d
   await assert.rejects(dropKey(alone, ids[1], file, goOn), /was dropped already$/);
   const [, , dropped, ...others] = await audited();
   assert.deepEqual(dropped, {
-    action: 'keys.drop',
+    action: 'keyring.drop',
     before: { keyId: ids[1], state: 'retired' },
     after: { keyId: ids[1], state: 'dropped' },
   });

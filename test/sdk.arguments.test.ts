@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { currencyDecimals } from '../sdk/src/check.ts';
 import { Scrip, ScripError } from '../sdk/src/index.ts';
-import { currencyDecimals } from '../sdk/src/money.ts';
 import { decimalsOf } from '../src/money.ts';
 import { answering, CODE, failure, PIN, voucher } from './sdk.server.ts';
 

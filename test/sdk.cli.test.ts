@@ -132,8 +132,8 @@ describe('the command line of the merchant', () => {
       [/--value must be an amount/, ['generate', '--quantity', '2', '--value', '1e3']],
       [/more digits than can be sent exactly/, ['generate', '--quantity', '2', '--value', '9007199254740993']],
       [/--quantity must be a whole number/, ['generate', '--quantity', '0', '--value', '2']],
-      [/--expiry is known to variant b/, ['generate', '--quantity', '2', '--value', '2', '--expiry', '2099-01-01']],
-      [/--product is known to variant a/, ['generate', '--quantity', '2', '--variant', 'b', '--product', 'X']],
+      [/--expiry needs --variant b/, ['generate', '--quantity', '2', '--value', '2', '--expiry', '2099-01-01']],
+      [/--product needs --variant a/, ['generate', '--quantity', '2', '--variant', 'b', '--product', 'X']],
       [/--expiry must be a day/, ['generate', '--quantity', '2', '--variant', 'b', '--expiry', '2099-04-31']],
       [/a code of 16 digits holds the PIN/, ['balance', `${code}1234`]],
       [/there is no option --pin/, ['balance', code, '--pin', '1234']],
@@ -165,7 +165,7 @@ describe('the command line of the merchant', () => {
       assert.equal(rows[0], '"serialNumber","code","pin"');
       assert.equal(new Set(rows.slice(1).filter((row) => /^"\d{1,15}","[1-9]\d{11}","\d{4}"$/.test(row))).size, 1234);
       assert.equal(await modeOf(path), 0o600);
-      await terminal.fails(1, /is there already: --force overwrites it/, order);
+      await terminal.fails(1, /exists: --force overwrites it/, order);
       assert.equal((await terminal.json([...order, '--force'])).replayed, true);
       assert.deepEqual(await readdir(terminal.folder), ['vouchers.csv']);
       await terminal.fails(1, /cannot be written \(ENOENT\)/, ['download', 'big', '--out', 'nowhere/x.csv']);
@@ -234,26 +234,18 @@ describe('the command line of the merchant', () => {
     assert.equal(await terminal.till.balanceOf(voucher), 20);
   });
 
-  it('shows its help, of all and of each command, and completes in shells', async (t) => {
+  it('shows its help, of all and of each command', async (t) => {
     const terminal = await Terminal.open(t);
     const { out, status } = await terminal.run(['--help']);
     assert.equal(status, 0);
     const names = [...out.matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name = '']) => name);
-    assert.ok(names.length >= 11 && names.includes('redeem'), names.join());
+    assert.ok(names.length >= 10 && names.includes('redeem'), names.join());
     for (const name of names) {
       const help = await terminal.run([name, '--help']);
-      assert.ok(help.status === 0 && help.err === '' && help.out.startsWith(`usage: scrip-client ${name}`), name);
+      assert.ok(help.status === 0 && help.err === '' && help.out.startsWith(`Usage: scrip-client ${name}`), name);
     }
     assert.match((await terminal.run(['--version'])).out, /^\d+\.\d+\.\d+\n$/);
     assert.equal((await terminal.run([])).status, 2);
-    const asked = `source <(${process.execPath} ${BIN} completion bash)
-      complete_for() { COMP_WORDS=(scrip-client "$@"); COMP_CWORD=$#; _scrip_client; echo "\${COMPREPLY[*]}"; }
-      complete_for ac; complete_for redeem --am; complete_for balance --variant ''; complete_for completion ''`;
-    const { promise, resolve } = Promise.withResolvers<string>();
-    execFile('bash', ['-c', asked], (_error, text) => resolve(text));
-    assert.equal(await promise, 'activate\n--amount\na b\nbash zsh fish\n');
-    for (const shell of ['zsh', 'fish']) assert.match((await terminal.run(['completion', shell])).out, /amount-used/);
-    await terminal.fails(2, /must be one of bash, zsh, fish/, ['completion', 'tcsh']);
   });
 
   it('asks for the PIN without echo at a terminal', { skip: process.platform !== 'linux' }, async (t) => {

@@ -17,7 +17,7 @@ let installed: Installed;
 let folder: string;
 
 before(async () => {
-  installed = await installPacked();
+  installed = await installPacked('sdk');
   folder = installed.folder;
 });
 
@@ -58,9 +58,7 @@ describe('the package', () => {
   it('has a command line that runs on every Node that is here', async () => {
     const command = join(folder, 'node_modules', '@scrip', 'client', 'bin', 'scrip-client.mjs');
     for (const { path: node } of await findNodes()) {
-      assert.match((await run(node, [command, '--help'])).stdout, /^usage: scrip-client COMMAND/);
-      const { stdout } = await run(node, [command, 'conformance', '--list', '--json']);
-      assert.ok(JSON.parse(stdout).length > 50);
+      assert.match((await run(node, [command, '--help'])).stdout, /^Usage: scrip-client COMMAND/);
     }
     await access(join(folder, 'node_modules', '.bin', 'scrip-client'));
   });

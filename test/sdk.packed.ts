@@ -5,37 +5,39 @@ import { basename, delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** The merchant's client as it is published: packed, and installed into an empty project. */
+/** A package as it is published: packed, and installed into an empty project. */
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const NOT_PUBLISHED = new Set(['dist', 'node_modules']);
 
 export type Installed = {
-  /** The project, whose one package is the client. */
+  /** The project, whose only dependency is the package. */
   readonly folder: string;
-  /** What was packed, by its paths. */
+  /** The paths in the package. */
   readonly paths: readonly string[];
   remove(): Promise<void>;
 };
 
 /**
- * Packs a copy of the sources, as `npm pack -w sdk` does with themselves: it is built from nothing, and tests that run at the
- * same time are not in each other's way.
+ * Packs a copy of the sources, so that nothing that was built before is used, and concurrent tests do not interfere.
+ * @param workspace as in `npm pack -w`
  */
-export async function installPacked(): Promise<Installed> {
+export async function installPacked(workspace: 'sdk' | 'conformance'): Promise<Installed> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-client-'));
   const sources = join(folder, 'sources');
   const project = join(folder, 'project');
   await mkdir(sources);
   await mkdir(project);
   await cp(join(ROOT, 'tsconfig.json'), join(sources, 'tsconfig.json'));
-  await cp(join(ROOT, 'sdk'), join(sources, 'sdk'), {
+  await cp(join(ROOT, workspace), join(sources, workspace), {
     recursive: true,
     filter: (path) => !NOT_PUBLISHED.has(basename(path)),
   });
   await symlink(join(ROOT, 'node_modules'), join(sources, 'node_modules'));
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: join(sources, 'sdk') });
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], {
+    cwd: join(sources, workspace),
+  });
   // Some releases of npm print what the build says before the report.
   const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [{ filename: string; files: { path: string }[] }];
   await writeFile(join(project, 'package.json'), '{"type":"module","private":true}');

@@ -21,7 +21,7 @@ const PROGRAMS = fileURLToPath(new URL('runtimes/', import.meta.url));
 
 let installed: Installed;
 before(async () => {
-  installed = await installPacked();
+  installed = await installPacked('sdk');
   await cp(PROGRAMS, installed.folder, { recursive: true });
 });
 after(() => installed.remove());

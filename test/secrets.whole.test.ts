@@ -134,7 +134,7 @@ after(async () => {
 async function useEverything(): Promise<void> {
   const create = `merchant create --name ${CONTROL} --permit update-redemption --float 100000 --json`.split(' ');
   const { id, keyId, secret } = JSON.parse(await command('shows a secret', ...create));
-  const rotated = JSON.parse(await command('shows a secret', 'key', 'rotate', keyId, '--json'));
+  const rotated = JSON.parse(await command('shows a secret', 'api-key', 'rotate', keyId, '--json'));
   const webhook = ['webhook', 'add', '--merchant', id, '--url', receiver.url, '--json'];
   const endpoint = JSON.parse(await command('shows a secret', ...webhook));
   secrets.push(secret, rotated.secret, endpoint.secret, endpoint.secret.slice('whsec_'.length));
@@ -225,13 +225,13 @@ async function operate(authorization: string, merchantId: string, endpointId: st
     ['voucher', 'block', second, '--reason', 'seen'],
     ['voucher', 'replace', third, '--json'],
     ['voucher', 'unlock-pin', first],
-    ['key', 'list', '--merchant', merchantId, '--json'],
+    ['api-key', 'list', '--merchant', merchantId, '--json'],
     ['batch', 'list', '--json'],
     ['webhook', 'list', '--json'],
     ['webhook', 'test', endpointId],
     ['webhook', 'deliveries', endpointId, '--json'],
-    ['keys', 'rotate'],
-    ['keys', 'status'],
+    ['keyring', 'rotate'],
+    ['keyring', 'show'],
     ['audit', 'list', '--json'],
     ['audit', 'verify'],
     ['reconcile', '--json'],

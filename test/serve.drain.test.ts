@@ -24,7 +24,10 @@ async function startServe(testService: TestService) {
     SCRIP_PORT: String(port),
     SCRIP_LOG_LEVEL: 'silent',
   };
-  const serve = spawn(process.execPath, [MAIN, 'serve', '--no-work', '--processes', '1'], { env, stdio: 'ignore' });
+  const serve = spawn(process.execPath, [MAIN, 'serve', '--no-work', '--processes', '1'], {
+    env,
+    stdio: 'ignore',
+  });
   const ended = once(serve, 'exit');
   while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) await sleep(50);
   return { port, serve, ended };
@@ -88,7 +91,11 @@ for (const [window, name] of [
     const { authorization } = await testService.createMerchant();
     const { port, serve, ended } = await startServe(testService);
     const headers = { authorization, 'content-type': 'application/json' };
-    const init = { method: 'POST', headers, body: JSON.stringify({ reference: 'x', quantity: 10, value: 1_000 }) };
+    const init = {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ reference: 'x', quantity: 10, value: 1_000 }),
+    };
     const { data } = (await (await fetch(`http://127.0.0.1:${port}/api/v2/vouchers`, init)).json()) as {
       data: { vouchers: { code: string; pin: string }[] };
     };

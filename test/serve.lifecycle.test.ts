@@ -176,7 +176,7 @@ test('a port that is taken is told in one line, before anything is made', async 
   await refused(
     t,
     { ...settings, SCRIP_PORT: String((other.address() as AddressInfo).port) },
-    /port \d+ .*is taken.*SCRIP_PORT/,
+    /port \d+ .*is in use.*SCRIP_PORT/,
   );
   await assert.rejects(access(settings.SCRIP_DATA_DIR));
 });

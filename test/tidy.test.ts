@@ -4,9 +4,12 @@ import { describe, it } from 'node:test';
 import { LATER, OUTSIDE, RULES, type SourceFile } from './tidy.ts';
 
 const ROOT = new URL('../', import.meta.url);
-const FOLDERS = ['src', 'sql', 'test', 'bench', 'soak', 'mutation', 'bin', 'docs', 'sdk', '.ci'];
+const FOLDERS = [
+  ...['src', 'sql', 'test', 'bench', 'soak', 'mutation', 'bin', 'docs', '.ci'],
+  ...['sdk', 'conformance', 'embedded', 'print'],
+];
 /** What is built, or brought by others. */
-const FOREIGN = /^(sdk|mutation)\/(dist|node_modules|results|package-lock)/;
+const FOREIGN = /^(sdk|conformance|mutation)\/(dist|node_modules|results|package-lock)/;
 const TEXT = /\.(ts|cjs|sql|md|json|ya?ml)$|^\.ci\/run$/;
 
 async function readProject(): Promise<SourceFile[]> {
@@ -73,16 +76,22 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     ],
     fine: [file('src/config.ts', 'read(process.env)')],
   },
-  'the client stands alone': {
+  'packages stand alone': {
     broken: [
       [file('sdk/src/scrip.ts', "import { join } from 'node:path';")],
       [file('sdk/src/scrip.ts', "import { Refusal } from '../../src/refusal.ts';")],
       [file('sdk/src/scrip.ts', "import { table } from './cli/table.ts';")],
       [file('sdk/src/scrip.ts', "import ky from 'ky';")],
+      [file('sdk/src/cli/main.ts', "import { Command } from 'commander';")],
+      [file('conformance/src/run.ts', "import { Scrip } from '@scrip/client';")],
+      [file('embedded/use.ts', "import { SERVICE_ROLE } from '../src/db/pool.ts';")],
+      [file('print/card.ts', "import { start } from '@scrip/embedded';")],
     ],
     fine: [
-      file('sdk/src/scrip.ts', "import { Caller } from './caller.ts';"),
+      file('sdk/src/scrip.ts', "import { Caller } from './call.ts';"),
       file('sdk/src/cli/main.ts', "import { Scrip } from '../scrip.ts';\nimport { argv } from 'node:process';"),
+      file('conformance/src/run.ts', "import { parseArgs } from 'node:util';"),
+      file('embedded/use.ts', "import pg from 'pg';\nimport { lockFolder } from './lock.ts';"),
     ],
   },
   'functions of at most 70 lines': {

@@ -80,15 +80,24 @@ function importOnlyIn(packages: RegExp, folder: string, message: string): Rule {
       );
 }
 
-/** The merchant's client runs where there is neither Node nor this service; its command line may use Node. */
-const clientStandsAlone: Rule = (files) =>
-  files
-    .filter(({ path }) => path.startsWith('sdk/src/') && !path.startsWith('sdk/src/cli/') && path.endsWith('.ts'))
-    .flatMap(({ path, text }) =>
+/** What a package may import beside its own files: packages, except where they are named here. */
+const PACKAGES: readonly (readonly [path: RegExp, allowed: RegExp, message: string])[] = [
+  // It runs where there is neither Node nor the service; only its command line needs Node.
+  [/^sdk\/src\/(?!cli\/)/, /^\.\/(?!cli\/)/, 'the client stands alone'],
+  [/^sdk\/src\/cli\//, /^(\.|\.\.)\/|^node:/, 'the client stands alone'],
+  // Independent of the service and of the client, since it checks servers.
+  [/^conformance\/src\//, /^\.\/|^node:/, 'the conformance kit stands alone'],
+  [/^(embedded|print)\//, /^(?!\.\.|@scrip\/)/, 'the package knows nothing of the service'],
+];
+
+const packagesStandAlone: Rule = (files) =>
+  files.filter(isCode).flatMap(({ path, text }) =>
+    PACKAGES.filter(([own]) => own.test(path)).flatMap(([, allowed, message]) =>
       importsOf(text)
-        .filter((name) => !/^\.\/(?!cli\/)/.test(name))
-        .map((name) => `${path} imports ${name}: the client is made of itself alone`),
-    );
+        .filter((name) => !allowed.test(name))
+        .map((name) => `${path} imports ${name}: ${message}`),
+    ),
+  );
 
 const holdsSql = (path: string) => path.startsWith('src/db/') || /(\/|\.)queries\.ts$/.test(path);
 
@@ -180,7 +189,7 @@ export const RULES = {
     'reads the environment, which only src/config.ts does',
     (file) => isSource(file) && file.path !== 'src/config.ts',
   ),
-  'the client stands alone': clientStandsAlone,
+  'packages stand alone': packagesStandAlone,
   'functions of at most 70 lines': functionsAreShort,
   'files of at most 300 lines': filesAreShort,
   'nothing is left for later': forbid(

@@ -142,7 +142,10 @@ for (const dialect of DIALECTS) {
       }
       const shown = (await till.done(dialect.balance(last))).data;
       const [activation, sale, ...more] = shown.transactions;
-      assert.deepEqual([activation.transactionType, activation.amount, activation.reference], ['ACTIVATION', 15.01, '']);
+      assert.deepEqual(
+        [activation.transactionType, activation.amount, activation.reference],
+        ['ACTIVATION', 15.01, ''],
+      );
       assert.deepEqual([sale.transactionType, sale.amount, more], ['REDEMPTION', 1, []]);
       assert.deepEqual([shown.balance, shown.usableAmount], [14.01, 14.01]);
       const { value } = (await till.done(A.balance(last))).data;

@@ -1,20 +1,20 @@
 #!/usr/bin/env node
-// The published package runs what was built from src/. In the repository the sources themselves run, so that nothing has to be
-// built there: by this Node if it can strip types, else by the one of the repository's lockfile.
+// The published package runs dist/. In the repository the sources run, without a build: by this Node if it strips types,
+// else by the one of the repository's lockfile.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-const FIRST_THAT_STRIPS_TYPES = 24;
+const STRIPS_TYPES_SINCE = 24;
 const source = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
 const built = new URL('../dist/cli/main.js', import.meta.url);
 const own = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
 
 if (!existsSync(source)) await import(built.href);
-else if (Number.parseInt(process.versions.node, 10) >= FIRST_THAT_STRIPS_TYPES) await import('../src/cli/main.ts');
+else if (Number.parseInt(process.versions.node, 10) >= STRIPS_TYPES_SINCE) await import('../src/cli/main.ts');
 else if (existsSync(own)) {
   const child = spawn(own, [source, ...process.argv.slice(2)], { stdio: 'inherit' });
-  // A terminal tells the child as well; a signal that was sent to this process alone is handed on.
+  // Ctrl-C at the terminal reaches the child by itself; other signals are passed on.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
     process.on(signal, () => signal === 'SIGINT' || child.kill(signal));
   child.on('exit', (code, signal) => {

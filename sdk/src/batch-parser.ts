@@ -1,13 +1,13 @@
 import { BrokenOff, Malformed } from './read.ts';
 
-/** A single voucher, or anything that stands in its place, is far shorter. */
-const LONGEST_ITEM = 64 * 1024;
-/** Everything around the vouchers. */
-const LONGEST_FRAME = 1024 * 1024;
+/** A voucher is far shorter. */
+const ITEM_MAX = 64 * 1024;
+/** The text around the vouchers. */
+const FRAME_MAX = 1024 * 1024;
 
 /**
- * Where the parser stands: in the frame, which is everything around the items of `data.vouchers`; or in that list, before
- * an item or the end of a list that is still empty (`first`), before an item (`next`), in one, or behind one.
+ * The state of the parser: in the frame, which is everything around the items of `data.vouchers`; or in that list, before an
+ * item or the end of an empty list (`first`), before an item (`next`), in an item, or behind one.
  */
 type Place = 'frame' | 'first' | 'next' | 'item' | 'behind';
 
@@ -15,22 +15,22 @@ const isBlank = (character: string) =>
   character === ' ' || character === '\n' || character === '\r' || character === '\t';
 
 /**
- * Reads the JSON of a batch as it comes, in any pieces, and gives its vouchers one by one: a batch of any size in the memory
- * of one voucher. It takes what JSON.parse takes and nothing else: it only cuts the text, at the items of the list, and
- * leaves what each piece means to JSON.parse.
+ * Reads the JSON of a batch in pieces and returns its vouchers one by one: a batch of any size takes the memory of one
+ * voucher. It only cuts the text at the items of the list and gives each piece to JSON.parse, so it accepts what JSON.parse
+ * accepts.
  */
 export class BatchParser {
   #place: Place = 'frame';
   #frame = '';
   #hasVouchers = false;
-  /** Where the list of vouchers begins in the frame. */
+  /** The position of the list of vouchers in the frame. */
   #headLength = 0;
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The string that was read last at a depth at which names matter, without its quotes. */
+  /** The last string at a depth at which names matter, without its quotes. */
   #name = '';
-  /** The names that lead to where the parser stands, at depths 1 and 2. */
+  /** The names of the current objects at depths 1 and 2. */
   readonly #path: (string | undefined)[] = [];
   #item = '';
   #itemDepth = 0;
@@ -43,7 +43,7 @@ export class BatchParser {
   /**
    * Takes the next piece of text.
    * @returns the items that it completes
-   * @throws Malformed for what is no JSON; it never quotes the text
+   * @throws Malformed for text that is not JSON; it never quotes the text
    */
   push(text: string): unknown[] {
     const items: unknown[] = [];
@@ -53,23 +53,23 @@ export class BatchParser {
       else if (this.#place === 'item') at = this.#readItem(text, at, items);
       else at = this.#readBetween(text, at);
     }
-    if (this.#frame.length > LONGEST_FRAME) throw new Malformed('the answer is too long');
+    if (this.#frame.length > FRAME_MAX) throw new Malformed('the response is too long');
     return items;
   }
 
-  /** What stands before the vouchers, as an object of its own; undefined as long as they have not begun. */
+  /** The object before the vouchers; undefined until they begin. */
   head(): unknown {
     return this.#hasVouchers ? parse(`${this.#frame.slice(0, this.#headLength)}]}}`) : undefined;
   }
 
   /**
    * Ends the reading.
-   * @returns the whole answer, with an empty list in the place of the vouchers
-   * @throws Malformed for a text that is not complete
+   * @returns the whole response, with an empty list of vouchers
+   * @throws BrokenOff for an incomplete text
    */
   finish(): unknown {
-    if (this.#place !== 'frame') throw new BrokenOff('the answer broke off');
-    if (this.#depth > 0 || this.#inString || this.#frame === '') throw new BrokenOff('the answer broke off');
+    if (this.#place !== 'frame') throw new BrokenOff('the response broke off');
+    if (this.#depth > 0 || this.#inString || this.#frame === '') throw new BrokenOff('the response broke off');
     return parse(this.#frame);
   }
 
@@ -107,13 +107,13 @@ export class BatchParser {
       if (this.#depth === 2 && this.#path[1] === 'data' && this.#path[2] === 'vouchers') this.#beginVouchers();
       else this.#depth++;
     }
-    if (this.#depth < 0) throw new Malformed('the answer is no JSON');
+    if (this.#depth < 0) throw new Malformed('the response is not JSON');
     this.#path.length = Math.min(this.#path.length, this.#depth + 1);
   }
 
   #beginVouchers(): void {
-    // Two lists of one name: the later one would win, when the vouchers of the first are given away already.
-    if (this.#hasVouchers) throw new Malformed('the answer has two lists of vouchers');
+    // Of two lists the later one would win, when the vouchers of the first are returned already.
+    if (this.#hasVouchers) throw new Malformed('the response has two lists of vouchers');
     this.#hasVouchers = true;
     this.#place = 'first';
   }
@@ -130,7 +130,7 @@ export class BatchParser {
       this.#endVouchers(character);
       return at + 1;
     }
-    // Without a value here, what follows is no item, and JSON.parse says so.
+    // If there is no value here, JSON.parse refuses the item.
     this.#place = 'item';
     this.#item = '';
     this.#itemDepth = 0;
@@ -138,7 +138,7 @@ export class BatchParser {
   }
 
   #endVouchers(character: string): void {
-    if (character !== ']') throw new Malformed('the list of vouchers is no JSON');
+    if (character !== ']') throw new Malformed('the list of vouchers is not JSON');
     this.#place = 'frame';
     this.#frame += ']';
   }
@@ -158,8 +158,8 @@ export class BatchParser {
       } else if (character === ',' || character === ']' || isBlank(character)) break;
     }
     this.#item += text.slice(from, at);
-    if (this.#item.length > LONGEST_ITEM) throw new Malformed('a voucher of the answer is too long');
-    // A number or a word ends before what follows it, which must have come.
+    if (this.#item.length > ITEM_MAX) throw new Malformed('a voucher is too long');
+    // A number or a word only ends with the character behind it.
     if (isWhole || at < text.length) {
       items.push(parse(this.#item));
       this.#place = 'behind';
@@ -172,11 +172,11 @@ function nameOf(raw: string): string | undefined {
   return raw.includes('\\') ? String(parse(`"${raw}"`)) : raw;
 }
 
-/** Parses a piece, without the words of the parser, which quotes it. */
+/** Parses a piece. The parser's own error would quote it. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Malformed('the answer is no JSON');
+    throw new Malformed('the response is not JSON');
   }
 }

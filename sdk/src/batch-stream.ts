@@ -1,20 +1,19 @@
-import { type AnswerHead, judge, parseBody } from './answer.ts';
-import { ask, type Connection, type Request, watchedFailure } from './attempt.ts';
 import { BatchParser } from './batch-parser.ts';
-import type { About } from './failure.ts';
+import { Deadline } from './deadline.ts';
+import { type About, failureOf } from './failure.ts';
+import { type AnswerHead, type Connection, judge, parseBody, type Request, send } from './http.ts';
 import { Malformed, readBatchHead, readVoucher } from './read.ts';
 import type { BatchHead, Voucher } from './types.ts';
-import { Watch } from './watch.ts';
 
 type Limits = { readonly signal: AbortSignal | undefined; readonly timeoutMs: number; readonly idleTimeoutMs: number };
 
-/** The answer to a download while it comes. */
+/** The response to a download, while it arrives. */
 export class BatchStream {
   readonly #about: About;
-  readonly #watch: Watch;
+  readonly #limits: Limits;
+  readonly #deadline: Deadline;
   readonly #head: AnswerHead;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #idleTimeoutMs: number;
   readonly #parser = new BatchParser();
   readonly #decoder = new TextDecoder('utf-8', { fatal: true });
   #waiting: Voucher[] = [];
@@ -23,60 +22,55 @@ export class BatchStream {
 
   private constructor(
     about: About,
-    watch: Watch,
+    limits: Limits,
+    deadline: Deadline,
     head: AnswerHead,
-    reader: ReadableStreamDefaultReader<Uint8Array>,
-    idleTimeoutMs: number,
+    body: ReadableStream<Uint8Array>,
   ) {
     this.#about = about;
-    this.#watch = watch;
+    this.#limits = limits;
+    this.#deadline = deadline;
     this.#head = head;
-    this.#reader = reader;
-    this.#idleTimeoutMs = idleTimeoutMs;
+    this.#reader = body.getReader();
   }
 
   /**
-   * Asks for a batch, and reads until its vouchers begin, or to the end where there are none.
+   * Requests a batch, and reads until its vouchers begin, or to the end if there are none.
    * @throws Failure
    */
-  static async open(
-    connection: Connection,
-    about: About,
-    request: Request,
-    { signal, timeoutMs, idleTimeoutMs }: Limits,
-  ): Promise<BatchStream> {
-    const watch = new Watch(signal);
+  static async open(connection: Connection, about: About, request: Request, limits: Limits): Promise<BatchStream> {
+    const deadline = new Deadline(limits.signal);
     try {
-      return await ask(connection, about, request, watch, timeoutMs, async (response, head) => {
-        // Small, and perhaps not even JSON: what is no success has no vouchers.
+      return await send(connection, about, request, { deadline, ...limits }, async (response, head) => {
+        // A refusal has no vouchers, and perhaps not even JSON.
         if (!response.ok || !response.body) {
           judge(about, head, parseBody(await response.text()));
           throw new Malformed('a success has no body');
         }
-        const stream = new BatchStream(about, watch, head, response.body.getReader(), idleTimeoutMs);
+        const stream = new BatchStream(about, limits, deadline, head, response.body);
         await stream.#readHead();
         return stream;
       });
     } catch (error) {
-      watch.close();
+      deadline.close();
       throw error;
     }
   }
 
-  /** The batch, as far as it was told before the vouchers: the service tells all of it there. */
+  /** The batch, if its fields came before the vouchers, as the service sends them. */
   get batch(): BatchHead | undefined {
     return this.#batch;
   }
 
-  /** Whether the answer has a list of vouchers, be it an empty one. */
+  /** Whether the response has a list of vouchers, even an empty one. */
   get hasVouchers(): boolean {
     return this.#parser.hasVouchers;
   }
 
   /**
-   * The vouchers, in pieces as they come.
-   * @returns the batch, when all of it has come
-   * @throws Failure when the answer breaks off
+   * The vouchers, in pieces as they arrive.
+   * @returns the batch, once the response is complete
+   * @throws Failure when the response breaks off
    */
   async *pieces(): AsyncGenerator<readonly Voucher[], BatchHead> {
     try {
@@ -84,20 +78,20 @@ export class BatchStream {
         const piece = this.#waiting;
         this.#waiting = [];
         if (piece.length > 0) yield piece;
-        more = !this.#isWhole && (await this.#watch.over(this.#idleTimeoutMs, () => this.#readMore()));
+        more = !this.#isWhole && (await this.#deadline.run(this.#limits.idleTimeoutMs, () => this.#readMore()));
       }
       return this.#batch as BatchHead;
     } catch (error) {
-      throw watchedFailure(this.#about, error, true);
+      throw failureOf(this.#about, error, true, this.#limits.signal);
     } finally {
       this.close();
     }
   }
 
-  /** Ends the connection where it is still open. */
+  /** Closes the connection, if it is still open. */
   close(): void {
     this.#reader.cancel().catch(() => {});
-    this.#watch.close();
+    this.#deadline.close();
   }
 
   async #readHead(): Promise<void> {
@@ -105,7 +99,7 @@ export class BatchStream {
     this.#batch = this.#earlyBatch();
   }
 
-  /** A batch whose fields stand behind its vouchers is told at the end. */
+  /** Undefined for a batch whose fields come after its vouchers. */
   #earlyBatch(): BatchHead | undefined {
     const { statusCode, data } = this.#parser.head() as { readonly statusCode?: unknown; readonly data?: unknown };
     try {
@@ -115,7 +109,7 @@ export class BatchStream {
     }
   }
 
-  /** @returns false at the end, which is only one where the answer is complete */
+  /** @returns false at the end of a complete response */
   async #readMore(): Promise<boolean> {
     const { done, value } = await this.#reader.read();
     const text = this.#decode(value, done);
@@ -131,7 +125,7 @@ export class BatchStream {
     try {
       return this.#decoder.decode(value, { stream: !done });
     } catch {
-      throw new Malformed('the answer is not UTF-8');
+      throw new Malformed('the response is not UTF-8');
     }
   }
 }

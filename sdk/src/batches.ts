@@ -1,17 +1,15 @@
-import { mismatch } from './answer.ts';
 import { BatchStream } from './batch-stream.ts';
-import type { Caller } from './caller.ts';
+import type { Caller } from './call.ts';
 import { checkReference } from './check.ts';
+import { pause } from './deadline.ts';
 import type { Operation } from './errors.ts';
-import { type About, Failure, ownError } from './failure.ts';
-import { retry } from './retry.ts';
+import { type About, clientError, Failure, mismatch } from './failure.ts';
 import type { Batch, BatchHead, CallOptions, DownloadOptions, Voucher, WaitOptions } from './types.ts';
-import { pause } from './watch.ts';
 
 const IDLE_TIMEOUT_MS = 30_000;
-const LONGEST_WAIT_MS = 60 * 60_000;
-const FIRST_LOOK_MS = 500;
-const RAREST_LOOK_MS = 10_000;
+const WAIT_MS = 60 * 60_000;
+const POLL_MIN_MS = 500;
+const POLL_MAX_MS = 10_000;
 
 function open(
   { connection }: Caller,
@@ -36,7 +34,7 @@ function aboutBatch(
   return about;
 }
 
-/** Reads what comes until its end. */
+/** Reads a stream to its end. */
 async function drain(stream: BatchStream, keep: (vouchers: readonly Voucher[]) => void): Promise<BatchHead> {
   const pieces = stream.pieces();
   for (let piece = await pieces.next(); ; piece = await pieces.next()) {
@@ -45,24 +43,24 @@ async function drain(stream: BatchStream, keep: (vouchers: readonly Voucher[]) =
   }
 }
 
-/** A whole batch, in memory. */
+/** A batch with its vouchers, in memory. */
 export async function downloadBatch(caller: Caller, reference: string, options: CallOptions): Promise<Batch> {
   const about = aboutBatch(caller, 'download', reference, options);
   const { signal } = options;
-  return retry(about, caller.rules, options, async (timeoutMs) => {
+  return caller.retry(about, options, async (timeoutMs) => {
     const stream = await open(caller, about, { signal, timeoutMs, idleTimeoutMs: IDLE_TIMEOUT_MS });
     const vouchers: Voucher[] = [];
     const batch = await drain(stream, (piece) => {
       for (const voucher of piece) vouchers.push(voucher);
     });
-    if (batch.reference !== reference) throw mismatch(about, 'it is of another reference');
+    if (batch.reference !== reference) throw mismatch(about, 'it is about another reference');
     if (batch.status !== 'COMPLETED') return { ...batch, status: batch.status };
     if (!stream.hasVouchers) throw mismatch(about, 'a completed batch has no vouchers');
     return { ...batch, status: batch.status, vouchers };
   });
 }
 
-/** The vouchers of a completed batch, as they come. */
+/** The vouchers of a completed batch, as a stream. */
 export async function* streamVouchers(
   caller: Caller,
   reference: string,
@@ -70,7 +68,7 @@ export async function* streamVouchers(
 ): AsyncGenerator<Voucher, BatchHead, undefined> {
   const about = aboutBatch(caller, 'downloadVouchers', reference, options);
   const { signal, idleTimeoutMs = IDLE_TIMEOUT_MS } = options;
-  const stream = await retry(about, caller.rules, { signal }, (timeoutMs) =>
+  const stream = await caller.retry(about, { signal }, (timeoutMs) =>
     open(caller, about, { signal, timeoutMs, idleTimeoutMs }),
   );
   try {
@@ -92,35 +90,35 @@ export async function* streamVouchers(
 }
 
 function requireCompleted(about: About, { status }: BatchHead): void {
-  if (status === 'CANCELED') throw ownError(about, 'batchCanceled', undefined, { isRetryable: false });
-  if (status === 'PROCESSING') throw ownError(about, 'batchNotCompleted', undefined, { isRetryable: true });
+  if (status === 'CANCELED') throw clientError(about, 'batchCanceled', undefined, { isRetryable: false });
+  if (status === 'PROCESSING') throw clientError(about, 'batchNotCompleted');
 }
 
-/** Looks at a batch, more and more rarely, until it is completed. */
+/** Polls a batch, at growing intervals, until it is completed. */
 export async function waitForBatch(
   caller: Caller,
   reference: string,
   options: WaitOptions,
 ): Promise<BatchHead<'COMPLETED'>> {
   const about = aboutBatch(caller, 'waitForBatch', reference, options);
-  const { signal, deadlineMs = LONGEST_WAIT_MS, onProgress } = options;
+  const { signal, deadlineMs = WAIT_MS, onProgress } = options;
   const startedAt = performance.now();
   const elapsedMs = () => performance.now() - startedAt;
   for (let looks = 1; ; looks++) {
     const left = { signal, deadlineMs: Math.min(caller.rules.deadlineMs, deadlineMs - elapsedMs()) };
-    const batch = await retry(about, caller.rules, left, (timeoutMs) => look(caller, about, signal, timeoutMs));
+    const batch = await caller.retry(about, left, (timeoutMs) => look(caller, about, signal, timeoutMs));
     if (batch.status === 'COMPLETED') return { ...batch, status: batch.status };
     if (batch.status === 'CANCELED') requireCompleted(about, batch);
     onProgress?.({ batch, looks, elapsedMs: elapsedMs() });
-    const delayMs = Math.min(RAREST_LOOK_MS, FIRST_LOOK_MS * 1.5 ** (looks - 1)) * (0.75 + Math.random() / 2);
-    if (elapsedMs() + delayMs >= deadlineMs) throw ownError(about, 'timedOut', undefined, { isRetryable: true });
+    const delayMs = Math.min(POLL_MAX_MS, POLL_MIN_MS * 1.5 ** (looks - 1)) * (0.75 + Math.random() / 2);
+    if (elapsedMs() + delayMs >= deadlineMs) throw clientError(about, 'timedOut');
     if (!(await pause(delayMs, signal))) {
-      throw ownError(about, 'aborted', undefined, { isRetryable: true, cause: signal?.reason });
+      throw clientError(about, 'aborted', undefined, { cause: signal?.reason });
     }
   }
 }
 
-/** What is told of a batch before its vouchers, which nobody needs to send for a look. */
+/** The head of a batch. The connection is closed before its vouchers are sent. */
 async function look(
   caller: Caller,
   about: About,

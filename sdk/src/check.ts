@@ -1,46 +1,41 @@
 import type { StatusCode } from './codes.ts';
-import { judgeAmount, MOST_DECIMALS } from './money.ts';
 import type { VoucherInput } from './types.ts';
 
-/** What is wrong with an argument: told like the service would tell it, before anything is sent. Never holds the value. */
-export type Invalid = {
+/** Checks of arguments: what the service would refuse is refused before it is sent. No error holds a value. */
+
+/** Becomes a ScripError with the reference of the call. */
+export class InvalidArgument extends Error {
   readonly statusCode: StatusCode;
   readonly field: string;
   readonly rule: string;
-  readonly message: string;
-};
+  readonly problem: string;
 
-/** Thrown inside the client, and told as a ScripError with the call's reference. */
-export class InvalidArgument extends Error {
-  readonly invalid: Invalid;
-
-  constructor(invalid: Invalid) {
-    super(`${invalid.field} ${invalid.message}`);
-    this.name = 'InvalidArgument';
-    this.invalid = invalid;
+  constructor(statusCode: StatusCode, field: string, rule: string, problem: string) {
+    super(`${field} ${problem}`);
+    this.statusCode = statusCode;
+    this.field = field;
+    this.rule = rule;
+    this.problem = problem;
   }
 }
 
-/** Thrown inside the client for what the variant lacks. */
-export class Unsupported extends Error {
-  override readonly name = 'Unsupported';
+/** What the variant does not support. Becomes a ScripError as well. */
+export class Unsupported extends Error {}
+
+function refuse(statusCode: StatusCode, field: string, rule: string, problem: string): never {
+  throw new InvalidArgument(statusCode, field, rule, problem);
 }
 
-function refuse(statusCode: StatusCode, field: string, rule: string, message: string): never {
-  throw new InvalidArgument({ statusCode, field, rule, message });
-}
-
-/** An argument that must be an object: callers without types may leave it out. */
+/** Callers without types may leave the argument out. */
 export function checkObject(value: unknown): asserts value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) refuse('30', 'request', 'type', 'must be an object');
 }
 
-/** Fields that the other variant has: an amount or a date that is silently dropped would be another request. */
+/** Refuses fields of the other variant: a request without them would be another request. */
 export function refuseFields(request: object, fields: readonly string[], variant: string): void {
   for (const field of fields) {
-    if ((request as Readonly<Record<string, unknown>>)[field] !== undefined) {
+    if ((request as Readonly<Record<string, unknown>>)[field] !== undefined)
       throw new Unsupported(`variant ${variant} has no field ${field} here`);
-    }
   }
 }
 
@@ -50,15 +45,41 @@ export function checkText(value: unknown, field: string): string {
   return value;
 }
 
-/** @returns the amount as it came, exact */
+/** Currencies whose minor unit is not a hundredth (ISO 4217), by their number of decimals. */
+const DECIMALS: readonly (readonly [number, string])[] = [
+  [0, 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'],
+  [3, 'BHD IQD JOD KWD LYD OMR TND'],
+  [4, 'CLF UYW'],
+];
+/** No currency has more. */
+const DECIMALS_MAX = 4;
+
+/** The number of decimals of an ISO 4217 currency. */
+export function currencyDecimals(currency: string): number {
+  return DECIMALS.find(([, codes]) => codes.split(' ').includes(currency))?.[0] ?? 2;
+}
+
+/**
+ * Checks that an amount can be sent exactly. Nothing is rounded: the remainder of a calculation (0.1 + 0.2) is refused.
+ * @param least `zero` where an amount may be 0
+ */
 export function checkAmount(
   value: unknown,
   field: string,
-  { decimals = MOST_DECIMALS, least = 'above zero' }: { decimals?: number | undefined; least?: 'above zero' | 'zero' },
+  { decimals = DECIMALS_MAX, least = 'above zero' }: { decimals?: number | undefined; least?: 'above zero' | 'zero' },
 ): number {
-  const wrong = judgeAmount(value, decimals, least);
-  if (wrong) throw new InvalidArgument({ field, ...wrong });
-  return value as number;
+  if (typeof value !== 'number') refuse('30', field, 'type', 'must be a number');
+  const wrong = (problem: string) => refuse('13', field, 'amount', problem);
+  if (!Number.isFinite(value)) wrong('must be a finite number');
+  // Minus zero is what rounding leaves of a negative amount; as the amount of an update it would reverse it.
+  if (value < 0 || Object.is(value, -0)) wrong('must not be negative');
+  if (value === 0 && least === 'above zero') wrong('must be above zero');
+  const [, whole = '', fraction = ''] = /^(\d+)(?:\.(\d+))?$/.exec(String(value)) ?? [];
+  // Numbers with an exponent are above the safe range, or far below the smallest unit.
+  if (whole === '') wrong(value < 1 ? `must have at most ${decimals} decimals` : 'is too large to be exact');
+  if (fraction.length > decimals) wrong(`must have at most ${decimals} decimals; amounts are never rounded`);
+  if (BigInt(whole + fraction) > BigInt(Number.MAX_SAFE_INTEGER)) wrong('is too large to be exact');
+  return value;
 }
 
 export function checkQuantity(value: unknown): number {
@@ -72,9 +93,8 @@ export function checkQuantity(value: unknown): number {
 export function checkVoucher({ code, pin }: VoucherInput): { readonly code: string; readonly pin: string } {
   if (typeof code !== 'string') refuse('30', 'code', 'type', 'must be a string');
   const isInOne = /^\d{16}$/.test(code);
-  if (!isInOne && !/^\d{12}$/.test(code)) {
+  if (!isInOne && !/^\d{12}$/.test(code))
     refuse('30', 'code', 'pattern', 'must be 12 digits (with pin), or 16 digits (code and PIN, without pin)');
-  }
   if (isInOne) {
     if (pin !== undefined && pin !== null) refuse('30', 'pin', 'null', 'must be left out with a code of 16 digits');
     return { code: code.slice(0, 12), pin: code.slice(12) };
@@ -84,57 +104,50 @@ export function checkVoucher({ code, pin }: VoucherInput): { readonly code: stri
   return { code, pin };
 }
 
-/** @returns the number of a serial number, which may come as text, as transactions tell it */
+/** @returns the number of a serial number, which may be text, as in transactions */
 export function checkSerialNumber(value: unknown): number {
   const text = String(value);
-  if ((typeof value !== 'number' && typeof value !== 'string') || !/^[1-9]\d{0,14}$/.test(text)) {
+  if ((typeof value !== 'number' && typeof value !== 'string') || !/^[1-9]\d{0,14}$/.test(text))
     refuse('30', 'serialNumber', 'pattern', 'must be a whole number of at most 15 digits');
-  }
   return Number(text);
 }
 
 /** @returns the date-time as text, or null for the service's default */
 export function checkExpiryDate(value: unknown): string | null {
   if (value === undefined || value === null) return null;
-  if (typeof value !== 'string' && !(value instanceof Date)) {
-    refuse('30', 'expiryDate', 'type', 'must be a Date, or an ISO 8601 date-time');
-  }
   if (typeof value === 'string') return value;
+  if (!(value instanceof Date)) refuse('30', 'expiryDate', 'type', 'must be a Date, or an ISO 8601 date-time');
   if (Number.isNaN(value.getTime())) refuse('17', 'expiryDate', 'date', 'must be a valid Date');
   return value.toISOString();
 }
 
 const TIMES = ['deadlineMs', 'attemptTimeoutMs', 'idleTimeoutMs'] as const;
 
-/** The times of a single call: one that is no number would end the call before it has begun, or never. */
+/** Checks the times of a call: NaN would end it before it has begun, or never. */
 export function checkTimes(options: { readonly [Name in (typeof TIMES)[number]]?: unknown }): void {
   for (const name of TIMES) {
     const value = options[name];
-    if (value !== undefined && !(typeof value === 'number' && value > 0)) {
+    if (value !== undefined && !(typeof value === 'number' && value > 0))
       refuse('30', name, 'minimum', 'must be a number above zero');
-    }
   }
 }
 
-const LONGEST_REFERENCE = 100;
+const REFERENCE_MAX = 100;
 
-/**
- * Checks a reference to look something up by. `.` and `..` are taken out of every address on its way, so that a request
- * about them would be one about something else.
- */
+/** Checks a reference to look something up by. */
 export function checkReference(value: unknown): string {
   if (typeof value !== 'string') refuse('30', 'reference', 'type', 'must be a string');
-  const length = value.length > 2 * LONGEST_REFERENCE ? value.length : [...value].length;
-  if (length < 1 || length > LONGEST_REFERENCE) refuse('18', 'reference', 'length', 'must have 1 to 100 characters');
-  // Its own spelling is the only one that is the same after UTF-8, which broken surrogates are not.
-  if (/\p{Cc}/u.test(value) || /\p{Surrogate}/u.test(value)) {
+  const length = value.length > 2 * REFERENCE_MAX ? value.length : [...value].length;
+  if (length < 1 || length > REFERENCE_MAX) refuse('18', 'reference', 'length', 'must have 1 to 100 characters');
+  // UTF-8 changes unpaired surrogates.
+  if (/\p{Cc}/u.test(value) || /\p{Surrogate}/u.test(value))
     refuse('18', 'reference', 'characters', 'must be well-formed and have no control characters');
-  }
+  // URLs lose such a segment on their way, so the request would be about something else.
   if (value === '.' || value === '..') refuse('18', 'reference', 'characters', 'cannot be a single or a double dot');
   return value;
 }
 
-/** Checks a reference that something new is done under. */
+/** Checks a reference for something new. */
 export function checkNewReference(value: unknown): string {
   const reference = checkReference(value);
   if (/^(CANCEL|NEW)-/.test(reference)) refuse('18', 'reference', 'prefix', 'must not begin with CANCEL- or NEW-');

@@ -1,4 +1,6 @@
-/** The status codes of the interface: the name of each for programs, and its words for developers. */
+/** Why a call fails: the status codes of the interface, and what the client finds out itself. */
+
+/** The name of each status code for programs, and its text for developers. */
 const STATUSES = {
   '01': ['unauthorized', 'Unauthorized'],
   '03': ['accessDenied', 'Access denied'],
@@ -29,43 +31,39 @@ const STATUSES = {
   '96': ['internalError', 'Internal error'],
   '97': ['tooManyRequests', 'Too many requests'],
   '98': ['unsupportedRequest', 'Unsupported request'],
-  // Variant B's look-up says so where variant A says 60: one name for one meaning.
+  // The lookup of variant B, where variant A answers 60.
   '99': ['notFound', 'Transaction not found'],
 } as const satisfies Readonly<Record<string, readonly [string, string]>>;
 
 export type StatusCode = keyof typeof STATUSES;
 
-/** What the client itself has to tell. */
-const OWN = {
-  unknownOutcome: 'No answer came: whether the request had its effect is not known',
+const CLIENT = {
+  unknownOutcome: 'There was no response: whether the request had its effect is not known',
   networkFailure: 'The service could not be reached, or the connection broke',
-  timedOut: 'The service did not answer in time',
+  timedOut: 'The service did not respond in time',
   aborted: 'The call was aborted',
-  invalidResponse: 'The answer is none of this interface',
-  unsupportedByVariant: 'The variant of the interface has no such thing',
-  batchNotCompleted: 'The batch is still in production',
+  invalidResponse: 'The response is not one of this interface',
+  unsupportedByVariant: 'The variant of the interface does not support this',
+  batchNotCompleted: 'The batch is still being produced',
   batchCanceled: 'The batch was canceled',
-  unknownStatus: 'The service answered with a status code that this client does not know',
+  unknownStatus: 'The service responded with a status code that this client does not know',
 } as const;
 
-type OwnName = keyof typeof OWN;
+export type ClientCode = keyof typeof CLIENT;
 
 /** The name of an error, to decide by. */
-export type CodeName = (typeof STATUSES)[StatusCode][0] | OwnName;
-
-export function isStatusCode(code: string): code is StatusCode {
-  return Object.hasOwn(STATUSES, code);
-}
-
-/** The name of a status code; `unknownStatus` for one that came after this client. */
-export function nameOf(code: string): CodeName {
-  return isStatusCode(code) ? STATUSES[code][0] : 'unknownStatus';
-}
-
-/** The words for a status code, or for what the client itself tells. */
-export function wordsOf(code: StatusCode | OwnName): string {
-  return isStatusCode(code) ? STATUSES[code][1] : OWN[code];
-}
+export type CodeName = (typeof STATUSES)[StatusCode][0] | ClientCode;
 
 /** Every status code, for tests and tables. */
 export const STATUS_CODES = Object.keys(STATUSES).sort() as readonly StatusCode[];
+
+/** The name of a status code; `unknownStatus` for one that is newer than this client. */
+export function nameOf(code: string): CodeName {
+  return Object.hasOwn(STATUSES, code) ? STATUSES[code as StatusCode][0] : 'unknownStatus';
+}
+
+/** The text of a status code, or of a code of the client. */
+export function textOf(code: string): string {
+  if (Object.hasOwn(STATUSES, code)) return STATUSES[code as StatusCode][1];
+  return CLIENT[Object.hasOwn(CLIENT, code) ? (code as ClientCode) : 'unknownStatus'];
+}

@@ -1,58 +1,54 @@
-import { type Answer, mismatch } from './answer.ts';
-import type { EffectiveCall } from './caller.ts';
 import type { ScripError } from './errors.ts';
-import type { About } from './failure.ts';
+import { type About, mismatch } from './failure.ts';
+import type { Answer } from './http.ts';
 import { readBatchHead, readTransaction, readUpdate, readVouchers } from './read.ts';
-import type { Batch, RedemptionUpdate, Told, Transaction } from './types.ts';
+import type { Batch, Receipt, RedemptionUpdate, Transaction } from './types.ts';
 
-/** What the answers of the calls that have an effect are read as, and what proves that they had none. */
-
-type Tell = EffectiveCall<unknown>['tells'];
+/** The results of calls that have an effect, and the refusals that prove that they had none. */
 
 /**
- * Refusals of a request with a reference that are told only after it was looked for: had an earlier copy had its effect,
- * that would have been told instead. The others (of the key, the permission, the product, a locked PIN) come before, and say
- * nothing about earlier copies.
+ * Refusals that come after the service has looked for the reference: had an earlier copy had its effect, the service would
+ * have returned that. Other refusals (of the key, the permission, the product, a locked PIN) come before and prove nothing.
  */
 const AFTER_REPLAY: ReadonlySet<string> = new Set('94 14 55 44 43 54 40 41 47 42 51 50'.split(' '));
 
-export const tellsOfRequest: Tell = ({ statusCode }) => AFTER_REPLAY.has(statusCode ?? '');
+export function provesNoEffect({ statusCode }: ScripError): boolean {
+  return AFTER_REPLAY.has(statusCode ?? '');
+}
 
-/** The same for an update, of which `58` is what a replay gets. */
-export const tellsOfUpdate: Tell = ({ statusCode, update }) =>
-  statusCode === '60' || statusCode === '51' || (statusCode === '58' && update !== null);
+/** The same for an update: a replay of one is refused with 58. */
+export function provesNoUpdate({ statusCode, update }: ScripError): boolean {
+  return statusCode === '60' || statusCode === '51' || (statusCode === '58' && update !== null);
+}
 
-function told({ replayed, requestId }: Answer, reference: string): Told {
+function receiptOf({ replayed, requestId }: Answer, reference: string): Receipt {
   return { reference, replayed, requestId };
 }
 
-export function takeBatch(about: About, answer: Answer, reference: string): Batch & Told {
+export function takeBatch(about: About, answer: Answer, reference: string): Batch & Receipt {
   const batch = readBatchHead(answer.data);
-  if (batch.reference !== reference) throw mismatch(about, 'it is of another reference', answer.requestId);
-  const rest = told(answer, reference);
+  if (batch.reference !== reference) throw mismatch(about, 'it is about another reference', answer.requestId);
+  const receipt = receiptOf(answer, reference);
   return batch.status === 'COMPLETED'
-    ? { ...batch, ...rest, status: batch.status, vouchers: readVouchers(answer.data) }
-    : { ...batch, ...rest, status: batch.status };
+    ? { ...batch, ...receipt, status: batch.status, vouchers: readVouchers(answer.data) }
+    : { ...batch, ...receipt, status: batch.status };
 }
 
-type Expected = {
+export type Expected = {
   readonly type: 'ACTIVATION' | 'REDEMPTION';
   readonly reference: string;
   readonly amount: number | undefined;
 };
 
-/** A transaction that somebody else asked for must not pass for this call's. */
-export function takeTransaction(about: About, answer: Answer, expected: Expected): Transaction & Told {
+/** Reads a transaction. One of another call must not pass for the result of this one. */
+export function takeTransaction(about: About, answer: Answer, expected: Expected): Transaction & Receipt {
   const transaction = readTransaction(answer.data);
   const { transactionType, reference, amount } = transaction;
-  if (transactionType !== expected.type) throw mismatch(about, `it is of type ${transactionType}`, answer.requestId);
-  if (reference !== null && reference !== expected.reference) {
-    throw mismatch(about, 'it is of another reference', answer.requestId);
-  }
-  if (expected.amount !== undefined && amount !== expected.amount) {
-    throw mismatch(about, 'it is of another amount', answer.requestId);
-  }
-  return { ...transaction, ...told(answer, expected.reference) };
+  const refuse = (what: string) => mismatch(about, `it is about another ${what}`, answer.requestId);
+  if (transactionType !== expected.type) throw refuse('type of transaction');
+  if (reference !== null && reference !== expected.reference) throw refuse('reference');
+  if (expected.amount !== undefined && amount !== expected.amount) throw refuse('amount');
+  return { ...transaction, ...receiptOf(answer, expected.reference) };
 }
 
 export function takeUpdate(
@@ -60,13 +56,13 @@ export function takeUpdate(
   answer: Answer,
   reference: string,
   amountUsed: number,
-): RedemptionUpdate & Told {
+): RedemptionUpdate & Receipt {
   const update = readUpdate(answer.data);
-  if (update.summary.newAmount !== amountUsed) throw mismatch(about, 'it is of another amount', answer.requestId);
-  return { ...update, ...told(answer, reference) };
+  if (update.summary.newAmount !== amountUsed) throw mismatch(about, 'it is about another amount', answer.requestId);
+  return { ...update, ...receiptOf(answer, reference) };
 }
 
-/** The second copy of an update is refused; where it asked for the same, what it tells is what the first one did. */
+/** The result behind the refusal of a second copy of an update. */
 export function settleUpdate(error: ScripError, reference: string, amountUsed: number) {
   const { statusCode, update, requestId } = error;
   if (statusCode !== '58' || update?.summary.newAmount !== amountUsed) return undefined;

@@ -1,8 +1,8 @@
 import type { CodeName } from './codes.ts';
+import { messageFor } from './messages.ts';
 import type { CallOptions, RedemptionUpdate } from './types.ts';
-import { userMessageOf } from './user-messages.ts';
 
-/** A field that the service, or the client before it, found wrong. Never holds the value. */
+/** A field that the service, or the client before it, refused. It never holds the value. */
 export type FieldError = { readonly field: string; readonly rule: string; readonly message: string };
 
 /** The calls of a client, by the names of its methods. */
@@ -36,28 +36,31 @@ export type ScripErrorDetails = {
   readonly cause?: unknown;
 };
 
+/** Fields that a customer at the till types. */
+const TYPED = new Set(['code', 'voucherCode', 'pin']);
+
 /**
  * A call that did not succeed. Neither its text nor anything that can be printed of it holds a code, a PIN or a secret.
  * Decide by `code` (a name) or `statusCode`; `message` is for developers, `userMessage()` for the customer at the till.
  */
 export class ScripError extends Error {
   readonly operation: Operation;
-  /** The name of what went wrong, such as `insufficientBalance`. */
+  /** The name of the error, such as `insufficientBalance`. */
   readonly code: CodeName;
-  /** The interface's status code, such as `51`; null where the client itself tells of a failure. */
+  /** The status code of the interface, such as `51`; null where the client itself found the error. */
   readonly statusCode: string | null;
-  /** Null where nothing was answered. */
+  /** Null where there was no response. */
   readonly httpStatus: number | null;
   /** Whether the same call, with the same reference, may succeed later. */
   readonly isRetryable: boolean;
   /** The service's id of the request, for its operator. */
   readonly requestId: string | null;
-  /** The reference of the call, given or made. */
+  /** The reference of the call, given or generated. */
   readonly reference: string | null;
   readonly fieldErrors: readonly FieldError[];
-  /** How long the service asked to wait before the next try. */
+  /** How long the service asked to wait before the next attempt. */
   readonly retryAfterMs: number | null;
-  /** With `redemptionAlreadyUpdated`: what the first update came to. */
+  /** With `redemptionAlreadyUpdated`: the result of the first update. */
   readonly update: RedemptionUpdate | null;
   readonly #language: string | undefined;
 
@@ -78,43 +81,30 @@ export class ScripError extends Error {
   }
 
   /**
-   * What to tell the customer at the till.
-   * @param language a tag such as `fr` or `pt-BR`; the client's language, else English, where it is left out or unknown
+   * The message for the customer at the till.
+   * @param language a tag such as `fr` or `pt-BR`; without a known one, that of the client, else English
    */
   userMessage(language?: string | null): string {
-    return userMessageOf(this.code, language, this.#language);
+    // A mistyped code is worth another look at the card.
+    const isMistyped = this.code === 'invalidRequest' && this.fieldErrors.some(({ field }) => TYPED.has(field));
+    return messageFor(isMistyped ? 'invalidVoucher' : this.code, language, this.#language);
   }
 
   /** For logs: everything that is known, nothing that is secret. */
   toJSON(): Record<string, unknown> {
-    const { name, operation, code, statusCode, httpStatus, message, isRetryable, requestId, reference } = this;
-    const { fieldErrors, retryAfterMs, update } = this;
-    return {
-      name,
-      operation,
-      code,
-      statusCode,
-      httpStatus,
-      message,
-      isRetryable,
-      requestId,
-      reference,
-      fieldErrors,
-      retryAfterMs,
-      update,
-    };
+    return { ...(this as object), message: this.message };
   }
 }
 
-/** How an unknown outcome is found out; the request that it takes stays inside. */
+/** How an unknown outcome is found out. */
 export type Settling<T> = {
   resolve(options: CallOptions): Promise<T>;
   lookup(options: CallOptions): Promise<T | null>;
 };
 
 /**
- * The request was sent, and no answer says what became of it: it had its effect once, or not at all. Do not ask the
- * customer to pay again before it is found out. After a restart, the same call with the same `reference` finds it out.
+ * The request was sent, and there was no response: it had its effect once, or not at all. Do not ask the customer to pay
+ * again before that is found out. After a restart, the same call with the same `reference` finds it out.
  */
 export class UnknownOutcomeError<T = unknown> extends ScripError {
   override readonly reference: string;
@@ -128,10 +118,10 @@ export class UnknownOutcomeError<T = unknown> extends ScripError {
   }
 
   /**
-   * Settles it by sending the same request again under the same reference: what happened already is told and nothing
-   * happens twice; what did not happen happens now.
+   * Sends the same request again under the same reference. If it had its effect, that is returned, and nothing happens a
+   * second time; if not, it happens now.
    * @returns what the call would have returned
-   * @throws ScripError a refusal, which says that the request had no effect; UnknownOutcomeError as long as nobody answers
+   * @throws ScripError a refusal, which proves that the request had no effect; UnknownOutcomeError while there is no response
    */
   resolve(options: CallOptions = {}): Promise<T> {
     return this.#settling.resolve(options);
@@ -139,8 +129,7 @@ export class UnknownOutcomeError<T = unknown> extends ScripError {
 
   /**
    * Only looks, and changes nothing.
-   * @returns what happened, or null where nothing is known under the reference so far; a request that is still on its way
-   *   can yet arrive
+   * @returns the effect, or null where none is known under the reference; a request that is still on its way can yet arrive
    */
   lookup(options: CallOptions = {}): Promise<T | null> {
     return this.#settling.lookup(options);

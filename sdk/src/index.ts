@@ -1,14 +1,13 @@
 /** The merchant's client of Scrip, a prepaid voucher service. */
 
+export type { Retry } from './call.ts';
 export type { CodeName, StatusCode } from './codes.ts';
 export { STATUS_CODES } from './codes.ts';
 export { type FieldError, type Operation, ScripError, UnknownOutcomeError } from './errors.ts';
-export type { UserMessageKey, UserMessages } from './languages.ts';
+export { addLanguage, type UserMessageKey, type UserMessages } from './messages.ts';
 export type { ScripOptions } from './options.ts';
-export type { Retry } from './retry.ts';
 export { Scrip } from './scrip.ts';
 export type * from './types.ts';
-export { addLanguage } from './user-messages.ts';
 export {
   type VerifyOptions,
   verifyWebhook,

@@ -1,64 +1,64 @@
-import type { Connection } from './attempt.ts';
-import type { Retry, RetryRules } from './retry.ts';
+import type { Retry, RetryRules } from './call.ts';
+import type { Connection } from './http.ts';
 import type { Variant } from './types.ts';
 
 export type ScripOptions<V extends Variant> = {
-  /** Where the service is, such as `https://vouchers.example.com`; without the prefix of the variant. */
+  /** The address of the service, such as `https://vouchers.example.com`, without the prefix of the variant. */
   readonly baseUrl: string;
   readonly keyId: string;
   readonly secret: string;
   readonly variant: V;
-  /** The currency of the amounts, such as `USD`: amounts with more decimals than it has are then refused before they are sent. */
+  /** The currency of the amounts, such as `USD`: amounts with more decimals are then refused before they are sent. */
   readonly currency?: string | undefined;
-  /** The language of `userMessage()`, such as `fr`; English unless said. */
+  /** The language of `userMessage()`, such as `fr` (default: English). */
   readonly language?: string | undefined;
-  /** How long a call may take, all its attempts together; 30 seconds unless said. */
+  /** How long a call may take, with all its attempts (default: 30 seconds). */
   readonly deadlineMs?: number | undefined;
-  /** How long one attempt may take; 10 seconds unless said. */
+  /** How long one attempt may take (default: 10 seconds). */
   readonly attemptTimeoutMs?: number | undefined;
-  /** How often a call is tried at most; 10 times unless said. */
+  /** How many attempts a call makes at most (default: 10). */
   readonly maxAttempts?: number | undefined;
-  /** How long to wait before the second attempt, give or take; doubled for every further one up to 4 seconds. 250 unless said. */
+  /** How long to wait before the second attempt, with jitter; it doubles up to 4 seconds (default: 250). */
   readonly retryDelayMs?: number | undefined;
-  /** Told before a call is tried again. */
+  /** Called before a call is repeated. */
   readonly onRetry?: ((retry: Retry) => void) | undefined;
-  /** Another fetch, such as one with a proxy. */
+  /** Another fetch, such as one that uses a proxy. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 };
 
 const DEADLINE_MS = 30_000;
 const ATTEMPT_TIMEOUT_MS = 10_000;
-const MAX_ATTEMPTS = 10;
+const ATTEMPTS_MAX = 10;
 const RETRY_DELAY_MS = 250;
 
-/** A base64 text of UTF-8. */
-function base64(text: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
-}
-
+/** No error holds a value: it may be the secret, or an address with a secret in it. */
 function requireText(value: unknown, name: string, pattern: RegExp): string {
-  // The value stays out of the error: it may be the secret, or an address with one in it.
   if (typeof value !== 'string' || !pattern.test(value))
     throw new TypeError(`Scrip: ${name} is missing or has the wrong form`);
   return value;
 }
 
 function readBaseUrl(value: unknown): string {
-  const text = requireText(value, 'baseUrl', /^https?:\/\//i);
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new TypeError('Scrip: baseUrl must be an http or https address without credentials and query');
+  const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || url.username + url.password + url.search + url.hash !== '') {
+    throw new TypeError(
+      'Scrip: baseUrl must be an http:// or https:// address, without credentials and query, such as https://vouchers.example.com',
+    );
   }
   return url.href.replace(/\/+$/, '');
 }
 
-function requirePositive(value: number | undefined, name: string, usual: number): number {
-  if (value === undefined) return usual;
+function readPositive(value: number | undefined, name: string, fallback: number): number {
+  if (value === undefined) return fallback;
   if (typeof value !== 'number' || !(value > 0)) throw new TypeError(`Scrip: ${name} must be a number above zero`);
   return value;
 }
 
-/** What options come to, checked. */
+/** Base64 of UTF-8. */
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}
+
 export type Settings = {
   readonly baseUrl: string;
   readonly keyId: string;
@@ -67,26 +67,23 @@ export type Settings = {
   readonly confidential: readonly string[];
 };
 
-/**
- * @param prefix of the variant
- * @throws TypeError for what cannot be an option
- */
+/** @throws TypeError for options that cannot work */
 export function readOptions(options: ScripOptions<Variant>, prefix: string): Settings {
   const baseUrl = readBaseUrl(options.baseUrl);
   const keyId = requireText(options.keyId, 'keyId', /^[^:\p{Cc}]+$/u);
   const secret = requireText(options.secret, 'secret', /^[^\p{Cc}]+$/u);
   const credentials = base64(`${keyId}:${secret}`);
-  // Called as a function of the global object, which some runtimes insist on; and looked up late, so that it can be replaced.
+  // Some runtimes only accept it as a method of the global object; and it may be replaced later.
   const fetch = options.fetch ?? ((...args: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...args));
   return {
     baseUrl,
     keyId,
     connection: { url: baseUrl + prefix, authorization: `Basic ${credentials}`, fetch },
     rules: {
-      deadlineMs: requirePositive(options.deadlineMs, 'deadlineMs', DEADLINE_MS),
-      attemptTimeoutMs: requirePositive(options.attemptTimeoutMs, 'attemptTimeoutMs', ATTEMPT_TIMEOUT_MS),
-      maxAttempts: requirePositive(options.maxAttempts, 'maxAttempts', MAX_ATTEMPTS),
-      retryDelayMs: requirePositive(options.retryDelayMs, 'retryDelayMs', RETRY_DELAY_MS),
+      deadlineMs: readPositive(options.deadlineMs, 'deadlineMs', DEADLINE_MS),
+      attemptTimeoutMs: readPositive(options.attemptTimeoutMs, 'attemptTimeoutMs', ATTEMPT_TIMEOUT_MS),
+      maxAttempts: readPositive(options.maxAttempts, 'maxAttempts', ATTEMPTS_MAX),
+      retryDelayMs: readPositive(options.retryDelayMs, 'retryDelayMs', RETRY_DELAY_MS),
       onRetry: options.onRetry,
     },
     confidential: [secret, credentials],

@@ -1,168 +1,140 @@
-import { maskCode } from './redact.ts';
-import type {
-  Balance,
-  BatchHead,
-  BatchStatus,
-  RedemptionUpdate,
-  Transaction,
-  TransactionType,
-  UpdateTransaction,
-  Voucher,
-} from './types.ts';
-import type { WireBalanceA, WireBatch, WireTransactionA, WireUpdateResult, WireVoucher } from './wire.ts';
+import type { Balance, BatchHead, RedemptionUpdate, Transaction, UpdateTransaction, Voucher } from './types.ts';
 
-/** Readers of answers: a field that is missing or of another type makes the answer none of the interface. */
+/** Readers of responses. A field that is missing or of another type makes a response invalid. */
 
-/** Names a field of an answer, never its value. */
+/** Names a field of a response, never its value. */
 export class Malformed extends Error {
-  override readonly name = 'Malformed';
+  override readonly name: string = 'Malformed';
 }
 
-/** An answer that ended too early. */
+/** A response that ended too early. */
 export class BrokenOff extends Malformed {}
 
-/** An answer's object, of which nothing is known but the names of its fields. */
-type Unread<T> = { readonly [Key in keyof T]?: unknown };
+type Reader<T> = (value: unknown, field: string) => T;
 
-function object<T>(value: unknown, what: string): Unread<T> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Malformed(`${what} is no object`);
-  return value as Unread<T>;
+function expect(isSo: boolean, field: string, what: string): void {
+  if (!isSo) throw new Malformed(`${field} is not ${what}`);
 }
 
-function list(value: unknown, what: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Malformed(`${what} is no list`);
-  return value;
-}
+const text: Reader<string> = (value, field) => {
+  expect(typeof value === 'string', field, 'a string');
+  return value as string;
+};
 
-function text(value: unknown, field: string): string {
-  if (typeof value !== 'string') throw new Malformed(`${field} is no text`);
-  return value;
-}
+const number: Reader<number> = (value, field) => {
+  expect(typeof value === 'number', field, 'a number');
+  return value as number;
+};
 
-/** A field that an answer may leave out. */
-function textOrNull(value: unknown, field: string): string | null {
-  return value === undefined || value === null ? null : text(value, field);
-}
-
-function number(value: unknown, field: string): number {
-  if (typeof value !== 'number') throw new Malformed(`${field} is no number`);
-  return value;
-}
-
-function numberOrNull(value: unknown, field: string): number | null {
-  return value === undefined || value === null ? null : number(value, field);
-}
-
-function word<const Word extends string>(value: unknown, words: readonly Word[], field: string): Word {
-  const found = words.find((each) => each === value);
-  if (found === undefined) throw new Malformed(`${field} is none of ${words.join(', ')}`);
-  return found;
-}
-
-/** The interface tells serial numbers as numbers or as text, by the place. */
-function serialNumber(value: unknown): string {
+/** The interface has serial numbers as numbers in some places and as strings in others. */
+const serialNumber: Reader<string> = (value, field) => {
   const digits = typeof value === 'number' ? String(value) : value;
-  if (typeof digits !== 'string' || !/^\d{1,15}$/.test(digits)) throw new Malformed('serialNumber is none');
-  return digits;
-}
+  expect(typeof digits === 'string' && /^\d{1,15}$/.test(digits), field, 'a serial number');
+  return digits as string;
+};
 
-const TYPES: readonly TransactionType[] = ['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'];
-const STATUSES: readonly BatchStatus[] = ['PROCESSING', 'COMPLETED', 'CANCELED'];
+/** A voucher code of any spelling, masked: its first four digits, four asterisks, its last four; never the PIN. */
+const maskedCode: Reader<string> = (value, field) => {
+  const code = text(value, field);
+  return code.includes('*') ? code : `${code.slice(0, 4)}****${code.slice(8, 12)}`;
+};
 
-function readUpdateTransaction(value: unknown): UpdateTransaction {
-  const found = object<WireTransactionA>(value, 'the transaction');
-  const { refundStatus } = found;
-  return {
-    transactionId: text(found.transactionId, 'transactionId'),
-    transactionType: word(found.transactionType, TYPES, 'transactionType'),
-    amount: number(found.amount, 'amount'),
-    timestamp: textOrNull(found.timestamp, 'timestamp'),
-    reference: textOrNull(found.reference, 'reference'),
-    voucherCode: maskCode(text(found.voucherCode, 'voucherCode')),
-    serialNumber: serialNumber(found.serialNumber),
-    refundStatus: refundStatus === 'CANCELLED' || refundStatus === 'NEW' ? refundStatus : null,
-    note: textOrNull(found.note, 'note'),
+function oneOf<const Word extends string>(...words: readonly Word[]): Reader<Word> {
+  return (value, field) => {
+    expect((words as readonly unknown[]).includes(value), field, `one of ${words.join(', ')}`);
+    return value as Word;
   };
 }
 
-export function readTransaction(value: unknown): Transaction {
-  const transaction = readUpdateTransaction(value);
-  return { ...transaction, timestamp: text(transaction.timestamp, 'timestamp') };
+/** A field that a response may leave out. */
+function optional<T>(read: Reader<T>): Reader<T | null> {
+  return (value, field) => (value === undefined || value === null ? null : read(value, field));
 }
 
-export function readTransactions(value: unknown): Transaction[] {
-  return list(value, 'data').map(readTransaction);
-}
-
-export function readBalance(value: unknown): Balance {
-  const found = object<WireBalanceA>(value, 'data');
-  return {
-    serialNumber: Number(serialNumber(found.serialNumber)),
-    voucherCode: maskCode(text(found.voucherCode, 'voucherCode')),
-    balance: number(found.balance, 'balance'),
-    usableAmount: number(found.usableAmount, 'usableAmount'),
-    value: numberOrNull(found.value, 'value'),
-    transactions: list(found.transactions, 'transactions').map((each) => {
-      const transaction = object<WireTransactionA>(each, 'the transaction');
-      return {
-        transactionId: text(transaction.transactionId, 'transactionId'),
-        transactionType: word(transaction.transactionType, TYPES, 'transactionType'),
-        amount: number(transaction.amount, 'amount'),
-        timestamp: text(transaction.timestamp, 'timestamp'),
-        reference: textOrNull(transaction.reference, 'reference'),
-      };
-    }),
+function listOf<T>(read: Reader<T>): Reader<T[]> {
+  return (value, field) => {
+    expect(Array.isArray(value), field, 'a list');
+    return (value as unknown[]).map((each) => read(each, field));
   };
 }
 
-export function readVoucher(value: unknown): Voucher {
-  const found = object<WireVoucher>(value, 'the voucher');
-  return {
-    serialNumber: Number(serialNumber(found.serialNumber)),
-    code: text(found.code, 'code'),
-    pin: textOrNull(found.pin, 'pin'),
+type Shape<T> = { readonly [Field in keyof T]-?: Reader<T[Field]> };
+
+/** An object with these fields; others are ignored. */
+function objectOf<T>(shape: Shape<T>): Reader<T> {
+  const fields = Object.entries(shape) as [string, Reader<unknown>][];
+  return (value, field) => {
+    expect(typeof value === 'object' && value !== null && !Array.isArray(value), field, 'an object');
+    const found = value as Readonly<Record<string, unknown>>;
+    return Object.fromEntries(fields.map(([name, read]) => [name, read(found[name], name)])) as T;
   };
 }
 
-export function readBatchHead(value: unknown): BatchHead {
-  const found = object<WireBatch>(value, 'data');
-  return {
-    reference: text(found.reference, 'reference'),
-    transactionId: text(found.transactionId, 'transactionId'),
-    status: word(found.status, STATUSES, 'status'),
-    expiryDate: text(found.expiryDate, 'expiryDate'),
-    value: numberOrNull(found.value, 'value'),
-  };
-}
+const transactionType = oneOf('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL');
+const serialAsNumber: Reader<number> = (value, field) => Number(serialNumber(value, field));
 
-export function readVouchers(value: unknown): Voucher[] {
-  return list(object<WireBatch>(value, 'data').vouchers, 'vouchers').map(readVoucher);
-}
+const UPDATE_TRANSACTION: Shape<UpdateTransaction> = {
+  transactionId: text,
+  transactionType,
+  amount: number,
+  timestamp: optional(text),
+  reference: optional(text),
+  voucherCode: maskedCode,
+  serialNumber,
+  refundStatus: (value) => (value === 'CANCELLED' || value === 'NEW' ? value : null),
+  note: optional(text),
+};
 
-/** Reads both shapes of an update: the three transactions by name, or in a list, in the order original, cancellation, new. */
-export function readUpdate(value: unknown): RedemptionUpdate {
-  const found = object<WireUpdateResult>(value, 'data');
+const updateTransaction = objectOf<UpdateTransaction>(UPDATE_TRANSACTION);
+const transaction = objectOf<Transaction>({ ...UPDATE_TRANSACTION, timestamp: text });
+
+const balance = objectOf<Balance>({
+  serialNumber: serialAsNumber,
+  voucherCode: maskedCode,
+  balance: number,
+  usableAmount: number,
+  value: optional(number),
+  transactions: listOf(
+    objectOf({ transactionId: text, transactionType, amount: number, timestamp: text, reference: optional(text) }),
+  ),
+});
+
+const voucher = objectOf<Voucher>({ serialNumber: serialAsNumber, code: text, pin: optional(text) });
+
+const batchHead = objectOf<BatchHead>({
+  reference: text,
+  transactionId: text,
+  status: oneOf('PROCESSING', 'COMPLETED', 'CANCELED'),
+  expiryDate: text,
+  value: optional(number),
+});
+
+const summary = objectOf<RedemptionUpdate['summary']>({ originalAmount: number, newAmount: number, reference: text });
+
+export const readTransaction = (data: unknown) => transaction(data, 'data');
+export const readTransactions = (data: unknown) => listOf(transaction)(data, 'data');
+export const readBalance = (data: unknown) => balance(data, 'data');
+export const readVoucher = (item: unknown) => voucher(item, 'the voucher');
+export const readBatchHead = (data: unknown) => batchHead(data, 'data');
+export const readVouchers = (data: unknown) => objectOf({ vouchers: listOf(voucher) })(data, 'data').vouchers;
+
+/** Reads both shapes of an update: the transactions by name, or in a list in the order original, cancellation, new. */
+export function readUpdate(data: unknown): RedemptionUpdate {
+  expect(typeof data === 'object' && data !== null, 'data', 'an object');
+  const found = data as Readonly<Record<string, unknown>>;
+  const { originalTransaction, transactions } = found as { originalTransaction?: unknown; transactions?: unknown };
   const [original, cancellation, replacement] =
-    found.originalTransaction === undefined
-      ? list(found.transactions, 'transactions')
-      : [found.originalTransaction, found.cancellationTransaction, found.newTransaction];
-  const summary = object<WireUpdateResult['summary']>(found.summary, 'summary');
-  const cancellationTransaction = readUpdateTransaction(cancellation);
-  if (cancellationTransaction.transactionType !== 'REDEMPTION_REVERSAL') {
-    throw new Malformed('the second transaction of the update is no reversal');
-  }
+    originalTransaction === undefined && Array.isArray(transactions)
+      ? transactions
+      : [originalTransaction, found['cancellationTransaction'], found['newTransaction']];
+  const cancellationTransaction = updateTransaction(cancellation, 'the cancellation');
+  expect(cancellationTransaction.transactionType === 'REDEMPTION_REVERSAL', 'the second transaction', 'a reversal');
+  const newTransaction = optional(updateTransaction)(replacement, 'the new transaction');
   return {
-    // What an update did to each of them follows from its place, also where the answer does not repeat it.
-    originalTransaction: { ...readUpdateTransaction(original), refundStatus: 'CANCELLED' },
+    // The refund status follows from the place, also where the response leaves it out.
+    originalTransaction: { ...updateTransaction(original, 'the original transaction'), refundStatus: 'CANCELLED' },
     cancellationTransaction,
-    newTransaction:
-      replacement === undefined || replacement === null
-        ? null
-        : { ...readUpdateTransaction(replacement), refundStatus: 'NEW' },
-    summary: {
-      originalAmount: number(summary.originalAmount, 'originalAmount'),
-      newAmount: number(summary.newAmount, 'newAmount'),
-      reference: text(summary.reference, 'reference'),
-    },
+    newTransaction: newTransaction && { ...newTransaction, refundStatus: 'NEW' },
+    summary: summary(found['summary'], 'summary'),
   };
 }

@@ -1,6 +1,5 @@
-import type { Request } from './attempt.ts';
 import { downloadBatch, streamVouchers, waitForBatch } from './batches.ts';
-import { Caller } from './caller.ts';
+import { Caller } from './call.ts';
 import {
   checkAmount,
   checkNewReference,
@@ -8,12 +7,12 @@ import {
   checkQuantity,
   checkReference,
   checkVoucher,
+  currencyDecimals,
   Unsupported,
 } from './check.ts';
-import type { Dialect } from './dialect.ts';
-import { settleUpdate, takeBatch, takeTransaction, takeUpdate, tellsOfRequest, tellsOfUpdate } from './effects.ts';
+import { provesNoEffect, provesNoUpdate, settleUpdate, takeBatch, takeTransaction, takeUpdate } from './effects.ts';
 import { type Operation, ScripError } from './errors.ts';
-import { currencyDecimals } from './money.ts';
+import type { Request } from './http.ts';
 import { readOptions, type ScripOptions } from './options.ts';
 import { readBalance, readTransaction, readTransactions, readUpdate } from './read.ts';
 import type {
@@ -24,9 +23,9 @@ import type {
   CallOptions,
   DownloadOptions,
   GenerateInput,
+  Receipt,
   RedeemInput,
   RedemptionUpdate,
-  Told,
   Transaction,
   UpdateRedemptionInput,
   Variant,
@@ -34,8 +33,7 @@ import type {
   VoucherInput,
   WaitOptions,
 } from './types.ts';
-import { VARIANT_A } from './variant-a.ts';
-import { VARIANT_B } from './variant-b.ts';
+import { type Dialect, dialectOf } from './variants.ts';
 
 const get = (path: string, reference?: string): Request => ({
   method: 'GET',
@@ -43,17 +41,11 @@ const get = (path: string, reference?: string): Request => ({
 });
 const post = (path: string, body: object): Request => ({ method: 'POST', path, body });
 
-function dialectOf(variant: Variant): Dialect<Variant> {
-  if (variant === 'a') return VARIANT_A as Dialect<Variant>;
-  if (variant === 'b') return VARIANT_B as Dialect<Variant>;
-  throw new TypeError("Scrip: variant must be 'a' or 'b'");
-}
-
 /**
- * A merchant's client. Every call can be repeated safely: what has an effect carries a reference, and is tried again under
- * it until it is answered or time is over.
+ * A merchant's client. Calls that have an effect carry a reference and are repeated under it until there is a response or
+ * the time is over, so they are safe to repeat.
  *
- * All calls throw ScripError; those that have an effect throw UnknownOutcomeError where nobody says what became of them.
+ * All calls throw ScripError; those that have an effect throw UnknownOutcomeError where it is not known whether they had it.
  */
 export class Scrip<V extends Variant> {
   readonly variant: V;
@@ -63,7 +55,7 @@ export class Scrip<V extends Variant> {
   readonly #decimals: number | undefined;
   readonly #caller: Caller;
 
-  /** @throws TypeError for options that cannot work; its text never holds the secret */
+  /** @throws TypeError for options that cannot work */
   constructor(options: ScripOptions<V>) {
     this.variant = options.variant;
     this.#dialect = dialectOf(options.variant);
@@ -71,14 +63,14 @@ export class Scrip<V extends Variant> {
     this.#baseUrl = baseUrl;
     this.#keyId = keyId;
     this.#decimals = options.currency === undefined ? undefined : currencyDecimals(options.currency);
-    this.#caller = new Caller(connection, rules, options.language, confidential);
+    this.#caller = new Caller(connection, rules, { language: options.language, confidential });
   }
 
   /**
    * Generates a batch of vouchers. Up to 10 are in the result; a larger batch is `PROCESSING`: wait for it by
    * `waitForBatch`, then read it by `downloadVouchers`.
    */
-  async generate(request: GenerateInput<V>, options: CallOptions = {}): Promise<Batch & Told> {
+  async generate(request: GenerateInput<V>, options: CallOptions = {}): Promise<Batch & Receipt> {
     const reference = this.#newReference('generate', request);
     const body = this.#caller.check('generate', reference, () => {
       const quantity = checkQuantity(request.quantity);
@@ -90,7 +82,7 @@ export class Scrip<V extends Variant> {
         about,
         request: post('/vouchers', body),
         take: (answer) => takeBatch(about, answer, reference),
-        tells: tellsOfRequest,
+        proves: provesNoEffect,
         lookup: (how) =>
           orNull(async () => ({
             ...(await this.download(reference, how)),
@@ -103,14 +95,14 @@ export class Scrip<V extends Variant> {
     );
   }
 
-  /** The batch that was generated under a reference, all of it in memory; `downloadVouchers` reads a large one as it comes. */
+  /** The batch that was generated under a reference, in memory; `downloadVouchers` streams a large one. */
   async download(reference: string, options: CallOptions = {}): Promise<Batch> {
     return downloadBatch(this.#caller, reference, options);
   }
 
   /**
-   * The vouchers of a completed batch, one by one as they come, of any quantity in the same small memory. A connection that
-   * breaks is an error, never a short list; begin again then.
+   * The vouchers of a completed batch as a stream: any quantity takes the same memory. A connection that breaks is an error,
+   * never a short list; begin again then.
    */
   downloadVouchers(reference: string, options: DownloadOptions = {}): AsyncGenerator<Voucher, BatchHead, undefined> {
     return streamVouchers(this.#caller, reference, options);
@@ -118,14 +110,14 @@ export class Scrip<V extends Variant> {
 
   /**
    * Waits until a batch is produced.
-   * @throws ScripError `batchCanceled` where it never will be, `timedOut` where it takes too long
+   * @throws ScripError `batchCanceled`, or `timedOut` where it takes too long
    */
   async waitForBatch(reference: string, options: WaitOptions = {}): Promise<BatchHead<'COMPLETED'>> {
     return waitForBatch(this.#caller, reference, options);
   }
 
   /** Activates a voucher: by code and PIN in variant A, by serial number in variant B. */
-  async activate(request: ActivateInput<V>, options: CallOptions = {}): Promise<Transaction & Told> {
+  async activate(request: ActivateInput<V>, options: CallOptions = {}): Promise<Transaction & Receipt> {
     const reference = this.#newReference('activate', request);
     const body = this.#caller.check('activate', reference, () =>
       this.#dialect.activate(request, { reference, decimals: this.#decimals }),
@@ -133,7 +125,7 @@ export class Scrip<V extends Variant> {
     return this.#transact('ACTIVATION', 'activate', { reference, body, amount: undefined }, options);
   }
 
-  /** What is on a voucher, and what of it can be redeemed now. */
+  /** The balance of a voucher, and how much of it can be redeemed now. */
   async balance(voucher: VoucherInput, options: CallOptions = {}): Promise<Balance> {
     const checked = this.#caller.check('balance', undefined, () => {
       checkObject(voucher);
@@ -144,8 +136,8 @@ export class Scrip<V extends Variant> {
     return this.#caller.read(about, request, options, ({ data }) => readBalance(data));
   }
 
-  /** Takes an amount from a voucher: all of it, or nothing. */
-  async redeem(request: RedeemInput, options: CallOptions = {}): Promise<Transaction & Told> {
+  /** Takes an amount from a voucher: the whole amount, or nothing. */
+  async redeem(request: RedeemInput, options: CallOptions = {}): Promise<Transaction & Receipt> {
     const reference = this.#newReference('redeem', request);
     const { amount, body } = this.#caller.check('redeem', reference, () => {
       const voucher = checkVoucher(request);
@@ -156,14 +148,14 @@ export class Scrip<V extends Variant> {
   }
 
   /**
-   * Changes what a redemption took, once. The amount has no default: to give all of it back, call `reverseRedemption`.
-   * Variant A only.
+   * Changes the amount of a redemption, once. The amount has no default: to reverse the redemption, call
+   * `reverseRedemption`. Variant A only.
    */
   async updateRedemption(
     this: Scrip<'a'>,
     request: UpdateRedemptionInput,
     options: CallOptions = {},
-  ): Promise<RedemptionUpdate & Told> {
+  ): Promise<RedemptionUpdate & Receipt> {
     const { reference, amountUsed } = this.#caller.check('updateRedemption', undefined, () => {
       checkObject(request);
       const amountUsed = checkAmount(request['amountUsed'], 'amountUsed', { decimals: this.#decimals, least: 'zero' });
@@ -172,17 +164,17 @@ export class Scrip<V extends Variant> {
     return this.#update('updateRedemption', reference, amountUsed, options);
   }
 
-  /** Gives all that a redemption took back to the voucher. Variant A only. */
+  /** Gives the whole amount of a redemption back to the voucher. Variant A only. */
   async reverseRedemption(
     this: Scrip<'a'>,
     reference: string,
     options: CallOptions = {},
-  ): Promise<RedemptionUpdate & Told> {
+  ): Promise<RedemptionUpdate & Receipt> {
     this.#caller.check('reverseRedemption', undefined, () => checkReference(reference));
     return this.#update('reverseRedemption', reference, 0, options);
   }
 
-  /** What the update of a redemption came to. Variant A only. */
+  /** The result of the update of a redemption. Variant A only. */
   async redemptionUpdate(this: Scrip<'a'>, reference: string, options: CallOptions = {}): Promise<RedemptionUpdate> {
     this.#requireUpdates('redemptionUpdate');
     this.#caller.check('redemptionUpdate', undefined, () => checkReference(reference));
@@ -191,8 +183,8 @@ export class Scrip<V extends Variant> {
   }
 
   /**
-   * The transaction in force under a reference: the redemption, or what an update put in its place, else the activation.
-   * @throws ScripError `notFound` where there is none
+   * The active transaction under a reference: the redemption, or its replacement by an update, else the activation.
+   * @throws ScripError `notFound` where there is none, also after a full reversal
    */
   async transaction(reference: string, options: CallOptions = {}): Promise<Transaction> {
     this.#caller.check('transaction', undefined, () => checkReference(reference));
@@ -215,12 +207,12 @@ export class Scrip<V extends Variant> {
     return `Scrip(${this.#baseUrl}, variant ${this.variant})`;
   }
 
-  /** What Node's console shows. */
+  /** For Node's console. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return this.toString();
   }
 
-  /** The reference that something new is done under: the caller's, or a new one. */
+  /** The reference of something new: the caller's, or a generated one. */
   #newReference(operation: Operation, request: { readonly reference?: string | undefined }): string {
     return this.#caller.check(operation, undefined, () => {
       checkObject(request);
@@ -234,7 +226,7 @@ export class Scrip<V extends Variant> {
     operation: 'activate' | 'redeem',
     { reference, body, amount }: { reference: string; body: object; amount: number | undefined },
     options: CallOptions,
-  ): Promise<Transaction & Told> {
+  ): Promise<Transaction & Receipt> {
     const { code, voucherCode, pin } = body as { readonly [Field in 'code' | 'voucherCode' | 'pin']?: string };
     const confidential = [code, voucherCode, pin].filter((value) => value !== undefined);
     const about = this.#caller.about(operation, reference, confidential);
@@ -243,7 +235,7 @@ export class Scrip<V extends Variant> {
         about,
         request: post(`/${operation}`, body),
         take: (answer) => takeTransaction(about, answer, { type, reference, amount }),
-        tells: tellsOfRequest,
+        proves: provesNoEffect,
         lookup: (how) =>
           orNull(async () => {
             const found = await this.transaction(reference, how);
@@ -259,7 +251,7 @@ export class Scrip<V extends Variant> {
     reference: string,
     amountUsed: number,
     options: CallOptions,
-  ): Promise<RedemptionUpdate & Told> {
+  ): Promise<RedemptionUpdate & Receipt> {
     const body = this.#requireUpdates(operation)(reference, amountUsed);
     const about = this.#caller.about(operation, reference);
     return this.#caller.effect(
@@ -267,7 +259,7 @@ export class Scrip<V extends Variant> {
         about,
         request: { ...post('/redemptions/update', body), isAnsweredOnce: true },
         take: (answer) => takeUpdate(about, answer, reference, amountUsed),
-        tells: tellsOfUpdate,
+        proves: provesNoUpdate,
         settle: (error) => settleUpdate(error, reference, amountUsed),
         lookup: (how) =>
           orNull(async () => {
@@ -289,10 +281,10 @@ export class Scrip<V extends Variant> {
   }
 }
 
-/** What a look finds, or null where it finds nothing. */
-async function orNull<T>(look: () => Promise<T>): Promise<T | null> {
+/** The result of a lookup, or null where it finds nothing. */
+async function orNull<T>(lookup: () => Promise<T>): Promise<T | null> {
   try {
-    return await look();
+    return await lookup();
   } catch (error) {
     if (error instanceof ScripError && error.code === 'notFound') return null;
     throw error;

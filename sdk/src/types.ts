@@ -1,31 +1,31 @@
-/** What the calls take and give: one set of types for both variants of the interface. */
+/** The arguments and results of the calls: one set of types for both variants of the interface. */
 
 /** The variant of the interface that a client speaks: `a` under `/merchant-client/v2`, `b` under `/api/v2`. */
 export type Variant = 'a' | 'b';
 
-/** A voucher as the customer hands it over: 12 digits and the PIN, or both in one as 16 digits. */
+/** A voucher as the customer presents it: 12 digits and the PIN, or both in one as 16 digits. */
 export type VoucherInput =
   | { readonly code: string; readonly pin: string }
   | { readonly code: string; readonly pin?: null | undefined };
 
 type GenerateInA = {
   readonly productCode: string;
-  /** How many vouchers. Up to 10 are in the answer; more are produced in the background. */
+  /** How many vouchers. Up to 10 are in the response; more are produced in the background. */
   readonly quantity: number;
-  /** Of each voucher, in major units. */
+  /** The value of each voucher, in major units. */
   readonly value: number;
-  /** Made when it is left out, and told in the result. */
+  /** Generated if it is left out, and part of the result. */
   readonly reference?: string | undefined;
 };
 
 type GenerateInB = {
-  /** How many vouchers. Up to 10 are in the answer; more are produced in the background. */
+  /** How many vouchers. Up to 10 are in the response; more are produced in the background. */
   readonly quantity: number;
-  /** Of each voucher, in major units. Left out or null: the value is given when a voucher is activated. */
+  /** The value of each voucher, in major units. Left out or null: it is given at activation. */
   readonly value?: number | null | undefined;
   /** At least one day from now. Left out: the validity of the merchant's product. */
   readonly expiryDate?: string | Date | null | undefined;
-  /** Made when it is left out, and told in the result. */
+  /** Generated if it is left out, and part of the result. */
   readonly reference?: string | undefined;
 };
 
@@ -44,32 +44,32 @@ type ActivateInB = {
 export type ActivateInput<V extends Variant> = V extends 'a' ? ActivateInA : ActivateInB;
 
 export type RedeemInput = VoucherInput & {
-  /** In major units. All of it is redeemed, or nothing. */
+  /** In major units. The whole amount is redeemed, or nothing. */
   readonly amount: number;
-  /** Made when it is left out, and told in the result. Give your own, such as the order's number, and keep it. */
+  /** Generated if it is left out, and part of the result. Give your own, such as the order's number, and keep it. */
   readonly reference?: string | undefined;
 };
 
 export type UpdateRedemptionInput = {
-  /** Of the redemption; its `transactionId` if it had no reference. */
+  /** The reference of the redemption; its `transactionId` if it had none. */
   readonly reference: string;
-  /** What the redemption should have been, in major units. To take it back in full, call `reverseRedemption`. */
+  /** What the redemption should have taken, in major units. To reverse it, call `reverseRedemption`. */
   readonly amountUsed: number;
 };
 
-/** How a single call is made. */
+/** Options of a single call. */
 export type CallOptions = {
   /** Ends the call. One that may have had an effect by then ends with an UnknownOutcomeError. */
   readonly signal?: AbortSignal | undefined;
-  /** How long the call may take, all its attempts together. */
+  /** How long the call may take, with all its attempts. */
   readonly deadlineMs?: number | undefined;
-  /** How long one attempt may take before it is given up and, if time is left, made again. */
+  /** How long one attempt may take. */
   readonly attemptTimeoutMs?: number | undefined;
 };
 
-/** What calls that have an effect tell beside their result. */
-export type Told = {
-  /** The reference of the call, given or made. */
+/** What calls that have an effect return beside their result. */
+export type Receipt = {
+  /** The reference of the call, given or generated. */
   readonly reference: string;
   /** Whether an earlier copy of the request had the effect. */
   readonly replayed: boolean;
@@ -93,7 +93,7 @@ export type BatchHead<Status extends BatchStatus = BatchStatus> = {
   readonly status: Status;
   /** ISO 8601. */
   readonly expiryDate: string;
-  /** Of each voucher; null where it is given at activation. */
+  /** The value of each voucher; null where it is given at activation. */
   readonly value: number | null;
 };
 
@@ -112,10 +112,10 @@ export type Transaction = {
   /** ISO 8601. */
   readonly timestamp: string;
   readonly reference: string | null;
-  /** Always masked, also where the service repeats the code as it was sent. */
+  /** Always masked, even where the service echoes the code. */
   readonly voucherCode: string;
   readonly serialNumber: string;
-  /** `CANCELLED`: undone by an update; `NEW`: put in its place by it. Always null in variant B, which has no updates. */
+  /** `CANCELLED`: reversed by an update; `NEW`: its replacement. Always null in variant B, which has no updates. */
   readonly refundStatus: 'CANCELLED' | 'NEW' | null;
   readonly note: string | null;
 };
@@ -136,15 +136,15 @@ export type Balance = {
   readonly balance: number;
   /** What can be redeemed now. */
   readonly usableAmount: number;
-  /** The value at activation. Null before it, and in variant B, which does not tell it. */
+  /** The value at activation. Null before it, and in variant B, which does not have it. */
   readonly value: number | null;
   readonly transactions: readonly BalanceTransaction[];
 };
 
-/** A transaction of an update; the interface does not promise its time. */
+/** A transaction of an update; the interface does not promise a timestamp. */
 export type UpdateTransaction = Omit<Transaction, 'timestamp'> & { readonly timestamp: string | null };
 
-/** What an update of a redemption came to. */
+/** The result of an update of a redemption. */
 export type RedemptionUpdate = {
   readonly originalTransaction: UpdateTransaction;
   readonly cancellationTransaction: UpdateTransaction;
@@ -157,20 +157,20 @@ export type RedemptionUpdate = {
   };
 };
 
-/** How `waitForBatch` waits. */
+/** Options of `waitForBatch`. */
 export type WaitOptions = {
   readonly signal?: AbortSignal | undefined;
-  /** How long to wait at most; an hour unless said. */
+  /** How long to wait at most (default: an hour). */
   readonly deadlineMs?: number | undefined;
-  /** Told after every look that found the batch still in production. */
+  /** Called after every look that found the batch still being produced. */
   readonly onProgress?: ((progress: WaitProgress) => void) | undefined;
 };
 
 export type WaitProgress = { readonly batch: BatchHead; readonly looks: number; readonly elapsedMs: number };
 
-/** How downloads are read. */
+/** Options of `downloadVouchers`. */
 export type DownloadOptions = {
   readonly signal?: AbortSignal | undefined;
-  /** How long the service may send nothing before the download counts as cut. */
+  /** How long the service may send nothing before the download counts as broken. */
   readonly idleTimeoutMs?: number | undefined;
 };

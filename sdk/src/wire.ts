@@ -1,7 +1,4 @@
-/**
- * Requests and answers as they travel. A test holds these types to the service's own schemas in both directions, so that a
- * field which is added, renamed or changed there does not compile here.
- */
+/** Requests and responses as they are sent. A test compares these types with the service's schemas. */
 
 export type WireFieldError = { field: string; rule: string; message: string };
 

@@ -1,8 +1,8 @@
 import { audit, canAudit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
 import { plainArray } from '../db/sql.ts';
-import type { Queries } from '../db/pool.ts';
 import { enqueue } from '../jobs/enqueue.ts';
 import { creditFloat, insertPosting } from '../ledger/accounts.queries.ts';
 import { accountOf, reserveOf } from '../ledger/accounts.ts';
@@ -53,11 +53,25 @@ export async function cancelBatch(
 }
 
 /** The whole price goes back from the reserve to the float. */
-async function release(tx: Queries, { id, merchantId, currency }: Batch, amountMinor: bigint, now: Date): Promise<void> {
+async function release(
+  tx: Queries,
+  { id, merchantId, currency }: Batch,
+  amountMinor: bigint,
+  now: Date,
+): Promise<void> {
   const debit = reserveOf(id);
   const credit = (await accountOf(tx, merchantId, currency, 'FLOAT')) as bigint;
   await tx.query(creditFloat(credit, amountMinor));
-  const posting = { id: newId(now), kind: 'RELEASE', debit, credit, amountMinor, merchantId, batchId: id, now } as const;
+  const posting = {
+    id: newId(now),
+    kind: 'RELEASE',
+    debit,
+    credit,
+    amountMinor,
+    merchantId,
+    batchId: id,
+    now,
+  } as const;
   await tx.query(insertPosting(posting));
 }
 

@@ -1,6 +1,8 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import type { Money } from '../money.ts';
+import type { CodeAndPin } from '../secrets.ts';
 import type { Batch } from './batch.ts';
 import { readVouchers } from './download.ts';
 import {
@@ -11,7 +13,15 @@ import {
   listFaces,
   type NewExport,
 } from './export.queries.ts';
-import type { PrintedVoucher } from './print/voucher.ts';
+
+/** A voucher with everything that is printed of it. */
+export type PrintedVoucher = CodeAndPin & {
+  readonly serialNumber: bigint;
+  /** Null where it is given at activation. */
+  readonly value: Money | null;
+  readonly currency: string;
+  readonly expiresAt: Date;
+};
 
 /** More exports of one batch than anybody will look through. */
 const MOST_LISTED = 1_000;

@@ -103,7 +103,13 @@ async function claimOrder(
   const byDefault = `${named}${BY_DEFAULT}`;
   const isByDefault = productCode === undefined;
   const fingerprint = isByDefault ? byDefault : named;
-  const claim = await claimIn(tx, service, { merchantId: merchant.id, operation: 'generate', reference, id, fingerprint });
+  const claim = await claimIn(tx, service, {
+    merchantId: merchant.id,
+    operation: 'generate',
+    reference,
+    id,
+    fingerprint,
+  });
   const { fingerprint: claimed } = claim;
   const isRetry = isByDefault && claimed.startsWith(terms) && claimed.endsWith(BY_DEFAULT);
   if (!isRetry && claimed !== named && claimed !== byDefault) throw new Refusal('94');
@@ -120,9 +126,11 @@ async function getBatch(tx: Queries, transactionId: string): Promise<Batch> {
 function toNewBatch({ merchant, now }: Context, order: Order, product: Product | undefined): NewBatch {
   const { reference, quantity, valueUnits, expiryDate, id } = order;
   if (expiryDate && !(expiryDate.getTime() >= now.getTime() + DAY_MS - TRAVEL_MS)) throw new Refusal('17');
-  if (!product?.on_sale || (product.merchant_id !== null && product.merchant_id !== merchant.id)) throw new Refusal('15');
+  if (!product?.on_sale || (product.merchant_id !== null && product.merchant_id !== merchant.id))
+    throw new Refusal('15');
   const valueMinor = valueUnits === null ? null : valueUnits / unitOf(product.decimals);
-  if (valueMinor !== null && (valueMinor < product.min_value_minor || valueMinor > product.max_value_minor)) throw new Refusal('61');
+  if (valueMinor !== null && (valueMinor < product.min_value_minor || valueMinor > product.max_value_minor))
+    throw new Refusal('61');
   if (quantity > product.max_quantity) throw new Refusal('16');
   return {
     transactionId: id,

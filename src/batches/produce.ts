@@ -88,7 +88,13 @@ async function drawCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set
   return codes;
 }
 
-async function create({ keys, buckets }: Service, tx: Queries, batch: Batch, count: number, now: Date): Promise<number> {
+async function create(
+  { keys, buckets }: Service,
+  tx: Queries,
+  batch: Batch,
+  count: number,
+  now: Date,
+): Promise<number> {
   const numbers = await takeNumbers(tx, count);
   const vouchers = [...(await drawCodes(tx, keys, count))].map((code, index) => {
     const slot = keys.slotOf(code);

@@ -1,46 +1,31 @@
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Actor } from '../context.ts';
-import { fail } from './output.ts';
+import { parseText } from './parse.ts';
 
-/** Who types, as the command line says it; a process runs one command. */
-const said: { by?: string; reason?: string } = {};
+/** The actor as the command line names it; a process runs one command. */
+const given: { by?: string; reason?: string } = {};
 
-/** Far longer than any name, or any reason that somebody reads. */
-const LONGEST_NAME = 100;
-const LONGEST_REASON = 500;
+const NAME_MAX = 100;
+const REASON_MAX = 500;
 
-/**
- * Control characters (a terminal obeys those above 7F too), what turns the direction of the text around or cannot be seen, and
- * separators of lines: an entry could look like another one. The joiners are letters' own in some languages.
- */
-const UNREADABLE = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
-
-/** Lets every command be told who runs it and why: for the audit. */
+/** Lets every command take the name of its actor and a reason, for the audit. */
 export function takeActor(program: Command): void {
   program
-    .option('--by <name>', 'who makes the change, for the audit (default: the name of the system account)')
-    .option('--reason <text>', 'why, for the audit')
-    .configureHelp({ showGlobalOptions: true })
+    .option('--by <name>', 'your name, for the audit (default: the name of the system account)')
+    .option('--reason <text>', 'the reason for the change, for the audit')
     .hook('preAction', (command) => {
-      const { by, reason } = command.opts<typeof said>();
-      if (by !== undefined) said.by = readLine(by, '--by', LONGEST_NAME);
-      if (reason !== undefined) said.reason = readLine(reason, '--reason', LONGEST_REASON);
+      const { by, reason } = command.opts<typeof given>();
+      if (by !== undefined) given.by = parseText(by, '--by', NAME_MAX);
+      if (reason !== undefined) given.reason = parseText(reason, '--reason', REASON_MAX);
     });
 }
 
-/** Who makes the changes of this process. */
+/** The actor of the changes that this process makes. */
 export function actor(): Actor {
   const account = accountName();
   const origin = `command line of ${account} at ${hostname()}`;
-  return { name: said.by ?? account, origin, reason: said.reason ?? null };
-}
-
-function readLine(text: string, option: string, longest: number): string {
-  const line = text.trim();
-  if (line === '' || line.length > longest || UNREADABLE.test(line))
-    fail(`${option} takes one line of 1 to ${longest} characters`);
-  return line;
+  return { name: given.by ?? account, origin, reason: given.reason ?? null };
 }
 
 /** An account that the system knows by number only has no name. */

@@ -6,7 +6,7 @@ import { startWorker, type Worker } from '../jobs/worker.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
 
-/** Starts all that this process does beside answering: the jobs of the queue, and the webhooks that are due. */
+/** Starts the background work: the jobs of the queue, and the deliveries of webhooks. */
 export async function startBackground(service: Service, { webhookAllowPrivate }: Config): Promise<Worker> {
   const worker = await startWorker(service, TASKS, sweep);
   const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });

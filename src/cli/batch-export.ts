@@ -1,22 +1,34 @@
 import { pipeline } from 'node:stream/promises';
+import type * as print from '@scrip/print';
 import type { Command } from 'commander';
 import type { Batch } from '../batches/batch.ts';
-import { exportBatch, listExports } from '../batches/export.ts';
+import { exportBatch, listExports, type PrintedVoucher } from '../batches/export.ts';
 import { findBatchForOperator, findProgress } from '../batches/list.ts';
-import type { PrintedBatch, PrintedVoucher } from '../batches/print/voucher.ts';
 import type { Service } from '../context.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { findProduct } from '../merchants/products.ts';
+import { toText } from '../money.ts';
 import { actor } from './actor.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped, withService } from './open.ts';
-import { fail, printJson, printTable } from './output.ts';
+import {
+  fail,
+  id,
+  interrupted,
+  notFound,
+  numberOf,
+  printJson,
+  printTable,
+  readable,
+  say,
+  wrongUsage,
+} from './output.ts';
 import { oneOf, parseTransactionId } from './parse.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
-/** Of a reference in a file name. */
-const MOST_NAME = 80;
+/** Characters of a reference in a file name. */
+const NAME_MAX = 80;
 
 type Options = {
   format: string;
@@ -30,49 +42,53 @@ type Options = {
 export function addExport(batch: Command): void {
   batch
     .command('export <transactionId>')
-    .description('write the codes and PINs of a completed batch for print; who does it is recorded')
+    .description('write the codes and PINs of a completed batch for print; every export is recorded')
     .requiredOption('--format <format>', 'csv, or pdf: a sheet of cards')
     .option(
       '--out <file>',
-      'where to, or - for stdout (default: csv to a stdout that is no terminal, else a file named after the reference)',
+      'the file, or - for stdout (default: csv to a stdout that is not a terminal, else a file named after the reference)',
     )
     .option('--force', 'overwrite the file')
-    .option('--font <file>', 'a TrueType or OpenType font for names, where those that come along lack the letters')
+    .option('--font <file>', 'pdf: a TrueType or OpenType font for names, where the built-in fonts lack their letters')
     .option('--json', 'print JSON; the export then goes into a file')
     .action(run);
   batch
     .command('exports <transactionId>')
-    .description('who exported the codes of a batch, and when, newest first')
+    .description('list the exports of a batch, newest first')
     .option('--json', 'print JSON')
     .action(list);
 }
 
-async function run(id: string, options: Options): Promise<void> {
-  const transactionId = parseTransactionId(id);
+async function run(text: string, options: Options): Promise<void> {
+  const transactionId = parseTransactionId(text);
   const format = oneOf(options.format, '--format', ['csv', 'pdf'] as const);
-  if (options.json && options.out === '-') fail('--json and --out - both want stdout');
+  const toStdout = options.out === '-' || (!options.out && format === 'csv' && !options.json && !process.stdout.isTTY);
+  checkOptions(options, format, toStdout);
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
-    const { batch, names } = await findExportable(service, transactionId);
-    const toStdout =
-      options.out === '-' || (!options.out && format === 'csv' && !options.json && !process.stdout.isTTY);
-    if (toStdout && format === 'pdf' && process.stdout.isTTY)
-      fail('a PDF document is nothing for a terminal: --out FILE');
+    const { batch, printed } = await findExportable(service, transactionId);
     const file = toStdout ? null : (options.out ?? `${fileName(batch.reference, transactionId)}.${format}`);
     if (file !== null) await checkTarget(file, options.force ?? false);
-    const write = await prepareWriter(format, names, service.clock(), options.font);
+    const write = await prepareWriter(format, printed, service.clock(), options.font);
     const made = await exportBatch(operator, batch, format, async (vouchers, count) => {
       const pieces = write(watch(vouchers, count, stop, options.json), count);
       if (file === null) await writeToStdout(pieces);
       else await writeWhole(file, pieces, options.force ?? false);
     });
     const { name: by, reason } = operator.actor;
-    const told = { exportId: made.id, transactionId, format, file, vouchers: made.vouchers, by, reason };
-    if (options.json) return printJson(told);
-    const line = `${made.vouchers} vouchers written to ${file ?? 'stdout'}; recorded as export ${made.id} by ${by}\n`;
-    if (file === null) process.stderr.write(process.stderr.isTTY ? line : '');
-    else process.stdout.write(line);
+    const shown = { exportId: id(made.id), transactionId, format, file, vouchers: made.vouchers, by, reason };
+    if (options.json) return printJson(shown);
+    const line = `${numberOf(made.vouchers, 'voucher')} written to ${file ?? 'stdout'}; recorded as export ${made.id} by ${by}`;
+    if (file !== null) say(line);
+    else if (process.stderr.isTTY) process.stderr.write(`${readable(line)}\n`);
   });
+}
+
+function checkOptions({ json, out, font, force }: Options, format: 'csv' | 'pdf', toStdout: boolean): void {
+  if (json && out === '-') wrongUsage('--json and --out - both need stdout');
+  if (font !== undefined && format !== 'pdf') wrongUsage('--font needs --format pdf');
+  if (force && toStdout) wrongUsage('--force needs a file: give --out FILE');
+  if (toStdout && format === 'pdf' && process.stdout.isTTY) wrongUsage('a terminal cannot show a PDF: give --out FILE');
 }
 
 async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<void> {
@@ -82,28 +98,26 @@ async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<vo
   });
 }
 
-type Writer = (vouchers: AsyncIterable<PrintedVoucher[]>, count: number) => AsyncIterable<string | Buffer>;
+type Writer = (vouchers: AsyncIterable<print.Voucher[]>, count: number) => AsyncIterable<string | Buffer>;
 
-/** What writes the format. Loaded when it is asked for: no other command waits for it. */
-async function prepareWriter(format: 'csv' | 'pdf', names: PrintedBatch, now: Date, font?: string): Promise<Writer> {
-  if (format === 'csv') {
-    const { writeCsv } = await import('../batches/print/csv.ts');
-    return (vouchers) => writeCsv(names, vouchers);
-  }
-  const { openNameFont, printableNames } = await import('../batches/print/names.ts');
-  if (font !== undefined && !openNameFont(font)) fail(`${font} is no TrueType or OpenType font`);
-  for (const name of printableNames(names, font).replaced) {
+/** The writer of a format. Its package is loaded only here: no other command needs fonts. */
+async function prepareWriter(format: 'csv' | 'pdf', batch: print.Batch, now: Date, font?: string): Promise<Writer> {
+  const { findUnprintable, isFont, writeCsv, writeSheet } = await import('@scrip/print');
+  if (format === 'csv') return (vouchers) => writeCsv(batch, vouchers);
+  if (font !== undefined && !isFont(font)) fail(`${font} is not a TrueType or OpenType font`);
+  for (const name of findUnprintable(batch, font)) {
     process.stderr.write(
-      `scrip: the font has no letters for "${name}", so an identifier stands in its place; see --font\n`,
+      `scrip: the font has no letters for "${readable(name)}", so an identifier is printed instead; see --font\n`,
     );
   }
-  const { writeSheet } = await import('../batches/print/sheet.ts');
-  return (vouchers, count) => writeSheet(names, vouchers, { count, printedAt: now, nameFont: font });
+  return (vouchers, count) => writeSheet(batch, vouchers, { count, printedAt: now, nameFont: font });
 }
 
-async function findExportable(service: Service, transactionId: string): Promise<{ batch: Batch; names: PrintedBatch }> {
-  const { batch, details } =
-    (await findBatchForOperator(service, transactionId)) ?? fail(`there is no batch ${transactionId}`);
+async function findExportable(
+  service: Service,
+  transactionId: string,
+): Promise<{ batch: Batch; printed: print.Batch }> {
+  const { batch, details } = (await findBatchForOperator(service, transactionId)) ?? notFound(`batch ${transactionId}`);
   if (batch.status === 'PROCESSING')
     fail(`batch ${transactionId} is PROCESSING: it can be exported once it is COMPLETED`);
   if (batch.status === 'CANCELED') fail(`batch ${transactionId} is CANCELED: none of its vouchers can be used`);
@@ -112,25 +126,26 @@ async function findExportable(service: Service, transactionId: string): Promise<
     findMerchant(service.db, batch.merchantId),
     findProduct(service.db, details.product),
   ]);
-  const names = {
+  const printed = {
     merchant: merchant?.name ?? '',
-    merchantId: batch.merchantId,
+    merchantId: id(batch.merchantId),
     product: product?.name ?? '',
     productCode: details.product,
     reference: batch.reference,
     transactionId,
+    needsActivation: product?.activation === 'on-activation',
   };
-  return { batch, names };
+  return { batch, printed };
 }
 
-/** Hands pages on, shows how far they are, and ends them where the command is asked to stop. */
+/** Passes pages on, shows the progress, and ends them once the command is asked to stop. */
 async function* watch(vouchers: AsyncIterable<PrintedVoucher[]>, count: number, stop: Stop, quiet = false) {
   const progress = showProgress(count, 'vouchers', quiet);
   let done = 0;
   try {
     for await (const page of vouchers) {
-      if (stop.isAsked()) fail('interrupted: the export is recorded as aborted');
-      yield page;
+      if (stop.isAsked()) interrupted('interrupted: the export is recorded as aborted');
+      yield page.map((voucher) => ({ ...voucher, value: voucher.value && toText(voucher.value) }));
       done += page.length;
       progress.update(done);
     }
@@ -139,12 +154,12 @@ async function* watch(vouchers: AsyncIterable<PrintedVoucher[]>, count: number, 
   }
 }
 
-async function list(id: string, options: { json?: boolean }): Promise<void> {
-  const transactionId = parseTransactionId(id);
+async function list(text: string, options: { json?: boolean }): Promise<void> {
+  const transactionId = parseTransactionId(text);
   await withService(async ({ db }) => {
-    const { batch } = (await findProgress(db, transactionId)) ?? fail(`there is no batch ${id}`);
+    const { batch } = (await findProgress(db, transactionId)) ?? notFound(`batch ${transactionId}`);
     const exports = await listExports(db, batch.id);
-    if (options.json) return printJson(exports);
+    if (options.json) return printJson(exports.map((each) => ({ ...each, id: id(each.id) })));
     printTable(
       ['export', 'begun', 'by', 'format', 'vouchers', 'state', 'reason'],
       exports.map((each) => [
@@ -156,6 +171,7 @@ async function list(id: string, options: { json?: boolean }): Promise<void> {
         each.state,
         each.reason ?? '',
       ]),
+      ['by', 'reason'],
     );
   });
 }
@@ -165,6 +181,6 @@ function fileName(reference: string, transactionId: string): string {
   const safe = reference
     .replace(/[^\p{L}\p{N}._-]+/gu, '-')
     .replace(/^[.-]+|[.-]+$/g, '')
-    .slice(0, MOST_NAME);
+    .slice(0, NAME_MAX);
   return `vouchers-${safe === '' ? transactionId : safe}`;
 }

@@ -9,20 +9,23 @@ import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import { actFor } from '../merchants/act-for.ts';
+import { findMerchant } from '../merchants/merchants.ts';
+import { findProduct, type Product } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { actor } from './actor.ts';
-import { untilStopped } from './open.ts';
-import { fail, printFields, printJson } from './output.ts';
-import { parseCount, parseExpiry, parseId, parseValue } from './parse.ts';
+import { explainOutcome, untilStopped } from './open.ts';
+import { fail, id, interrupted, notFound, numberOf, printFields, printJson } from './output.ts';
+import { parseCount, parseEnd, parseId, parseText, parseValue } from './parse.ts';
+import { valueText } from './product.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
-const MOST_QUANTITY = 5_000_000;
-/** Between two looks at a batch that is waited for. */
-const LOOK_MS = 200;
-/** A batch that has not moved for this long has nobody who works on it: then this process does. */
-const QUIET_MS = 1_500;
+const QUANTITY_MAX = 5_000_000;
+const REFERENCE_MAX = 100;
+const POLL_MS = 200;
+/** A batch that has not grown for this long has no worker: then this process produces it. */
+const IDLE_MS = 1_500;
 
 type Options = {
   merchant: string;
@@ -39,41 +42,37 @@ type Options = {
 export function addGenerate(batch: Command): void {
   batch
     .command('generate')
-    .description(
-      'order a batch on behalf of a merchant: its permissions hold, and its float is debited; shows no codes',
-    )
-    .requiredOption('--merchant <id>', 'who orders')
+    .description('order a batch for a merchant, by its permissions and from its float; shows no codes')
+    .requiredOption('--merchant <id>', 'the merchant')
     .requiredOption('--quantity <count>', 'how many vouchers')
-    .option('--product <code>', "of which product (default: the merchant's)")
-    .option('--value <value>', 'of each voucher, in major units (default: given at activation)')
+    .option('--product <code>', "the product (default: the merchant's)")
+    .option('--value <value>', 'the value of each voucher, in major units (default: given at activation)')
     .option(
       '--expiry <date>',
-      "a day, of which they are valid to the end (UTC), or a date and time (default: the product's)",
+      "the last day of the vouchers (UTC), or a date and time (default: the product's validity)",
     )
-    .option(
-      '--reference <reference>',
-      "the merchant's reference, under which a repetition is the same order (default: made)",
-    )
-    .option('--wait', 'until the batch is complete')
+    .option('--reference <reference>', "the merchant's reference: a repetition is the same order (default: a new one)")
+    .option('--wait', 'wait until the batch is complete')
     .option('--json', 'print JSON')
     .action(run);
 }
 
 async function run(options: Options): Promise<void> {
   const merchantId = parseId(options.merchant);
+  const { reference } = options;
   const request = {
-    reference: options.reference ?? newReference(),
-    quantity: parseCount(options.quantity, '--quantity', 1, MOST_QUANTITY),
+    reference: reference === undefined ? newReference() : parseText(reference, '--reference', REFERENCE_MAX),
+    quantity: parseCount(options.quantity, '--quantity', 1, QUANTITY_MAX),
     productCode: options.product,
     value: options.value === undefined ? undefined : parseValue(options.value, '--value'),
-    expiryDate: options.expiry === undefined ? undefined : parseExpiry(options.expiry),
+    expiryDate: options.expiry === undefined ? undefined : parseEnd(options.expiry, '--expiry'),
   };
   await untilStopped(async (service, _config, stop) => {
-    const accepted = await order(service, merchantId, request).catch(explain);
+    const accepted = await order(service, merchantId, request);
     const batch = options.wait ? await waitFor(service, accepted.batch, stop, options.json) : accepted.batch;
-    const told = {
+    const made = {
       transactionId: batch.transactionId,
-      merchantId: String(batch.merchantId),
+      merchantId: id(batch.merchantId),
       reference: batch.reference,
       status: batch.status,
       quantity: batch.quantity,
@@ -84,44 +83,67 @@ async function run(options: Options): Promise<void> {
       expiryDate: batch.expiresAt,
       replayed: accepted.replayed,
     };
-    if (options.json) return printJson(told);
-    printFields({ ...told, value: batch.value && toText(batch.value), percent: `${told.percent} %` });
+    if (options.json) return printJson(made);
+    printFields({ ...made, value: batch.value && toText(batch.value), percent: `${made.percent} %` });
   });
 }
 
-async function order(service: Service, merchantId: number, request: Parameters<typeof generate>[1]) {
-  const context = (await actFor(service, merchantId)) ?? fail(`there is no merchant ${merchantId}`);
-  return generate(context, request, { service, actor: actor() });
+type Request = Parameters<typeof generate>[1];
+
+async function order(service: Service, merchantId: number, request: Request) {
+  try {
+    const context = (await actFor(service, merchantId)) ?? notFound(`merchant ${merchantId}`);
+    return await generate(context, request, { service, actor: actor() });
+  } catch (error) {
+    if (error instanceof Refusal) return fail(await reasonFor(error, service, merchantId, request), error.code);
+    return explainOutcome(error, `repeat the order with --reference ${request.reference}, which orders once`);
+  }
 }
 
-/** Told before the codes of a batch are written anywhere, so it has to be unique without being looked up. */
+/** Unique without being looked up: an order is never sent without a reference. */
 function newReference(): string {
   return `operator-${new Date().toISOString().slice(0, 10)}-${randomBytes(4).toString('hex')}`;
 }
 
-/** What the operator can do about each refusal of an order. */
 const REASONS: Partial<Record<RefusalCode, string>> = {
   '03': 'the merchant may not generate; `scrip merchant permit ID generate` allows it',
-  '04': '`scrip merchant resume ID` lets it go on',
-  '13': 'the value is above zero and has at most the decimals of the currency',
-  '15': "unknown, off sale, or another merchant's",
-  '16': "more than the product's greatest quantity",
-  '17': 'it is at least a day from now',
-  '18': 'it has 1 to 100 characters, no control characters, and does not begin with CANCEL- or NEW-',
-  '50': 'the float does not hold quantity × value; `scrip float show` tells what it holds',
-  '61': "the value is outside the product's",
-  '94': 'the merchant has ordered something else under it',
+  '04': '`scrip merchant resume ID` ends the suspension',
+  '13': 'a value is above zero and has no more decimals than the currency',
+  '15': 'the product is unknown, off sale, or belongs to another merchant',
+  '17': 'it must be at least one day from now',
+  '18': 'a reference has 1 to 100 characters, no control characters, and does not begin with CANCEL- or NEW-',
+  '50': 'the float is less than quantity × value; `scrip float show` shows it',
+  '94': 'the merchant has used it for another order',
 };
 
-function explain(error: unknown): never {
-  if (!(error instanceof Refusal)) throw error;
-  const reason = REASONS[error.code];
-  return fail(`${error.message} (${error.code})${reason === undefined ? '' : `: ${reason}`}`);
+/** A refusal of an order, with what the operator can do about it. */
+async function reasonFor(
+  { code, message }: Refusal,
+  { db }: Service,
+  merchantId: number,
+  { productCode }: Request,
+): Promise<string> {
+  let reason = REASONS[code];
+  if (code === '16' || code === '61') {
+    const named = productCode ?? (await findMerchant(db, merchantId))?.product;
+    const product = named === undefined ? undefined : await findProduct(db, named);
+    if (product) reason = boundsOf(product)[code];
+  }
+  return `${message} (${code})${reason === undefined ? '' : `: ${reason}`}`;
+}
+
+function boundsOf(product: Product) {
+  const { code, currency, maxQuantity, minValueMinor, maxValueMinor } = product;
+  const values = `${valueText(product, minValueMinor)} to ${valueText(product, maxValueMinor)} ${currency}`;
+  return {
+    '16': `a batch of ${code} has up to ${numberOf(maxQuantity, 'voucher')}`,
+    '61': `vouchers of ${code} have values from ${values}`,
+  };
 }
 
 /**
- * Waits until a batch ends. Where nobody produces it (no `serve`, no `work` on this database), this process does.
- * @throws CommandError where it is canceled, or the wait is
+ * Waits until a batch ends. Where nobody produces it (no `serve` and no `work` on this database), this process does.
+ * @throws CommandError where the batch is canceled, or the wait is interrupted
  */
 async function waitFor(service: Service, accepted: Batch, stop: Stop, quiet = false): Promise<Batch> {
   const { transactionId, reference, quantity } = accepted;
@@ -129,26 +151,27 @@ async function waitFor(service: Service, accepted: Batch, stop: Stop, quiet = fa
   const progress = showProgress(quantity, 'vouchers', quiet);
   let worker: Worker | undefined;
   let produced = accepted.produced;
-  let movedAtMs = performance.now();
+  let grewAtMs = performance.now();
   try {
     for (;;) {
-      const { batch, failure } = (await findProgress(service.db, transactionId)) ?? fail(`${named} has gone`);
+      const { batch, failure } = (await findProgress(service.db, transactionId)) ?? notFound(named);
       progress.update(batch.produced);
       if (batch.status === 'COMPLETED') return batch;
       if (batch.status === 'CANCELED') fail(`${named} was canceled: ${failure ?? 'by its merchant or an operator'}`);
       if (stop.isAsked()) {
-        fail(
-          `interrupted: ${named} stands at ${percentOf(batch)} %, and goes on while \`scrip serve\` or \`scrip work\` runs; \`scrip batch show\` tells how far it is`,
+        interrupted(
+          `interrupted: ${named} is accepted and at ${percentOf(batch)} %; \`scrip serve\` or \`scrip work\` ` +
+            'continues it, and `scrip batch show` shows how far it is',
         );
       }
-      if (batch.produced !== produced) movedAtMs = performance.now();
-      else if (!worker && performance.now() - movedAtMs > QUIET_MS) worker = await startWorker(service, TASKS, sweep);
+      if (batch.produced !== produced) grewAtMs = performance.now();
+      else if (!worker && performance.now() - grewAtMs > IDLE_MS) worker = await startWorker(service, TASKS, sweep);
       produced = batch.produced;
-      await Promise.race([sleep(LOOK_MS), stop.asked]);
+      await Promise.race([sleep(POLL_MS), stop.asked]);
     }
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    return fail(`the database cannot be reached any more; ${named} is accepted, and goes on when it is back`);
+    return fail(`the connection to the database was lost; ${named} is accepted, and continues when it is back`);
   } finally {
     progress.stop();
     await worker?.stop();

@@ -7,8 +7,10 @@ import { toNumber, toText } from '../money.ts';
 import { addExport } from './batch-export.ts';
 import { addGenerate } from './batch-generate.ts';
 import { withOperator, withService } from './open.ts';
-import { fail, printFields, printJson, printTable } from './output.ts';
+import { fail, id, notFound, printFields, printJson, printTable, say } from './output.ts';
 import { parseId, parseTransactionId } from './parse.ts';
+
+type Json = { json?: boolean };
 
 export function registerBatch(program: Command): void {
   const batch = program.command('batch').description('batches of vouchers');
@@ -16,45 +18,44 @@ export function registerBatch(program: Command): void {
   addExport(batch);
   batch
     .command('list')
-    .description('the newest batches, newest first')
-    .option('--merchant <id>', 'only of this merchant')
+    .description('list the newest batches, newest first')
+    .option('--merchant <id>', 'only those of this merchant')
     .option('--json', 'print JSON')
     .action(list);
-  batch.command('show <transactionId>').description('one batch').option('--json', 'print JSON').action(show);
+  batch.command('show <transactionId>').description('show a batch').option('--json', 'print JSON').action(show);
   batch
     .command('cancel <transactionId>')
-    .description(
-      'cancel a batch while it is being produced: no voucher of it can be seen or spent, and the whole float is back',
-    )
+    .description('cancel a batch that is being produced: its vouchers never exist, and its float is refunded in full')
     .option('--json', 'print JSON')
     .action(cancel);
 }
 
-async function list(options: { merchant?: string; json?: boolean }): Promise<void> {
+async function list(options: Json & { merchant?: string }): Promise<void> {
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
   await withService(async ({ db }) => {
     const batches = await listBatches(db, merchantId);
     if (options.json) return printJson(batches.map(toJson));
     printTable(
-      ['transaction id', 'merchant', 'reference', 'status', 'quantity', 'produced', 'progress'],
+      ['transaction id', 'merchant', 'reference', 'status', 'quantity', 'produced'],
       batches.map((each) => [
         each.transactionId,
         String(each.merchantId),
         each.reference,
         each.status,
         String(each.quantity),
-        String(each.produced),
         `${percentOf(each)} %`,
       ]),
+      ['reference'],
     );
   });
 }
 
-async function show(id: string, options: { json?: boolean }): Promise<void> {
-  const transactionId = parseTransactionId(id);
+async function show(text: string, options: Json): Promise<void> {
+  const transactionId = parseTransactionId(text);
   await withService(async (service) => {
     const { db } = service;
-    const { batch, details } = (await findBatchForOperator(service, transactionId)) ?? fail(`there is no batch ${id}`);
+    const { batch, details } =
+      (await findBatchForOperator(service, transactionId)) ?? notFound(`batch ${transactionId}`);
     const balance = { minor: details.balanceMinor, decimals: details.decimals };
     const shown = {
       ...toJson(batch),
@@ -81,17 +82,17 @@ async function show(id: string, options: { json?: boolean }): Promise<void> {
   });
 }
 
-async function cancel(id: string, options: { json?: boolean }): Promise<void> {
-  const transactionId = parseTransactionId(id);
+async function cancel(text: string, options: Json): Promise<void> {
+  const transactionId = parseTransactionId(text);
   await withOperator(async (operator) => {
-    const batch = (await cancelBatch(operator, transactionId)) ?? fail(`there is no batch ${id}`);
+    const batch = (await cancelBatch(operator, transactionId)) ?? notFound(`batch ${transactionId}`);
     if (batch.status !== 'CANCELED')
-      fail(`batch ${id} is ${batch.status}: only one that is being produced can be canceled`);
+      fail(`batch ${transactionId} is ${batch.status}: only a batch that is being produced can be canceled`);
     if (options.json) return printJson(toJson(batch));
-    process.stdout.write('canceled\n');
+    say('canceled');
   });
 }
 
 function toJson({ transactionId, merchantId, reference, status, quantity, produced }: Batch) {
-  return { transactionId, merchantId: String(merchantId), reference, status, quantity, produced };
+  return { transactionId, merchantId: id(merchantId), reference, status, quantity, produced };
 }

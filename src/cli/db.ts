@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
-import { findServiceUrl } from '../db/embedded.ts';
-import { openService } from './open.ts';
+import { findEmbedded } from '../db/embedded.ts';
+import { noDatabase } from './open.ts';
 
 export function registerDb(program: Command): void {
   const db = program.command('db').description('the database');
@@ -9,13 +9,8 @@ export function registerDb(program: Command): void {
 }
 
 async function url(): Promise<void> {
-  const config = readConfig();
-  let address = config.databaseUrl ?? (await findServiceUrl(config.dataDir));
-  if (address === undefined) {
-    // There is none yet: made now, so that the address that is printed is one that will be.
-    const opened = await openService('scrip-command');
-    address = opened.service.db.url;
-    await opened.close();
-  }
+  const { databaseUrl, dataDir } = readConfig();
+  const address = databaseUrl ?? (await findEmbedded(dataDir));
+  if (address === undefined) throw noDatabase(dataDir);
   process.stdout.write(`${address}\n`);
 }

@@ -1,44 +1,56 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findBatch, readVouchers } from '../batches/download.ts';
-import { generate } from '../batches/generate.ts';
-import type { Actor, Context, Service } from '../context.ts';
+import { type Generate, generate } from '../batches/generate.ts';
+import type { Actor, Context, Operator, Service } from '../context.ts';
+import { makeDataFolder } from '../db/embedded.ts';
 import { authenticate } from '../merchants/authenticate.ts';
 import { topUp } from '../merchants/floats.ts';
 import type { NewKey } from '../merchants/keys.ts';
 import { createMerchant } from '../merchants/merchants.ts';
-import { DEFAULT_PRODUCT, findProduct, type Product } from '../merchants/products.ts';
+import { createProduct, DEFAULT_PRODUCT, findProduct, type Product, productDefaults } from '../merchants/products.ts';
 import { Refusal } from '../refusal.ts';
 import { actor } from './actor.ts';
-import { curlRound, type DemoVoucher } from './curl-round.ts';
+import { curlRound, DEMO_ORDER, type DemoVoucher } from './curl-round.ts';
 
-/** What each start puts on the demo merchant's float, in major units: enough for a long afternoon of trying things out. */
+/** The top-up of each start, in major units: enough for a long afternoon of trying things out. */
 const DEMO_FLOAT = 100_000n;
-const DEMO_VALUE = 50;
+/** A product whose vouchers are sold inactive. */
+const DEMO_PRODUCT = 'DEMO-CARD';
 
 /**
- * Makes sure of the demo merchant and prints the whole round as curl lines that work as they stand. Its key is kept in the
- * data folder, so a second start shows the same one; each start generates fresh vouchers for the lines to use.
+ * Makes sure of the demo merchant, and returns the whole round as curl lines that work as they are. Its key is kept in the
+ * data folder, so a second start shows the same one. Each start makes the orders with which the lines begin: pasted, they
+ * are replays, and the lines that follow can use the vouchers.
  */
 export async function prepareDemo(service: Service, baseUrl: string, dataDir: string): Promise<string[]> {
-  const key = await findOrCreate(service, join(dataDir, 'demo.json'));
+  await makeDataFolder(dataDir);
+  const operator = { service, actor: demoActor() };
+  const standard = await defaultProduct(service);
+  const key = await findOrCreate(operator, standard, join(dataDir, 'demo.json'));
   const { context } = await authenticate(service, basic(key));
-  const run = Date.now().toString(36);
-  const { currency, decimals } = await defaultProduct(service);
+  const { currency, decimals } = standard;
   const amountMinor = DEMO_FLOAT * 10n ** BigInt(decimals);
-  await topUp({ service, actor: demoActor() }, { merchantId: context.merchant.id, currency, amountMinor });
-  const [voucher] = await make(context, `demo-${run}`, DEMO_VALUE);
-  const [inactive] = await make(context, `demo-${run}-inactive`, undefined);
-  return curlRound({ baseUrl, ...key, run, voucher: voucher as DemoVoucher, inactive: inactive as DemoVoucher });
+  await topUp(operator, { merchantId: context.merchant.id, currency, amountMinor });
+  if (!(await findProduct(service.db, DEMO_PRODUCT))) {
+    const terms = { ...productDefaults(currency, decimals), activation: 'on-activation' } as const;
+    await createProduct(operator, { ...terms, code: DEMO_PRODUCT, name: 'Demo gift card' });
+  }
+  const run = Date.now().toString(36);
+  const { quantity } = DEMO_ORDER;
+  const inA = await order(context, { ...DEMO_ORDER, reference: `order-${run}`, productCode: DEMO_PRODUCT });
+  const inB = await order(context, { quantity, reference: `order-b-${run}` });
+  return curlRound({ baseUrl, ...key, run, productCode: DEMO_PRODUCT, inA, inB });
 }
 
-/** Whoever started the service, which makes what the curl lines need. */
 const demoActor = (): Actor => ({ ...actor(), reason: actor().reason ?? 'the demo' });
 
-async function make(context: Context, reference: string, value: number | undefined): Promise<DemoVoucher[]> {
-  await generate(context, { reference, quantity: 1, value });
-  for await (const page of readVouchers(context.service, await findBatch(context, reference))) return page;
-  return [];
+/** Makes an order, and returns its first voucher. */
+async function order(context: Context, wanted: Generate): Promise<DemoVoucher> {
+  await generate(context, wanted);
+  const pages = readVouchers(context.service, await findBatch(context, wanted.reference));
+  for await (const [voucher] of pages) if (voucher) return voucher;
+  throw new Error('the demo order has no vouchers');
 }
 
 const basic = (key: NewKey) => `Basic ${Buffer.from(`${key.keyId}:${key.secret}`).toString('base64')}`;
@@ -49,25 +61,22 @@ async function defaultProduct(service: Service): Promise<Product> {
   return product;
 }
 
-async function findOrCreate(service: Service, file: string): Promise<NewKey> {
+async function findOrCreate(operator: Operator, product: Product, file: string): Promise<NewKey> {
   const kept = await readFile(file, 'utf8').then(
     (text) => JSON.parse(text) as NewKey,
     () => undefined,
   );
   if (kept) {
-    // Of another database, or revoked: then a new demo merchant is made.
-    const known = await authenticate(service, basic(kept)).catch((error: unknown) => {
+    // The key of another database, or one that was revoked: then a new demo merchant is created.
+    const known = await authenticate(operator.service, basic(kept)).catch((error: unknown) => {
       if (error instanceof Refusal && error.code === '01') return undefined;
       throw error;
     });
     if (known) return kept;
   }
-  const { id: productId } = await defaultProduct(service);
   const permit = ['update-redemption'] as const;
-  const { keyId, secret } = await createMerchant(
-    { service, actor: demoActor() },
-    { name: 'Demo', permit, opaque: false, productId },
-  );
+  const wanted = { name: 'Demo', permit, opaque: false, productId: product.id };
+  const { keyId, secret } = await createMerchant(operator, wanted);
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, `${JSON.stringify({ keyId, secret })}\n`, { mode: 0o600 });
   await rename(draft, file);

@@ -1,60 +1,61 @@
 import type { Command } from 'commander';
 import type { Queries } from '../db/pool.ts';
 import { listFloats, setLow, topUp } from '../merchants/floats.ts';
-import { findMerchant } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
+import { requireMerchant } from './merchant.ts';
 import { withOperator, withService } from './open.ts';
-import { fail, printJson, printTable } from './output.ts';
-import { parseAmount, parseCurrency, parseId } from './parse.ts';
+import { fail, id, printJson, printTable, say } from './output.ts';
+import { parseAmount, parseCurrency, parseId, parseText } from './parse.ts';
+
+const REFERENCE_MAX = 100;
+
+type Json = { json?: boolean };
 
 export function registerFloat(program: Command): void {
-  const float = program.command('float').description("a merchant's prefunded balance");
+  const float = program.command('float').description('floats, the prefunded balances of merchants');
   float
     .command('top-up')
     .description('put money on a float')
-    .requiredOption('--merchant <id>', 'whose float')
-    .requiredOption('--amount <amount>', 'in major units')
-    .option('--reference <text>', 'your own: the same top-up sent again is booked once')
-    .option('--currency <code>', 'of the float (default: that of the product DEFAULT)')
+    .requiredOption('--merchant <id>', 'the merchant')
+    .requiredOption('--amount <amount>', 'the amount, in major units')
+    .option('--currency <code>', 'the currency (default: that of the product DEFAULT)')
+    .option('--reference <reference>', 'your reference, under which a repetition tops up once')
     .option('--json', 'print JSON')
     .action(add);
   float
     .command('warn')
-    .description('set from where on a float counts as low: its merchant is told by webhook on the crossing')
-    .requiredOption('--merchant <id>', 'whose float')
-    .requiredOption('--below <amount>', 'in major units, or "default": a tenth of what it held after its last top-up')
-    .option('--currency <code>', 'of the float (default: that of the product DEFAULT)')
+    .description('set the threshold of a low float, which its merchant is told by webhook when the float crosses it')
+    .requiredOption('--merchant <id>', 'the merchant')
+    .requiredOption('--below <amount>', 'in major units, or "default": a tenth of the float after its last top-up')
+    .option('--currency <code>', 'the currency (default: that of the product DEFAULT)')
     .option('--json', 'print JSON')
     .action(warn);
   float
     .command('show')
-    .description('the floats of a merchant')
-    .requiredOption('--merchant <id>', 'whose floats')
+    .description("show a merchant's floats")
+    .requiredOption('--merchant <id>', 'the merchant')
     .option('--json', 'print JSON')
     .action(show);
 }
 
-async function add(options: {
-  merchant: string;
-  amount: string;
-  reference?: string;
-  currency?: string;
-  json?: boolean;
-}): Promise<void> {
+type TopUpOptions = Json & { merchant: string; amount: string; currency?: string; reference?: string };
+
+async function add(options: TopUpOptions): Promise<void> {
   const merchantId = parseId(options.merchant);
+  const { reference } = options;
+  if (reference !== undefined) parseText(reference, '--reference', REFERENCE_MAX);
   await withOperator(async (operator) => {
-    const { service } = operator;
-    if (!(await findMerchant(service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
-    const currency = await currencyOf(service.db, options.currency);
+    const { db } = operator.service;
+    await requireMerchant(db, merchantId);
+    const currency = await currencyOf(db, options.currency);
     const amountMinor = parseAmount(options.amount, '--amount', currency);
-    const { reference } = options;
     const { float, transactionId, replayed } = await topUp(operator, { merchantId, currency, amountMinor, reference });
     const { balance } = float;
     if (options.json)
-      return printJson({ merchantId: String(merchantId), currency, balance: toNumber(balance), transactionId, replayed });
+      return printJson({ merchantId: id(merchantId), currency, balance: toNumber(balance), transactionId, replayed });
     const done = replayed ? 'this top-up was booked before; ' : '';
-    process.stdout.write(`${done}the float is now ${toText(balance)} ${currency}\n`);
+    say(`${done}the float is now ${toText(balance)} ${currency}`);
   });
 }
 
@@ -62,26 +63,25 @@ async function currencyOf(db: Queries, given: string | undefined): Promise<strin
   return given ?? (await findProduct(db, DEFAULT_PRODUCT))?.currency ?? '';
 }
 
-async function warn(options: { merchant: string; below: string; currency?: string; json?: boolean }): Promise<void> {
+async function warn(options: Json & { merchant: string; below: string; currency?: string }): Promise<void> {
   const merchantId = parseId(options.merchant);
   await withOperator(async (operator) => {
+    await requireMerchant(operator.service.db, merchantId);
     const currency = await currencyOf(operator.service.db, options.currency);
     const decimals = parseCurrency(currency);
     const lowMinor = options.below === 'default' ? null : parseAmount(options.below, '--below', currency);
     if (!(await setLow(operator, merchantId, currency, lowMinor)))
       fail(`merchant ${merchantId} has no float in ${currency}: top it up first`);
     const below = lowMinor === null ? null : { minor: lowMinor, decimals };
-    if (options.json) return printJson({ merchantId: String(merchantId), currency, below: below && toNumber(below) });
-    process.stdout.write(
-      below ? `low below ${toText(below)} ${currency}\n` : 'low below a tenth of what it held after its last top-up\n',
-    );
+    if (options.json) return printJson({ merchantId: id(merchantId), currency, below: below && toNumber(below) });
+    say(below ? `low below ${toText(below)} ${currency}` : 'low below a tenth of the float after its last top-up');
   });
 }
 
-async function show(options: { merchant: string; json?: boolean }): Promise<void> {
+async function show(options: Json & { merchant: string }): Promise<void> {
   const merchantId = parseId(options.merchant);
   await withService(async ({ db }) => {
-    if (!(await findMerchant(db, merchantId))) fail(`there is no merchant ${merchantId}`);
+    await requireMerchant(db, merchantId);
     const floats = await listFloats(db, merchantId);
     if (options.json)
       return printJson(floats.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) })));

@@ -1,13 +1,16 @@
 import type { Command } from 'commander';
 import { migrateOnly } from './open.ts';
+import { printJson, say } from './output.ts';
 
 export function registerMigrate(program: Command): void {
   program
     .command('migrate')
-    .description('bring the database schema up to date; `serve` does it too. It needs no key ring')
-    .action(async () => {
+    .description('apply the migrations of the database schema, as `scrip serve` does; needs no key ring')
+    .option('--json', 'print JSON')
+    .action(async (options: { json?: boolean }) => {
       const applied = await migrateOnly();
-      for (const name of applied) process.stdout.write(`${name}\n`);
-      process.stdout.write('the schema is up to date\n');
+      if (options.json) return printJson({ applied });
+      for (const name of applied) say(name);
+      say('the schema is up to date');
     });
 }

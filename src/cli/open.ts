@@ -1,41 +1,46 @@
-import type { Config } from '../config.ts';
-import { readConfig } from '../config.ts';
+import { access } from 'node:fs/promises';
+import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
-import { type Embedded, openEmbedded } from '../db/embedded.ts';
-import { isUnavailable } from '../db/errors.ts';
+import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
+import { isUnavailable, sqlState } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { checkBeforeMigration, isExposed, keyFile, openKeyRing } from '../db/key-ring.ts';
 import { migrate } from '../db/migrate.ts';
-import { openDatabase, openReader } from '../db/pool.ts';
+import { openDatabase, openReader, type Queries } from '../db/pool.ts';
 import { StartError } from '../db/start-error.ts';
-import { createLogger } from '../log.ts';
+import { createLogger, type Logger } from '../log.ts';
 import { flushCalls } from '../merchants/guessing.ts';
 import { ensureDefaultProduct } from '../merchants/products.ts';
 import { actor } from './actor.ts';
-import { fail } from './output.ts';
+import { CommandError, interrupted, STATUS } from './output.ts';
+import { findSchema } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
-/** A service that is ready to work, with what has to be closed after it. */
+/** A service that is ready to work, and a function that closes everything behind it. */
 export type Opened = {
   readonly service: Service;
   readonly config: Config;
   /**
-   * Closes everything, the embedded database last. What is under way is waited for until `hurried` settles.
-   * @returns whether it had to hurry: something may then still hold the process
+   * Closes everything, the embedded database last. Work in progress is waited for until `hurried` settles.
+   * @returns whether it had to hurry: something may still hold the process then
    */
   close(hurried?: Promise<void>): Promise<boolean>;
 };
 
+type Opening = {
+  /** As the database's connections are named. */
+  readonly name: string;
+  /** Whether a database may be created where there is none: a listing in a mistyped folder must not make one. */
+  readonly create: boolean;
+  readonly log: Logger;
+};
+
 /**
- * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), brings its schema up to date, and opens the key ring.
+ * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens the key ring.
  * @throws StartError, one clear line, with everything closed that was opened
  */
-export async function openService(
-  name = 'scrip',
-  config = readConfig(),
-  log = createLogger(config.logLevel),
-): Promise<Opened> {
+export async function openService(config: Config, { name, create, log }: Opening): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
   const close = async (hurried?: Promise<void>) => {
@@ -45,16 +50,17 @@ export async function openService(
     return hadToHurry;
   };
   try {
-    if (config.databaseUrl === undefined) embedded = await openEmbedded(config.dataDir, log);
-    const url = embedded?.serviceUrl ?? (config.databaseUrl as string);
-    const applied = await migrate(embedded?.ownerUrl ?? url, (owner) => checkBeforeMigration(owner, config, false));
-    if (applied.length > 0) log.info({ applied }, 'schema brought up to date');
+    if (config.databaseUrl === undefined) embedded = await openFolder(config.dataDir, create, log);
+    const url = embedded?.url ?? (config.databaseUrl as string);
+    const applied = await migrate(embedded?.ownerUrl ?? url, async (owner) => {
+      if (!create) await requireSchema(owner, url);
+      await checkBeforeMigration(owner, config, false);
+    });
+    if (applied.length > 0) log.info({ applied }, 'migrations applied');
     const db = openDatabase(url, name);
     const readDb = config.readDatabaseUrl === undefined ? db : openReader(config.readDatabaseUrl, name);
     try {
-      const keys = await openKeyRing(db, config);
-      if (await isExposed(config))
-        log.warn({ file: keyFile(config) }, 'the key file can be read by other accounts: chmod 600');
+      const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
       const buckets = await readBuckets(db);
       service = createService({ db, readDb, buckets, keys, log, clock: () => new Date() });
@@ -69,12 +75,52 @@ export async function openService(
   }
 }
 
+async function openFolder(dataDir: string, create: boolean, log: Logger): Promise<Embedded> {
+  if (!create && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
+  return openEmbedded(dataDir, log);
+}
+
+export function noDatabase(dataDir: string): StartError {
+  return new StartError(
+    `there is no Scrip database in ${dataDir}: run \`scrip serve\` or \`scrip migrate\` first, or check SCRIP_DATA_DIR`,
+  );
+}
+
+async function requireSchema(owner: Queries, url: string): Promise<void> {
+  const [row] = await owner.query<{ found: boolean }>(findSchema());
+  if (row?.found) return;
+  throw new StartError(
+    `the database at ${hostsOf(url)} holds nothing of Scrip: run \`scrip serve\` or \`scrip migrate\` first, or check SCRIP_DATABASE_URL`,
+  );
+}
+
+/** Opens the key ring, which a first start makes; with a database elsewhere it is easily lost, so the log says where it is. */
+async function openKeys(db: Service['db'], config: Config, log: Logger): Promise<Service['keys']> {
+  const file = keyFile(config);
+  const isElsewhere = config.databaseUrl !== undefined && config.keys === undefined;
+  const existed = await access(file).then(
+    () => true,
+    () => false,
+  );
+  const keys = await openKeyRing(db, config);
+  if (await isExposed(config)) log.warn({ file }, 'the key file can be read by other accounts: chmod 600');
+  if (isElsewhere && !existed) {
+    log.warn(
+      { file },
+      `SCRIP_KEYS is not set, so a new key ring was written to ${file}. Back this file up apart from the database: ` +
+        'without it no code can be read again. Every other process needs the same keys (`scrip keyring make` prints ' +
+        'a key for SCRIP_KEYS)',
+    );
+  }
+  return keys;
+}
+
 /**
- * Brings the schema up to date and does nothing else: who has the owner's account need not have the key ring. One that is given, and
- * is not that of the database, is told all the same.
+ * Applies the migrations and does nothing else. It needs no key ring; one that is given must belong to the database.
+ * @returns the names of the migrations
  */
 export async function migrateOnly(): Promise<string[]> {
-  // A Ctrl-C leaves nothing running, and nothing half done.
+  // Ctrl-C leaves nothing running, and nothing half done.
   listenForStop();
   const config = readConfig();
   let embedded: Embedded | undefined;
@@ -94,13 +140,13 @@ async function closeService(service: Service | undefined): Promise<void> {
   try {
     await flushCalls(service);
   } catch (error) {
-    // Without its database there is nothing left to write to, and the rest has to be closed all the same.
+    // Without its database there is nothing left to write to, and the rest must be closed all the same.
     service.log.warn({ error: (error as Error).message }, 'the last calls were not counted');
   }
   await Promise.all([service.db.close(), ...(service.readDb === service.db ? [] : [service.readDb.close()])]);
 }
 
-/** What the operator can do something about, said in one line, and never with the address's password. */
+/** Failures that an operator can mend, in one line, and never with the password of the address. */
 function explain(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
   const host = hostsOf(url);
@@ -117,31 +163,92 @@ function explain(error: unknown, url: string): unknown {
   return error;
 }
 
-/** Runs a command on an open service and closes it after, whatever happens; a Ctrl-C leaves nothing running. */
+type Command = { readonly create?: boolean };
+
+/** Runs a command that only reads. A signal ends it. */
 export async function withService(run: (service: Service, config: Config) => Promise<void>): Promise<void> {
   await untilStopped((service, config, stop) =>
-    Promise.race([stop.asked.then(() => fail('interrupted')), run(service, config)]),
+    Promise.race([stop.asked.then(() => interrupted('interrupted')), run(service, config)]),
   );
 }
 
-/** Like `withService`, for a command that changes something: with who changes it, for the audit. */
-export async function withOperator(run: (operator: Operator, config: Config) => Promise<void>): Promise<void> {
-  await withService((service, config) => run({ service, actor: actor() }, config));
+/**
+ * Runs a command that changes something. A signal that comes while the change is made waits for its outcome; a second one
+ * does not wait, and then, as after a lost connection, the outcome is reported as unknown.
+ */
+export async function withOperator(
+  run: (operator: Operator, config: Config) => Promise<void>,
+  command: Command = {},
+): Promise<void> {
+  await untilStopped(async (service, config, stop) => {
+    void stop.asked.then(() => {
+      if (process.stderr.isTTY) process.stderr.write('scrip: waiting for the outcome; Ctrl-C again does not wait\n');
+    });
+    await Promise.race([
+      run({ service, actor: actor() }, config).catch(explainOutcome),
+      stop.hurried.then(() => unknownOutcome('the command was interrupted')),
+    ]);
+  }, command);
 }
 
-/** Like `withService`, for a command that has something to leave in order: it ends by itself once it is asked to stop. */
+/** @throws CommandError where a lost connection leaves it open whether a change was made; else the error */
+export function explainOutcome(error: unknown, check?: string): never {
+  if (isOutcomeUnknown(error)) unknownOutcome('the connection to the database was lost', check);
+  throw error;
+}
+
+function unknownOutcome(reason: string, check = '`scrip audit list` shows the changes that were made'): never {
+  throw new CommandError(`unknown whether the change was made, since ${reason}: ${check}`, 'unknown', STATUS.unknown);
+}
+
+const NOT_CONNECTED = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'EMFILE',
+  'ENFILE',
+]);
+
+/** Whether a connection broke on which a commit may have been sent. A connection that was never made carried none. */
+function isOutcomeUnknown(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state) return /^(08|57P0[12])/.test(state);
+  const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
+  return isUnavailable(error) && !NOT_CONNECTED.has(code) && !/^timeout exceeded when trying to connect/.test(message);
+}
+
+/** Runs a command that leaves something in order: it ends by itself once it is asked to stop. */
 export async function untilStopped(
   run: (service: Service, config: Config, stop: Stop) => Promise<void>,
+  { create = false }: Command = {},
 ): Promise<void> {
   const stop = listenForStop();
   const config = readConfig();
-  // A command says what it has to say itself; of the log only trouble is of interest beside it.
-  const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel);
-  const opened = await openService('scrip-command', config, log);
+  const { log, flush } = commandLog(config);
+  const { service, close } = await openService(config, { name: 'scrip-command', create, log });
+  let isDone = false;
   try {
-    if (stop.isAsked()) fail('interrupted');
-    await Promise.race([run(opened.service, opened.config, stop), stop.hurried.then(() => fail('interrupted'))]);
+    if (stop.isAsked()) interrupted();
+    await run(service, config, stop);
+    flush();
+    isDone = true;
   } finally {
-    if (await opened.close(stop.hurried)) process.exit(1);
+    const hadToHurry = await close(stop.hurried);
+    if (hadToHurry && isDone) process.exit();
   }
+}
+
+/**
+ * The log of a command: only trouble is of interest beside what it prints. With `--json` it is held back, since a failure
+ * puts one JSON document on stderr and nothing else.
+ */
+function commandLog({ logLevel }: Config): { log: Logger; flush: () => void } {
+  const level = logLevel === 'info' ? 'warn' : logLevel;
+  if (!process.argv.includes('--json')) return { log: createLogger(level), flush: () => {} };
+  const lines: string[] = [];
+  const log = createLogger(level, { write: (line) => void lines.push(line) });
+  return { log, flush: () => void process.stderr.write(lines.join('')) };
 }

@@ -1,51 +1,208 @@
 import Table from 'cli-table3';
 
-/** Why a command fails, in one line for who typed it: printed as `scrip: …`, exit status 1. */
-export class CommandError extends Error {}
+/** What commands print: results on stdout, everything else on stderr. */
 
-/** Ends the command with a message. */
-export function fail(message: string): never {
-  throw new CommandError(message);
+/** Exit statuses beside 0 (docs/reference/commands.md). */
+export const STATUS = { failed: 1, usage: 2, unknown: 3, interrupted: 130 } as const;
+
+/** Why a command fails, in one line: printed as `scrip: …`, or as a JSON document where `--json` is given. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly code: string;
+  readonly status: number;
+
+  constructor(message: string, code = 'failed', status: number = STATUS.failed) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+/** Ends the command: it cannot be done. */
+export function fail(message: string, code?: string): never {
+  throw new CommandError(message, code);
+}
+
+/** Ends the command: what it names does not exist. */
+export function notFound(what: string): never {
+  throw new CommandError(`there is no ${what}`, 'not-found');
+}
+
+/** Ends the command: the command line is wrong. */
+export function wrongUsage(message: string): never {
+  throw new CommandError(message, 'usage', STATUS.usage);
+}
+
+/** Ends the command: a signal stopped it before it changed anything. */
+export function interrupted(message = 'interrupted: nothing was changed'): never {
+  throw new CommandError(message, 'interrupted', STATUS.interrupted);
 }
 
 /** A word without a digit: no code, PIN or secret looks like it. */
 const PLAIN_WORD = /^-{0,2}[A-Za-z][A-Za-z._-]{0,29}$/;
 
 /**
- * What was typed, to be repeated in the message that refuses it: a word, and nothing that could be a code, a PIN or a secret. What
- * commands print ends up in the logs of who runs them.
+ * What was typed, for the message that refuses it: the word itself, or nothing that could be a code, a PIN or a secret,
+ * since the messages of commands end up in logs.
  */
 export function quoted(text: string): string {
-  return PLAIN_WORD.test(text) ? `"${text}"` : 'this';
+  return PLAIN_WORD.test(text) ? `"${text}"` : 'this value';
 }
 
-/** A message of the parser of command lines, which repeats whatever it does not know. */
-export function withoutTyped(message: string): string {
+/** A message of the parser of command lines, without the values that it repeats. */
+export function withoutValues(message: string): string {
   return message.replace(/(unknown (?:command|option)) '(.*)'/s, (_all, what: string, typed: string) => {
     const [name = ''] = typed.split('=');
     return PLAIN_WORD.test(name) ? `${what} '${name}'` : what;
   });
 }
 
-/** One JSON document on stdout, and nothing else. */
+/** Joiners and variation selectors, and what they belong behind: emoji, and the letters of some scripts. */
+const JOINER = String.raw`(?:[\u200c\u200d]|[\ufe0e\ufe0f])`;
+const JOINED = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{sc=Arab}\p{sc=Deva}\p{sc=Beng}\p{M}]`;
+/** Controls (a terminal obeys those above 7F too), direction marks, zero-width characters, fillers, line separators. */
+const UNSEEN = String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]`;
+
+/** Characters that a reader cannot see, or that change what is read. */
+export const INVISIBLE = new RegExp(`(?<!${JOINED})${JOINER}|(?!${JOINER})${UNSEEN}`, 'gu');
+
+const escapeOf = (character: string) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+
+/** Text of others with its invisible characters escaped, so that one thing cannot look like another. */
+export function readable(text: string): string {
+  return text.replace(INVISIBLE, escapeOf);
+}
+
+/** One JSON document on stdout. Ids that are numbers inside are strings of digits (`id`). */
 export function printJson(value: unknown): void {
-  const text = JSON.stringify(value, (_key, each) => (typeof each === 'bigint' ? Number(each) : each), 2);
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${toJson(value, 2)}\n`);
 }
 
-/** A table for people. */
-export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
-  const table = new Table({ head: [...head], style: { head: [], border: [], compact: true } });
+/** JSON that shows invisible characters as its own escapes. */
+export function toJson(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, (_key, each) => (typeof each === 'bigint' ? String(each) : each), indent);
+  const escaped = (character: string) =>
+    Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
+      .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)
+      .join('');
+  return text.replace(INVISIBLE, (character) => (character === '\n' ? character : escaped(character)));
+}
+
+/** An id in JSON; an absent reference is null. */
+export function id(value: number | bigint): string;
+export function id(value: number | bigint | null): string | null;
+export function id(value: number | bigint | null): string | null {
+  return value === null ? null : String(value);
+}
+
+/** A line for people on stdout. */
+export function say(text: string): void {
+  process.stdout.write(`${readable(text)}\n`);
+}
+
+/** A number with its noun: `1 voucher`, `2 vouchers`, `1 entry`, `2 entries`. */
+export function numberOf(number: number, noun: string): string {
+  const plural = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  return `${number} ${number === 1 ? noun : plural}`;
+}
+
+/** A cell of a table: a line, or several. */
+type Cell = string | readonly string[];
+
+/** No table is wider, on any terminal. */
+const COLUMNS_MAX = 120;
+const COLUMNS_MIN = 40;
+/** A column that is shortened keeps this much. */
+const SHORTENED_MIN = 12;
+
+function columns(): number {
+  const own = process.stdout.isTTY ? process.stdout.columns : COLUMNS_MAX;
+  return Math.max(COLUMNS_MIN, Math.min(COLUMNS_MAX, own || COLUMNS_MAX));
+}
+
+/**
+ * A table for people, no wider than the terminal. One that is too wide is shortened in the columns that may be, and
+ * where that is not enough, each row becomes a list of names and values.
+ * @param shorten names of columns whose text may be cut; JSON has all of it
+ */
+export function printTable(
+  head: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  shorten: readonly string[] = [],
+): void {
+  const texts = rows.map((row) => row.map(cellText));
+  const most = columns();
+  const widths = widthsOf(render(head, texts));
+  const total = () => widths.reduce((sum, width) => sum + width + 1, 1);
+  for (;;) {
+    const [widest] = head
+      .map((name, at) => ({ at, width: shorten.includes(name) ? (widths[at] ?? 0) : 0 }))
+      .sort((one, other) => other.width - one.width);
+    if (!widest || total() <= most || widest.width <= SHORTENED_MIN) break;
+    widths[widest.at] = Math.max(SHORTENED_MIN, widest.width - (total() - most));
+  }
+  if (total() <= most) process.stdout.write(`${render(head, texts, widths)}\n`);
+  else for (const row of texts) printRecord(head, row, most);
+}
+
+const cellText = (cell: Cell) => (typeof cell === 'string' ? readable(cell) : cell.map(readable).join('\n'));
+
+function render(head: readonly string[], rows: readonly (readonly string[])[], colWidths?: number[]): string {
+  const style = { head: [], border: [], compact: true };
+  const table = new Table({ head: [...head], style, ...(colWidths && { colWidths }) });
   for (const row of rows) table.push([...row]);
-  process.stdout.write(`${table.toString()}\n`);
+  return table.toString();
 }
 
-/** Name and value, a line each. */
+/** The widths of the columns, as the upper border shows them. */
+function widthsOf(table: string): number[] {
+  const [border = ''] = table.split('\n');
+  return border
+    .slice(1, -1)
+    .split('┬')
+    .map(({ length }) => length);
+}
+
+function printRecord(head: readonly string[], row: readonly string[], most: number): void {
+  const width = Math.max(...head.map(({ length }) => length));
+  const lines = head.flatMap((name, at) =>
+    (row[at] ?? '')
+      .split('\n')
+      .flatMap((line) => wrap(line, most - width - 2))
+      .map((line, index) => `${(index === 0 ? name : '').padEnd(width)}  ${line}`.trimEnd()),
+  );
+  process.stdout.write(`${'─'.repeat(Math.min(most, 40))}\n${lines.join('\n')}\n`);
+}
+
+/** Cuts a line where it is too long, at a space if there is one. */
+function wrap(line: string, width: number): string[] {
+  const characters = [...line];
+  if (characters.length <= width) return [line];
+  const space = characters.slice(0, width + 1).lastIndexOf(' ');
+  const end = space > width / 2 ? space : width;
+  const rest = characters.slice(end).join('').trimStart();
+  return [characters.slice(0, end).join(''), ...wrap(rest, width)];
+}
+
+/** Names and values, a line each. */
 export function printFields(fields: Readonly<Record<string, unknown>>): void {
   const width = Math.max(...Object.keys(fields).map((name) => name.length));
-  for (const [name, value] of Object.entries(fields)) {
-    const text =
-      value instanceof Date ? value.toISOString() : value === null || value === undefined ? '-' : String(value);
-    process.stdout.write(`${name.padEnd(width)}  ${text}\n`);
+  for (const [name, value] of Object.entries(fields)) say(`${name.padEnd(width)}  ${fieldText(value)}`);
+}
+
+function fieldText(value: unknown): string {
+  if (value instanceof Date) return value.toISOString();
+  if (value === null || value === undefined) return '-';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return String(value);
+}
+
+/** A secret that exists nowhere else from now on. */
+export function printSecret(made: object, isJson: boolean | undefined): void {
+  if (isJson) {
+    printJson(made);
+    return;
   }
+  printFields({ ...made });
+  say('The secret is not shown again.');
 }

@@ -1,89 +1,117 @@
 import { PERMISSIONS, type Permission } from '../context.ts';
 import { decimalsOf, MINOR_MAX, parseDecimal } from '../money.ts';
 import { isKeyId } from '../secrets.ts';
-import { fail, quoted } from './output.ts';
+import { INVISIBLE, quoted, wrongUsage } from './output.ts';
 
-/** The number of a merchant as the command line takes it. */
+/** Values of arguments and options. A wrong one ends the command with the reason (exit status 2). */
+
+const ID_MAX = 2_147_483_647;
+
+/** The id of a merchant or an endpoint. */
 export function parseId(text: string, what = 'merchant'): number {
   const id = Number(text);
-  if (!/^\d{1,10}$/.test(text) || id < 1 || id > 2_147_483_647)
-    fail(`${quoted(text)} is no ${what} id: it is a whole number`);
+  if (!/^\d{1,10}$/.test(text) || id < 1 || id > ID_MAX)
+    wrongUsage(`${quoted(text)} is not the id of ${/^[aeiou]/.test(what) ? 'an' : 'a'} ${what}: ids are whole numbers`);
   return id;
 }
 
-/** The id of an API key: what cannot be one (its secret, perhaps) is asked of nobody. */
+/** The id of an API key. */
 export function parseKeyId(text: string): string {
-  return isKeyId(text) ? text : fail(`${quoted(text)} is no key id: it begins with key_`);
+  if (isKeyId(text)) return text;
+  return wrongUsage(
+    `${quoted(text)} is not the id of an API key: ids are key_ and 16 letters or digits, as \`scrip api-key list\` shows them`,
+  );
+}
+
+/** A serial number. */
+export function parseSerial(text: string): bigint {
+  if (/^[1-9]\d{0,14}$/.test(text)) return BigInt(text);
+  return wrongUsage(`${quoted(text)} is not a serial number: it has 1 to 15 digits`);
+}
+
+/** The transaction id of a batch. */
+export function parseTransactionId(text: string): string {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
+  return wrongUsage(`${quoted(text)} is not a transaction id: \`scrip batch list\` shows those of batches`);
+}
+
+/** The id of an event, as it is listed or as receivers get it in the header webhook-id. */
+export function parseEventId(text: string): string {
+  const hex = text.replace(/^msg_/, '').replaceAll('-', '').toLowerCase();
+  const [, ...parts] = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(hex) ?? [];
+  if (parts.length > 0) return parts.join('-');
+  return wrongUsage(`${quoted(text)} is not the id of an event: \`scrip webhook deliveries\` shows them`);
 }
 
 /** A whole number within bounds. */
-export function parseCount(text: string, option: string, least: number, most: number): number {
+export function parseCount(text: string, option: string, min: number, max: number): number {
   const count = Number(text);
-  if (!/^\d{1,10}$/.test(text) || count < least || count > most)
-    fail(`${option} takes a whole number from ${least} to ${most}`);
+  if (!/^\d{1,10}$/.test(text) || count < min || count > max)
+    wrongUsage(`${option} takes a whole number from ${min} to ${max}`);
   return count;
 }
 
-/** An amount above zero, in major units as decimal text, exact. */
+/** Digits with a decimal point between them: no exponent, no sign, no separator of thousands. */
+const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
+const AMOUNT = 'takes an amount in plain digits, such as 100 or 99.50';
+
+/** An amount above zero, in minor units: exact. */
 export function parseAmount(text: string, option: string, currency: string): bigint {
   const decimals = parseCurrency(currency);
-  const decimal = parseDecimal(text);
-  if (!decimal) fail(`${option} takes an amount such as 100 or 99.50`);
-  if (decimal.scale > decimals) fail(`${option}: ${currency} has ${decimals} decimals`);
+  const decimal = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
+  if (!decimal) wrongUsage(`${option} ${AMOUNT}`);
+  if (decimal.scale > decimals) wrongUsage(`${option}: ${currency} has ${decimals} decimals`);
   const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
-  if (minor <= 0n) fail(`${option} takes an amount above zero`);
-  if (minor > MINOR_MAX) fail(`${option} is too large`);
+  if (minor <= 0n) wrongUsage(`${option} takes an amount above zero`);
+  if (minor > MINOR_MAX) wrongUsage(`${option}: the amount is too large`);
   return minor;
 }
 
-/** A number in major units for the core to judge, exactly as it was typed or not at all. */
+/** An amount in major units for the core to judge: a number that is exactly what was typed. */
 export function parseValue(text: string, option: string): number {
-  const typed = parseDecimal(text);
+  const typed = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
   const read = parseDecimal(String(Number(text)));
-  if (!typed || typed.digits !== read?.digits || typed.scale !== read.scale)
-    fail(`${option} takes an amount such as 100 or 99.50`);
+  if (!typed || typed.digits !== read?.digits || typed.scale !== read.scale) wrongUsage(`${option} ${AMOUNT}`);
   return Number(text);
 }
 
-/** The decimals of a currency code that was typed. */
+/** The number of decimals of a currency. */
 export function parseCurrency(currency: string): number {
-  return decimalsOf(currency) ?? fail(`${quoted(currency)} is no currency code of ISO 4217`);
+  return (
+    decimalsOf(currency) ?? wrongUsage(`${quoted(currency)} is not a currency code of ISO 4217, such as USD or EUR`)
+  );
 }
 
-/** Of a date-time with four digits for its year, as the service tells all of them. */
-const LAST_YEAR = 9_999;
+/** Dates have years of four digits everywhere in the service. */
+const YEAR_MAX = 9_999;
 
-/** An expiry date: a day is meant to its end. */
-export function parseExpiry(text: string): Date {
-  return parseDate(text, '--expiry', '23:59:59.999');
+/** The end of something: a day means its last moment in UTC. */
+export function parseEnd(text: string, option: string): Date {
+  return parseDate(text, option, '23:59:59.999');
 }
 
-/**
- * A day, or a date and time; without an offset a time is UTC, as everything the service says is.
- * @param timeOfDay what a day without a time means
- */
-export function parseDate(text: string, option: string, timeOfDay = '00:00:00.000'): Date {
+/** The beginning of something: a day means its first moment in UTC. */
+export function parseStart(text: string, option: string): Date {
+  return parseDate(text, option, '00:00:00.000');
+}
+
+/** A day, or a date and time, which is in UTC unless it has an offset. */
+function parseDate(text: string, option: string, timeOfDay: string): Date {
   const day = /^\d{4}-\d{2}-\d{2}$/.test(text);
   const dateTime = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/.test(text);
   const zoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) && dateTime;
   const date = new Date(day ? `${text}T${timeOfDay}Z` : zoned ? text : `${text}Z`);
-  // A day that does not exist would otherwise become one of the next month.
+  // Date would read the 31st of April as the 1st of May.
   const exists = new Date(`${text.slice(0, 10)}T00:00:00Z`).toJSON()?.slice(0, 10) === text.slice(0, 10);
-  const hasYear = date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= LAST_YEAR;
+  const hasYear = date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= YEAR_MAX;
   if (!(day || dateTime) || !hasYear || !exists)
-    fail(`${option} takes a day such as 2030-01-31, or 2030-01-31T12:00:00Z`);
+    wrongUsage(`${option} takes a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z`);
   return date;
-}
-
-/** A transaction id as the service gives them. */
-export function parseTransactionId(text: string): string {
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) fail(`${quoted(text)} is no transaction id`);
-  return text.toLowerCase();
 }
 
 /** One of the words that an option takes. */
 export function oneOf<Choice extends string>(text: string, option: string, choices: readonly Choice[]): Choice {
-  return choices.find((each) => each === text) ?? fail(`${option} takes ${choices.join(' or ')}`);
+  return choices.find((each) => each === text) ?? wrongUsage(`${option} takes ${choices.join(' or ')}`);
 }
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -92,14 +120,25 @@ const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 export function parseDuration(text: string, option: string): number {
   const [, count = '', unit = 's'] = /^(\d{1,8})([smhd])$/.exec(text) ?? [];
   const durationMs = Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
-  if (count === '' || durationMs > 366 * UNIT_MS.d) fail(`${option} takes a length of time such as 30m, 24h or 7d`);
+  if (count === '' || durationMs > 366 * UNIT_MS.d)
+    wrongUsage(`${option} takes a length of time such as 30m, 24h or 7d, up to 366d`);
   return durationMs;
 }
 
-/** One of the permissions that a merchant can have. */
 export function parsePermission(text: string): Permission {
-  const permission = PERMISSIONS.find((each) => each === text);
-  return permission ?? fail(`${quoted(text)} is no permission: ${PERMISSIONS.join(', ')}`);
+  return (
+    PERMISSIONS.find((each) => each === text) ??
+    wrongUsage(`${quoted(text)} is not a permission: the permissions are ${PERMISSIONS.join(', ')}`)
+  );
+}
+
+/** A line of text that people will read on terminals and pages. */
+export function parseText(text: string, option: string, max: number): string {
+  const line = text.trim();
+  if (line.search(INVISIBLE) >= 0)
+    wrongUsage(`${option} takes one line without control, direction or zero-width characters`);
+  if (line === '' || line.length > max) wrongUsage(`${option} takes 1 to ${max} characters`);
+  return line;
 }
 
 /** Collects an option that may be given several times. */

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { reconcile } from '../ledger/reconcile.ts';
 import { withService } from './open.ts';
-import { printJson, printTable } from './output.ts';
+import { printJson, printTable, say, toJson } from './output.ts';
 
 export function registerReconcile(program: Command): void {
   program
     .command('reconcile')
-    .description('prove the books: every balance, journal entry and batch; exit status 1 when anything differs')
+    .description('prove the books: every balance, journal entry and batch; exit status 1 if anything differs')
     .option('--json', 'print JSON')
     .action(run);
 }
@@ -25,8 +25,8 @@ async function run(options: { json?: boolean }): Promise<void> {
       result.totals.map(({ kind, currency, balance }) => [kind, currency, balance]),
     );
     for (const { name, differing } of result.checks) {
-      for (const each of differing) process.stdout.write(`${name}: ${JSON.stringify(each)}\n`);
+      for (const each of differing) say(`${name}: ${toJson(each)}`);
     }
-    process.stdout.write(result.ok ? 'Everything agrees.\n' : 'The books differ.\n');
+    say(result.ok ? 'Everything agrees.' : 'The books differ.');
   });
 }

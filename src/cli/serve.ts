@@ -4,10 +4,11 @@ import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/start-error.ts';
 import { buildServer, SERVED } from '../http/server.ts';
-import { flushLog } from '../log.ts';
+import { createLogger, flushLog } from '../log.ts';
 import { startBackground } from './background.ts';
 import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
+import { findAnyMerchant } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
 /** A service that is asked to stop still accepts connections for so long: load balancers learn of it from `/readyz`. */
@@ -21,9 +22,9 @@ export function registerServe(program: Command): void {
   program
     .command('serve')
     .description('run the API and the background work in this process; migrations are applied first')
-    .option('--demo', 'add a demo merchant, and print curl lines that can be pasted')
+    .option('--demo', 'add a demo merchant, and print curl lines to paste')
     .option('--no-work', 'leave the background work to `scrip work`')
-    .option('--processes <n>', 'answer in so many processes on one port (default: the cores less one, at least 1)')
+    .option('--processes <n>', 'answer in several processes on one port (default: one per core but one, at least 1)')
     .action(serve);
 }
 
@@ -31,20 +32,21 @@ async function serve(options: ServeOptions): Promise<void> {
   const stop = listenForStop();
   const config = readConfig();
   const count = isOneOfSeveral() ? 1 : countProcesses(options.processes);
-  // Before anything is made or started: this is what goes wrong most often.
+  // Before anything is created or started: a port in use is the most frequent failure.
   if (!isOneOfSeveral()) await checkAddress(config);
-  const { service, close } = await openService('scrip-serve', config);
+  const log = createLogger(config.logLevel);
+  const { service, close } = await openService(config, { name: 'scrip-serve', create: true, log });
   try {
     if (!stop.isAsked()) await serveUntilStopped(service, config, options, count, stop);
   } finally {
     const hurried = await close(stop.hurried);
-    await flushLog(service.log);
+    await flushLog(log);
     if (hurried || isOneOfSeveral()) process.exit(hurried ? 1 : 0);
   }
 }
 
-/** What answers: this process, or several that it watches over. */
-type Door = { readonly port: number; close(): Promise<unknown>; hurry(): void };
+/** What answers: this process, or several that it supervises. */
+type Listener = { readonly port: number; close(): Promise<unknown>; hurry(): void };
 
 async function serveUntilStopped(
   service: Service,
@@ -54,26 +56,29 @@ async function serveUntilStopped(
   stop: Stop,
 ): Promise<void> {
   const { log } = service;
-  const door = count > 1 ? await openDoors(service, count, stop) : await openDoor(service, config);
+  const listener = count > 1 ? await startSeveral(service, count, stop) : await startOne(service, config);
   try {
-    const isWatched = isOneOfSeveral();
-    const worker = options.work && !isWatched ? await startBackground(service, config) : undefined;
-    if (!isWatched) await say(service, config, addressForPeople(config.host, door.port), options.demo ?? false);
-    log.info({ host: config.host, port: door.port, work: options.work && !isWatched, processes: count }, 'serving');
+    const isSupervised = isOneOfSeveral();
+    const worker = options.work && !isSupervised ? await startBackground(service, config) : undefined;
+    if (!isSupervised) await greet(service, config, addressToCall(config.host, listener.port), options.demo ?? false);
+    log.info(
+      { host: config.host, port: listener.port, work: options.work && !isSupervised, processes: count },
+      'serving',
+    );
     await stop.asked;
-    log.info('stopping: what was accepted is finished first');
-    const finished = Promise.all([door.close(), worker?.stop()]).then(() => true);
+    log.info('stopping: accepted requests are finished first');
+    const finished = Promise.all([listener.close(), worker?.stop()]).then(() => true);
     if (!(await Promise.race([finished, stop.hurried.then(() => false)]))) {
-      log.warn('stopping at once: what was accepted is not waited for');
-      door.hurry();
+      log.warn('stopping at once: accepted requests are abandoned');
+      listener.hurry();
     }
   } catch (error) {
-    await door.close();
+    await listener.close();
     throw error;
   }
 }
 
-async function openDoor(service: Service, config: Config): Promise<Door> {
+async function startOne(service: Service, config: Config): Promise<Listener> {
   const app = buildServer(service, { ...config, graceMs: GRACE_MS });
   try {
     await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
@@ -85,13 +90,13 @@ async function openDoor(service: Service, config: Config): Promise<Door> {
   }
 }
 
-/** Those that are hurried hear it themselves (processes.ts). */
-async function openDoors(service: Service, count: number, stop: Stop): Promise<Door> {
+/** A second signal reaches the processes by itself (processes.ts). */
+async function startSeveral(service: Service, count: number, stop: Stop): Promise<Listener> {
   const processes = await startProcesses(service, count, stop);
   return { port: processes.port, close: () => processes.stop(), hurry: () => {} };
 }
 
-/** Whether the address can be had; refused in one line if it cannot. Port 0 always can. */
+/** Tries the address, and refuses it in one line. Port 0 is always free. */
 async function checkAddress(config: Config): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const probe = createServer();
@@ -100,13 +105,13 @@ async function checkAddress(config: Config): Promise<void> {
   });
 }
 
-/** An address to paste: one that means "every address" cannot be called. */
-function addressForPeople(host: string, port: number): string {
+/** An address that can be called: one that means "every address" cannot. */
+function addressToCall(host: string, port: number): string {
   const called = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
   return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
 }
 
-async function say(service: Service, config: Config, baseUrl: string, demo: boolean): Promise<void> {
+async function greet(service: Service, config: Config, baseUrl: string, demo: boolean): Promise<void> {
   const lines = [
     `Scrip serves ${baseUrl}`,
     ...SERVED.map(({ title, prefix }) => `  ${title.padEnd(24)}${baseUrl}${prefix}`),
@@ -116,16 +121,19 @@ async function say(service: Service, config: Config, baseUrl: string, demo: bool
   if (demo) {
     const { prepareDemo } = await import('./demo.ts');
     lines.push('', ...(await prepareDemo(service, baseUrl, config.dataDir)));
+  } else {
+    const [merchants] = await service.db.query<{ found: boolean }>(findAnyMerchant());
+    if (!merchants?.found) lines.push('', 'Next, create a merchant: scrip merchant create --name NAME --float 1000');
   }
   process.stdout.write(`${lines.join('\n')}\n\n`);
 }
 
 function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {
   if (error.code === 'EADDRINUSE')
-    return new StartError(`port ${port} at ${host} is taken: stop what listens there, or set SCRIP_PORT`);
+    return new StartError(`port ${port} at ${host} is in use: stop the process that listens there, or set SCRIP_PORT`);
   if (error.code === 'EACCES')
-    return new StartError(`port ${port} may not be used by this account: set SCRIP_PORT to one above 1023`);
+    return new StartError(`port ${port} is not allowed for this account: set SCRIP_PORT to one above 1023`);
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN')
-    return new StartError(`${host} is no address of this machine: check SCRIP_HOST`);
+    return new StartError(`${host} is not an address of this machine: check SCRIP_HOST`);
   return error;
 }

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { Operator } from '../context.ts';
-import { findMerchant } from '../merchants/merchants.ts';
 import { ForbiddenAddress } from '../webhooks/address.ts';
 import { listAttempts, listDeliveries, resend, sendTest } from '../webhooks/deliveries.ts';
 import {
@@ -15,58 +14,80 @@ import {
 } from '../webhooks/endpoints.ts';
 import { EVENTS, type EventType } from '../webhooks/events.ts';
 import { createSender } from '../webhooks/send.ts';
+import { requireMerchant } from './merchant.ts';
 import { withOperator, withService } from './open.ts';
-import { fail, printFields, printJson, printTable, quoted } from './output.ts';
-import { parseCount, parseDate, parseId } from './parse.ts';
+import {
+  fail,
+  id,
+  notFound,
+  numberOf,
+  printFields,
+  printJson,
+  printSecret,
+  printTable,
+  quoted,
+  say,
+  wrongUsage,
+} from './output.ts';
+import { parseCount, parseEventId, parseId, parseStart, repeat } from './parse.ts';
+
+const LISTED_MAX = 10_000;
+const LISTED = '50';
+const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;
 
 type Json = { readonly json?: boolean };
 
-const MOST_SHOWN = 10_000;
-
 export function registerWebhook(program: Command): void {
-  const webhook = program.command('webhook').description('where merchants are told of what happens');
-  const collect = (value: string, before: string[] = []) => [...before, value];
+  const webhook = program.command('webhook').description('webhook endpoints, to which merchants have events sent');
   webhook
     .command('add')
-    .description('add an endpoint; its secret is shown once')
-    .requiredOption('--merchant <id>', 'whose events')
-    .requiredOption('--url <url>', 'where to: https, a public address')
-    .option('--event <type>', `only this event; may be given again (default: all). ${EVENTS.join(', ')}`, collect)
-    .option('--full', "put a completed batch's vouchers, codes and PINs included, into its event (https only)")
+    .description('add an endpoint, whose secret is shown once')
+    .requiredOption('--merchant <id>', 'the merchant')
+    .requiredOption('--url <url>', 'an https URL with a public address')
+    .option('--event <type>', `send only this event (repeatable; default: all): ${EVENTS.join(', ')}`, repeat)
+    .option('--full', "put a completed batch's vouchers, with codes and PINs, into its event (https only)")
     .option('--json', 'print JSON')
     .action(add);
   webhook
     .command('list')
-    .description('the endpoints')
-    .option('--merchant <id>', 'only of this merchant')
+    .description('list the endpoints')
+    .option('--merchant <id>', 'only those of this merchant')
     .option('--json', 'print JSON')
     .action(list);
-  webhook.command('show <id>').description('one endpoint').option('--json', 'print JSON').action(show);
-  webhook.command('remove <id>').description('end an endpoint; its attempts can still be seen').action(remove);
-  webhook.command('enable <id>').description('turn an endpoint on again that was turned off').action(enable);
+  webhook.command('show <id>').description('show an endpoint').option('--json', 'print JSON').action(show);
+  webhook
+    .command('remove <id>')
+    .description('remove an endpoint; its deliveries stay visible for 90 days')
+    .option('--json', 'print JSON')
+    .action(remove);
+  webhook
+    .command('enable <id>')
+    .description('turn a disabled endpoint on again')
+    .option('--json', 'print JSON')
+    .action(enable);
   webhook
     .command('rotate <id>')
-    .description('give an endpoint another secret; for 24 hours both sign')
+    .description('create a new secret for an endpoint; for 24 hours deliveries are signed with both')
     .option('--json', 'print JSON')
     .action(rotate);
   webhook
     .command('test <id>')
-    .description('send an event webhook.test to an endpoint, once, and say what came of it')
+    .description('send an event webhook.test to an endpoint, once, and print the outcome')
     .option('--json', 'print JSON')
     .action(test);
   webhook
     .command('deliveries <id>')
-    .description('what was sent to an endpoint, newest first')
-    .option('--event <eventId>', 'every attempt of this one')
-    .option('--state <state>', 'only those that are PENDING, DELIVERED or FAILED')
-    .option('--limit <count>', 'at most this many', '50')
+    .description('list the deliveries to an endpoint, newest first')
+    .option('--event <eventId>', 'every attempt to deliver this event')
+    .option('--state <state>', `only deliveries that are ${STATES.join(', ')}`)
+    .option('--limit <count>', `how many, up to ${LISTED_MAX} (default: ${LISTED})`)
     .option('--json', 'print JSON')
     .action(deliveries);
   webhook
     .command('resend <id>')
     .description('send again: one event, or all that failed since a time')
-    .option('--event <eventId>', 'this one')
-    .option('--failed-since <date>', 'all that failed and happened since then')
+    .option('--event <eventId>', 'this event')
+    .option('--failed-since <date>', 'all that failed and happened since this day (UTC), or date and time')
     .option('--json', 'print JSON')
     .action(sendAgain);
 }
@@ -77,10 +98,11 @@ async function add(
   const merchantId = parseId(options.merchant);
   const events = options.event?.map(
     (name) =>
-      EVENTS.find((each) => each === name) ?? fail(`${quoted(name)} is no event: --event takes ${EVENTS.join(', ')}`),
+      EVENTS.find((each) => each === name) ??
+      wrongUsage(`${quoted(name)} is not an event: --event takes ${EVENTS.join(', ')}`),
   );
   await withOperator(async (operator, { webhookAllowPrivate }) => {
-    if (!(await findMerchant(operator.service.db, merchantId))) fail(`there is no merchant ${merchantId}`);
+    await requireMerchant(operator.service.db, merchantId);
     const wanted = {
       merchantId,
       url: options.url,
@@ -91,16 +113,14 @@ async function add(
       if (error instanceof ForbiddenAddress || error instanceof TooManyEndpoints) fail(`--url: ${error.message}`);
       throw error;
     });
-    const shown = { id: String(added.id), secret: added.secret };
-    if (options.json) return printJson(shown);
-    printFields(shown);
-    process.stdout.write('The secret is not shown again.\n');
+    printSecret({ id: id(added.id), secret: added.secret }, options.json);
   });
 }
 
 async function list(options: Json & { merchant?: string }): Promise<void> {
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
   await withService(async ({ db }) => {
+    if (merchantId !== null) await requireMerchant(db, merchantId);
     const endpoints = await listEndpoints(db, merchantId);
     if (options.json) return printJson(endpoints.map(toJson));
     printTable(
@@ -109,11 +129,12 @@ async function list(options: Json & { merchant?: string }): Promise<void> {
         String(each.id),
         String(each.merchantId),
         each.url,
-        (each.events?.join('\n') ?? 'all') + (each.full ? '\n(full)' : ''),
+        [...(each.events ?? ['all']), ...(each.full ? ['(full)'] : [])],
         stateOf(each),
         String(each.pending),
         String(each.failed),
       ]),
+      ['url', 'state'],
     );
   });
 }
@@ -124,96 +145,104 @@ function stateOf({ disabledAt, disabledReason, failingSince }: Endpoint): string
 }
 
 function toJson(endpoint: Endpoint) {
-  const { id, merchantId, ...rest } = endpoint;
-  return { id: String(id), merchantId: String(merchantId), enabled: endpoint.disabledAt === null, ...rest };
+  const { id: number, merchantId, ...rest } = endpoint;
+  return { id: id(number), merchantId: id(merchantId), enabled: endpoint.disabledAt === null, ...rest };
 }
 
-/** Runs a command on an endpoint that must exist. */
+async function requireEndpoint({ service }: Pick<Operator, 'service'>, endpointId: number): Promise<Endpoint> {
+  return (await findEndpoint(service.db, endpointId)) ?? notFound(`endpoint ${endpointId}`);
+}
+
+/** Runs a change of an endpoint that must exist. */
 async function withEndpoint(
   text: string,
   run: (operator: Operator, endpoint: Endpoint, allowPrivate: boolean) => Promise<void>,
 ): Promise<void> {
-  const id = parseId(text, 'endpoint');
+  const endpointId = parseId(text, 'endpoint');
   await withOperator(async (operator, { webhookAllowPrivate }) => {
-    const endpoint = (await findEndpoint(operator.service.db, id)) ?? fail(`there is no endpoint ${id}`);
-    await run(operator, endpoint, webhookAllowPrivate);
+    await run(operator, await requireEndpoint(operator, endpointId), webhookAllowPrivate);
   });
 }
 
-async function show(id: string, options: Json): Promise<void> {
-  await withEndpoint(id, async (_operator, endpoint) => {
+async function show(text: string, options: Json): Promise<void> {
+  const endpointId = parseId(text, 'endpoint');
+  await withService(async (service) => {
+    const endpoint = await requireEndpoint({ service }, endpointId);
     if (options.json) return printJson(toJson(endpoint));
     printFields({ ...toJson(endpoint), events: endpoint.events?.join(', ') ?? 'all' });
   });
 }
 
-async function remove(id: string): Promise<void> {
-  await withEndpoint(id, async (operator, endpoint) => {
+async function remove(text: string, options: Json): Promise<void> {
+  await withEndpoint(text, async (operator, endpoint) => {
     await removeEndpoint(operator, endpoint.id);
-    process.stdout.write('removed\n');
+    if (options.json) return printJson({ id: id(endpoint.id), removed: true });
+    say('removed');
   });
 }
 
-async function enable(id: string): Promise<void> {
-  await withEndpoint(id, async (operator, endpoint) => {
+async function enable(text: string, options: Json): Promise<void> {
+  await withEndpoint(text, async (operator, endpoint) => {
     await enableEndpoint(operator, endpoint.id);
-    process.stdout.write('on\n');
+    if (options.json) return printJson(toJson(await requireEndpoint(operator, endpoint.id)));
+    say('on');
   });
 }
 
-async function rotate(id: string, options: Json): Promise<void> {
-  await withEndpoint(id, async (operator, endpoint) => {
-    const { secret, previousUntil } = (await rotateSecret(operator, endpoint.id)) ?? fail(`there is no endpoint ${id}`);
-    const shown = { id: String(endpoint.id), secret, previousSecretUntil: previousUntil };
-    if (options.json) return printJson(shown);
-    printFields(shown);
-    process.stdout.write('The secret is not shown again.\n');
+async function rotate(text: string, options: Json): Promise<void> {
+  await withEndpoint(text, async (operator, endpoint) => {
+    const { secret, previousUntil } =
+      (await rotateSecret(operator, endpoint.id)) ?? notFound(`endpoint ${endpoint.id}`);
+    printSecret({ id: id(endpoint.id), secret, previousSecretUntil: previousUntil }, options.json);
   });
 }
 
-async function test(id: string, options: Json): Promise<void> {
-  await withEndpoint(id, async (operator, endpoint, allowPrivate) => {
+async function test(text: string, options: Json): Promise<void> {
+  await withEndpoint(text, async (operator, endpoint, allowPrivate) => {
     const sender = createSender({ allowPrivate, clock: operator.service.clock });
     const attempt = await sendTest(operator, sender, endpoint.id).finally(() => sender.close());
-    if (!attempt) return fail(`there is no endpoint ${id}`);
+    if (!attempt) return notFound(`endpoint ${endpoint.id}`);
     const { status, durationMs, error } = attempt;
     if (options.json) printJson({ delivered: error === null, status, durationMs, error });
-    else process.stdout.write(`${error ?? `answered ${status}`}, after ${durationMs} ms\n`);
+    else say(`${error ?? `answered ${status}`}, after ${durationMs} ms`);
     if (error !== null) process.exitCode = 1;
   });
 }
 
-const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;
-
 async function deliveries(
-  id: string,
-  options: Json & { event?: string; state?: string; limit: string },
+  text: string,
+  options: Json & { event?: string; state?: string; limit?: string },
 ): Promise<void> {
-  const most = parseCount(options.limit, '--limit', 1, MOST_SHOWN);
+  const endpointId = parseId(text, 'endpoint');
+  const limit = parseCount(options.limit ?? LISTED, '--limit', 1, LISTED_MAX);
   const state = options.state?.toUpperCase();
   const wanted = STATES.find((each) => each === state) ?? null;
-  if (state !== undefined && !wanted) fail(`--state takes ${STATES.join(', ')}`);
+  if (state !== undefined && !wanted) wrongUsage(`--state takes ${STATES.join(', ')}`);
   const eventId = options.event === undefined ? undefined : parseEventId(options.event);
-  await withEndpoint(id, async ({ service: { db } }, endpoint) => {
-    if (eventId !== undefined) return showAttempts(await listAttempts(db, endpoint.id, eventId), options);
-    const found = await listDeliveries(db, endpoint.id, wanted, most);
+  if (eventId !== undefined && (state !== undefined || options.limit !== undefined))
+    wrongUsage('--event lists all attempts of one event: leave out --state and --limit');
+  await withService(async (service) => {
+    await requireEndpoint({ service }, endpointId);
+    if (eventId !== undefined) return printAttempts(await listAttempts(service.db, endpointId, eventId), options);
+    const found = await listDeliveries(service.db, endpointId, wanted, limit);
     if (options.json) return printJson(found);
     printTable(
       ['event', 'type', 'occurred', 'state', 'attempts', 'last answer', 'next'],
       found.map(({ eventId: event, type, occurredAt, state: now, attempts, lastAttempt, dueAt }) => [
         event,
         type,
-        occurredAt.toISOString(),
+        occurredAt.toISOString().slice(0, 19),
         now,
         String(attempts),
         lastAttempt ? (lastAttempt.error ?? String(lastAttempt.status)) : '',
-        dueAt?.toISOString() ?? '',
+        dueAt?.toISOString().slice(0, 19) ?? '',
       ]),
+      ['last answer'],
     );
   });
 }
 
-function showAttempts(attempts: Awaited<ReturnType<typeof listAttempts>>, options: Json): void {
+function printAttempts(attempts: Awaited<ReturnType<typeof listAttempts>>, options: Json): void {
   if (options.json) printJson(attempts);
   else
     printTable(
@@ -225,29 +254,24 @@ function showAttempts(attempts: Awaited<ReturnType<typeof listAttempts>>, option
         status === null ? '' : String(status),
         error ?? '',
       ]),
+      ['error'],
     );
 }
 
-async function sendAgain(id: string, options: Json & { event?: string; failedSince?: string }): Promise<void> {
+async function sendAgain(text: string, options: Json & { event?: string; failedSince?: string }): Promise<void> {
   const { event, failedSince } = options;
   if ((event === undefined) === (failedSince === undefined))
-    fail('what to send again: give either --event or --failed-since');
+    wrongUsage('what to send again? Give either --event or --failed-since');
   const what =
     event === undefined
-      ? { failedSince: parseDate(failedSince ?? '', '--failed-since') }
+      ? { failedSince: parseStart(failedSince ?? '', '--failed-since') }
       : { eventId: parseEventId(event) };
-  await withEndpoint(id, async (operator, endpoint) => {
-    if (endpoint.disabledAt) fail(`endpoint ${id} is off: turn it on first by \`scrip webhook enable ${id}\``);
+  await withEndpoint(text, async (operator, endpoint) => {
+    if (endpoint.disabledAt)
+      fail(`endpoint ${endpoint.id} is off: \`scrip webhook enable ${endpoint.id}\` turns it on`);
     const count = await resend(operator, endpoint.id, what);
-    if (count === 0 && event !== undefined) fail(`endpoint ${id} has no event ${event}`);
+    if (count === 0 && 'eventId' in what) notFound(`event ${what.eventId} of endpoint ${endpoint.id}`);
     if (options.json) return printJson({ resent: count });
-    process.stdout.write(`${count} to be sent again\n`);
+    say(`${numberOf(count, 'event')} will be sent again`);
   });
-}
-
-/** The id as it is listed, or as receivers get it in the header webhook-id. */
-function parseEventId(text: string): string {
-  const hex = text.replace(/^msg_/, '').replaceAll('-', '').toLowerCase();
-  const [, ...parts] = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(hex) ?? [];
-  return parts.length > 0 ? parts.join('-') : fail(`${quoted(text)} is no event id`);
 }

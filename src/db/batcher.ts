@@ -15,7 +15,11 @@ export type Operation<Request, Row, Answer> = {
    * Sends one call for all requests, which lie in one bucket. The rows stand in the order of the requests; AGAIN sends a request
    * once more. Nothing else happens here: what is done with a row is `answer`'s, since it may fail for one request alone.
    */
-  readonly run: (db: Database, requests: readonly Request[], bucket: number) => Promise<readonly (Row | typeof AGAIN)[]>;
+  readonly run: (
+    db: Database,
+    requests: readonly Request[],
+    bucket: number,
+  ) => Promise<readonly (Row | typeof AGAIN)[]>;
   /** Makes the answer of one request from its row, after the call was committed. An error here is that request's alone. */
   readonly answer: (request: Request, row: Row) => Answer;
 };
@@ -79,7 +83,11 @@ export class Batcher {
    * @param bucket where the operation's rows lie
    * @throws Refusal `91` under overload; errors of the database; what `answer` throws for this request
    */
-  add<Request, Row, Answer>(operation: Operation<Request, Row, Answer>, bucket: number, request: Request): Promise<Answer> {
+  add<Request, Row, Answer>(
+    operation: Operation<Request, Row, Answer>,
+    bucket: number,
+    request: Request,
+  ): Promise<Answer> {
     let byBucket = this.#queues.get(operation);
     if (!byBucket) {
       byBucket = new Map();
@@ -184,7 +192,12 @@ class Queue<Request, Row, Answer> {
     const taken: Waiting<Request, Answer>[] = [];
     // A request that must wait holds its keys too, so that those behind it for the same voucher do not overtake it.
     const passed = new Set<string>();
-    const lanes = [...this.#lanes].map(([merchant, requests]) => ({ merchant, requests, at: 0, left: [] as typeof requests }));
+    const lanes = [...this.#lanes].map(([merchant, requests]) => ({
+      merchant,
+      requests,
+      at: 0,
+      left: [] as typeof requests,
+    }));
     let goesOn = true;
     while (goesOn && taken.length < ROWS_MAX) {
       goesOn = false;

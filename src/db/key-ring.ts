@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { link, mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { link, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type KeyRing, newKeyRing, newRingKey, readKeyRing, sameHash } from '../secrets.ts';
 import type { Operation } from './batcher.ts';
 import { slotOfSerial } from './buckets.ts';
+import { makeDataFolder } from './embedded.ts';
 import type { Database, Queries } from './pool.ts';
 import { sql } from './sql.ts';
 import { StartError } from './start-error.ts';
@@ -199,7 +200,7 @@ function missing(config: Given): StartError {
 
 /** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */
 async function createKeyFile(file: string): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await makeDataFolder(dirname(file));
   const draft = await writeDraft(file, `${newKeyRing()}\n`);
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;

@@ -108,7 +108,14 @@ function connectionOf(url: string, name: string, isReader = false) {
   const Client = isReader ? pg.Client : clientFor(url);
   const connectionString = hostAddresses(url)[0] as string;
   const alive = { keepAlive: true, keepAliveInitialDelayMillis: KEEP_ALIVE_MS };
-  return { Client, connectionString, types, application_name: name, connectionTimeoutMillis: CONNECT_TIMEOUT_MS, ...alive };
+  return {
+    Client,
+    connectionString,
+    types,
+    application_name: name,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    ...alive,
+  };
 }
 
 /**
@@ -124,7 +131,8 @@ export function openDatabase(url: string, name = 'scrip', isReader = false): Dat
   let lastHotAt = Number.NEGATIVE_INFINITY;
   return {
     url,
-    query: (statement) => onClient(pool, health, (client) => rowsOf(client, statement, STATEMENT_TIMEOUT_MS + GRACE_MS)),
+    query: (statement) =>
+      onClient(pool, health, (client) => rowsOf(client, statement, STATEMENT_TIMEOUT_MS + GRACE_MS)),
     transaction: (run, isolation) => inTransaction(pool, health, run, isolation),
     openPool(forName, size) {
       const { role = '' } = SESSION;
@@ -166,8 +174,7 @@ async function connect(pool: pg.Pool, health: Health): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    if ((error as Error).message === NONE_FREE)
-      throw new PoolExhausted('all connections to the database are in use');
+    if ((error as Error).message === NONE_FREE) throw new PoolExhausted('all connections to the database are in use');
     throw error;
   }
 }
@@ -242,7 +249,8 @@ async function inTransaction<T>(
   const client = await connect(pool, health);
   // A transaction with an isolation of its own reads through everything, and sets its own limit.
   const limits = isolation === undefined;
-  const ask = <Row>(statement: Sql, timeoutMs?: number) => health.watch(() => rowsOf<Row>(client, statement, timeoutMs));
+  const ask = <Row>(statement: Sql, timeoutMs?: number) =>
+    health.watch(() => rowsOf<Row>(client, statement, timeoutMs));
   const control = (text: string) => ask({ text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {

@@ -2,7 +2,14 @@ import type { Service } from '../context.ts';
 import type { Operation } from '../db/batcher.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, textArray } from '../db/sql.ts';
-import { CLAIM, claimOne, FIND_VOUCHERS, findWithoutReference, REASSIGN_CLAIM, VOID_TRANSACTION } from './claims.queries.ts';
+import {
+  CLAIM,
+  claimOne,
+  FIND_VOUCHERS,
+  findWithoutReference,
+  REASSIGN_CLAIM,
+  VOID_TRANSACTION,
+} from './claims.queries.ts';
 
 /**
  * References over shards (sql/008-claims.sql, docs/citus.md). On one server the functions that book a request make its claim as well,
@@ -178,7 +185,13 @@ async function voidTransaction({ db, buckets }: Service, { id, serial_number: se
   return row?.done ?? false;
 }
 
-async function reassign({ db }: Service, bucket: number, request: ClaimRequest, from: string, to: string): Promise<boolean> {
+async function reassign(
+  { db }: Service,
+  bucket: number,
+  request: ClaimRequest,
+  from: string,
+  to: string,
+): Promise<boolean> {
   const { merchantId, operation, reference, serialNumber, fingerprint } = request;
   const values = [bucket, operation, merchantId, reference, from, to, serialNumber, fingerprint];
   const [row] = await db.hot<{ done: boolean }>(REASSIGN_CLAIM, values, bucket);

@@ -1,7 +1,7 @@
 import type { Service } from '../context.ts';
 import { retrying } from '../db/retry.ts';
-import { accountOf, ensureAccounts } from './accounts.ts';
 import { creditFloat, debitFloat, insertPosting } from './accounts.queries.ts';
+import { accountOf, ensureAccounts } from './accounts.ts';
 import { VOID_TRANSACTION } from './claims.queries.ts';
 import { deleteHold, type HoldRow, insertHold, listOldHolds } from './holds.queries.ts';
 import { newId } from './id.ts';
@@ -35,7 +35,9 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
   const now = clock();
   const work = () =>
     db.transaction(async (tx) => {
-      const made = await tx.query(insertHold({ id, accountId: debit, merchantId, amountMinor, bucket, serialNumber, now }));
+      const made = await tx.query(
+        insertHold({ id, accountId: debit, merchantId, amountMinor, bucket, serialNumber, now }),
+      );
       if (made.length === 0) return;
       const [debited] = await tx.query<{ done: boolean }>(debitFloat(debit, amountMinor, lowId, now));
       if (!debited?.done) throw new Uncovered();
@@ -55,7 +57,10 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
  * Releases a hold whose activation was declined. Its id is voided first: another copy of the request may be on its way under the same id, and
  * must not be booked any more.
  */
-export async function releaseHold(service: Service, { id, bucket, serialNumber }: Pick<Hold, 'id' | 'bucket' | 'serialNumber'>): Promise<void> {
+export async function releaseHold(
+  service: Service,
+  { id, bucket, serialNumber }: Pick<Hold, 'id' | 'bucket' | 'serialNumber'>,
+): Promise<void> {
   const [voided] = await service.db.hot<{ done: boolean }>(VOID_TRANSACTION, [bucket, serialNumber, id], bucket);
   await endHold(service, id, !voided?.done);
 }
@@ -85,5 +90,6 @@ export async function settleOldHolds(service: Service): Promise<void> {
   const { db, clock } = service;
   const before = new Date(clock().getTime() - OLD_MS);
   const rows = await db.query<{ id: string; bucket: number; serial_number: bigint }>(listOldHolds(before, PAGE));
-  for (const { id, bucket, serial_number: serialNumber } of rows) await releaseHold(service, { id, bucket, serialNumber });
+  for (const { id, bucket, serial_number: serialNumber } of rows)
+    await releaseHold(service, { id, bucket, serialNumber });
 }

@@ -58,7 +58,9 @@ async function balanceTotals(tx: Queries): Promise<{ check: Check; totals: Total
     .map(([currency, sum]) => ({ currency, sumMinor: String(sum) }));
   for (const { kind, currency } of rows)
     if (kind === 'UNKNOWN') differing.push({ currency, sumMinor: 'on an account that does not exist' });
-  const decimals = new Map(rows.flatMap((row) => (row.decimals === null ? [] : [[row.currency, row.decimals] as const])));
+  const decimals = new Map(
+    rows.flatMap((row) => (row.decimals === null ? [] : [[row.currency, row.decimals] as const])),
+  );
   return {
     check: { name: 'totals', ok: differing.length === 0, checked: sums.size, differing },
     totals: rows.map(({ kind, currency, minor }) => ({

@@ -22,7 +22,8 @@ export const ACTIVE_TRANSACTIONS: HotStatement = {
 export function listOwnTransactions(merchantId: number, inForce: boolean): Sql {
   const kinds = inForce ? `'ACTIVATION', 'REDEMPTION'` : `'ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'`;
   // A condition of its own, not one beside a parameter: the planner would gather the updates of all merchants for it.
-  const isInForce = 'and not exists (select from redemption_updates r where r.bucket = j.bucket and r.original_id = j.id)';
+  const isInForce =
+    'and not exists (select from redemption_updates r where r.bucket = j.bucket and r.original_id = j.id)';
   const text = `
 select t.*, u.original_id is not null as canceled, v.sealed, b.decimals
 from (

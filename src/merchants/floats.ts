@@ -2,8 +2,8 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
-import { accountOf, ensureAccounts } from '../ledger/accounts.ts';
 import { insertPosting } from '../ledger/accounts.queries.ts';
+import { accountOf, ensureAccounts } from '../ledger/accounts.ts';
 import { claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';
@@ -71,7 +71,12 @@ export async function bookTopUp(
     before: { currency, balance: text(balance_minor - amountMinor) },
     after: { currency, balance: text(balance_minor), amount: text(amountMinor), transactionId: id },
   };
-  return { float: { currency, balance: { minor: balance_minor, decimals } }, transactionId: id, replayed: false, change };
+  return {
+    float: { currency, balance: { minor: balance_minor, decimals } },
+    transactionId: id,
+    replayed: false,
+    change,
+  };
 }
 
 /**

@@ -87,7 +87,9 @@ function toKey(row: Row, day: string): Key {
     merchant: {
       id: row.merchant_id,
       name: row.name,
-      permissions: new Set(scopes ? row.permissions.filter((permission) => scopes.includes(permission)) : row.permissions),
+      permissions: new Set(
+        scopes ? row.permissions.filter((permission) => scopes.includes(permission)) : row.permissions,
+      ),
       opaque: row.opaque,
       suspended: row.suspended,
       defaultProductId: row.default_product_id,

@@ -83,7 +83,10 @@ export async function makeKey(
 ): Promise<{ key: NewKey; change: Change }> {
   const key = { keyId: newKeyId(), secret: newSecret() };
   await tx.query(insertKey(key.keyId, merchantId, hashSecret(key.secret), terms));
-  return { key, change: { action: 'key.create', subject: `key ${key.keyId}`, after: { merchantId, ...terms } } };
+  return {
+    key,
+    change: { action: 'api-key.create', subject: `api-key ${key.keyId}`, after: { merchantId, ...terms } },
+  };
 }
 
 type Locked = {
@@ -129,8 +132,8 @@ export async function rotateKey(
     );
     const until = row?.expires_at as Date;
     await audit(tx, operator, change, {
-      action: 'key.rotate',
-      subject: `key ${keyId}`,
+      action: 'api-key.rotate',
+      subject: `api-key ${keyId}`,
       before: { expiresAt: old.expires_at },
       after: { expiresAt: until, rotatedTo: key.keyId },
     });
@@ -146,7 +149,7 @@ export async function limitKey(operator: Operator, keyId: string, limit: Limit |
     await tx.query(setLimit(keyId, limit?.perSecond ?? null, limit?.burst ?? null));
     const before = { perSecond: old.calls_per_second, burst: old.calls_burst };
     const after = { perSecond: limit?.perSecond ?? null, burst: limit?.burst ?? null };
-    await audit(tx, operator, { action: 'key.limit', subject: `key ${keyId}`, before, after });
+    await audit(tx, operator, { action: 'api-key.limit', subject: `api-key ${keyId}`, before, after });
     return true;
   });
 }
@@ -159,7 +162,7 @@ export async function revokeKey(operator: Operator, keyId: string, merchantId: n
     if (!old || !key) return false;
     const before = { revokedAt: old.revoked_at };
     const after = { revokedAt: key.revoked_at };
-    await audit(tx, operator, { action: 'key.revoke', subject: `key ${keyId}`, before, after });
+    await audit(tx, operator, { action: 'api-key.revoke', subject: `api-key ${keyId}`, before, after });
     return true;
   });
 }
@@ -175,7 +178,7 @@ export async function pardon(operator: Operator, keyId: string): Promise<boolean
     await tx.query(touchKey(keyId));
     const before = { pardonedGuesses: day.before_guesses, blockedAt: day.before_blocked_at };
     const after = { pardonedGuesses: day.pardoned_guesses, blockedAt: null };
-    await audit(tx, operator, { action: 'key.pardon', subject: `key ${keyId}`, before, after });
+    await audit(tx, operator, { action: 'api-key.pardon', subject: `api-key ${keyId}`, before, after });
     return true;
   });
 }

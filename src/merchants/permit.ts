@@ -13,7 +13,11 @@ export function permit({ merchant }: Context, permission: Permission): void {
  * Whether it fits the voucher's own currency is decided with the voucher.
  * @param amountUnits in ten-thousandths of a major unit; null where there is none
  */
-export async function permitAmount(context: Context, permission: Permission, amountUnits: bigint | null): Promise<void> {
+export async function permitAmount(
+  context: Context,
+  permission: Permission,
+  amountUnits: bigint | null,
+): Promise<void> {
   if (amountUnits !== null && (await isTooFine(context.service, amountUnits))) throw new Refusal('13');
   permit(context, permission);
 }

@@ -111,7 +111,13 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
   const bucket = service.buckets.ofSlot(service.keys.slotOf(code));
   const voucher = await findVoucher(service, bucket, { codeKey, serialNumber: null });
   const serialNumber = voucher?.serial_number ?? null;
-  const claim = { merchantId: merchant.id, operation: 'redeem', reference, serialNumber, fingerprint: String(amountUnits) } as const;
+  const claim = {
+    merchantId: merchant.id,
+    operation: 'redeem',
+    reference,
+    serialNumber,
+    fingerprint: String(amountUnits),
+  } as const;
   let { id } = request;
   for (let voided: string | undefined; ; id = newId(now)) {
     const claimed = await claimReference(service, { ...claim, id }, voided);

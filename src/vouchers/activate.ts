@@ -108,7 +108,11 @@ export async function activate(context: Context, { voucher, value, reference }: 
     const { serialNumber } = voucher;
     const bucket = service.buckets.ofSerial(BigInt(serialNumber));
     const row = await find({ ...request, bucket, serialNumber, codeKey: null, pinKey: null });
-    const outcome = toOutcome(row, reference, ({ serial_number, sealed }) => service.keys.open(serial_number, sealed).code);
+    const outcome = toOutcome(
+      row,
+      reference,
+      ({ serial_number, sealed }) => service.keys.open(serial_number, sealed).code,
+    );
     if (typeof outcome === 'string') throw new Refusal(outcome);
     return outcome;
   }
@@ -166,7 +170,14 @@ async function fundAndBook(request: Request, voucher: FoundVoucher | undefined):
   if (!voucher || voucher.value_minor !== null) return book(request);
   const { context, id, lowId, bucket } = request;
   const { service, merchant } = context;
-  const hold = { id, lowId, merchantId: merchant.id, currency: voucher.currency, bucket, serialNumber: voucher.serial_number };
+  const hold = {
+    id,
+    lowId,
+    merchantId: merchant.id,
+    currency: voucher.currency,
+    bucket,
+    serialNumber: voucher.serial_number,
+  };
   const isFunded = await holdFloat(service, { ...hold, amountMinor: valueOf(request, voucher) });
   const row = await book({ ...request, isUnfunded: !isFunded });
   if (!isFunded) return row;
@@ -176,7 +187,11 @@ async function fundAndBook(request: Request, voucher: FoundVoucher | undefined):
 }
 
 /** @param codeOf opens the code where the request did not bring it: after the activation was booked, and for this request alone */
-function toOutcome(row: Row | '94', reference: string | undefined, codeOf: (row: Row) => string): Outcome | RefusalCode {
+function toOutcome(
+  row: Row | '94',
+  reference: string | undefined,
+  codeOf: (row: Row) => string,
+): Outcome | RefusalCode {
   if (row === '94') return row;
   const { outcome } = row;
   if (outcome !== 'ok' && outcome !== 'replay') return outcome as RefusalCode;

@@ -89,10 +89,7 @@ type Entry = {
 };
 
 /** A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not completed */
-export async function showVoucher(
-  { db, buckets, keys, clock }: Service,
-  serialNumber: bigint,
-): Promise<VoucherInfo> {
+export async function showVoucher({ db, buckets, keys, clock }: Service, serialNumber: bigint): Promise<VoucherInfo> {
   const bucket = buckets.ofSerial(serialNumber);
   const [row] = await db.query<VoucherRow>(findVoucher(bucket, serialNumber));
   if (!row) throw unknownVoucher();
@@ -202,7 +199,12 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
 }
 
 /** A code that exists is drawn again. */
-async function insertReplacement({ keys, clock }: Service, tx: Queries, bucket: number, replaced: bigint): Promise<bigint> {
+async function insertReplacement(
+  { keys, clock }: Service,
+  tx: Queries,
+  bucket: number,
+  replaced: bigint,
+): Promise<bigint> {
   const now = clock();
   for (;;) {
     const [drawn] = await tx.query<{ number: bigint }>(drawNumber());

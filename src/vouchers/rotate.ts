@@ -85,7 +85,7 @@ export async function beginRotation(
     await tx.query(insertRingKey(next.keyId, next.check, old.activation + 1));
     const before = { keyId: old.key_id };
     const after = { keyId: next.keyId };
-    await audit(tx, operator, { action: 'keys.rotate', subject: 'key ring', before, after });
+    await audit(tx, operator, { action: 'keyring.rotate', subject: 'keyring', before, after });
     return false;
   });
   await checkKeyRing(db, keys);
@@ -99,7 +99,7 @@ async function findUnused(tx: Queries, keys: KeyRing, keyFile: string | undefine
   if (found) return found;
   if (keyFile !== undefined && keys.holds(await addToKeyFile(keyFile))) return find() as NonNullable<typeof found>;
   throw new RingRefused(
-    'SCRIP_KEYS holds no key that was not used yet: make one (`scrip keys make`), put it in front in every process, and run this again',
+    'SCRIP_KEYS holds no key that was not used yet: make one (`scrip keyring make`), put it in front in every process, and run this again',
   );
 }
 
@@ -135,8 +135,8 @@ export async function finishRotation(
     await tx.query(endProgress(keys.current, clock()));
     if (retired.length > 0)
       await audit(tx, operator, {
-        action: 'keys.retire',
-        subject: 'key ring',
+        action: 'keyring.retire',
+        subject: 'keyring',
         before: { keyId: keys.current, beingReplaced: retired },
         after: { keyId: keys.current, retired },
       });
@@ -178,7 +178,7 @@ async function noteDropped(operator: Operator, row: RingRow, prove: Watch): Prom
   const { service } = operator;
   const { db, clock } = service;
   const keyId = row.key_id;
-  if (!row.retired_at) throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keys rotate\` replaces it`);
+  if (!row.retired_at) throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
   const secrets = (await countSecrets(db)).get(keyId) ?? 0;
   if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
   const head = await readSealed(db);
@@ -187,14 +187,14 @@ async function noteDropped(operator: Operator, row: RingRow, prove: Watch): Prom
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return false;
   if (left > 0)
-    throw new RingRefused(`${left} vouchers are not under the key in use: \`scrip keys rotate\` finishes that`);
+    throw new RingRefused(`${left} vouchers are not under the key in use: \`scrip keyring rotate\` finishes that`);
   await db.transaction(async (tx) => {
     await tx.query(lockKeyRing());
     if ((await tx.query(dropRetired(keyId, clock()))).length === 0)
       throw new RingRefused(`${keyId} was dropped already`);
     await audit(tx, operator, {
-      action: 'keys.drop',
-      subject: 'key ring',
+      action: 'keyring.drop',
+      subject: 'keyring',
       before: { keyId, state: 'retired' },
       after: { keyId, state: 'dropped' },
     });

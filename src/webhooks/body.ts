@@ -34,7 +34,10 @@ export type ReadBatch = (service: Service, transactionId: string, most: number) 
 /** A journal row and, of a reversal, the update that made it. */
 type SubjectRow = TransactionRow & { readonly subject_id: string } & (
     | { readonly reversal_id: null }
-    | (Omit<UpdateRow, 'original_id' | 'reference'> & { readonly original_id: string; readonly original_reference: string | null })
+    | (Omit<UpdateRow, 'original_id' | 'reference'> & {
+        readonly original_id: string;
+        readonly original_reference: string | null;
+      })
   );
 
 /** A batch of more is told without its vouchers also where they are asked for: it is downloaded. */

@@ -133,7 +133,8 @@ class Deliverer {
     // The last row is no delivery: it tells where to go on.
     this.#next.set(bucket, rows.at(-1)?.endpoint_id ?? 0);
     const deliveries = rows.slice(0, -1).map((row) => ({ ...row, bucket }));
-    for (const { endpoint_id } of deliveries) this.#inFlight.set(endpoint_id, (this.#inFlight.get(endpoint_id) ?? 0) + 1);
+    for (const { endpoint_id } of deliveries)
+      this.#inFlight.set(endpoint_id, (this.#inFlight.get(endpoint_id) ?? 0) + 1);
     this.#all += deliveries.length;
     if (deliveries.length === 0) return 0;
     const bodies = await makeBodies(this.#service, deliveries, this.#read).catch((error: Error) => {
@@ -184,7 +185,9 @@ class Deliverer {
       }
       // The places are free from here on, whatever becomes of the endpoints.
       this.#free(made.map(({ delivery }) => delivery));
-      await judgeEndpoints(this.#service, made).catch((error: Error) => this.#warn(error, 'endpoints cannot be judged'));
+      await judgeEndpoints(this.#service, made).catch((error: Error) =>
+        this.#warn(error, 'endpoints cannot be judged'),
+      );
     }
     this.#recording = false;
   }

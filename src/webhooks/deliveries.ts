@@ -4,7 +4,14 @@ import type { Queries } from '../db/pool.ts';
 import { idFloor, newId } from '../ledger/id.ts';
 import { type Delivery, makeBodies } from './body.ts';
 import { LEASE_MS, prepare } from './deliver.ts';
-import { findForTest, insertTest, listAttemptRows, listDeliveryRows, resendFailed, resendOne } from './endpoints.queries.ts';
+import {
+  findForTest,
+  insertTest,
+  listAttemptRows,
+  listDeliveryRows,
+  resendFailed,
+  resendOne,
+} from './endpoints.queries.ts';
 import { TEST_EVENT } from './events.ts';
 import type { Attempt, Sender } from './send.ts';
 import { settle } from './settle.ts';

@@ -60,10 +60,9 @@ export async function judgeEndpoints({ db, log, clock }: Service, made: readonly
     if (failed.length === 0) continue;
     const isGone = failed.some(({ attempt }) => attempt.status === GONE);
     const before = new Date(now.getTime() - FAILING_DAYS_MS);
-    const [off] = await retrying(() =>
-      db.query<{ disabled_reason: string }>(disableEndpoint(id, isGone, before, now)),
-    );
-    if (off) log.warn({ part: 'webhooks', endpoint: id, reason: off.disabled_reason }, 'a webhook endpoint was disabled');
+    const [off] = await retrying(() => db.query<{ disabled_reason: string }>(disableEndpoint(id, isGone, before, now)));
+    if (off)
+      log.warn({ part: 'webhooks', endpoint: id, reason: off.disabled_reason }, 'a webhook endpoint was disabled');
   }
 }
 

@@ -1,14 +1,11 @@
-import type { Batch, BatchHead, Told, Voucher } from '../types.ts';
-import { newReference, openSession, type Session } from './client.ts';
-import { CONNECTION, type Command, type Line, wrongUsage } from './command.ts';
-import { toCsv } from './csv.ts';
-import { checkTarget, writeWhole } from './file.ts';
-import { printFields, printTable, say, write } from './output.ts';
-import { amountOf, timeOf, wholeOf } from './parse.ts';
-import { showProgress } from './progress.ts';
+import type { Batch, BatchHead, Receipt, Voucher } from '../types.ts';
+import { amountOf, CONNECTION, type Command, type Line, timeOf, wholeOf, wrongUsage } from './command.ts';
+import { checkTarget, toCsv, writeWhole } from './file.ts';
+import { newReference, openSession, type Session } from './session.ts';
+import { printFields, printTable, say, showProgress, write } from './terminal.ts';
 
 const OUT = {
-  out: { value: 'FILE', summary: 'write the vouchers to a CSV file of mode 600', isFile: true },
+  out: { value: 'FILE', summary: 'write the vouchers to a CSV file of mode 600' },
   force: { summary: 'overwrite the file' },
 } as const;
 
@@ -16,16 +13,14 @@ export const GENERATE: Command = {
   name: 'generate',
   args: [],
   summary: 'order a batch of vouchers',
-  details: [
-    'Up to 10 vouchers come at once. More are produced in the background: --wait waits for them, and so does --out.',
-    'The same reference and the same order again is the same batch, which is paid for once.',
-  ],
+  details: `Up to 10 vouchers are in the response. More are produced in the background: --wait waits for them, and so
+does --out. The same order under the same reference is the same batch, which is paid for once.`,
   options: {
     quantity: { value: 'N', summary: 'how many vouchers', required: true },
-    value: { value: 'AMOUNT', summary: 'on each voucher; in variant b it may be left out and given at activation' },
-    product: { value: 'CODE', summary: 'variant a: the product; DEFAULT unless said' },
-    expiry: { value: 'DATE', summary: 'variant b: until when they can be used; a day means its end in UTC' },
-    reference: { value: 'REF', summary: 'your reference of the batch; made and told unless given' },
+    value: { value: 'AMOUNT', summary: 'the value of each voucher; in variant b it may be given at activation' },
+    product: { value: 'CODE', summary: 'variant a: the product (default: DEFAULT)' },
+    expiry: { value: 'DATE', summary: 'variant b: the last day of the vouchers (UTC), or a date and time' },
+    reference: { value: 'REF', summary: 'your reference (default: a generated one)' },
     wait: { summary: 'wait until all vouchers are produced' },
     ...OUT,
     ...CONNECTION,
@@ -37,7 +32,7 @@ export const DOWNLOAD: Command = {
   name: 'download',
   args: ['REFERENCE'],
   summary: 'download the vouchers of a batch',
-  details: ['As CSV to stdout unless --out or --json is given. A batch of any size needs little memory.'],
+  details: 'Without --out or --json, as CSV to stdout. A batch of any size takes little memory.',
   options: { wait: { summary: 'wait until all vouchers are produced' }, ...OUT, ...CONNECTION },
   run: download,
 };
@@ -50,21 +45,21 @@ async function generate(line: Line): Promise<void> {
   const session = await openSession(line);
   const { inA, inB, call } = session;
   if (inA && (value === undefined || expiryDate !== undefined)) {
-    wrongUsage(value === undefined ? '--value is missing' : '--expiry is known to variant b only: --variant b');
+    wrongUsage(value === undefined ? '--value is missing' : '--expiry needs --variant b');
   }
-  if (inB && productCode !== undefined) wrongUsage('--product is known to variant a only: --variant a');
+  if (inB && productCode !== undefined) wrongUsage('--product needs --variant a');
   const out = line.text('out');
   if (out !== undefined) await checkTarget(out, line.has('force'));
   const reference = newReference(line);
   const batch = inA
     ? await inA.generate({ productCode: productCode ?? 'DEFAULT', quantity, value: value as number, reference }, call)
     : await (inB as NonNullable<typeof inB>).generate({ quantity, value, expiryDate, reference }, call);
-  if (batch.replayed) say('this order was made before: it is the same batch');
+  if (batch.replayed) say('this order had been made before: it is the same batch');
   await finish(session, line, batch, quantity);
 }
 
-/** Waits, writes, prints: whatever was asked for. */
-async function finish(session: Session, line: Line, batch: Batch & Told, quantity: number): Promise<void> {
+/** Waits, writes and prints, as the options say. */
+async function finish(session: Session, line: Line, batch: Batch & Receipt, quantity: number): Promise<void> {
   const out = line.text('out');
   const { vouchers, ...head } = batch;
   const isAwaited = batch.status === 'PROCESSING' && (line.has('wait') || out !== undefined);
@@ -82,7 +77,7 @@ async function finish(session: Session, line: Line, batch: Batch & Told, quantit
   if (vouchers) {
     await write('\n');
     return printTable(
-      ['serial number', 'code', 'pin'],
+      ['serial number', 'code', 'PIN'],
       vouchers.map(({ serialNumber, code, pin }) => [String(serialNumber), code, pin]),
     );
   }

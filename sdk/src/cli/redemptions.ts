@@ -1,18 +1,17 @@
 import type { Scrip } from '../scrip.ts';
 import type { RedemptionUpdate } from '../types.ts';
-import { openSession, type Session } from './client.ts';
-import { CONNECTION, type Command, type Line, wrongUsage } from './command.ts';
-import { printFields, printJson, printTable, say, write } from './output.ts';
-import { amountOf } from './parse.ts';
+import { amountOf, CONNECTION, type Command, type Line, wrongUsage } from './command.ts';
+import { openSession, type Session } from './session.ts';
+import { printFields, printJson, printTable, say, write } from './terminal.ts';
 import { printTransaction } from './vouchers.ts';
 
 export const UPDATE: Command = {
   name: 'update',
   args: ['REFERENCE'],
-  summary: 'change what a redemption took, once',
-  details: ['Variant a only. To give everything back, use `reverse`.'],
+  summary: 'change the amount of a redemption, once',
+  details: 'Variant a only. To give everything back, use `reverse`.',
   options: {
-    'amount-used': { value: 'AMOUNT', summary: 'what the redemption should have taken', required: true },
+    'amount-used': { value: 'AMOUNT', summary: 'the amount that it should have taken', required: true },
     ...CONNECTION,
   },
   async run(line) {
@@ -25,8 +24,8 @@ export const UPDATE: Command = {
 export const REVERSE: Command = {
   name: 'reverse',
   args: ['REFERENCE'],
-  summary: 'give back to the voucher all that a redemption took',
-  details: ['Variant a only. A redemption can be updated or reversed once.'],
+  summary: 'give the whole amount of a redemption back to the voucher',
+  details: 'Variant a only. A redemption can be updated or reversed once.',
   options: { ...CONNECTION },
   async run(line) {
     const { scrip, call } = await openForUpdates(line);
@@ -37,8 +36,8 @@ export const REVERSE: Command = {
 export const UPDATED: Command = {
   name: 'updated',
   args: ['REFERENCE'],
-  summary: 'what the update or reversal of a redemption came to',
-  details: ['Variant a only.'],
+  summary: 'show the update or reversal of a redemption',
+  details: 'Variant a only.',
   options: { ...CONNECTION },
   async run(line) {
     const { scrip, call } = await openForUpdates(line);
@@ -49,7 +48,7 @@ export const UPDATED: Command = {
 export const TRANSACTION: Command = {
   name: 'transaction',
   args: ['REFERENCE'],
-  summary: 'the transaction in force under a reference',
+  summary: 'show the active transaction under a reference',
   options: { ...CONNECTION },
   async run(line) {
     const { scrip, call } = await openSession(line);
@@ -60,7 +59,7 @@ export const TRANSACTION: Command = {
 export const TRANSACTIONS: Command = {
   name: 'transactions',
   args: [],
-  summary: 'the most recent transactions, newest first, at most 50',
+  summary: 'list the most recent transactions, newest first, at most 50',
   options: { ...CONNECTION },
   async run(line) {
     const { scrip, call } = await openSession(line);
@@ -88,7 +87,7 @@ async function openForUpdates(line: Line): Promise<{ scrip: Scrip<'a'>; call: Se
 
 async function printUpdate(line: Line, update: RedemptionUpdate & { replayed?: boolean }): Promise<void> {
   if (line.has('json')) return printJson(update);
-  if (update.replayed) say('this was done before, and was not done again');
+  if (update.replayed) say('this had been done before, and was not done again');
   const { summary, originalTransaction, cancellationTransaction, newTransaction } = update;
   await printFields({
     reference: summary.reference,

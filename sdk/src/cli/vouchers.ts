@@ -1,20 +1,17 @@
 import type { Transaction } from '../types.ts';
-import { newReference, openSession } from './client.ts';
-import { CONNECTION, type Command, type Line, wrongUsage } from './command.ts';
-import { printFields, printJson, printTable, say, write } from './output.ts';
-import { amountOf } from './parse.ts';
-import { askHidden } from './prompt.ts';
+import { amountOf, CONNECTION, type Command, type Line, wrongUsage } from './command.ts';
+import { newReference, openSession } from './session.ts';
+import { askHidden, printFields, printJson, printTable, say, write } from './terminal.ts';
 
-const ABOUT_PIN = [
-  'CODE is the 12 digits without the PIN. The PIN is asked for without echo; where standard input is no terminal it is read from',
-  'there, as a line. Without CODE the code is read in the same way, before the PIN: 12 digits, or 16 that hold both.',
-].join('\n');
+const ABOUT_PIN = `CODE is the 12 digits without the PIN. The PIN is asked for without echo; if standard input is not a
+terminal, it is read from there, as a line. Without CODE, the code is read in the same way before the PIN:
+12 digits, or 16 that hold both.`;
 
 export const BALANCE: Command = {
   name: 'balance',
   args: ['[CODE]'],
-  summary: 'what is on a voucher',
-  details: [ABOUT_PIN],
+  summary: 'show the balance of a voucher',
+  details: ABOUT_PIN,
   options: { ...CONNECTION },
   run: balance,
 };
@@ -23,10 +20,10 @@ export const REDEEM: Command = {
   name: 'redeem',
   args: ['[CODE]'],
   summary: 'take an amount from a voucher',
-  details: [ABOUT_PIN, 'All of the amount is taken, or nothing. The same reference again takes nothing a second time.'],
+  details: `${ABOUT_PIN}\n\nThe same reference again takes nothing a second time.`,
   options: {
-    amount: { value: 'AMOUNT', summary: 'what to take', required: true },
-    reference: { value: 'REF', summary: "your reference, such as the order's number; made and told unless given" },
+    amount: { value: 'AMOUNT', summary: 'the amount: all of it is taken, or nothing', required: true },
+    reference: { value: 'REF', summary: "your reference, such as the order's number (default: a generated one)" },
     ...CONNECTION,
   },
   run: redeem,
@@ -36,17 +33,17 @@ export const ACTIVATE: Command = {
   name: 'activate',
   args: ['[CODE]'],
   summary: 'activate a voucher: by code and PIN in variant a, by serial number in variant b',
-  details: [ABOUT_PIN],
+  details: ABOUT_PIN,
   options: {
     serial: { value: 'NUMBER', summary: 'variant b: the serial number, instead of CODE' },
-    value: { value: 'AMOUNT', summary: "variant b: the value; the batch's unless given, else 5000" },
-    reference: { value: 'REF', summary: 'your reference; made and told unless given' },
+    value: { value: 'AMOUNT', summary: "variant b: the value (default: the batch's, else 5000)" },
+    reference: { value: 'REF', summary: 'your reference (default: a generated one)' },
     ...CONNECTION,
   },
   run: activate,
 };
 
-/** The voucher of a command line. Codes of 16 digits are refused as an argument: they hold the PIN. */
+/** The voucher of a command line. A code of 16 digits is refused as an argument, since it holds the PIN. */
 async function voucherOf(line: Line): Promise<{ code: string; pin?: string }> {
   const [argument] = line.args;
   const given = argument?.replace(/[\s-]/g, '');
@@ -99,7 +96,7 @@ async function activate(line: Line): Promise<void> {
   const { inA, inB, call } = await openSession(line);
   if (inA) {
     if (serialNumber !== undefined || value !== undefined) {
-      wrongUsage(`--${serialNumber === undefined ? 'value' : 'serial'} is known to variant b only: --variant b`);
+      wrongUsage(`--${serialNumber === undefined ? 'value' : 'serial'} needs --variant b`);
     }
     const voucher = await voucherOf(line);
     return printTransaction(line, await inA.activate({ ...voucher, reference: newReference(line) }, call));
@@ -114,7 +111,7 @@ async function activate(line: Line): Promise<void> {
 /** A transaction for people or programs. */
 export async function printTransaction(line: Line, transaction: Transaction & { replayed?: boolean }): Promise<void> {
   if (line.has('json')) return printJson(transaction);
-  if (transaction.replayed) say('this was done before, and was not done again');
+  if (transaction.replayed) say('this had been done before, and was not done again');
   await printFields({
     type: transaction.transactionType,
     amount: transaction.amount,

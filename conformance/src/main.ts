@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type Report, type Result, RULES, runConformance, Unready } from './run.ts';
+
+/** The command line of the kit. */
+
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+const USAGE = `Usage: scrip-conformance --base-url URL [options]
+
+Checks a server of the voucher interface against its rules, with a test merchant.
+
+It orders some hundred vouchers, redeems from them and tries wrong PINs, so use a merchant that exists
+for tests only. The merchant needs a float of at least 20,000, and the permission update-redemption for
+the rules about updates. A run makes some 20 wrong guesses, of which a service allows a limited number a
+day: after two runs in a day, use another merchant. The report holds no code, PIN or secret.
+
+Options:
+  --base-url URL    the server, such as https://vouchers.example.com (or SCRIP_BASE_URL)
+  --variant VALUE   a, b or both (default: both)
+  --product CODE    the product that variant A orders (default: DEFAULT)
+  --only RULE,...   check these rules only
+  --list            list the rules, and check nothing
+  --json            print one JSON document on stdout
+  --version         print the version
+  --help            print this help
+
+Environment:
+  SCRIP_KEY_ID      the id of the test merchant's API key
+  SCRIP_SECRET      its secret
+
+Exit status: 0 every rule holds, 1 a rule is broken or nothing could be checked, 2 wrong usage.
+`;
+
+class UsageError extends Error {}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        'base-url': { type: 'string' },
+        variant: { type: 'string', default: 'both' },
+        product: { type: 'string', default: 'DEFAULT' },
+        only: { type: 'string', default: '' },
+        list: { type: 'boolean', default: false },
+        json: { type: 'boolean', default: false },
+        version: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch {
+    // The parser's message repeats the arguments, one of which may be a mistyped secret.
+    throw new UsageError('an argument is not known');
+  }
+}
+
+async function main(): Promise<number> {
+  const values = readArguments();
+  if (values.help) return print(USAGE);
+  if (values.version) {
+    const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+    return print(`${(JSON.parse(text) as { version: string }).version}\n`);
+  }
+  if (values.list) return print(values.json ? toJson(listRules()) : listRules().map(ruleLine).join(''));
+  const only = values.only.split(',').filter((id) => id !== '');
+  if (only.some((id) => !RULES.some((rule) => rule.id === id)))
+    throw new UsageError('--only: no such rule (see --list)');
+  const { variant } = values;
+  if (variant !== 'a' && variant !== 'b' && variant !== 'both') throw new UsageError('--variant takes a, b or both');
+  const report = await runConformance({
+    ...readAccess(values['base-url']),
+    variants: variant === 'both' ? ['a', 'b'] : [variant],
+    product: values.product,
+    only,
+    onRule: showProgress,
+  });
+  showProgress();
+  print(values.json ? toJson(report) : reportText(report));
+  // A report without a rule that holds proves nothing.
+  return report.failed > 0 || report.passed === 0 ? FAILED : 0;
+}
+
+function readAccess(option: string | undefined) {
+  const { SCRIP_BASE_URL, SCRIP_KEY_ID: keyId, SCRIP_SECRET: secret } = process.env;
+  const baseUrl = option ?? SCRIP_BASE_URL;
+  if (!baseUrl) throw new UsageError('--base-url is missing');
+  if (!/^https?:\/\//.test(baseUrl)) throw new UsageError('--base-url takes an http or https URL');
+  if (!keyId || !secret) throw new UsageError('SCRIP_KEY_ID and SCRIP_SECRET must be set in the environment');
+  return { baseUrl, keyId, secret };
+}
+
+/** A line on stderr, drawn over and over where stderr is a terminal; without arguments it disappears. */
+function showProgress(done?: number, total?: number): void {
+  if (process.stderr.isTTY)
+    process.stderr.write(done === undefined ? '\r\x1b[2K' : `\r\x1b[2Krule ${done} of ${total}`);
+}
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+const toJson = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
+
+const listRules = () => RULES.map(({ id, title, variants, needs = null }) => ({ id, variants, title, needs }));
+
+const ruleLine = ({ id, variants, title }: ReturnType<typeof listRules>[number]) =>
+  `${id.padEnd(24)}${variants.padEnd(9)}${title}\n`;
+
+const WORDS: Readonly<Record<Result['result'], string>> = { passed: 'ok  ', failed: 'FAIL', skipped: 'skip' };
+
+function resultLines(result: Result): string[] {
+  const head = `${WORDS[result.result]}  ${result.variant.padEnd(4)}  ${result.rule}: ${result.title}`;
+  if (result.result === 'failed')
+    return [head, `            expected ${readable(result.expected)}`, `            saw      ${readable(result.seen)}`];
+  return result.result === 'skipped' ? [head, `            ${readable(result.why)}`] : [head];
+}
+
+/** A text of the server without characters that could drive a terminal or reorder its lines. */
+function readable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}');
+}
+
+function reportText({ baseUrl, startedAt, results, passed, failed, skipped }: Report): string {
+  const lines = [`${readable(baseUrl)}, ${startedAt}`, '', ...results.flatMap(resultLines), ''];
+  return `${lines.join('\n')}\n${passed} passed, ${failed} failed, ${skipped} skipped\n`;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const isKnown = error instanceof UsageError || error instanceof Unready;
+  const text = isKnown ? (error as Error).message : String((error as Error).stack ?? error);
+  showProgress();
+  process.stderr.write(`scrip-conformance: ${error instanceof Unready ? 'nothing was checked: ' : ''}${text}\n`);
+  process.exitCode = error instanceof UsageError ? WRONG_USAGE : FAILED;
+}

@@ -1,0 +1,81 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { codeOf, type Folder } from './folder.ts';
+
+/**
+ * Locks on files in the folder. Node has no file locks of its own; SQLite's are those of the operating system: released
+ * when their holder dies, however it dies, and valid between containers that share a volume, where process ids mean
+ * nothing.
+ */
+
+const RETRY_MS = 20;
+const SQLITE_BUSY = 5;
+
+async function openLock({ root }: Folder, name: string): Promise<DatabaseSync> {
+  const file = join(root, name);
+  // An existing file must not be opened here: closing it would release all locks that this process holds on it.
+  await writeFile(file, '', { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  });
+  return new DatabaseSync(file, { timeout: 0 });
+}
+
+function tryExclusive(lock: DatabaseSync): boolean {
+  try {
+    lock.exec('begin exclusive');
+    return true;
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return false;
+    throw error;
+  }
+}
+
+/**
+ * Waits for the right to create, start and stop the server, which one process has at a time.
+ * @returns a function that gives it up
+ */
+export async function lockFolder(folder: Folder): Promise<() => void> {
+  const lock = await openLock(folder, 'postgres.lock');
+  try {
+    while (!tryExclusive(lock)) await sleep(RETRY_MS);
+  } catch (error) {
+    lock.close();
+    throw error;
+  }
+  return () => lock.close();
+}
+
+/** A shared lock that every process holds for as long as it uses the database. Change it under `lockFolder` only. */
+export class UseLock {
+  readonly #lock: DatabaseSync;
+
+  private constructor(lock: DatabaseSync) {
+    this.#lock = lock;
+  }
+
+  static async open(folder: Folder): Promise<UseLock> {
+    return new UseLock(await openLock(folder, 'postgres.use'));
+  }
+
+  /** Takes the lock; once is enough. */
+  hold(): void {
+    if (this.#lock.isTransaction) return;
+    this.#lock.exec('begin');
+    // The first read takes the lock, and the open transaction keeps it.
+    this.#lock.prepare('select count(*) from sqlite_schema').get();
+  }
+
+  /** Releases the lock, and returns whether nobody else holds it. */
+  release(): boolean {
+    if (this.#lock.isTransaction) this.#lock.exec('rollback');
+    const isAlone = tryExclusive(this.#lock);
+    if (isAlone) this.#lock.exec('rollback');
+    return isAlone;
+  }
+
+  close(): void {
+    this.#lock.close();
+  }
+}

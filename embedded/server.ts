@@ -1,0 +1,243 @@
+import { type ChildProcess, execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { appendFile, mkdir, open, readdir, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ADDRESS, CONFIGURATION } from './configuration.ts';
+import { EmbeddedError } from './error.ts';
+import {
+  choosePort,
+  type Folder,
+  newSettings,
+  readSettings,
+  SETTINGS_FILE,
+  type Settings,
+  saveSettings,
+} from './folder.ts';
+import { findPrograms, findReason, type Programs } from './programs.ts';
+
+/** The server: created, found, started, stopped. Everything here is done under the lock of the folder (lock.ts). */
+
+/** Both a pino logger and the console are one. */
+export type Log = {
+  debug(message: string): void;
+  info(message: string): void;
+  warn(message: string): void;
+  error(details: object, message: string): void;
+};
+
+const MAJOR = '18';
+const POLL_MS = 10;
+/** Recovery after a crash takes as long as it takes; after this time the log says so. */
+const SLOW_START_MS = 5_000;
+/** The children of a server that was killed end by themselves, as soon as they notice. */
+const ORPHANS_MS = 30_000;
+/** After this the server is stopped without a last checkpoint, which only makes the next start slower. */
+const STOP_MS = 60_000;
+const START_ATTEMPTS = 20;
+const RETRY_MS = 100;
+const INCLUDE = "include = 'scrip.conf'";
+
+export type Server = { readonly pid: number; readonly port: number; readonly startedHere: boolean };
+
+/**
+ * Starts the server of a folder that has none running, and creates its files if there are none.
+ * @param owner the superuser of a new database
+ * @param keepPort the port that it must have, since connections use its address already
+ * @throws EmbeddedError where it cannot be started
+ */
+export async function startServer(
+  folder: Folder,
+  owner: string,
+  log: Log,
+  keepPort: number | undefined,
+): Promise<Server> {
+  await checkVersion(folder);
+  const programs = await findPrograms(folder);
+  let settings = await readSettings(folder);
+  if (!settings) {
+    // A database in use has its files: an empty one must not replace those that were removed.
+    if (keepPort !== undefined) throw new EmbeddedError(`the files of the database are gone: ${folder.cluster}`);
+    settings = await createCluster(folder, owner, programs, log);
+  }
+  await writeConfiguration(folder.cluster, programs);
+  // A dead server's process id may belong to another process by now, and PostgreSQL would refuse to start.
+  await rm(pidFile(folder), { force: true });
+  const server = await launch(folder, settings, programs, log, keepPort);
+  if (server.port !== settings.port) await saveSettings(folder.settings, { ...settings, port: server.port });
+  return server;
+}
+
+async function checkVersion({ root, cluster }: Folder): Promise<void> {
+  const version = (await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(() => MAJOR)).trim();
+  if (version === MAJOR) return;
+  throw new EmbeddedError(
+    `the data folder ${root} was made by PostgreSQL ${version}, and this is PostgreSQL ${MAJOR}: ` +
+      'use the version of Scrip that made it, or move the data with pg_dump',
+  );
+}
+
+/** Creates the database's files beside their place and renames them: a start that dies leaves nothing incomplete. */
+async function createCluster(folder: Folder, owner: string, programs: Programs, log: Log): Promise<Settings> {
+  log.debug('creating the database');
+  const settings = newSettings();
+  for (const name of await readdir(folder.root)) {
+    if (name.startsWith('postgres.new-'))
+      await rm(join(folder.root, name), { recursive: true, force: true }).catch(() => {});
+  }
+  const draft = join(folder.root, `postgres.new-${randomBytes(6).toString('hex')}`);
+  const password = `${draft}.password`;
+  try {
+    await mkdir(draft, { mode: 0o700 });
+    await writeFile(password, settings.ownerPassword, { mode: 0o600, flag: 'wx' });
+    await programs.give(draft);
+    await programs.give(password);
+    const secure = ['--auth=scram-sha-256', `--username=${owner}`, `--pwfile=${password}`, '--data-checksums'];
+    await programs.run('initdb', ['-D', draft, '--locale=C', '--encoding=UTF8', '--no-instructions', ...secure]);
+    await saveSettings(join(draft, SETTINGS_FILE), settings);
+    await rename(draft, folder.cluster);
+    const parent = await open(folder.root);
+    await parent.sync().finally(() => parent.close());
+    return settings;
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw new EmbeddedError(`the database cannot be created in ${folder.root}: ${(error as Error).message}`);
+  } finally {
+    await rm(password, { force: true });
+  }
+}
+
+async function writeConfiguration(cluster: string, programs: Programs): Promise<void> {
+  const own = join(cluster, 'scrip.conf');
+  // A file that is right already stays as it is: on a full disk it would be lost.
+  if ((await readFile(own, 'utf8').catch(() => '')) !== CONFIGURATION) {
+    await writeFile(own, CONFIGURATION, { mode: 0o600 });
+    await programs.give(own);
+  }
+  const main = join(cluster, 'postgresql.conf');
+  if (!(await readFile(main, 'utf8')).includes(INCLUDE)) await appendFile(main, `\n${INCLUDE}\n`);
+}
+
+/** Starts the server, on another port if its own is taken and may change. */
+async function launch(
+  folder: Folder,
+  settings: Settings,
+  programs: Programs,
+  log: Log,
+  keepPort: number | undefined,
+): Promise<Server> {
+  const deadline = performance.now() + ORPHANS_MS;
+  let port = keepPort ?? settings.port;
+  for (let attempts = 1; ; attempts++) {
+    if (keepPort === undefined && !(await isFree(port))) {
+      if (attempts >= START_ATTEMPTS) throw new EmbeddedError('no free port was found for the database');
+      port = choosePort();
+      continue;
+    }
+    const outcome = await launchOnce(folder, programs, port, log);
+    if (typeof outcome !== 'string') return { pid: outcome.pid as number, port, startedHere: true };
+    const isTaken = outcome.includes('Address already in use');
+    const hasOrphans = outcome.includes('pre-existing shared memory block');
+    if (!(isTaken ? attempts < START_ATTEMPTS : hasOrphans && performance.now() < deadline)) {
+      throw new EmbeddedError(`the database does not start: ${findReason(outcome)} (more in ${folder.log})`);
+    }
+    if (isTaken && keepPort === undefined) port = choosePort();
+    else await sleep(RETRY_MS);
+  }
+}
+
+/** One attempt. Returns the server's process once it accepts connections, or its log if it ended. */
+async function launchOnce(folder: Folder, programs: Programs, port: number, log: Log): Promise<ChildProcess | string> {
+  const output = await open(folder.log, 'a', 0o600);
+  try {
+    const { size } = await output.stat();
+    const child = programs.start(['-D', folder.cluster, '-p', String(port)], output.fd);
+    let failure: string | undefined;
+    child.on('error', (error) => {
+      failure = error.message;
+    });
+    const slowAt = performance.now() + SLOW_START_MS;
+    for (let isSlow = false; ; await sleep(POLL_MS)) {
+      const note = await readPidFile(folder);
+      if (note?.pid === child.pid && note?.isReady) return child;
+      if (failure !== undefined) return failure;
+      if (child.exitCode !== null || child.signalCode !== null)
+        return (await readFile(folder.log)).subarray(size).toString();
+      if (isSlow || performance.now() < slowAt) continue;
+      isSlow = true;
+      log.info('the database was not stopped in order, and is recovering from its log: this can take a minute');
+    }
+  } finally {
+    await output.close();
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once('error', () => resolve(false));
+    probe.listen(port, ADDRESS, () => probe.close(() => resolve(true)));
+  });
+}
+
+const pidFile = ({ cluster }: Folder) => join(cluster, 'postmaster.pid');
+
+async function readPidFile(folder: Folder) {
+  const text = await readFile(pidFile(folder), 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  const lines = text.split('\n');
+  return { pid: Number(lines[0]), port: Number(lines[3]), isReady: lines[7]?.trim() === 'ready' };
+}
+
+/**
+ * Finds the server that runs on this folder, and waits until it is ready. A server in another container cannot be seen:
+ * its process id says nothing here.
+ */
+export async function findServer(folder: Folder): Promise<Server | undefined> {
+  for (;;) {
+    const note = await readPidFile(folder);
+    if (!note || !(await isServer(note.pid, folder))) return undefined;
+    if (note.isReady) return { pid: note.pid, port: note.port, startedHere: false };
+    await sleep(POLL_MS);
+  }
+}
+
+/** Whether a process is the server of this folder, rather than one that has inherited a dead server's process id. */
+async function isServer(pid: number, { cluster }: Folder): Promise<boolean> {
+  if (!Number.isInteger(pid) || pid <= 1) return false;
+  if (process.platform !== 'linux') return (await commandOf(pid)).includes(cluster);
+  const [command = '', ...args] = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
+  if (!/\bpostgres$/.test(command)) return false;
+  // The folder may have been moved since the start. Where the system hides it, the command line has to do.
+  const at = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+  return at === undefined ? args.includes(cluster) : at === cluster || at === `${cluster} (deleted)`;
+}
+
+async function commandOf(pid: number): Promise<string> {
+  return new Promise((resolve) => {
+    execFile('/bin/ps', ['-o', 'command=', '-p', String(pid)], (error, output) => resolve(error ? '' : output));
+  });
+}
+
+/** Stops the server in order: it ends its connections and writes a checkpoint. */
+export async function stopServer(folder: Folder, log: Log): Promise<void> {
+  const server = await findServer(folder);
+  if (!server) return;
+  process.kill(server.pid, 'SIGINT');
+  const deadline = performance.now() + STOP_MS;
+  let isForced = false;
+  while (await isServer(server.pid, folder)) {
+    if (!isForced && performance.now() > deadline) {
+      log.warn('the database does not stop: stopping it without a checkpoint');
+      process.kill(server.pid, 'SIGQUIT');
+      isForced = true;
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** Ends a server whose files were removed under it: there is nothing left that it could write. */
+export async function endServer(pid: number, folder: Folder): Promise<void> {
+  if (await isServer(pid, folder)) process.kill(pid, 'SIGQUIT');
+}

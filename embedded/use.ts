@@ -1,0 +1,275 @@
+import { copyFile, stat, truncate } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { ADDRESS } from './configuration.ts';
+import { EmbeddedError } from './error.ts';
+import {
+  codeOf,
+  describeFolder,
+  exists,
+  type Folder,
+  prepareFolder,
+  readSettings,
+  SETTINGS_FILE,
+  type Settings,
+} from './folder.ts';
+import { lockFolder, UseLock } from './lock.ts';
+import { endServer, findServer, type Log, startServer, stopServer } from './server.ts';
+
+/**
+ * One process's use of the database in a folder. Any number of processes use it together: the first one starts the
+ * server, the last one stops it, and the lock that each of them holds for as long says which one is the last.
+ *
+ * All users see the server's process. A container that shares only the volume does not, and is refused for as long as
+ * there are users elsewhere: a second server on the same files would destroy them.
+ */
+
+export type Options = {
+  /** The database; its owner is called `<database>_owner`. */
+  readonly database: string;
+  /** The account that works in it, and owns nothing. */
+  readonly user: string;
+  readonly log: Log;
+  /** How long a start waits for users elsewhere to release the folder, in milliseconds. */
+  readonly waitMs?: number;
+};
+
+export type Embedded = {
+  /** The address for `user`. */
+  readonly url: string;
+  /** The address for the owner, for migrations. */
+  readonly ownerUrl: string;
+  /** Ends the use. The server stops, unless another process uses it. */
+  release(): Promise<void>;
+};
+
+const WAIT_MS = 10_000;
+const WAIT_RETRY_MS = 100;
+const LOG_MAX_BYTES = 5 * 1024 * 1024;
+const LOG_CHECK_MS = 10 * 60_000;
+const RESTORE_RETRY_MS = 500;
+const CONNECT_ATTEMPTS = 10;
+const CONNECT_RETRY_MS = 100;
+/** A server can die between being found and being connected to, but not time and again. */
+const JOIN_ATTEMPTS = 5;
+
+/**
+ * Uses the database in a folder: creates it if there is none, starts its server if it does not run. A server that dies is
+ * started again, at the same address, for as long as it is used.
+ * @throws EmbeddedError, one line for the operator
+ */
+export async function start(folder: string, options: Options): Promise<Embedded> {
+  const place = await prepareFolder(folder);
+  const use = new Use(place, await UseLock.open(place), options);
+  const { ownerPassword, servicePassword } = await use.begin();
+  return {
+    url: addressOf(options.user, servicePassword, use.port, options.database),
+    ownerUrl: addressOf(ownerOf(options), ownerPassword, use.port, options.database),
+    release: () => use.release(),
+  };
+}
+
+/**
+ * Returns the address for `user` of a folder's database, whether its server runs or not.
+ * @returns undefined where the folder holds no database
+ */
+export async function find(
+  folder: string,
+  { database, user }: Pick<Options, 'database' | 'user'>,
+): Promise<string | undefined> {
+  const settings = await readSettings(describeFolder(resolve(folder)));
+  return settings && addressOf(user, settings.servicePassword, settings.port, database);
+}
+
+const ownerOf = ({ database }: Options) => `${database}_owner`;
+
+function addressOf(user: string, password: string, port: number, database: string): string {
+  // Explicit, since PGSSLMODE in the environment could ask for TLS, which a server on the loopback does not have.
+  return `postgres://${user}:${password}@${ADDRESS}:${port}/${database}?sslmode=disable`;
+}
+
+class Use {
+  readonly #folder: Folder;
+  readonly #lock: UseLock;
+  readonly #options: Options;
+  readonly #log: Log;
+  #client: pg.Client | undefined;
+  #pid = 0;
+  #isReleased = false;
+  #rotation: NodeJS.Timeout | undefined;
+  port = 0;
+
+  constructor(folder: Folder, lock: UseLock, options: Options) {
+    this.#folder = folder;
+    this.#lock = lock;
+    this.#options = options;
+    this.#log = options.log;
+  }
+
+  async begin(): Promise<Settings> {
+    const deadline = performance.now() + (this.#options.waitMs ?? WAIT_MS);
+    try {
+      for (;;) {
+        const settings = await this.#join(undefined);
+        if (settings) {
+          this.#rotation = setInterval(() => void rotateLog(this.#folder).catch(() => {}), LOG_CHECK_MS).unref();
+          return settings;
+        }
+        if (performance.now() > deadline) {
+          throw new EmbeddedError(
+            `the database in ${this.#folder.root} is in use by a process that cannot be seen from here, in another ` +
+              'container or on another machine: stop it first',
+            'folder',
+          );
+        }
+        await sleep(WAIT_RETRY_MS);
+      }
+    } catch (error) {
+      this.#lock.close();
+      throw error;
+    }
+  }
+
+  /** Joins the server, started if need be. Undefined where users elsewhere have one that cannot be seen. */
+  async #join(keepPort: number | undefined): Promise<Settings | undefined> {
+    const unlock = await lockFolder(this.#folder);
+    try {
+      // Released while it waited for the lock: nobody would stop the server that it starts now.
+      if (this.#isReleased) throw new Error('the database was released');
+      // Users of a server that died may start it again: no one elsewhere can have started one while they hold the lock.
+      const isFirst = keepPort === undefined && this.#lock.release();
+      if (keepPort === undefined && !isFirst && !(await findServer(this.#folder))) return undefined;
+      this.#lock.hold();
+      await rotateLog(this.#folder);
+      return await this.#connectToServer(keepPort);
+    } finally {
+      unlock();
+    }
+  }
+
+  async #connectToServer(keepPort: number | undefined): Promise<Settings> {
+    for (let attempts = 1; ; attempts++) {
+      const server =
+        (await findServer(this.#folder)) ??
+        (await startServer(this.#folder, ownerOf(this.#options), this.#log, keepPort));
+      if (keepPort !== undefined && server.port !== keepPort) {
+        throw new EmbeddedError(
+          `the database now runs on port ${server.port} instead of ${keepPort}: restart this process`,
+        );
+      }
+      const settings = (await readSettings(this.#folder)) as Settings;
+      this.port = server.port;
+      this.#pid = server.pid;
+      try {
+        this.#client = await this.#connect(settings);
+        return settings;
+      } catch (error) {
+        if (server.startedHere) await stopServer(this.#folder, this.#log);
+        if (attempts === JOIN_ATTEMPTS || !isUnavailable(error)) throw error;
+      }
+    }
+  }
+
+  /** Opens the connection whose end says that the server has died. */
+  async #connect(settings: Settings): Promise<pg.Client> {
+    // To the database that every server has: our own may not exist yet, or be dropped and restored one day.
+    const client = await connect(addressOf(ownerOf(this.#options), settings.ownerPassword, this.port, 'postgres'));
+    try {
+      await createContents(client, this.#options, settings.servicePassword);
+    } catch (error) {
+      await client.end().catch(() => {});
+      throw error;
+    }
+    client.once('end', () => {
+      if (!this.#isReleased && client === this.#client) void this.#restore();
+    });
+    return client;
+  }
+
+  async #restore(): Promise<void> {
+    this.#log.warn('the database has died: starting it again');
+    while (!this.#isReleased) {
+      try {
+        await this.#join(this.port);
+        this.#log.warn('the database is back');
+        return;
+      } catch (error) {
+        if (this.#isReleased) return;
+        this.#log.error({ error: (error as Error).message }, 'the database cannot be started again');
+        await sleep(RESTORE_RETRY_MS);
+      }
+    }
+  }
+
+  async release(): Promise<void> {
+    if (this.#isReleased) return;
+    this.#isReleased = true;
+    clearInterval(this.#rotation);
+    if (!(await exists(this.#folder.cluster))) {
+      await this.#client?.end().catch(() => {});
+      this.#lock.close();
+      return endServer(this.#pid, this.#folder);
+    }
+    const unlock = await lockFolder(this.#folder);
+    try {
+      const isLast = this.#lock.release();
+      this.#lock.close();
+      await this.#client?.end().catch(() => {});
+      if (isLast) await stopServer(this.#folder, this.#log);
+    } finally {
+      unlock();
+    }
+  }
+}
+
+/** Connects to a server, which may be starting or stopping just then. */
+async function connect(connectionString: string): Promise<pg.Client> {
+  for (let attempts = 1; ; attempts++) {
+    const client = new pg.Client({ connectionString, application_name: 'scrip-embedded', keepAlive: true });
+    client.on('error', () => {}); // 'end' follows.
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      await client.end().catch(() => {});
+      if (codeOf(error) === '28P01') {
+        throw new EmbeddedError(
+          `the database does not accept the password in ${SETTINGS_FILE}: restore the file that belongs to it`,
+        );
+      }
+      if (attempts >= CONNECT_ATTEMPTS || !isUnavailable(error)) throw error;
+      await sleep(CONNECT_RETRY_MS);
+    }
+  }
+}
+
+/** Whether the server is gone, or just starting or stopping. */
+function isUnavailable(error: unknown): boolean {
+  const { code = '', message = '' } = error as { code?: string; message?: string };
+  return /^(ECONN|EPIPE|08|57P0)/.test(code) || message.startsWith('Connection terminated');
+}
+
+/** Creates the user and the database, where a first start has not created them yet. Under the lock of the folder. */
+async function createContents(client: pg.Client, { database, user }: Options, password: string): Promise<void> {
+  // `create role` takes no parameters.
+  if (!/^[0-9a-f]+$/.test(password)) throw new EmbeddedError(`the password in ${SETTINGS_FILE} is damaged`);
+  const { rows } = await client.query<{ role: boolean; login: boolean; database: boolean }>(
+    `select exists (select from pg_roles where rolname = $1) as role,
+  exists (select from pg_roles where rolname = $1 and rolcanlogin) as login,
+  exists (select from pg_database where datname = $2) as database`,
+    [user, database],
+  );
+  const [found] = rows;
+  if (!found?.login)
+    await client.query(`${found?.role ? 'alter' : 'create'} role ${user} login password '${password}'`);
+  if (!found?.database) await client.query(`create database ${database}`);
+}
+
+/** Keeps the server's log within bounds. The server appends to it, so it can be truncated while it is open. */
+async function rotateLog({ log }: Folder): Promise<void> {
+  const facts = await stat(log).catch(() => undefined);
+  if (!facts || facts.size < LOG_MAX_BYTES) return;
+  await copyFile(log, `${log}.1`);
+  await truncate(log);
+}

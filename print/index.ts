@@ -1,0 +1,28 @@
+/** Vouchers for the printer. */
+
+/** The names that the vouchers of a batch share, each with an identifier that can take its place. */
+export type Batch = {
+  readonly merchant: string;
+  readonly merchantId: string;
+  readonly product: string;
+  readonly productCode: string;
+  readonly reference: string;
+  readonly transactionId: string;
+  /** Whether the vouchers are worth nothing until they are activated. */
+  readonly needsActivation: boolean;
+};
+
+/** A voucher with everything that is printed of it. */
+export type Voucher = {
+  readonly serialNumber: bigint;
+  readonly code: string;
+  readonly pin: string;
+  /** In major units, as decimal text; null where it is given at activation. */
+  readonly value: string | null;
+  readonly currency: string;
+  readonly expiresAt: Date;
+};
+
+export { writeCsv } from './csv.ts';
+export { findUnprintable, isFont } from './names.ts';
+export { writeSheet } from './sheet.ts';

@@ -1,0 +1,70 @@
+import { fileURLToPath } from 'node:url';
+import { openSync } from 'fontkit';
+import type { Batch } from './index.ts';
+
+const fontFile = (name: string) => fileURLToPath(import.meta.resolve(`dejavu-fonts-ttf/ttf/${name}.ttf`));
+
+/** The fonts of a sheet. They are embedded in it, so that it looks the same at the printer's. */
+export const FONTS = {
+  text: fontFile('DejaVuSansCondensed'),
+  strong: fontFile('DejaVuSansCondensed-Bold'),
+  digits: fontFile('DejaVuSansMono-Bold'),
+} as const;
+
+/** Whether a font has a letter for every character of a text. */
+type Covers = (text: string) => boolean;
+
+/** Opens a TrueType or OpenType file; undefined for other files, and for a collection, of which no font is named. */
+function openFont(path: string): Covers | undefined {
+  let font: ReturnType<typeof openSync>;
+  try {
+    font = openSync(path);
+  } catch {
+    return undefined;
+  }
+  if (!('hasGlyphForCodePoint' in font)) return undefined;
+  const single = font;
+  return (text) => [...text].every((character) => single.hasGlyphForCodePoint(character.codePointAt(0) ?? 0));
+}
+
+/** Whether a file is a font that names can be set in: TrueType or OpenType. */
+export function isFont(path: string): boolean {
+  return openFont(path) !== undefined;
+}
+
+/** The names of a batch that a font (the font of the package, if none is given) has no letters for. */
+export function findUnprintable(batch: Batch, font?: string): string[] {
+  return printableNames(batch, font).replaced;
+}
+
+/**
+ * The names of a batch as they can be printed. A name that the font has no letters for, or that mixes directions (which
+ * the PDF writer does not order), is replaced by its identifier: a plain sheet is better than one with garbage.
+ * @returns the names, and those that were replaced
+ */
+export function printableNames(batch: Batch, font?: string): { names: Batch; replaced: string[] } {
+  const covers = openFont(font ?? FONTS.strong) ?? (() => false);
+  const replaced: string[] = [];
+  const printable = (name: string, substitute: string) => {
+    const text = name
+      .normalize('NFC')
+      .replace(/\p{Cc}+/gu, ' ')
+      .trim();
+    if (covers(text) && hasOneDirection(text)) return text;
+    replaced.push(name);
+    return substitute;
+  };
+  const names = {
+    ...batch,
+    merchant: printable(batch.merchant, `Merchant ${batch.merchantId}`),
+    product: printable(batch.product, batch.productCode),
+    reference: printable(batch.reference, batch.transactionId),
+  };
+  return { names, replaced };
+}
+
+/** Text from right to left is set as one run, which is right only if nothing in it runs the other way. */
+function hasOneDirection(text: string): boolean {
+  const fromRight = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+  return !fromRight.test(text) || /^[\p{Script=Arabic}\p{Script=Hebrew}\p{M} ]+$/u.test(text);
+}

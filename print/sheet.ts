@@ -1,0 +1,158 @@
+import PDFDocument from 'pdfkit';
+import { CARD, drawCard, type Heading, type Line, NAME_WIDTH, widthOf, write } from './card.ts';
+import type { Batch, Voucher } from './index.ts';
+import { FONTS, printableNames } from './names.ts';
+
+const PAGE = { width: 595.28, height: 841.89 } as const;
+const COLUMNS = 2;
+const ROWS = 5;
+const CARDS = COLUMNS * ROWS;
+const LEFT = (PAGE.width - COLUMNS * CARD.width) / 2;
+const TOP = (PAGE.height - ROWS * CARD.height) / 2;
+const MARK = { near: 4, far: 14 } as const;
+const GREY = '#555';
+const SMALL = { font: FONTS.text, size: 7 } as const;
+
+type SheetOptions = {
+  /** The number of vouchers, for the number of pages. */
+  readonly count: number;
+  readonly printedAt: Date;
+  /** The path of a font for the names, where the fonts of this package lack letters. */
+  readonly nameFont?: string | undefined;
+};
+
+/**
+ * Writes vouchers as a PDF of A4 pages, ten cards on each, with cut marks. A page is written before the next one is drawn,
+ * so memory grows by a line of the document's index for each page only.
+ */
+export async function* writeSheet(
+  given: Batch,
+  vouchers: AsyncIterable<Voucher[]>,
+  options: SheetOptions,
+): AsyncGenerator<Buffer> {
+  const batch = printableNames(given, options.nameFont).names;
+  const doc = new PDFDocument({
+    size: 'A4',
+    margin: 0,
+    autoFirstPage: false,
+    bufferPages: false,
+    displayTitle: true,
+    lang: 'en',
+    info: { Title: `Vouchers ${given.reference}`, Creator: 'Scrip', CreationDate: options.printedAt },
+  });
+  const heading = prepareHeading(doc, batch, options.nameFont);
+  let page = 0;
+  const drawPage = (cards: Voucher[]) => {
+    doc.addPage();
+    page++;
+    drawMarks(doc);
+    drawMargins(doc, batch, cards, page, options);
+    for (const [index, card] of cards.entries()) {
+      const x = LEFT + (index % COLUMNS) * CARD.width;
+      drawCard(doc, heading, card, x, TOP + Math.floor(index / COLUMNS) * CARD.height);
+    }
+  };
+  for await (const cards of inTens(vouchers)) {
+    drawPage(cards);
+    yield* written(doc);
+  }
+  doc.end();
+  for await (const chunk of doc) yield chunk as Buffer;
+}
+
+/** What the document has ready. */
+function* written(doc: PDFKit.PDFDocument): Generator<Buffer> {
+  const chunk: Buffer | null = doc.read();
+  if (chunk) yield chunk;
+}
+
+async function* inTens(vouchers: AsyncIterable<Voucher[]>): AsyncGenerator<Voucher[]> {
+  let rest: Voucher[] = [];
+  for await (const page of vouchers) {
+    rest.push(...page);
+    while (rest.length >= CARDS) {
+      yield rest.slice(0, CARDS);
+      rest = rest.slice(CARDS);
+    }
+  }
+  if (rest.length > 0) yield rest;
+}
+
+function prepareHeading(
+  doc: PDFKit.PDFDocument,
+  { merchant, product, needsActivation }: Batch,
+  nameFont?: string,
+): Heading {
+  return {
+    merchant: fit(doc, { text: merchant, font: nameFont ?? FONTS.strong, size: 11.5 }),
+    product: fit(doc, { text: product, font: nameFont ?? FONTS.text, size: 8 }),
+    needsActivation,
+  };
+}
+
+/** Makes a name smaller, down to a readable size, until it fits beside the value; a longer one is cut. */
+function fit(doc: PDFKit.PDFDocument, wanted: Line): Line {
+  let { text, size } = wanted;
+  const isTooWide = () => widthOf(doc, { ...wanted, text, size }) > NAME_WIDTH;
+  while (isTooWide() && size > 7) size -= 0.5;
+  if (!isTooWide()) return { ...wanted, text, size };
+  const letters = [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment);
+  do {
+    letters.pop();
+    text = `${letters.join('').trimEnd()}…`;
+  } while (letters.length > 0 && isTooWide());
+  return { ...wanted, text, size };
+}
+
+/** Draws where to cut: marks outside the cards for a machine, faint lines between them for scissors. */
+function drawMarks(doc: PDFKit.PDFDocument): void {
+  const bottom = TOP + ROWS * CARD.height;
+  const right = LEFT + COLUMNS * CARD.width;
+  const xs = Array.from({ length: COLUMNS + 1 }, (_, index) => LEFT + index * CARD.width);
+  const ys = Array.from({ length: ROWS + 1 }, (_, index) => TOP + index * CARD.height);
+  doc.lineWidth(0.25);
+  for (const x of xs) doc.moveTo(x, TOP).lineTo(x, bottom);
+  for (const y of ys) doc.moveTo(LEFT, y).lineTo(right, y);
+  doc.dash(1, { space: 2 }).stroke('#bbb').undash();
+  for (const x of xs) {
+    doc.moveTo(x, TOP - MARK.far).lineTo(x, TOP - MARK.near);
+    doc.moveTo(x, bottom + MARK.near).lineTo(x, bottom + MARK.far);
+  }
+  for (const y of ys) {
+    doc.moveTo(LEFT - MARK.far, y).lineTo(LEFT - MARK.near, y);
+    doc.moveTo(right + MARK.near, y).lineTo(right + MARK.far, y);
+  }
+  doc.stroke('#000');
+}
+
+/** Names the batch and the page in the margins, which are cut off. */
+function drawMargins(
+  doc: PDFKit.PDFDocument,
+  batch: Batch,
+  cards: Voucher[],
+  page: number,
+  { count, printedAt }: SheetOptions,
+): void {
+  const pages = Math.max(Math.ceil(count / CARDS), page);
+  const right = LEFT + COLUMNS * CARD.width;
+  const toRight = (text: string, y: number) => {
+    const line = { ...SMALL, text };
+    write(doc, line, GREY, right - widthOf(doc, line), y);
+  };
+  const top = TOP - 32;
+  const bottom = TOP + ROWS * CARD.height + 20;
+  write(doc, { ...SMALL, text: `Batch ${batch.reference}` }, GREY, LEFT, top);
+  toRight(
+    `${count} ${count === 1 ? 'voucher' : 'vouchers'}, exported ${printedAt.toISOString().slice(0, 16).replace('T', ' ')} UTC`,
+    top,
+  );
+  const [first, last] = [cards[0]?.serialNumber, cards.at(-1)?.serialNumber];
+  write(
+    doc,
+    { ...SMALL, text: `Serial no. ${first} to ${last}. Codes are money: keep under lock.` },
+    GREY,
+    LEFT,
+    bottom,
+  );
+  toRight(`Page ${page} of ${pages}`, bottom);
+}

@@ -1,0 +1,204 @@
+import { checkTimes } from './check.ts';
+import { textOf } from './codes.ts';
+import { pause } from './deadline.ts';
+import { type Operation, type ScripError, type Settling, UnknownOutcomeError } from './errors.ts';
+import { type About, argumentError, clientError, Failure, failureOf } from './failure.ts';
+import { type Answer, attempt, type Connection, type Request } from './http.ts';
+import type { CallOptions, DownloadOptions } from './types.ts';
+
+/** A call: attempts until there is a definite response, and what is known about its effect. */
+
+/** An attempt that is about to be repeated. */
+export type Retry = {
+  readonly operation: Operation;
+  readonly reference: string | null;
+  /** How many attempts there were. */
+  readonly attempts: number;
+  readonly delayMs: number;
+  readonly error: ScripError;
+};
+
+export type RetryRules = {
+  readonly deadlineMs: number;
+  readonly attemptTimeoutMs: number;
+  readonly maxAttempts: number;
+  readonly retryDelayMs: number;
+  readonly onRetry: ((retry: Retry) => void) | undefined;
+};
+
+/** A call that has an effect. */
+export type EffectiveCall<T> = {
+  readonly about: About;
+  readonly request: Request;
+  /** Reads the result. @throws Malformed, Failure */
+  take(answer: Answer): T;
+  /** Whether a refusal proves that no earlier copy of the request had its effect. */
+  proves(error: ScripError): boolean;
+  /** The result behind a refusal that an earlier copy of the request caused. */
+  settle?(error: ScripError): T | undefined;
+  lookup(options: CallOptions): Promise<T | null>;
+};
+
+/** What `retry` needs to know about a call that has an effect. */
+type Effect<T> = Pick<EffectiveCall<T>, 'proves' | 'settle'> & {
+  readonly settling: Settling<T>;
+  /** Whether the outcome of an earlier call is unknown. */
+  readonly isOpen: boolean;
+};
+
+const DELAY_MAX_MS = 4_000;
+
+/** Doubles with every attempt, with jitter, and is never shorter than the service asked for. */
+function delayOf(attempts: number, firstDelayMs: number, retryAfterMs: number | null): number {
+  const delay = Math.min(DELAY_MAX_MS, firstDelayMs * 2 ** (attempts - 1)) * (0.5 + Math.random() / 2);
+  return retryAfterMs === null ? delay : Math.max(delay, retryAfterMs * (1 + Math.random() / 10));
+}
+
+/** Makes the calls of a client. */
+export class Caller {
+  readonly connection: Connection;
+  readonly rules: RetryRules;
+  readonly #language: string | undefined;
+  readonly #confidential: readonly string[];
+
+  constructor(
+    connection: Connection,
+    rules: RetryRules,
+    { language, confidential }: { language: string | undefined; confidential: readonly string[] },
+  ) {
+    this.connection = connection;
+    this.rules = rules;
+    this.#language = language;
+    this.#confidential = confidential;
+  }
+
+  /** @param confidential what no error of the call may hold, beside the client's secret */
+  about(operation: Operation, reference?: string, confidential: readonly string[] = []): About {
+    return { operation, reference, language: this.#language, confidential: [...this.#confidential, ...confidential] };
+  }
+
+  /** Runs the checks of a call's arguments. @throws ScripError */
+  check<T>(operation: Operation, reference: string | undefined, run: () => T): T {
+    try {
+      return run();
+    } catch (error) {
+      throw argumentError(this.about(operation, reference), error);
+    }
+  }
+
+  checkTimes({ operation, reference }: About, options: DownloadOptions & CallOptions): void {
+    this.check(operation, reference, () => checkTimes(options));
+  }
+
+  /** A call that changes nothing. */
+  async read<T>(about: About, request: Request, options: CallOptions, take: (answer: Answer) => T): Promise<T> {
+    this.checkTimes(about, options);
+    return this.retry(about, options, (timeoutMs) => this.#attempt(about, request, options, timeoutMs, take));
+  }
+
+  /** A call that has an effect: once, however many attempts it takes. */
+  effect<T>(call: EffectiveCall<T>, options: CallOptions): Promise<T> {
+    return this.#effect(call, options, false);
+  }
+
+  /**
+   * Makes attempts until there is a definite response, the time is over, or the caller aborts.
+   * @param make one attempt, which may take so many milliseconds; throws Failure
+   * @throws ScripError; UnknownOutcomeError where an attempt may have had an effect
+   */
+  async retry<T>(
+    about: About,
+    { signal, deadlineMs = this.rules.deadlineMs, attemptTimeoutMs = this.rules.attemptTimeoutMs }: CallOptions,
+    make: (timeoutMs: number) => Promise<T>,
+    effect?: Effect<T>,
+  ): Promise<T> {
+    const { maxAttempts, retryDelayMs, onRetry } = this.rules;
+    const endsAt = performance.now() + deadlineMs;
+    let isOpen = effect?.isOpen ?? false;
+    const conclude = (error: ScripError) =>
+      effect && isOpen && !effect.proves(error) ? unknownOutcome(about, error, effect.settling) : error;
+
+    for (let attempts = 1; ; attempts++) {
+      const outcome = await outcomeOf(make(Math.min(attemptTimeoutMs, endsAt - performance.now())));
+      if (!(outcome instanceof Failure)) return outcome.value;
+      const { error, mayHaveHappened, again } = outcome;
+      const settled = isOpen ? effect?.settle?.(error) : undefined;
+      if (settled !== undefined) return settled;
+      isOpen ||= mayHaveHappened;
+      const delayMs = delayOf(attempts, retryDelayMs, error.retryAfterMs);
+      if (!again || attempts >= maxAttempts || performance.now() + delayMs >= endsAt) throw conclude(error);
+      onRetry?.({ operation: about.operation, reference: about.reference ?? null, attempts, delayMs, error });
+      if (!(await pause(delayMs, signal)))
+        throw conclude(clientError(about, 'aborted', undefined, { cause: signal?.reason }));
+    }
+  }
+
+  async #effect<T>(call: EffectiveCall<T>, options: CallOptions, isOpen: boolean): Promise<T> {
+    const { about, request } = call;
+    this.checkTimes(about, options);
+    const effect: Effect<T> = {
+      isOpen,
+      settling: { resolve: (how) => this.#resolve(call, how), lookup: (how) => call.lookup(how) },
+      proves: (error) => call.proves(error),
+      settle: (error) => call.settle?.(error),
+    };
+    const take = (answer: Answer) => call.take(answer);
+    const make = (timeoutMs: number) => this.#attempt(about, request, options, timeoutMs, take);
+    return this.retry(about, options, make, effect);
+  }
+
+  /** Sends the same request again; where it is refused for a reason that proves nothing, it looks. */
+  async #resolve<T>(call: EffectiveCall<T>, options: CallOptions): Promise<T> {
+    try {
+      return await this.#effect(call, options, true);
+    } catch (error) {
+      const isRefused = error instanceof UnknownOutcomeError && (error.cause as ScripError).statusCode !== null;
+      // If the lookup fails, the outcome is as unknown as before.
+      const found = isRefused ? await call.lookup(options).catch(() => null) : null;
+      if (found === null) throw error;
+      return found;
+    }
+  }
+
+  async #attempt<T>(
+    about: About,
+    request: Request,
+    { signal }: CallOptions,
+    timeoutMs: number,
+    take: (answer: Answer) => T,
+  ): Promise<T> {
+    const answer = await attempt(this.connection, about, request, { signal, timeoutMs });
+    try {
+      return take(answer);
+    } catch (error) {
+      throw failureOf(about, error);
+    }
+  }
+}
+
+async function outcomeOf<T>(attempting: Promise<T>): Promise<{ readonly value: T } | Failure> {
+  try {
+    return { value: await attempting };
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+}
+
+function unknownOutcome<T>(about: About, cause: ScripError, settling: Settling<T>): UnknownOutcomeError<T> {
+  const { operation, language } = about;
+  const details = {
+    operation,
+    language,
+    // Calls that have an effect always have a reference.
+    reference: about.reference as string,
+    code: 'unknownOutcome' as const,
+    message: `${operation}: ${textOf('unknownOutcome')} (last: ${cause.message})`,
+    isRetryable: true,
+    httpStatus: cause.httpStatus ?? undefined,
+    requestId: cause.requestId ?? undefined,
+    retryAfterMs: cause.retryAfterMs ?? undefined,
+    cause,
+  };
+  return new UnknownOutcomeError<T>(details, settling);
+}

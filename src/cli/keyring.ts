@@ -1,0 +1,136 @@
+import type { Command } from 'commander';
+import type { Config } from '../config.ts';
+import type { Operator } from '../context.ts';
+import { keyFile } from '../db/key-ring.ts';
+import { newRingKey } from '../secrets.ts';
+import { RingRefused, type Watch } from '../vouchers/reseal.ts';
+import { beginRotation, dropKey, estimateAll, finishRotation, listKeyRing } from '../vouchers/rotate.ts';
+import { actor } from './actor.ts';
+import { explainOutcome, untilStopped, withService } from './open.ts';
+import { fail, interrupted, printJson, printTable, say } from './output.ts';
+import { showProgress } from './progress.ts';
+import type { Stop } from './stop.ts';
+
+type Json = { json?: boolean };
+
+export function registerKeyring(program: Command): void {
+  const keyring = program
+    .command('keyring')
+    .description('the key ring, under which codes, PINs and webhook secrets are sealed');
+  keyring
+    .command('show')
+    .description('show each key, and what is sealed under it')
+    .option('--json', 'print JSON')
+    .action(show);
+  keyring
+    .command('rotate')
+    .description(
+      'start using a new key, and seal everything again under it while the service runs; continues an interrupted rotation',
+    )
+    .option('--json', 'print JSON')
+    .action(rotate);
+  keyring
+    .command('drop <keyId>')
+    .description('remove a key, once it is proven that nothing is sealed under it')
+    .option('--json', 'print JSON')
+    .action(drop);
+  keyring
+    .command('make')
+    .description('print a new key, to be put first in SCRIP_KEYS; nothing uses it yet')
+    .option('--json', 'print JSON')
+    .action(make);
+}
+
+async function show(options: Json): Promise<void> {
+  await withService(async (service) => {
+    const ring = await listKeyRing(service);
+    if (options.json) return printJson(ring);
+    printTable(
+      ['key', 'state', 'in the key ring', 'since', 'vouchers', 'webhook secrets'],
+      ring.map((each) => [
+        each.keyId,
+        each.state,
+        each.inKeyRing ? 'yes' : 'no',
+        each.since?.toISOString() ?? '',
+        String(each.vouchers),
+        String(each.webhookSecrets),
+      ]),
+    );
+  });
+}
+
+/** The key file, unless the key ring is a setting, which cannot be written from here. */
+const writableFile = (config: Config) => (config.keys === undefined ? keyFile(config) : undefined);
+
+async function rotate(options: Json): Promise<void> {
+  await withRing(async (operator, config, stop) => {
+    const { keyId, resumed } = await beginRotation(operator, writableFile(config));
+    const total = await estimateAll(operator.service.db);
+    const resealed = watched(total, stop, options, 'sealed again');
+    const proven = watched(total, stop, options, 'proven');
+    const prove: Watch = (vouchers) => {
+      // Two bars at one time would be drawn over each other.
+      resealed.end();
+      return proven.watch(vouchers);
+    };
+    const retired = await finishRotation(operator, resealed.watch, prove).finally(() => {
+      resealed.end();
+      proven.end();
+    });
+    if (!retired) {
+      interrupted(
+        `interrupted: \`scrip keyring rotate\` continues; until then ${keyId} and the keys before it are needed`,
+      );
+    }
+    if (options.json) return printJson({ keyId, resumed, retired });
+    say(`everything is sealed under ${keyId}`);
+    for (const old of retired) say(`${old} is retired: \`scrip keyring drop ${old}\` removes it`);
+  });
+}
+
+async function drop(keyId: string, options: Json): Promise<void> {
+  await withRing(async (operator, config, stop) => {
+    const file = writableFile(config);
+    const proven = watched(await estimateAll(operator.service.db), stop, options, 'proven');
+    if (!(await dropKey(operator, keyId, file, proven.watch).finally(proven.end))) interrupted();
+    if (options.json) return printJson({ keyId, removedFrom: file ?? null });
+    const rest = 'Backups from before still need it';
+    say(
+      file === undefined
+        ? `nothing depends on ${keyId}: take it out of SCRIP_KEYS. ${rest}`
+        : `nothing depends on ${keyId}, and it is removed from the key file. ${rest}`,
+    );
+  });
+}
+
+function make(options: Json): void {
+  const key = newRingKey();
+  if (options.json) printJson({ key });
+  else say(key);
+}
+
+async function withRing(run: (operator: Operator, config: Config, stop: Stop) => Promise<void>): Promise<void> {
+  await untilStopped((service, config, stop) =>
+    run({ service, actor: actor() }, config, stop).catch((error: unknown) => {
+      if (error instanceof RingRefused) fail(error.message);
+      return explainOutcome(error, 'run it again: it continues where it was');
+    }),
+  );
+}
+
+/** Follows work on every voucher with a progress bar, until it ends or is asked to stop. */
+function watched(total: number, stop: Stop, options: Json, what: string): { watch: Watch; end: () => void } {
+  let progress: ReturnType<typeof showProgress> | undefined;
+  let done = 0;
+  const watch: Watch = (vouchers) => {
+    progress ??= showProgress(total, `vouchers ${what}`, options.json);
+    done += vouchers;
+    progress.update(Math.min(done, total));
+    return stop.isAsked();
+  };
+  const end = () => {
+    progress?.stop();
+    progress = undefined;
+  };
+  return { watch, end };
+}

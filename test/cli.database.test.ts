@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { access, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { openOwner } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
+import { testDatabase } from './harness.ts';
+
+/** What commands do where there is no database yet. */
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+type Ran = { readonly status: number; readonly out: string; readonly err: string };
+
+function run(settings: Readonly<Record<string, string>>, ...args: string[]): Promise<Ran> {
+  const { promise, resolve } = Promise.withResolvers<Ran>();
+  const env = { PATH: process.env['PATH'], ...settings };
+  execFile(process.execPath, [MAIN, ...args], { env }, (error, out, err) => {
+    resolve({ status: error ? Number(error.code) : 0, out, err });
+  });
+  return promise;
+}
+
+async function temporary(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-database-'));
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
+  return folder;
+}
+
+const COMMANDS = [
+  ['merchant', 'list'],
+  ['batch', 'list', '--json'],
+  ['float', 'top-up', '--merchant', '1', '--amount', '5'],
+  ['db', 'url'],
+  ['reconcile'],
+];
+
+test('a command in a mistyped data folder creates nothing, and names the setting', async (t) => {
+  const folder = await temporary(t);
+  const mistyped = join(folder, 'mistyped');
+  for (const command of COMMANDS) {
+    const { status, out, err } = await run({ SCRIP_DATA_DIR: mistyped }, ...command);
+    assert.deepEqual([status, out], [1, ''], command.join(' '));
+    assert.match(
+      err,
+      /there is no Scrip database in .*mistyped: run `scrip serve` or `scrip migrate` first, .*SCRIP_DATA_DIR/,
+    );
+    await assert.rejects(access(mistyped));
+  }
+});
+
+test('a command on a database without the schema creates nothing, and names the setting', async (t) => {
+  const folder = await temporary(t);
+  const { url } = await testDatabase(t);
+  const owner = await openOwner(url);
+  t.after(() => owner.close());
+  await owner.query({ text: 'drop schema scrip cascade; drop schema graphile_worker cascade', values: [] });
+  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
+  const { status, out, err } = await run(settings, 'merchant', 'list');
+  assert.deepEqual([status, out], [1, '']);
+  assert.match(err, /holds nothing of Scrip: run `scrip serve` or `scrip migrate` first, or check SCRIP_DATABASE_URL/);
+  const schemas = await owner.query(sql`select from pg_namespace where nspname in ('scrip', 'graphile_worker')`);
+  assert.deepEqual([schemas.length, await readdir(folder)], [0, []]);
+});
+
+test('a key file that a first start writes beside a database elsewhere is warned of once', async (t) => {
+  const folder = await temporary(t);
+  const { url } = await testDatabase(t);
+  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
+  const create = ['merchant', 'create', '--name', 'Kiosk', '--json'];
+  const first = await run(settings, ...create);
+  assert.equal(first.status, 0, first.err);
+  const warning = JSON.parse(first.err);
+  const file = join(folder, 'data', 'keys');
+  assert.deepEqual([warning.level, warning.file], [40, file]);
+  assert.match(warning.msg, /SCRIP_KEYS is not set.*written to .*keys\. Back this file up.*scrip keyring make/);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  const second = await run(settings, ...create);
+  assert.deepEqual([second.status, second.err], [0, '']);
+});
+
+test('a data folder that cannot be created ends in one line, with a database elsewhere too', async (t) => {
+  const { url } = await testDatabase(t);
+  for (const settings of [{}, { SCRIP_DATABASE_URL: url }]) {
+    const { status, out, err } = await run({ ...settings, SCRIP_DATA_DIR: '/proc/nope', SCRIP_PORT: '0' }, 'serve');
+    assert.deepEqual([status, out], [1, '']);
+    assert.match(err, /^scrip: the data folder \/proc\/nope cannot be (created|written)[^\n]*SCRIP_DATA_DIR\)\n$/);
+  }
+});

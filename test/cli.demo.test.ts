@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { prepareDemo } from '../src/cli/demo.ts';
+import { testService } from './harness.ts';
+
+/** Sends what a printed curl line would send. */
+async function paste(line: string) {
+  const [, user = '', url = ''] = /^curl -u (\S+) -w '\\n' (\S+)/.exec(line) ?? assert.fail(line);
+  const [, body] = / -d '([^']+)'$/.exec(line) ?? [];
+  const headers = { authorization: `Basic ${btoa(user)}`, 'content-type': 'application/json' };
+  const response = await fetch(url, { method: body ? 'POST' : 'GET', headers, ...(body && { body }) });
+  return { url, body, ...((await response.json()) as { statusCode: string; data: Record<string, unknown> }) };
+}
+
+test('the lines of the demo work as printed, in order, on the vouchers that they order', async (t) => {
+  const { service, baseUrl } = await testService(t);
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-demo-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const lines = (await prepareDemo(service, baseUrl, folder)).filter((line) => line.startsWith('curl '));
+  assert.equal(lines.length, 16);
+  const ordered = new Set<unknown>();
+  const activated: unknown[] = [];
+  for (const line of lines) {
+    const { url, body, statusCode, data } = await paste(line);
+    assert.equal(statusCode, '00', line);
+    const sent = JSON.parse(body ?? '{}');
+    if (url.endsWith('/vouchers')) {
+      for (const { code, serialNumber } of data['vouchers'] as Record<string, unknown>[])
+        ordered.add(code).add(serialNumber);
+    }
+    const used = sent.serialNumber ?? (sent.code ?? sent.voucherCode)?.slice(0, 12);
+    if (used !== undefined) assert.ok(ordered.has(used), line);
+    if (url.endsWith('/activate')) activated.push(data['amount']);
+  }
+  assert.deepEqual(activated, [50, 25]);
+
+  // A second start shows the same merchant, with orders of its own.
+  const again = await prepareDemo(service, baseUrl, folder);
+  const userOf = (line = '') => /-u (\S+)/.exec(line)?.[1];
+  assert.equal(userOf(again.find((line) => line.startsWith('curl '))), userOf(lines[0]));
+});
