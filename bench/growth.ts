@@ -72,7 +72,7 @@ export async function measureGrowth(
   }
 }
 
-/** Vouchers need keys that the service finds them by: derived as src/secrets.ts does, but by the database. */
+/** Vouchers need keys that the service finds them by: derived as src/keyring/ring.ts does, but by the database. */
 export async function prepareFill(stage: Stage): Promise<void> {
   const line = (await readFile(join(stage.folder, 'keys'), 'utf8')).trim().split('\n').at(-1) ?? '';
   const master = Buffer.from(line.split(':')[1] ?? '', 'base64url');

@@ -1,4 +1,4 @@
-import { createKey, revokeKey } from '../src/merchants/keys.ts';
+import { createKey, revokeKey } from '../src/api-keys/keys.ts';
 import { createMerchant } from '../src/merchants/merchants.ts';
 import type { Voucher } from './requests.ts';
 import type { Stage } from './stage.ts';

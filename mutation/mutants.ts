@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { type Edit, mutateSql } from './sql.ts';
 
 /** What is mutated: where money, and what protects it, is decided. */
-const PLACES = ['money.ts', 'secrets.ts', 'keyed-hash.ts', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/'];
+const PLACES = ['money.ts', 'keyring/', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/'];
 
 /** Whether a file of the project, by its path from the root, is mutated. */
 export function isMutated(path: string): boolean {

@@ -76,7 +76,7 @@ create index api_keys_by_merchant on api_keys (merchant_id);
 create index api_keys_by_change on api_keys (changed_by);
 
 -- Every change of a merchant or a key carries the transaction that made it: the processes ask for what has changed since they asked
--- before (src/merchants/key-cache.ts).
+-- before (src/api-keys/cache.ts).
 create function set_changed_by() returns trigger language plpgsql as $$
 begin
   new.changed_by := pg_current_xact_id();

@@ -1,8 +1,8 @@
 import { isAddress } from './db/hosts.ts';
 import { StartError } from './db/start-error.ts';
+import { refuseKeyRing } from './keyring/ring.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';
-import { refuseKeyRing } from './secrets.ts';
 
 /**
  * A setting, with its default and its bounds. This is the only file that reads the environment; the help and

@@ -1,8 +1,8 @@
 import { Batcher } from './db/batcher.ts';
 import type { Buckets } from './db/buckets.ts';
 import type { Database } from './db/pool.ts';
+import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
-import type { KeyRing } from './secrets.ts';
 
 /** What a process is given: the database and its buckets, the key ring, the logger and the clock (tests move it). */
 type Resources = {

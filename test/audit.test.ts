@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { authenticate } from '../src/api-keys/authenticate.ts';
+import { createKey, revokeKey } from '../src/api-keys/keys.ts';
 import { audit } from '../src/audit/audit.ts';
 import { auditHead, listAudit } from '../src/audit/list.ts';
 import { verifyAudit } from '../src/audit/verify.ts';
@@ -8,9 +10,7 @@ import { generate } from '../src/batches/generate.ts';
 import type { Operator, Service } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { createKey, revokeKey } from '../src/merchants/keys.ts';
 import { changeMerchant, createMerchant, permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
 import { MINOR_MAX } from '../src/money.ts';

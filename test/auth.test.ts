@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createKey, revokeKey } from '../src/merchants/keys.ts';
+import { createKey, revokeKey } from '../src/api-keys/keys.ts';
 import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails } from './dialects.ts';
 import { asOperator } from './harness.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { admit, authenticate } from '../src/api-keys/authenticate.ts';
+import { createKey, revokeKey } from '../src/api-keys/keys.ts';
 import type { Service } from '../src/context.ts';
 import type { HotStatement } from '../src/db/sql.ts';
-import { admit, authenticate } from '../src/merchants/authenticate.ts';
-import { createKey, revokeKey } from '../src/merchants/keys.ts';
 import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import type { Refusal } from '../src/refusal.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { admit, authenticate } from '../src/api-keys/authenticate.ts';
+import { countCall, flushCalls, recordGuesses } from '../src/api-keys/guesses.ts';
+import { limitKey, listKeys, pardon } from '../src/api-keys/keys.ts';
 import type { Service } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
-import { admit, authenticate } from '../src/merchants/authenticate.ts';
-import { countCall, flushCalls, recordGuesses } from '../src/merchants/guessing.ts';
-import { limitKey, listKeys, pardon } from '../src/merchants/keys.ts';
 import { suspendMerchant } from '../src/merchants/merchants.ts';
 import { blockGuesser } from '../src/merchants/queries.ts';
 import type { Refusal } from '../src/refusal.ts';

@@ -1,9 +1,9 @@
+import { authenticate } from '../src/api-keys/authenticate.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { findBatch } from '../src/batches/download.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { redeem } from '../src/redemptions/redeem.ts';

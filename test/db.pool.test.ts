@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { authenticate } from '../src/api-keys/authenticate.ts';
 import { isAway, isUnavailable } from '../src/db/errors.ts';
 import { sql } from '../src/db/sql.ts';
 import { findTransaction } from '../src/ledger/transactions.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
 import { startTestService } from './harness.ts';
 
 /** Connections of the pool for calls at the till, and of the other pool. */

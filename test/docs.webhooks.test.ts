@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { newWebhookSecret } from '../src/secrets.ts';
+import { newWebhookSecret } from '../src/credentials.ts';
 
 /** The verifications of docs/webhooks.md, as they stand there, run on what the library of Standard Webhooks signs. */
 

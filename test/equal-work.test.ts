@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { authenticate } from '../src/api-keys/authenticate.ts';
+import { flushCalls } from '../src/api-keys/guesses.ts';
+import { createKey, revokeKey } from '../src/api-keys/keys.ts';
 import { type Context, createService, type Service } from '../src/context.ts';
 import type { Queries } from '../src/db/pool.ts';
 import { type HotStatement, type Sql, sql } from '../src/db/sql.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
-import { flushCalls } from '../src/merchants/guessing.ts';
-import { createKey, revokeKey } from '../src/merchants/keys.ts';
+import { newRingKey } from '../src/keyring/ring.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { Refusal } from '../src/refusal.ts';
-import { newRingKey } from '../src/secrets.ts';
+import { beginRotation } from '../src/rotation/rotate.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import { balance } from '../src/vouchers/balance.ts';
 import { blockVoucher } from '../src/vouchers/operate.ts';
-import { beginRotation } from '../src/vouchers/rotate.ts';
 import { asOperator, testService } from './harness.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';
 

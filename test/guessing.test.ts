@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { pardon } from '../src/merchants/keys.ts';
+import { pardon } from '../src/api-keys/keys.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import type { TestContext } from 'node:test';
+import { flushCalls } from '../src/api-keys/guesses.ts';
 import { createService, type Operator, type Permission, type Service } from '../src/context.ts';
 import { bucketsOf, readBuckets } from '../src/db/buckets.ts';
-import { openKeyRing } from '../src/db/key-ring.ts';
 import { type Database, openDatabase, openOwner } from '../src/db/pool.ts';
 import { buildServer } from '../src/http/server.ts';
+import { newKeyRing, readKeyRing } from '../src/keyring/ring.ts';
+import { openKeyRing } from '../src/keyring/store.ts';
 import { createLogger } from '../src/log.ts';
-import { flushCalls } from '../src/merchants/guessing.ts';
 import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';
-import { newKeyRing, readKeyRing } from '../src/secrets.ts';
 import type { Asked } from './dialects.ts';
 
 /** What a test works on: a fresh database, a service on it, and (testService) a server that listens. */

@@ -7,12 +7,12 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
+import { authenticate } from '../src/api-keys/authenticate.ts';
 import { findBatch } from '../src/batches/download.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import type { Service } from '../src/context.ts';
 import type { Sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
 import { startTestService, type TestService } from './harness.ts';
 
 const QUANTITY = 2_500;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { flushCalls } from '../src/api-keys/guesses.ts';
+import { createKey, findKeyInfo, listKeys, type NewKey, type Restrictions, rotateKey } from '../src/api-keys/keys.ts';
 import { buildServer } from '../src/http/server.ts';
-import { flushCalls } from '../src/merchants/guessing.ts';
-import { createKey, findKeyInfo, listKeys, type NewKey, type Restrictions, rotateKey } from '../src/merchants/keys.ts';
 import { permitMerchant } from '../src/merchants/merchants.ts';
 import { containing, readNetwork } from '../src/network.ts';
 import { DIALECTS } from './dialects.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
+import { authenticate } from '../src/api-keys/authenticate.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
 import { listFloats } from '../src/merchants/floats.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';

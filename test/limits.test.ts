@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createKey, limitKey } from '../src/merchants/keys.ts';
+import { createKey, limitKey } from '../src/api-keys/keys.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till, UNKNOWN } from './till.ts';

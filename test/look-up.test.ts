@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Context, Service } from '../src/context.ts';
+import { newRingKey } from '../src/keyring/ring.ts';
 import { Refusal, type RefusalCode } from '../src/refusal.ts';
-import { newRingKey } from '../src/secrets.ts';
+import { beginRotation } from '../src/rotation/rotate.ts';
 import { lookUp } from '../src/vouchers/look-up.ts';
-import { beginRotation } from '../src/vouchers/rotate.ts';
 import { asOperator, startTestService } from './harness.ts';
 import { Bench } from './statement.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { listKeys } from '../src/api-keys/keys.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats, topUp } from '../src/merchants/floats.ts';
-import { listKeys } from '../src/merchants/keys.ts';
 import { createMerchant, findMerchant, listMerchants } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, ensureDefaultProduct, findProduct, listProducts } from '../src/merchants/products.ts';
 import { MINOR_MAX } from '../src/money.ts';

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { authenticate } from '../src/api-keys/authenticate.ts';
 import { findBatch, readVouchers } from '../src/batches/download.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
 import { startTestService, type TestService } from './harness.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));

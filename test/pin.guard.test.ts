@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { authenticate } from '../src/api-keys/authenticate.ts';
 import type { Context } from '../src/context.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
+import type { CodeAndPin } from '../src/keyring/ring.ts';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import type { Refusal } from '../src/refusal.ts';
-import type { CodeAndPin } from '../src/secrets.ts';
 import { balance } from '../src/vouchers/balance.ts';
 import { showVoucher, unlockPin } from '../src/vouchers/operate.ts';
 import { type Asked, DIALECTS, type Voucher } from './dialects.ts';

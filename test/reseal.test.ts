@@ -4,10 +4,10 @@ import { findBatch } from '../src/batches/download.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import { generate } from '../src/batches/generate.ts';
 import { bytesArray, plainArray } from '../src/db/sql.ts';
-import { newRingKey } from '../src/secrets.ts';
-import { endProgress, updateSealed } from '../src/vouchers/reseal.queries.ts';
-import { countLeftBehind, countSealed, resealVouchers } from '../src/vouchers/reseal.ts';
-import { beginRotation, finishRotation } from '../src/vouchers/rotate.ts';
+import { newRingKey } from '../src/keyring/ring.ts';
+import { endProgress, updateSealed } from '../src/rotation/queries.ts';
+import { countLeftBehind, countSealed, resealVouchers } from '../src/rotation/reseal.ts';
+import { beginRotation, finishRotation } from '../src/rotation/rotate.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 import { Bench } from './statement.ts';
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Context, Operator } from '../src/context.ts';
-import { openKeyRing } from '../src/db/key-ring.ts';
-import { newRingKey } from '../src/secrets.ts';
-import { beginRotation, countAll, dropKey, finishRotation, listKeyRing } from '../src/vouchers/rotate.ts';
+import { newRingKey } from '../src/keyring/ring.ts';
+import { openKeyRing } from '../src/keyring/store.ts';
+import { beginRotation, countAll, dropKey, finishRotation, listKeyRing } from '../src/rotation/rotate.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 import { Bench } from './statement.ts';
 

@@ -5,16 +5,13 @@ import {
   hashSecret,
   isKeyId,
   newKeyId,
-  newRingKey,
   newSecret,
   newWebhookSecret,
   randomCode,
   randomPin,
-  readKeyRing,
-  refuseKeyRing,
   sameHash,
-  sealedUnder,
-} from '../src/secrets.ts';
+} from '../src/credentials.ts';
+import { newRingKey, readKeyRing, refuseKeyRing, sealedUnder } from '../src/keyring/ring.ts';
 
 const CODE = '123456789012';
 const PIN = '0042';

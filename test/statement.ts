@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { authenticate } from '../src/api-keys/authenticate.ts';
 import { readVouchersOf } from '../src/batches/download.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import type { HotStatement } from '../src/db/sql.ts';
 import { newId } from '../src/ledger/id.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 

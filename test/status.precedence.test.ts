@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { revokeKey } from '../src/merchants/keys.ts';
+import { revokeKey } from '../src/api-keys/keys.ts';
 import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';

@@ -16,11 +16,11 @@ const ROWS = [
   ['cli'],
   ['http'],
   ['batches', 'redemptions'],
-  ['vouchers'],
-  ['merchants', 'webhooks'],
+  ['vouchers', 'rotation'],
+  ['merchants', 'webhooks', 'api-keys'],
   ['ledger', 'jobs', 'audit'],
   ['context'],
-  ['db', 'money', 'network', 'time', 'keyed-hash', 'secrets', 'config', 'log'],
+  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log'],
   ['refusal'],
 ];
 

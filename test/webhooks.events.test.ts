@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { authenticate } from '../src/api-keys/authenticate.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { generate } from '../src/batches/generate.ts';
-import { authenticate } from '../src/merchants/authenticate.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { DIALECTS, update } from './dialects.ts';
 import { asOperator } from './harness.ts';

@@ -1,7 +1,7 @@
 import type { Actor, Operator, Service } from '../context.ts';
 import { sqlState } from '../db/errors.ts';
-import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
+import { holdKeyRing } from '../keyring/store.ts';
 import { type Details, GENESIS, hashOf, writeDetails } from './chain.ts';
 import { type End, isSealed, readSealed, sealEnd } from './head.ts';
 import { findHead, insertEntry, lockChain } from './queries.ts';

@@ -1,5 +1,5 @@
 import type { Queries } from '../db/pool.ts';
-import type { KeyRing } from '../secrets.ts';
+import type { KeyRing } from '../keyring/ring.ts';
 import { findSealedHead, setSealedHead } from './queries.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Context, Service } from '../context.ts';
+import type { CodeAndPin } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/reference.ts';
 import { Refusal } from '../refusal.ts';
-import type { CodeAndPin } from '../secrets.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { findBatchByReference, findBatchByTransactionId, listVouchers } from './queries.ts';
 

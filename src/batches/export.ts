@@ -1,8 +1,8 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import type { CodeAndPin } from '../keyring/ring.ts';
 import type { Money } from '../money.ts';
-import type { CodeAndPin } from '../secrets.ts';
 import type { Batch } from './batch.ts';
 import { readVouchers } from './download.ts';
 import {

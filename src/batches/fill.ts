@@ -1,9 +1,9 @@
 import type { Service } from '../context.ts';
-import { checkKeyRing, holdKeyRing } from '../db/key-ring.ts';
 import type { Database, Transaction } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
 import { enqueue, keepQueued, type Task } from '../jobs/enqueue.ts';
-import { estimateVouchers } from '../vouchers/reseal.queries.ts';
+import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
+import { estimateVouchers } from '../rotation/queries.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { settleFailure } from './fail.ts';
 import { advance, prepare, produce, withoutTaken, write } from './produce.ts';

@@ -1,11 +1,12 @@
 import type { Service } from '../context.ts';
+import { randomCode, randomPin } from '../credentials.ts';
 import { serialOf } from '../db/buckets.ts';
-import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries, Transaction } from '../db/pool.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
+import { holdKeyRing } from '../keyring/store.ts';
 import { reserveOf } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
-import { type KeyRing, randomCode, randomPin } from '../secrets.ts';
 import { announceEnd } from './announce-end.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import {

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { KeyRing } from '../secrets.ts';
+import type { KeyRing } from '../keyring/ring.ts';
 import type { MadeRows, RowsWanted } from './rows.ts';
 
 /** What comes back from the thread. */

@@ -1,6 +1,6 @@
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { KeyRing } from '../secrets.ts';
+import { KeyRing } from '../keyring/ring.ts';
 import type { ThreadAnswer } from './rows.aside.ts';
 import { makeRows, type RowsWanted } from './rows.ts';
 

@@ -1,6 +1,7 @@
+import { randomCode, randomPin } from '../credentials.ts';
 import { bucketsOf, serialOf } from '../db/buckets.ts';
+import type { KeyRing } from '../keyring/ring.ts';
 import { newId } from '../ledger/id.ts';
-import { type KeyRing, randomCode, randomPin } from '../secrets.ts';
 
 /**
  * Vouchers and their activations as rows in the binary form of COPY, ready to be sent.

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { PERMISSIONS, type Service } from '../context.ts';
 import {
   createKey,
   findKeyInfo,
@@ -10,7 +9,8 @@ import {
   pardon,
   revokeKey,
   rotateKey,
-} from '../merchants/keys.ts';
+} from '../api-keys/keys.ts';
+import { PERMISSIONS, type Service } from '../context.ts';
 import { readNetwork } from '../network.ts';
 import { requireMerchant } from './merchant.ts';
 import { withOperator, withService } from './open.ts';

@@ -1,12 +1,12 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { authenticate } from '../api-keys/authenticate.ts';
+import type { NewKey } from '../api-keys/keys.ts';
 import { findBatch, readVouchers } from '../batches/download.ts';
 import { type Generate, generate } from '../batches/generate.ts';
 import type { Actor, Context, Operator, Service } from '../context.ts';
 import { makeDataFolder } from '../db/embedded.ts';
-import { authenticate } from '../merchants/authenticate.ts';
 import { topUp } from '../merchants/floats.ts';
-import type { NewKey } from '../merchants/keys.ts';
 import { createMerchant } from '../merchants/merchants.ts';
 import { createProduct, DEFAULT_PRODUCT, findProduct, type Product, productDefaults } from '../merchants/products.ts';
 import { Refusal } from '../refusal.ts';

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { Operator } from '../context.ts';
-import { keyFile } from '../db/key-ring.ts';
-import { newRingKey } from '../secrets.ts';
-import { RingRefused, type Watch } from '../vouchers/reseal.ts';
-import { beginRotation, dropKey, estimateAll, finishRotation, listKeyRing } from '../vouchers/rotate.ts';
+import { keyFile } from '../keyring/file.ts';
+import { newRingKey } from '../keyring/ring.ts';
+import { RingRefused, type Watch } from '../rotation/reseal.ts';
+import { beginRotation, dropKey, estimateAll, finishRotation, listKeyRing } from '../rotation/rotate.ts';
 import { actor } from './actor.ts';
 import { explainOutcome, untilStopped, withService } from './open.ts';
 import { fail, interrupted, printJson, printTable, say } from './output.ts';

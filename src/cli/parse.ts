@@ -1,6 +1,6 @@
 import { PERMISSIONS, type Permission } from '../context.ts';
+import { isKeyId } from '../credentials.ts';
 import { decimalsOf, MINOR_MAX, parseDecimal } from '../money.ts';
-import { isKeyId } from '../secrets.ts';
 import { INVISIBLE, quoted, wrongUsage } from './output.ts';
 
 /** Values of arguments and options. A wrong one ends the command with the reason (exit status 2). */

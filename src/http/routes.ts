@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify';
+import { admit, type Caller, identify } from '../api-keys/authenticate.ts';
+import type { Allowance } from '../api-keys/limits.ts';
 import type { Service } from '../context.ts';
-import { admit, type Caller, identify } from '../merchants/authenticate.ts';
-import type { Allowance } from '../merchants/limits.ts';
 import { Refusal } from '../refusal.ts';
 import { sendAnswer, sendRefusal } from './answer.ts';
 import type { Dialect, Endpoint } from './endpoint.ts';

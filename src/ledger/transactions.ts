@@ -1,8 +1,8 @@
 import { type Context, isSharded } from '../context.ts';
 import type { Operation } from '../db/batcher.ts';
 import { plainArray, textArray } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
 import type { Money } from '../money.ts';
-import type { KeyRing } from '../secrets.ts';
 import { findCandidates } from './claims.ts';
 import { checkLookupReference } from './reference.ts';
 import {

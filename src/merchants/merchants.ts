@@ -1,10 +1,10 @@
+import { makeKey, type NewKey } from '../api-keys/keys.ts';
 import { audit, type Change } from '../audit/audit.ts';
 import type { Details } from '../audit/chain.ts';
 import type { Operator, Permission } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import type { Sql } from '../db/sql.ts';
 import { bookTopUp } from './floats.ts';
-import { makeKey, type NewKey } from './keys.ts';
 import {
   findMerchantRow,
   insertMerchant,

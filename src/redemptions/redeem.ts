@@ -1,6 +1,7 @@
 import { type Context, isSharded } from '../context.ts';
 import { AGAIN, type Operation } from '../db/batcher.ts';
 import { plainArray, textArray } from '../db/sql.ts';
+import type { LookUp } from '../keyring/ring.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
 import { claimReference, findVoucher } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
@@ -9,7 +10,6 @@ import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { toPositiveUnits } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
-import type { LookUp } from '../secrets.ts';
 import { lookUp } from '../vouchers/look-up.ts';
 import { REDEEM } from './redeem.queries.ts';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { inPace } from '../api-keys/guess-rate.ts';
+import { recordGuesses } from '../api-keys/guesses.ts';
 import type { Context } from '../context.ts';
-import { REFRESH_KEY_RING } from '../db/key-ring.ts';
-import { inPace } from '../merchants/guess-pace.ts';
-import { recordGuesses } from '../merchants/guessing.ts';
+import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
+import { REFRESH_KEY_RING } from '../keyring/store.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import type { CodeAndPin, LookUp } from '../secrets.ts';
 
 /**
  * Looks a voucher up by its code.

@@ -1,14 +1,15 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
+import { randomCode, randomPin } from '../credentials.ts';
 import { serialOf, slotOfSerial } from '../db/buckets.ts';
-import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
 import { plainArray } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
+import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { type KeyRing, randomCode, randomPin } from '../secrets.ts';
 import {
   drawNumber,
   findCodeKeys,

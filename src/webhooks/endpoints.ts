@@ -1,10 +1,10 @@
 import { lookup } from 'node:dns/promises';
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
-import { holdKeyRing } from '../db/key-ring.ts';
+import { newWebhookSecret } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import type { Sql } from '../db/sql.ts';
-import { newWebhookSecret } from '../secrets.ts';
+import { holdKeyRing } from '../keyring/store.ts';
 import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
 import {
   countEndpoints,

@@ -1,19 +1,11 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Permission, Service } from '../context.ts';
+import { hashSecret, newKeyId, newSecret } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
-import { hashSecret, newKeyId, newSecret } from '../secrets.ts';
-import { dayOf } from './key-cache.ts';
-import {
-  expireRotated,
-  insertKey,
-  type KeyTerms,
-  listKeyRows,
-  lockKey,
-  revokeKeyRow,
-  setLimit,
-} from './keys.queries.ts';
+import { findMerchantRow, pardonKey, touchKey } from '../merchants/queries.ts';
+import { dayOf } from './cache.ts';
 import type { Limit } from './limits.ts';
-import { findMerchantRow, pardonKey, touchKey } from './queries.ts';
+import { expireRotated, insertKey, type KeyTerms, listKeyRows, lockKey, revokeKeyRow, setLimit } from './queries.ts';
 
 /** An API key as it is shown once. The secret is stored as a hash only. */
 export type NewKey = { readonly keyId: string; readonly secret: string };

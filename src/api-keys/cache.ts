@@ -1,10 +1,10 @@
 import type { Merchant, Service } from '../context.ts';
 import type { Operation } from '../db/batcher.ts';
 import { textArray } from '../db/sql.ts';
+import { CHANGED_KEYS, FIND_KEYS } from '../merchants/queries.ts';
 import { containing } from '../network.ts';
 import { isoDay } from '../time.ts';
 import type { Limit } from './limits.ts';
-import { CHANGED_KEYS, FIND_KEYS } from './queries.ts';
 
 /**
  * What a process knows of the API keys that call it. A revoked key, a suspended merchant or a changed permission takes effect

@@ -2,8 +2,8 @@ import type { Service } from '../context.ts';
 import type { Operation } from '../db/batcher.ts';
 import { retrying } from '../db/retry.ts';
 import { plainArray, textArray } from '../db/sql.ts';
-import { dayOf, markBlocked } from './key-cache.ts';
-import { addCalls, addGuesses, blockGuesser } from './queries.ts';
+import { addCalls, addGuesses, blockGuesser } from '../merchants/queries.ts';
+import { dayOf, markBlocked } from './cache.ts';
 
 /**
  * Calls and guesses of each key, by UTC day. A guess is an unknown code or a wrong PIN. A key with more than fifty in a day,

@@ -1,14 +1,23 @@
-import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { link, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { type KeyRing, newKeyRing, newRingKey, readKeyRing, sameHash } from '../secrets.ts';
-import type { Operation } from './batcher.ts';
-import { slotOfSerial } from './buckets.ts';
-import { makeDataFolder } from './embedded.ts';
-import type { Database, Queries } from './pool.ts';
-import { sql } from './sql.ts';
-import { StartError } from './start-error.ts';
+import { readFile, stat } from 'node:fs/promises';
+import { sameHash } from '../credentials.ts';
+import type { Operation } from '../db/batcher.ts';
+import { slotOfSerial } from '../db/buckets.ts';
+import type { Database, Queries } from '../db/pool.ts';
+import { StartError } from '../db/start-error.ts';
+import { createKeyFile, keyFile } from './file.ts';
+import {
+  FIND_KEY_RING,
+  HOLD_IN_USE,
+  IN_USE,
+  insertFirstKey,
+  insertRouting,
+  KNOWN,
+  KNOWN_BEFORE,
+  listNewestVouchers,
+  ROUTING,
+} from './queries.ts';
+import { type KeyRing, readKeyRing } from './ring.ts';
 
 type Known = {
   key_id: string;
@@ -16,26 +25,7 @@ type Known = {
   superseded_at: Date | null;
 };
 
-const KNOWN = sql`select key_id, check_value, superseded_at from keyring_keys where dropped_at is null`;
-
-/** The keys in use, oldest first. */
-const IN_USE = sql`
-select key_id, check_value, superseded_at from keyring_keys
-where activation is not null and retired_at is null order by activation`;
-
-/** The same, and they stay in use until the transaction ends: putting another key to use waits for it. */
-const HOLD_IN_USE = sql`select key_id, check_value from hold_key_ring()`;
-
-/** The key file of a data folder. */
-export function keyFile({ dataDir }: { dataDir: string }): string {
-  return join(dataDir, 'keys');
-}
-
 type Given = { readonly keys?: string | undefined; readonly dataDir: string };
-
-/** The same for who comes before the migrations: what a key has been through may not be noted yet. */
-const KNOWN_BEFORE = sql`
-select key_id, check_value from scrip.keyring_keys k where to_jsonb(k) ->> 'dropped_at' is null`;
 
 /**
  * Holds the key ring against a database that is about to be migrated: a wrong one is told before anything is touched.
@@ -44,9 +34,7 @@ select key_id, check_value from scrip.keyring_keys k where to_jsonb(k) ->> 'drop
  * @throws StartError as `openKeyRing`
  */
 export async function checkBeforeMigration(owner: Queries, config: Given, mayLack: boolean): Promise<void> {
-  const [found] = await owner.query<{ there: boolean }>(
-    sql`select to_regclass('scrip.keyring_keys') is not null as there`,
-  );
+  const [found] = await owner.query<{ there: boolean }>(FIND_KEY_RING);
   const known = found?.there ? await owner.query<Known>(KNOWN_BEFORE) : [];
   const ring = await findKeyRing(config);
   if (ring) fit(ring, known, config);
@@ -76,11 +64,9 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
   const own = ring.checks();
   const [newest] = own;
   if (known.length === 0 && newest) {
-    await db.query(
-      sql`insert into keyring_keys (key_id, check_value, activation) values (${newest.keyId}, ${newest.check}, 1) on conflict do nothing`,
-    );
+    await db.query(insertFirstKey(newest.keyId, newest.check));
   }
-  await db.query(sql`insert into routing (check_value) values (${ring.routingCheck}) on conflict do nothing`);
+  await db.query(insertRouting(ring.routingCheck));
   // Two first starts with two rings: one was first, and the other one learns it here.
   const settled = await db.query<Known>(KNOWN);
   if (settled.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
@@ -96,7 +82,7 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
 
 /** The serial numbers in print follow from the routing key: with another one, no voucher would be found on the right shard. */
 async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
-  const [row] = await db.query<{ check_value: Buffer }>(sql`select check_value from routing`);
+  const [row] = await db.query<{ check_value: Buffer }>(ROUTING);
   if (!row || !sameHash(row.check_value, ring.routingCheck))
     throw new StartError(
       'the routing key of the key ring is not the one of this database: put its `routing:` entry back (SCRIP_KEYS, or the key file)',
@@ -108,9 +94,7 @@ const CHECKED = 5;
 
 /** The slot of a code must be that of its serial number: a voucher of which that is not so was not made by this service. */
 async function checkSlots(db: Queries, ring: KeyRing): Promise<void> {
-  const newest = await db.query<{ serial_number: bigint; sealed: Buffer }>(
-    sql`select serial_number, sealed from vouchers order by serial_number desc limit ${CHECKED}`,
-  );
+  const newest = await db.query<{ serial_number: bigint; sealed: Buffer }>(listNewestVouchers(CHECKED));
   for (const { serial_number, sealed } of newest)
     if (fits(ring, serial_number, sealed) === false)
       throw new StartError(
@@ -196,56 +180,4 @@ function missing(config: Given): StartError {
   return new StartError(
     `the key ring of this database is missing: set SCRIP_KEYS, or put back the key file ${keyFile(config)}`,
   );
-}
-
-/** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */
-async function createKeyFile(file: string): Promise<void> {
-  await makeDataFolder(dirname(file));
-  const draft = await writeDraft(file, `${newKeyRing()}\n`);
-  await link(draft, file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-  });
-  await unlink(draft);
-}
-
-async function writeDraft(file: string, text: string): Promise<string> {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  const handle = await open(draft, 'wx', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-  return draft;
-}
-
-/**
- * Puts a new key in front of those of a key file. Whole or not at all, and on the disk before anything is sealed under it. Only one
- * may do so, or take one out, at a time.
- * @returns its id
- */
-export async function addToKeyFile(file: string): Promise<string> {
-  const key = newRingKey();
-  await rename(await writeDraft(file, `${key}\n${await readFile(file, 'utf8')}`), file);
-  await syncFolder(file);
-  return key.slice(0, key.indexOf(':'));
-}
-
-/** Takes a key out of a key file, and out of the folder what a process left there that died while it wrote one. */
-export async function removeFromKeyFile(file: string, keyId: string): Promise<void> {
-  const entries = (await readFile(file, 'utf8')).split(/[,\n]/).map((entry) => entry.trim());
-  const left = entries.filter((entry) => entry !== '' && !entry.startsWith(`${keyId}:`));
-  await rename(await writeDraft(file, `${left.join('\n')}\n`), file);
-  for (const name of await readdir(dirname(file))) {
-    const [, draft] = /^(.*)\.[0-9a-f]{12}$/.exec(name) ?? [];
-    if (draft === basename(file)) await unlink(join(dirname(file), name));
-  }
-  await syncFolder(file);
-}
-
-/** A file that was renamed is there for good once its folder is on the disk. */
-async function syncFolder(file: string): Promise<void> {
-  const folder = await open(dirname(file), 'r');
-  await folder.sync().finally(() => folder.close());
 }

@@ -1,9 +1,9 @@
 import type { Service } from '../context.ts';
-import { holdKeyRing } from '../db/key-ring.ts';
 import { retrying } from '../db/retry.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
-import { sealedUnder } from '../secrets.ts';
-import { countPage, findProgress, insertProgress, listSealed, resealVouchers, setProgress } from './reseal.queries.ts';
+import { sealedUnder } from '../keyring/ring.ts';
+import { holdKeyRing } from '../keyring/store.ts';
+import { countPage, findProgress, insertProgress, listSealed, resealVouchers, setProgress } from './queries.ts';
 
 /** Vouchers of one transaction: it holds their locks for some milliseconds, which a redemption does not feel. */
 const CHUNK = 500;

@@ -1,6 +1,6 @@
 import type { Context, Service } from '../context.ts';
 import { Refusal } from '../refusal.ts';
-import { dayOf, isBlocked } from './key-cache.ts';
+import { dayOf, isBlocked } from './cache.ts';
 
 /**
  * How many calls that look at a PIN a key has under way at the same time in a process. A key is stopped by what its guesses were

@@ -1,9 +1,9 @@
 import type { Service } from '../context.ts';
-import { holdKeyRing } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
-import { sealedUnder } from '../secrets.ts';
-import { ownerOf } from './endpoints.ts';
-import { listSecrets, lockSecrets, setSecrets } from './reseal.queries.ts';
+import { sealedUnder } from '../keyring/ring.ts';
+import { holdKeyRing } from '../keyring/store.ts';
+import { ownerOf } from '../webhooks/endpoints.ts';
+import { listSecrets, lockSecrets, setSecrets } from './queries.ts';
 
 type Row = { id: number; secret: Buffer; previous_secret: Buffer | null };
 

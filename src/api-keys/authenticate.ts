@@ -1,9 +1,9 @@
 import type { Context, Service } from '../context.ts';
+import { hashSecret, isKeyId, sameHash } from '../credentials.ts';
 import { Refusal } from '../refusal.ts';
-import { hashSecret, isKeyId, sameHash } from '../secrets.ts';
-import { refuseGuesser } from './guess-pace.ts';
-import { countCall } from './guessing.ts';
-import { dayOf, findKey, type Key, knownHash, lookUpNobody } from './key-cache.ts';
+import { dayOf, findKey, type Key, knownHash, lookUpNobody } from './cache.ts';
+import { refuseGuesser } from './guess-rate.ts';
+import { countCall } from './guesses.ts';
 import { type Allowance, takeCall } from './limits.ts';
 
 /** Where a call comes from. */

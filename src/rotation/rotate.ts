@@ -1,13 +1,22 @@
 import { audit } from '../audit/audit.ts';
 import { readSealed } from '../audit/head.ts';
 import type { Operator, Service } from '../context.ts';
-import { addToKeyFile, checkKeyRing, removeFromKeyFile } from '../db/key-ring.ts';
 import type { Queries } from '../db/pool.ts';
-import { type KeyRing, sealedUnder } from '../secrets.ts';
-import { countSecrets, resealSecrets } from '../webhooks/reseal.ts';
-import { endProgress, estimateVouchers } from './reseal.queries.ts';
+import { addToKeyFile, removeFromKeyFile } from '../keyring/file.ts';
+import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
+import { checkKeyRing } from '../keyring/store.ts';
+import {
+  dropRetired,
+  endProgress,
+  estimateVouchers,
+  insertRingKey,
+  listRingKeys,
+  lockKeyRing,
+  retireOlder,
+  supersede,
+} from './queries.ts';
 import { countLeftBehind, countSealed, RingRefused, resealAll, type Watch } from './reseal.ts';
-import { dropRetired, insertRingKey, listRingKeys, lockKeyRing, retireOlder, supersede } from './rotate.queries.ts';
+import { countSecrets, resealSecrets } from './webhooks.ts';
 
 /**
  * Rotating the key ring while traffic runs (docs/keys.md, "How it stays right").

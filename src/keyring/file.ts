@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+import { link, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { makeDataFolder } from '../db/embedded.ts';
+import { newKeyRing, newRingKey } from './ring.ts';
+
+/** The key file of a data folder. */
+export function keyFile({ dataDir }: { dataDir: string }): string {
+  return join(dataDir, 'keys');
+}
+
+/** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */
+export async function createKeyFile(file: string): Promise<void> {
+  await makeDataFolder(dirname(file));
+  const draft = await writeDraft(file, `${newKeyRing()}\n`);
+  await link(draft, file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  await unlink(draft);
+}
+
+async function writeDraft(file: string, text: string): Promise<string> {
+  const draft = `${file}.${randomBytes(6).toString('hex')}`;
+  const handle = await open(draft, 'wx', 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return draft;
+}
+
+/**
+ * Puts a new key in front of those of a key file. Whole or not at all, and on the disk before anything is sealed under it. Only one
+ * may do so, or take one out, at a time.
+ * @returns its id
+ */
+export async function addToKeyFile(file: string): Promise<string> {
+  const key = newRingKey();
+  await rename(await writeDraft(file, `${key}\n${await readFile(file, 'utf8')}`), file);
+  await syncFolder(file);
+  return key.slice(0, key.indexOf(':'));
+}
+
+/** Takes a key out of a key file, and out of the folder what a process left there that died while it wrote one. */
+export async function removeFromKeyFile(file: string, keyId: string): Promise<void> {
+  const entries = (await readFile(file, 'utf8')).split(/[,\n]/).map((entry) => entry.trim());
+  const left = entries.filter((entry) => entry !== '' && !entry.startsWith(`${keyId}:`));
+  await rename(await writeDraft(file, `${left.join('\n')}\n`), file);
+  for (const name of await readdir(dirname(file))) {
+    const [, draft] = /^(.*)\.[0-9a-f]{12}$/.exec(name) ?? [];
+    if (draft === basename(file)) await unlink(join(dirname(file), name));
+  }
+  await syncFolder(file);
+}
+
+/** A file that was renamed is there for good once its folder is on the disk. */
+async function syncFolder(file: string): Promise<void> {
+  const folder = await open(dirname(file), 'r');
+  await folder.sync().finally(() => folder.close());
+}
