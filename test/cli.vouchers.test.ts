@@ -141,7 +141,9 @@ describe('scrip reconcile', () => {
     assert.ok(good.checks.every((check: { ok: boolean }) => check.ok));
     const owner = await openOwner(operator.testService.url);
     try {
-      await owner.query(sql`update scrip.accounts set balance_minor = balance_minor + 1 where kind = 'FLOAT'`);
+      await owner.query(
+        sql`update scrip.accounts set balance_minor = balance_minor + 1 where kind = 'FLOAT'`,
+      );
       const { status, out, err } = await operator.run('reconcile', '--json');
       assert.equal(status, 1);
       assert.equal(err, '');
@@ -153,7 +155,9 @@ describe('scrip reconcile', () => {
       );
       assert.equal((await operator.run('reconcile')).status, 1);
     } finally {
-      await owner.query(sql`update scrip.accounts set balance_minor = balance_minor - 1 where kind = 'FLOAT'`);
+      await owner.query(
+        sql`update scrip.accounts set balance_minor = balance_minor - 1 where kind = 'FLOAT'`,
+      );
       await owner.close();
     }
   });
