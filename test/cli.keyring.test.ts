@@ -67,7 +67,12 @@ test('scrip keyring rotates the key file, tells what depends on what, and drops 
 
   const status = JSON.parse((await runKeyring('show', '--json')).out);
   assert.deepEqual(
-    status.map((each: Record<string, unknown>) => [each['keyId'], each['state'], each['vouchers'], each['inKeyRing']]),
+    status.map((each: Record<string, unknown>) => [
+      each['keyId'],
+      each['state'],
+      each['vouchers'],
+      each['inKeyRing'],
+    ]),
     [
       [keyId, 'in use', 3, true],
       [old, 'retired', 0, true],
