@@ -60,7 +60,7 @@ export async function opaqueMerchant(stage: Stage, opaque = true): Promise<strin
   });
   // Today and tomorrow, should it become midnight.
   await stage.owner.query(
-    'insert into key_days (key_id, day, calls) select $1, current_date + n, $2 from generate_series(0, 1) n',
+    'insert into api_key_days (key_id, day, calls) select $1, current_date + n, $2 from generate_series(0, 1) n',
     [made.keyId, MANY_CALLS],
   );
   return basic(made);

@@ -55,7 +55,13 @@ describe('scrip merchant', () => {
       assert.equal((await operator.run('merchant', ...change)).status, 0);
     }
     const changed = await operator.json('merchant', 'show', id);
-    assert.deepEqual([...changed.permissions].sort(), ['activate', 'balance', 'redeem', 'update-redemption']);
+    assert.deepEqual([...changed.permissions].sort(), [
+      'activate',
+      'balance',
+      'download',
+      'redeem',
+      'update-redemption',
+    ]);
     assert.ok(changed.suspendedAt);
     assert.equal(changed.opaque, true);
     assert.equal((await operator.run('merchant', 'resume', id)).status, 0);
