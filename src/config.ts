@@ -1,5 +1,5 @@
+import { StartError } from './db/errors.ts';
 import { isAddress } from './db/hosts.ts';
-import { StartError } from './db/start-error.ts';
 import { refuseKeyRing } from './keyring/ring.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';

@@ -3,15 +3,15 @@ import { Command, CommanderError } from 'commander';
 import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, settingsHelp } from './cli/usage.ts';
-import { StartError } from './db/start-error.ts';
+import { StartError } from './db/errors.ts';
 import { Refusal } from './refusal.ts';
 
 /** Loaded when they are asked for: a top-up does not wait for the web server. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
-  migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
-  db: async () => (await import('./cli/db.ts')).registerDb,
+  migrate: async () => (await import('./cli/database.ts')).registerMigrate,
+  db: async () => (await import('./cli/database.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
   'api-key': async () => (await import('./cli/api-key.ts')).registerApiKey,
   keyring: async () => (await import('./cli/keyring.ts')).registerKeyring,

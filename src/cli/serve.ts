@@ -2,14 +2,14 @@ import { type AddressInfo, createServer } from 'node:net';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
-import { StartError } from '../db/start-error.ts';
+import { StartError } from '../db/errors.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
-import { startBackground } from './background.ts';
 import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
+import { startBackground } from './work.ts';
 
 /** A service that is asked to stop still accepts connections for so long: load balancers learn of it from `/readyz`. */
 const GRACE_MS = 1_000;

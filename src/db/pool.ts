@@ -193,7 +193,7 @@ async function onClient<T>(
 ): Promise<T> {
   const client = await connect(pool, health);
   try {
-    const result = await health.watch(() => run(client));
+    const result = await health.track(() => run(client));
     client.release();
     return result;
   } catch (error) {
@@ -260,14 +260,14 @@ async function inTransaction<T>(
   // A transaction with an isolation of its own reads through everything, and sets its own limit.
   const limits = isolation === undefined;
   const ask = <Row>(statement: Sql, timeoutMs?: number) =>
-    health.watch(() => rowsOf<Row>(client, statement, timeoutMs));
+    health.track(() => rowsOf<Row>(client, statement, timeoutMs));
   const control = (text: string) => ask({ text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {
     await control(isolation ? `begin isolation level ${isolation}` : 'begin');
     const result = await run({
       query: (statement) => ask(statement, limits ? STATEMENT_TIMEOUT_MS + GRACE_MS : undefined),
-      copyIn: (statement, parts) => health.watch(() => copyIn(client, statement, parts)),
+      copyIn: (statement, parts) => health.track(() => copyIn(client, statement, parts)),
     });
     await control('commit');
     return result;

@@ -15,8 +15,15 @@ import {
   retireOlder,
   supersede,
 } from './queries.ts';
-import { countLeftBehind, countSealed, RingRefused, resealAll, type Watch } from './reseal.ts';
-import { countSecrets, resealSecrets } from './webhooks.ts';
+import {
+  countLeftBehind,
+  countSealed,
+  countSecrets,
+  type OnProgress,
+  RingRefused,
+  resealAll,
+  resealSecrets,
+} from './reseal.ts';
 
 /**
  * Rotating the key ring while traffic runs (docs/keys.md, "How it stays right").
@@ -125,8 +132,8 @@ export async function estimateAll(db: Queries): Promise<number> {
  */
 export async function finishRotation(
   operator: Operator,
-  reseal: Watch,
-  prove: Watch,
+  reseal: OnProgress,
+  prove: OnProgress,
 ): Promise<readonly string[] | undefined> {
   const { service } = operator;
   const { db, keys, clock } = service;
@@ -168,7 +175,7 @@ export async function dropKey(
   operator: Operator,
   keyId: string,
   keyFile: string | undefined,
-  prove: Watch,
+  prove: OnProgress,
 ): Promise<boolean> {
   const { service } = operator;
   const { db, keys } = service;
@@ -186,7 +193,7 @@ export async function dropKey(
 }
 
 /** The part of the database, where a key that is noted as dropped is not asked for any more. False where it was stopped. */
-async function noteDropped(operator: Operator, row: RingRow, prove: Watch): Promise<boolean> {
+async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress): Promise<boolean> {
   const { service } = operator;
   const { db, clock } = service;
   const keyId = row.key_id;

@@ -1,8 +1,8 @@
 import type { Service } from '../context.ts';
-import { retrying } from '../db/retry.ts';
+import { retrying } from '../db/errors.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import type { Delivery } from './body.ts';
-import { disableEndpoint, markEndpoint, RECORD_ATTEMPTS } from './deliver.queries.ts';
+import { disableEndpoint, markEndpoint, RECORD_ATTEMPTS } from './queries.ts';
 import { nextTry } from './retry.ts';
 import type { Attempt } from './send.ts';
 
