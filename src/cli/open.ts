@@ -3,6 +3,7 @@ import { flushCalls } from '../api-keys/guesses.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
+import { type Distribution, distribute } from '../db/distribute.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { isUnavailable, sqlState } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
@@ -134,6 +135,21 @@ export async function migrateOnly(): Promise<string[]> {
   } finally {
     await embedded?.release();
   }
+}
+
+/**
+ * Distributes the database over a Citus cluster; it is migrated by then.
+ * @param buckets how many; left out: the default, or what there is
+ */
+export async function distributeOnly(buckets?: number): Promise<Distribution> {
+  const { databaseUrl } = readConfig();
+  if (databaseUrl === undefined)
+    throw new StartError(
+      'the embedded database cannot be distributed: set SCRIP_DATABASE_URL to the coordinator of a Citus cluster',
+    );
+  return distribute(databaseUrl, buckets).catch((error: unknown) => {
+    throw explain(error, databaseUrl);
+  });
 }
 
 async function closeService(service: Service | undefined): Promise<void> {
