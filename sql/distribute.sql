@@ -140,6 +140,11 @@ begin
       perform create_distributed_function(f.signature::regprocedure);
     else
       perform create_distributed_function(f.signature::regprocedure, 'p_bucket', colocate_with => 'scrip.buckets');
+      -- The workers have got what is granted, but not what was revoked.
+      execute format('revoke execute on function %s from public', f.signature);
     end if;
   end loop;
 end $$;
+
+-- What was granted on the schema has not reached the workers with it.
+grant usage on schema scrip to scrip_service, scrip_producer;

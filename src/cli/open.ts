@@ -10,6 +10,7 @@ import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
 import { StartError } from '../db/start-error.ts';
+import { withWorkers } from '../db/workers.ts';
 import { keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
@@ -59,16 +60,18 @@ export async function openService(config: Config, { name, create, log }: Opening
       await checkBeforeMigration(owner, config, false);
     });
     if (applied.length > 0) log.info({ applied }, 'migrations applied');
-    const db = openDatabase(url, name);
-    const readDb = config.readDatabaseUrl === undefined ? db : openReader(config.readDatabaseUrl, name);
+    let db = openDatabase(url, name);
+    const readDb =
+      config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name);
     try {
+      db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
       const buckets = await readBuckets(db);
-      service = createService({ db, readDb, buckets, keys, log, clock: () => new Date() });
+      service = createService({ db, readDb: readDb ?? db, buckets, keys, log, clock: () => new Date() });
       return { service, config, close };
     } catch (error) {
-      await Promise.all([db.close(), ...(readDb === db ? [] : [readDb.close()])]);
+      await Promise.all([db.close(), readDb?.close()]);
       throw error;
     }
   } catch (error) {

@@ -43,11 +43,18 @@ export async function findCitus(): Promise<Programs> {
 export type Cluster = { readonly coordinator: Server; readonly workers: readonly Server[] };
 
 /** Starts a coordinator and workers below a folder; they end with the run. Databases are prepared by `createOnAll`. */
-export async function startCitus(folder: string, settings: readonly string[] = [], workers = 2): Promise<Cluster> {
+export async function startCitus(
+  folder: string,
+  settings: readonly string[] = [],
+  workers = 2,
+): Promise<Cluster> {
   const programs = await findCitus();
   const data = await makeDataFolder(folder);
   const servers: Server[] = [];
-  for (const name of ['coordinator', ...Array.from({ length: workers }, (_, index) => `worker${index + 1}`)]) {
+  for (const name of [
+    'coordinator',
+    ...Array.from({ length: workers }, (_, index) => `worker${index + 1}`),
+  ]) {
     const server = new Server(programs, join(data, name), await freePort());
     await server.create([...SETTINGS, ...settings], 'trust');
     await server.start();
@@ -58,7 +65,11 @@ export async function startCitus(folder: string, settings: readonly string[] = [
 }
 
 /** Runs statements in a database of a server. */
-export async function execute(server: Server, database: string, ...statements: readonly string[]): Promise<void> {
+export async function execute(
+  server: Server,
+  database: string,
+  ...statements: readonly string[]
+): Promise<void> {
   const owner = await openOwner(server.url(undefined, database));
   try {
     for (const text of statements) await owner.query({ text, values: [] });

@@ -11,7 +11,8 @@ await leavingNothing(async () => {
   const cluster = await startCitus(await temporaryFolder('scrip-citus-'));
   await createOnAll(cluster, database);
   process.stdout.write(`coordinator ${cluster.coordinator.url(undefined, database)}\n`);
-  for (const worker of cluster.workers) process.stdout.write(`worker      ${worker.url(undefined, database)}\n`);
+  for (const worker of cluster.workers)
+    process.stdout.write(`worker      ${worker.url(undefined, database)}\n`);
   // Listening for signals alone does not keep a process alive.
   const alive = setInterval(() => {}, 60_000);
   await listenForStop().asked;
