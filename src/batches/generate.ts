@@ -11,7 +11,13 @@ import { MINOR_MAX, toPositiveUnits, toText, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { produce } from './produce.ts';
-import { findBatchByTransactionId, findProduct, insertBatch, type NewBatch, reservePrice } from './queries.ts';
+import {
+  findBatchByTransactionId,
+  findProduct,
+  insertBatch,
+  type NewBatch,
+  reservePrice,
+} from './queries.ts';
 
 export type Generate = {
   readonly reference: string;
@@ -81,7 +87,10 @@ export async function generate(
 type Order = Generate & { readonly valueUnits: bigint | null; readonly id: string };
 
 /** The product of an order; undefined for an unknown code. PostgreSQL takes no NUL in a text: no product has such a code. */
-async function productOf({ service, merchant }: Context, code: string | undefined): Promise<Product | undefined> {
+async function productOf(
+  { service, merchant }: Context,
+  code: string | undefined,
+): Promise<Product | undefined> {
   if (code?.includes('\0')) return undefined;
   const [product] = await service.db.query<Product>(findProduct(code, merchant.defaultProductId));
   return product;

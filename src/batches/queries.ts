@@ -72,7 +72,14 @@ export function drawNumbers(count: number): Sql {
 /** A few vouchers of a batch (sql/012-vouchers.sql). A code that exists is left out; the number that was made is returned. */
 export function createVouchers(
   batchId: number,
-  columns: { buckets: string; serials: string; codeKeys: string; pinKeys: string; sealed: string; entryIds: string },
+  columns: {
+    buckets: string;
+    serials: string;
+    codeKeys: string;
+    pinKeys: string;
+    sealed: string;
+    entryIds: string;
+  },
 ): Sql {
   const { buckets, serials, codeKeys, pinKeys, sealed, entryIds } = columns;
   return sql`
@@ -117,7 +124,13 @@ order by serial_number limit ${count}`;
 }
 
 /** Takes back vouchers of a canceled batch in one bucket, one for each id, behind a serial number (sql/012-vouchers.sql). */
-export function voidVouchers(bucket: number, batchId: number, after: bigint, entryIds: string, now: Date): Sql {
+export function voidVouchers(
+  bucket: number,
+  batchId: number,
+  after: bigint,
+  entryIds: string,
+  now: Date,
+): Sql {
   return sql`select * from void_vouchers(${bucket}, ${batchId}, ${after}, ${entryIds}::uuid[], ${now})`;
 }
 
