@@ -8,6 +8,7 @@ import { Till } from './till.ts';
 /** What an endpoint would be told of a batch. */
 async function told(service: Service, transactionId: string, endpoint: Pick<Delivery, 'url' | 'full_vouchers'>) {
   const delivery: Delivery = {
+    bucket: 0,
     endpoint_id: 1,
     event_id: transactionId,
     type: 'voucher.batch.completed',

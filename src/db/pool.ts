@@ -84,7 +84,7 @@ async function configure(client: pg.ClientBase, session: Readonly<Record<string,
 }
 
 /** Every connection of a pool is in use: the service is overloaded, the server need not be away. */
-export class PoolExhausted extends Error {
+class PoolExhausted extends Error {
   readonly code = 'EPOOLEXHAUSTED';
 }
 
