@@ -24,8 +24,10 @@ function readThrough(node: PlanNode): string[] {
   const table = node['Relation Name'] ?? '';
   const isGrowing = GROWING.test(table) || GROWING.test((node['Index Name'] ?? '').split('_by_')[0] ?? '');
   const scans = /^(Seq|Sample) Scan$/.test(node['Node Type']);
-  const isUnbounded = /^(Index( Only)?|Bitmap Index) Scan$/.test(node['Node Type']) && node['Index Cond'] === undefined;
-  const found = isGrowing && (scans || isUnbounded) ? [`${node['Node Type']} on ${table || node['Index Name']}`] : [];
+  const isUnbounded =
+    /^(Index( Only)?|Bitmap Index) Scan$/.test(node['Node Type']) && node['Index Cond'] === undefined;
+  const found =
+    isGrowing && (scans || isUnbounded) ? [`${node['Node Type']} on ${table || node['Index Name']}`] : [];
   return [...found, ...(node.Plans ?? []).flatMap(readThrough)];
 }
 
@@ -104,7 +106,8 @@ async function claims({ till, service }: Hooked): Promise<void> {
 }
 
 /** Ids begin with their time. */
-const OLD_ID = "(left(id_floor(now() - interval '1 hour')::text, 15) || right(gen_random_uuid()::text, 21))::uuid";
+const OLD_ID =
+  "(left(id_floor(now() - interval '1 hour')::text, 15) || right(gen_random_uuid()::text, 21))::uuid";
 
 /** Many more of everything. */
 async function grow({ till }: Hooked): Promise<void> {
@@ -197,7 +200,10 @@ describe('every statement that a merchant waits for looks rows up', () => {
     await hooked.till.vouchers(2);
     const found = async (text: string) => (await explained.plansOf(text)).flatMap(readThrough);
     assert.deepEqual(await found('select sum(balance_minor) from vouchers'), ['Seq Scan on vouchers']);
-    assert.match(String(await found('select sum(amount_minor) from journal')), /^Seq Scan on journal_\d{4}_\d{2},/);
+    assert.match(
+      String(await found('select sum(amount_minor) from journal')),
+      /^Seq Scan on journal_\d{4}_\d{2},/,
+    );
     await explained.plansOf('set enable_seqscan = off');
     const inside = `do $$ begin perform from vouchers order by serial_number; end $$`;
     assert.deepEqual(await found(inside), ['Index Only Scan on vouchers']);

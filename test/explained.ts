@@ -48,7 +48,10 @@ export class Explained {
     client.on('notice', ({ message = '' }) => {
       const [, json] = /^duration: [\d.]+ ms {2}plan:\n(.*)$/s.exec(message) ?? [];
       if (!json) return;
-      const { 'Query Text': statement, Plan: plan } = JSON.parse(json) as { 'Query Text': string; Plan: PlanNode };
+      const { 'Query Text': statement, Plan: plan } = JSON.parse(json) as {
+        'Query Text': string;
+        Plan: PlanNode;
+      };
       this.executed.push({ statement, plan, isKept: !this.#passing.has(statement) });
     });
   }
@@ -62,7 +65,8 @@ export class Explained {
     const client = new pg.Client({ connectionString: url, types });
     await client.connect();
     await client.query(REPORT);
-    for (const { name, setting } of settings) await client.query('select set_config($1, $2, false)', [name, setting]);
+    for (const { name, setting } of settings)
+      await client.query('select set_config($1, $2, false)', [name, setting]);
     return new Explained(client);
   }
 
@@ -75,7 +79,8 @@ export class Explained {
       return (await result).rows as Row[];
     };
     Object.assign(db, {
-      hot: ({ name, text }: HotStatement, values: readonly unknown[]) => run({ name, text, values: [...values] }),
+      hot: ({ name, text }: HotStatement, values: readonly unknown[]) =>
+        run({ name, text, values: [...values] }),
       query: ({ text, values }: Sql) => {
         this.#passing.add(text);
         return run({ text, values: [...values] });
