@@ -6,6 +6,7 @@ import { StartError } from '../db/start-error.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { startBackground } from './background.ts';
+import { addressToCall } from './link.ts';
 import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
@@ -103,12 +104,6 @@ async function checkAddress(config: Config): Promise<void> {
     probe.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)));
     probe.listen(config.port, config.host, () => probe.close(() => resolve()));
   });
-}
-
-/** An address that can be called: one that means "every address" cannot. */
-function addressToCall(host: string, port: number): string {
-  const called = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
-  return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
 }
 
 async function greet(service: Service, config: Config, baseUrl: string, demo: boolean): Promise<void> {

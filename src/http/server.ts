@@ -13,6 +13,7 @@ import { serveDocs } from './docs.ts';
 import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
+import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
@@ -49,6 +50,8 @@ export type Reach = {
   readonly trustedProxies?: readonly string[];
   /** How long the server still accepts connections once it is asked to close; left out: not at all. */
   readonly graceMs?: number;
+  /** Where browsers reach the service; left out where that is the Host that they name. */
+  readonly publicUrl?: string | undefined;
 };
 
 /** What is known of a request while it is served, for its line in the access log. */
@@ -73,7 +76,7 @@ declare module 'fastify' {
  */
 export function buildServer(
   service: Service,
-  { trustedProxies = [], graceMs = 0 }: Reach = {},
+  { trustedProxies = [], graceMs = 0, publicUrl }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
@@ -129,6 +132,7 @@ export function buildServer(
   serveHealth(app, service, isDraining);
   const admission = new AdmissionControl();
   for (const dialect of DIALECTS) serveDialect(app, { service, admission, dialect });
+  serveSessions(app, service, { publicUrl });
   serveDocs(app, DIALECTS);
   return app;
 }
