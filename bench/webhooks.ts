@@ -69,7 +69,10 @@ async function bench(folder: string): Promise<void> {
   );
 }
 
-const operatorOf = (service: Service) => ({ service, actor: { name: 'bench', origin: 'bench', reason: null } });
+const operatorOf = (service: Service) => ({
+  service,
+  actor: { kind: 'command-line' as const, id: null, requestId: null, name: 'bench', origin: 'bench', reason: null },
+});
 const round = (figure: number | undefined) => Math.round(figure ?? 0).toLocaleString('en');
 
 /** A merchant, and a redemption to tell of: each delivery is made of it, signed, sent and recorded. */

@@ -79,7 +79,10 @@ export type ListeningService = TestService & {
 
 /** The operator of a service, for what only an operator can ask for. */
 export function asOperator(service: Service): Operator {
-  return { service, actor: { name: 'tester', origin: 'tests', reason: null } };
+  return {
+    service,
+    actor: { kind: 'command-line', id: null, requestId: null, name: 'tester', origin: 'tests', reason: null },
+  };
 }
 
 const FLOAT_MINOR = 10_000_000n;

@@ -21,7 +21,7 @@ const ROWS = [
   ['merchants', 'webhooks', 'api-keys'],
   ['ledger', 'jobs', 'audit'],
   ['context'],
-  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log'],
+  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log', 'schema'],
   ['refusal'],
 ];
 

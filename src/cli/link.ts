@@ -6,19 +6,8 @@ export function addressToCall(host: string, port: number): string {
   return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
 }
 
-/**
- * A link into the console or the portal. The token stands in the fragment: browsers do not send it, so that no log of a proxy holds it.
- * @param port that the service listens at, where that is not the setting
- */
-export function linkTo(
-  { publicUrl, host, port: configured }: Config,
-  place: 'console' | 'portal',
-  page: 'enroll' | 'sign-in',
-  token: string,
-  port = configured,
-): string {
-  // Browsers keep secure cookies of localhost, and passkeys know it by this name only.
+/** Where browsers reach the service. A browser on this machine uses the name localhost: passkeys are bound to a name. */
+export function baseUrlOf({ publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>): string {
   const isLoopback = /^(127\.0\.0\.1|0\.0\.0\.0|::1?|localhost)$/.test(host);
-  const base = publicUrl ?? (isLoopback ? `http://localhost:${port}` : addressToCall(host, port));
-  return `${base}/${place}/${page}#${token}`;
+  return publicUrl ?? (isLoopback ? `http://localhost:${port}` : addressToCall(host, port));
 }

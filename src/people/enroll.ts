@@ -99,7 +99,7 @@ export async function enroll(
     await endSessions(tx, user.id);
     await tx.query(setSignedIn(user.id, clock()));
     const session = await beginSession(service, tx, user.id, origin, true);
-    const operator = { service, actor: actorOfUser(user, door, origin) };
+    const operator = { service, actor: actorOfUser(user, origin) };
     const after = { name: called, factor: 'totp' };
     await audit(tx, operator, { action: 'user.enroll', subject: `user ${user.id}`, after });
     return { token: session, recoveryCodes };

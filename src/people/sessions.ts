@@ -73,12 +73,8 @@ type SessionRow = {
 export const doorOf = (merchantId: number | null): Door => (merchantId === null ? 'operator' : 'portal');
 
 /** The actor of a user's changes. */
-export function actorOfUser(user: { id: number; email: string }, door: Door, origin: Origin): Actor {
-  return {
-    name: user.email,
-    origin: `${door === 'operator' ? 'console' : 'portal'} from ${origin.address}`,
-    reason: null,
-  };
+export function actorOfUser(user: { id: number; email: string }, { address, requestId }: Origin): Actor {
+  return { kind: 'user', id: String(user.id), name: user.email, origin: address, requestId, reason: null };
 }
 
 const AGENT_LENGTH_MAX = 200;
@@ -203,13 +199,13 @@ export async function endOwnSessions(service: Service, session: Session, origin:
 
 async function changeOwn<Result>(
   service: Service,
-  { user, door }: Session,
+  { user }: Session,
   origin: Origin,
   change: (tx: Queries) => Promise<{ result: Result; ended: number }>,
 ): Promise<Result> {
   return service.db.transaction(async (tx) => {
     const { result, ended } = await change(tx);
-    const operator = { service, actor: actorOfUser(user, door, origin) };
+    const operator = { service, actor: actorOfUser(user, origin) };
     if (ended > 0)
       await audit(tx, operator, { action: 'session.end', subject: `user ${user.id}`, before: { sessions: ended } });
     return result;

@@ -96,21 +96,20 @@ export async function finishSignIn(
   if (!taken) throw new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
   await forget(service, attempt);
   const how = 'recoveryCode' in factor ? 'recovery-code' : 'totp';
-  return signIn(service, user, door, origin, { how, hasFactor: true });
+  return signIn(service, user, origin, { how, hasFactor: true });
 }
 
 /** Begins the session of a user that has proven who it is. */
 export async function signIn(
   service: Service,
   user: UserRow,
-  door: Door,
   origin: Origin,
   { how, hasFactor }: { readonly how: string; readonly hasFactor: boolean },
 ): Promise<string> {
   return service.db.transaction(async (tx) => {
     await tx.query(setSignedIn(user.id, service.clock()));
     const token = await beginSession(service, tx, user.id, origin, hasFactor);
-    const operator = { service, actor: actorOfUser(user, door, origin) };
+    const operator = { service, actor: actorOfUser(user, origin) };
     await audit(tx, operator, { action: 'session.begin', subject: `user ${user.id}`, after: { factor: how } });
     return token;
   });
@@ -125,7 +124,7 @@ export async function signInByLink(service: Service, door: Door, token: string, 
   const [row] = invitation ? await db.query<UserRow>(findUserById(invitation.user_id)) : [];
   const user = signable(row, door);
   if (!user) throw refused;
-  return signIn(service, user, door, origin, { how: 'link', hasFactor: true });
+  return signIn(service, user, origin, { how: 'link', hasFactor: true });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { fastifyCookie } from '@fastify/cookie';
+import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Door } from '../../people/sessions.ts';
 
@@ -21,12 +21,12 @@ type Kind = keyof typeof NAMES;
 
 /** The token in a cookie; undefined where there is none, or what is in it is no token. */
 export function readCookie({ headers }: FastifyRequest, kind: Kind, door: Door): string | undefined {
-  const token = fastifyCookie.parse(headers.cookie ?? '')[NAMES[kind][door]];
+  const token = parseCookie(headers.cookie ?? '')[NAMES[kind][door]];
   return token !== undefined && FORM.test(token) ? token : undefined;
 }
 
 /** Sets a cookie, until the browser is closed; without a token it is taken back. */
 export function setCookie(reply: FastifyReply, kind: Kind, door: Door, token: string | undefined): void {
   const attributes = token === undefined ? { ...ATTRIBUTES, maxAge: 0 } : ATTRIBUTES;
-  reply.header('set-cookie', fastifyCookie.serialize(NAMES[kind][door], token ?? '', attributes));
+  reply.header('set-cookie', stringifySetCookie({ name: NAMES[kind][door], value: token ?? '', ...attributes }));
 }
