@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, settingsHelp } from './cli/usage.ts';
-import { StartError } from './db/start-error.ts';
+import { StartError } from './db/errors.ts';
 import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
 
@@ -12,7 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
   migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
-  db: async () => (await import('./cli/db.ts')).registerDb,
+  db: async () => (await import('./cli/database.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
   'api-key': async () => (await import('./cli/api-key.ts')).registerApiKey,
   keyring: async () => (await import('./cli/keyring.ts')).registerKeyring,
@@ -66,7 +66,8 @@ function readVersion(): string {
 /** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */
 async function report(error: unknown): Promise<number> {
   // The help and the version end a command as well.
-  if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode && STATUS.usage;
+  if (error instanceof CommanderError && error.code.startsWith('commander.help'))
+    return error.exitCode && STATUS.usage;
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
   const { code, message, status } = await describe(error);
   const text = process.argv.includes('--json') ? toJson({ error: { code, message } }) : `scrip: ${message}`;
@@ -86,7 +87,11 @@ async function describe(error: unknown): Promise<{ code: string; message: string
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
   const { isUnavailable } = await import('./db/errors.ts');
   if (isUnavailable(error)) {
-    return { code: 'unavailable', message: `the database cannot be reached: ${(error as Error).message}`, status };
+    return {
+      code: 'unavailable',
+      message: `the database cannot be reached: ${(error as Error).message}`,
+      status,
+    };
   }
   // A bug: where it happened is of use.
   const message = error instanceof Error ? (error.stack ?? String(error)) : String(error);

@@ -53,7 +53,12 @@ export class Browser {
     }
     const answer = await response.text();
     const { status, headers: received } = response;
-    return { status, headers: received, text: answer, body: answer.startsWith('{') ? JSON.parse(answer) : undefined };
+    return {
+      status,
+      headers: received,
+      text: answer,
+      body: answer.startsWith('{') ? JSON.parse(answer) : undefined,
+    };
   }
 
   get = (path: string, headers?: Fields) => this.send('GET', path, undefined, headers);
@@ -73,14 +78,21 @@ export type Person = {
   code(at: Date): string;
 };
 
-export type Wanted = { readonly email?: string; readonly roles?: readonly string[]; readonly merchantId?: number };
+export type Wanted = {
+  readonly email?: string;
+  readonly roles?: readonly string[];
+  readonly merchantId?: number;
+};
 
 /** The code of an authenticator app. */
 export function codeOf(secret: string, at: Date): string {
   return new TOTP({ secret }).generate({ timestamp: at.getTime() });
 }
 
-export async function invited(service: Service, { email = 'ada@example.com', roles = ['owner'], merchantId }: Wanted) {
+export async function invited(
+  service: Service,
+  { email = 'ada@example.com', roles = ['owner'], merchantId }: Wanted,
+) {
   return inviteUser(asOperator(service), { email, roles, merchantId: merchantId ?? null });
 }
 
@@ -105,7 +117,11 @@ export async function enrolled(
 }
 
 /** Signs a person in. The clock moves on. */
-export async function signIn({ baseUrl, clock }: ListeningService, person: Person, door?: Door): Promise<Browser> {
+export async function signIn(
+  { baseUrl, clock }: ListeningService,
+  person: Person,
+  door?: Door,
+): Promise<Browser> {
   const browser = new Browser(baseUrl, door);
   const { email, password } = person;
   const begun = await browser.post('/session', { email, password });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { startOperator, type OperatorApi } from './operator.api.ts';
+import { type OperatorApi, startOperator } from './operator.api.ts';
 
 let api: OperatorApi;
 
@@ -12,7 +12,9 @@ after(() => api?.stop());
 
 describe('the operator API', () => {
   test('lists merchants with cursors, and shows one', async () => {
-    const made = await Promise.all(['One', 'Two', 'Three'].map((name) => api.testService.createMerchant({ name })));
+    const made = await Promise.all(
+      ['One', 'Two', 'Three'].map((name) => api.testService.createMerchant({ name })),
+    );
     const first = await api.get('/merchants?limit=2');
     assert.equal(first.status, 200);
     assert.equal(first.body.items.length, 2);

@@ -37,7 +37,11 @@ export const COMMAND_LINE: Principal = {
   steppedUp: true,
 };
 
-async function makeToken({ service }: TestService, roles: readonly string[], merchantId?: number): Promise<string> {
+async function makeToken(
+  { service }: TestService,
+  roles: readonly string[],
+  merchantId?: number,
+): Promise<string> {
   const input = { roles, stepUp: true, ...(merchantId !== undefined && { merchantId: String(merchantId) }) };
   const { output } = await perform(createToken as never, { service, principal: COMMAND_LINE, input });
   return (output as { token: string }).token;
@@ -48,7 +52,12 @@ export async function startOperator(): Promise<OperatorApi> {
   const testService = await startListening();
   const owner: Role = 'owner';
   const ownToken = await makeToken(testService, [owner]);
-  const call = async (method: string, url: string, body?: unknown, headers: Headers_ = {}): Promise<Answer> => {
+  const call = async (
+    method: string,
+    url: string,
+    body?: unknown,
+    headers: Headers_ = {},
+  ): Promise<Answer> => {
     const response = await fetch(testService.baseUrl + url, {
       method,
       headers: {

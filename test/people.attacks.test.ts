@@ -18,7 +18,8 @@ test('a code of the authenticator app is accepted once, in however many processe
   const { person } = await enrolled(one);
   const browsers = [one, two, one, two].map(({ baseUrl }) => new Browser(baseUrl));
   const { email, password } = person;
-  for (const browser of browsers) assert.equal((await browser.post('/session', { email, password })).status, 200);
+  for (const browser of browsers)
+    assert.equal((await browser.post('/session', { email, password })).status, 200);
   const totp = person.code(one.clock.now());
   const answers = await Promise.all(browsers.map((browser) => browser.post('/session', { totp })));
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 401, 401, 401]);
@@ -70,7 +71,8 @@ test('each lock of an account is twice as long as the one before, and no longer 
 
 test('fifty wrong attempts lock a network for an hour, whatever accounts they were for', async (t) => {
   const { clock, service } = await testService(t);
-  const attempt = (account: number, address: string) => countAttempt(service, { email: `${account}@example.com`, address });
+  const attempt = (account: number, address: string) =>
+    countAttempt(service, { email: `${account}@example.com`, address });
   for (let account = 0; account < 50; account++) await attempt(account, `2001:db8::${account}`);
   await assert.rejects(attempt(50, '2001:db8::ffff'), /too many attempts/);
   await attempt(50, '2001:db8:0:1::1');
@@ -193,7 +195,8 @@ test('a proxy that changes Host is matched by the public address', async (t) => 
   t.after(() => app.close());
   const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
   const browser = new Browser(baseUrl);
-  const ask = (origin: string) => browser.post('/session', { email: 'x@example.com', password: WRONG }, { origin });
+  const ask = (origin: string) =>
+    browser.post('/session', { email: 'x@example.com', password: WRONG }, { origin });
   assert.equal((await ask('https://vouchers.example.com')).status, 401);
   assert.equal((await ask(baseUrl)).status, 403);
   assert.equal((await ask('http://vouchers.example.com')).status, 403);
@@ -214,11 +217,20 @@ test('nothing that signs in stands in a log, in the audit, or in the database', 
   await again.post(`/enrollment?token=${token}`, { token, password: person.password });
   const secrets = [person.password, person.totpSecret, token, ...person.recoveryCodes];
   for (const { cookies } of [browser, again]) secrets.push(...cookies.values());
-  const tables = ['users', 'invitations', 'recovery_codes', 'sign_ins', 'sessions', 'sign_in_attempts', 'audit'];
+  const tables = [
+    'users',
+    'invitations',
+    'recovery_codes',
+    'sign_ins',
+    'sessions',
+    'sign_in_attempts',
+    'audit',
+  ];
   const kept: string[] = [];
   for (const table of tables) {
     const text = `select ${table}::text as row from ${table}`;
-    for (const { row } of await listening.service.db.query<{ row: string }>({ text, values: [] })) kept.push(row);
+    for (const { row } of await listening.service.db.query<{ row: string }>({ text, values: [] }))
+      kept.push(row);
   }
   assert.ok(lines.length > 0 && kept.length > 8);
   for (const [where, text] of [

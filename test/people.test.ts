@@ -47,7 +47,12 @@ test('a link is valid once, for 72 hours, and only until the next one is made', 
   assert.equal((await browser.post('/enrollment', { token: first.token })).status, 401);
   const { body } = await browser.post('/enrollment', { token: second.token });
   const { secret } = body.totp;
-  const enroll = () => ({ token: second.token, name: 'Ada', password: PASSWORD, totp: codeOf(secret, clock.now()) });
+  const enroll = () => ({
+    token: second.token,
+    name: 'Ada',
+    password: PASSWORD,
+    totp: codeOf(secret, clock.now()),
+  });
   const answers = await Promise.all([
     browser.post('/enrollment/complete', enroll()),
     browser.post('/enrollment/complete', enroll()),
@@ -68,7 +73,12 @@ test('a password is long enough, and none of those that are tried first', async 
   const wrong = ['short', 'Qwerty123456', 'aaaaaaaaaaaaaa', 'ADA@example.com', '𝒶𝒷𝒸𝒹𝑒𝒻'];
   for (const password of wrong) {
     const totp = codeOf(secret, clock.now());
-    const { status, body } = await browser.post('/enrollment/complete', { token, name: 'Ada', password, totp });
+    const { status, body } = await browser.post('/enrollment/complete', {
+      token,
+      name: 'Ada',
+      password,
+      totp,
+    });
     assert.deepEqual([status, body.errors[0].field], [400, 'password'], password);
   }
 });
@@ -80,7 +90,8 @@ test('a recovery code signs in once', async (t) => {
     const browser = new Browser(listening.baseUrl);
     await browser.post('/session', { email: person.email, password: PASSWORD });
     const [recoveryCode = ''] = person.recoveryCodes;
-    return (await browser.post('/session', { recoveryCode: recoveryCode.toUpperCase().replaceAll('-', ' ') })).status;
+    return (await browser.post('/session', { recoveryCode: recoveryCode.toUpperCase().replaceAll('-', ' ') }))
+      .status;
   };
   assert.equal(await attempt(), 200);
   assert.equal(await attempt(), 401);
@@ -91,8 +102,9 @@ test('a session ends after 20 idle minutes (60 in the portal), and after 12 hour
   const { clock } = listening;
   const { browser } = await enrolled(listening);
   const merchant = await listening.createMerchant();
-  const clerk = (await enrolled(listening, { email: 'bob@example.com', roles: ['viewer'], merchantId: merchant.id }))
-    .browser;
+  const clerk = (
+    await enrolled(listening, { email: 'bob@example.com', roles: ['viewer'], merchantId: merchant.id })
+  ).browser;
   const minutes = (count: number) => clock.advance(count * 60_000);
   minutes(15);
   assert.equal((await browser.get('/session')).status, 200);

@@ -37,7 +37,10 @@ export async function settleFailure(service: Service, batchId: number, error: un
   } as const;
   const batch = await cancelBatch({ service, actor }, transactionId, failure);
   if (batch?.status === 'CANCELED') {
-    service.log.error({ part: 'batches', transactionId, failure }, 'a batch was canceled: its failure did not pass');
+    service.log.error(
+      { part: 'batches', transactionId, failure },
+      'a batch was canceled: its failure did not pass',
+    );
   }
 }
 

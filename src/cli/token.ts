@@ -11,7 +11,9 @@ const LISTED_MAX = 10_000;
 type Json = { json?: boolean };
 
 export function registerToken(program: Command): void {
-  const token = program.command('token').description('tokens, with which machines call /operator/v1 and /portal/v1');
+  const token = program
+    .command('token')
+    .description('tokens, with which machines call /operator/v1 and /portal/v1');
   token
     .command('create')
     .description('create a token, which is shown once')
@@ -20,7 +22,10 @@ export function registerToken(program: Command): void {
     .option('--merchant <id>', 'the merchant whose token it is: it may call /portal/v1 only')
     .option('--network <cidr>', 'a network that it may be used from (repeatable; default: anywhere)', repeat)
     .option('--step-up', 'let it run operations that ask people for a second factor')
-    .option('--expires <date>', 'the last day on which it works (UTC), or a date and time (default: in 90 days)')
+    .option(
+      '--expires <date>',
+      'the last day on which it works (UTC), or a date and time (default: in 90 days)',
+    )
     .option('--json', 'print JSON')
     .action(create);
   token

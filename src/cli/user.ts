@@ -29,7 +29,9 @@ export function registerUser(program: Command): void {
   const user = program.command('user').description('people who sign in to the console and the portal');
   user
     .command('invite <email>')
-    .description('print a link by which a person sets a password and a second factor; it is valid once, for 72 hours')
+    .description(
+      'print a link by which a person sets a password and a second factor; it is valid once, for 72 hours',
+    )
     .requiredOption('--role <role>', 'a role (repeatable)', repeat)
     .option('--merchant <id>', 'the merchant whose portal it is (default: the console of the operator)')
     .option('--name <name>', 'the name (default: the first part of the address)')
@@ -52,9 +54,10 @@ export function registerUser(program: Command): void {
   change('set-roles', 'replace the roles of a user, who has to sign in again')
     .requiredOption('--role <role>', 'a role (repeatable)', repeat)
     .action(setRoles);
-  change('reset-2fa', "take a user's password, second factors and sessions, and print a link to enroll again").action(
-    reset,
-  );
+  change(
+    'reset-2fa',
+    "take a user's password, second factors and sessions, and print a link to enroll again",
+  ).action(reset);
   change('end-sessions', 'end all sessions of a user').action(endSessions);
 }
 
@@ -76,7 +79,8 @@ function printInvitation(invitation: Invitation, json: boolean | undefined): voi
   const link = baseUrlOf(readConfig()) + invitation.link;
   if (json) printJson({ ...invitation, link });
   else say(link);
-  if (!json) say(`Send this link to the person. It is valid once, until ${invitation.expiresAt.toISOString()}.`);
+  if (!json)
+    say(`Send this link to the person. It is valid once, until ${invitation.expiresAt.toISOString()}.`);
 }
 
 async function list({ merchant, limit, json }: Json & { merchant?: string; limit: string }): Promise<void> {
@@ -123,7 +127,10 @@ async function enable(who: string, options: Json): Promise<void> {
 }
 
 async function setRoles(who: string, { role, ...options }: Json & { role: string[] }): Promise<void> {
-  const input = async (service: Service) => ({ ...(await named(who)(service)), roles: role as User['roles'] });
+  const input = async (service: Service) => ({
+    ...(await named(who)(service)),
+    roles: role as User['roles'],
+  });
   await performCommand(setRolesOf, input, options, ({ email, roles }) =>
     say(`${email} has the roles ${roles.join(', ')}, and has to sign in again`),
   );
@@ -134,5 +141,7 @@ async function reset(who: string, { json }: Json): Promise<void> {
 }
 
 async function endSessions(who: string, options: Json): Promise<void> {
-  await performCommand(endAllSessions, named(who), options, ({ ended }) => say(`${numberOf(ended, 'session')} ended`));
+  await performCommand(endAllSessions, named(who), options, ({ ended }) =>
+    say(`${numberOf(ended, 'session')} ended`),
+  );
 }

@@ -127,7 +127,12 @@ export function openDatabase(url: string, name = 'scrip', isReader = false, size
   const common = connectionOf(url, name, isReader);
   const onConnect = (client: pg.ClientBase) => configure(client, SESSION);
   const pool = poolOf({ ...common, max: size, onConnect });
-  const hotPool = poolOf({ ...common, max: HOT_POOL_SIZE, onConnect, query_timeout: HOT_TIMEOUT_MS + GRACE_MS });
+  const hotPool = poolOf({
+    ...common,
+    max: HOT_POOL_SIZE,
+    onConnect,
+    query_timeout: HOT_TIMEOUT_MS + GRACE_MS,
+  });
   const health = new Health(() => new common.Client(common));
   let lastHotAt = Number.NEGATIVE_INFINITY;
   return {
@@ -175,16 +180,21 @@ async function connect(pool: pg.Pool, health: Health): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    if ((error as Error).message === NONE_FREE) throw new PoolExhausted('all connections to the database are in use');
+    if ((error as Error).message === NONE_FREE)
+      throw new PoolExhausted('all connections to the database are in use');
     throw error;
   }
 }
 
 /** Runs one statement on a connection of a pool. */
-async function onClient<T>(pool: pg.Pool, health: Health, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+async function onClient<T>(
+  pool: pg.Pool,
+  health: Health,
+  run: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
   const client = await connect(pool, health);
   try {
-    const result = await health.watch(() => run(client));
+    const result = await health.track(() => run(client));
     client.release();
     return result;
   } catch (error) {
@@ -251,14 +261,14 @@ async function inTransaction<T>(
   // A transaction with an isolation of its own reads through everything, and sets its own limit.
   const limits = isolation === undefined;
   const ask = <Row>(statement: Sql, timeoutMs?: number) =>
-    health.watch(() => rowsOf<Row>(client, statement, timeoutMs));
+    health.track(() => rowsOf<Row>(client, statement, timeoutMs));
   const control = (text: string) => ask({ text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {
     await control(isolation ? `begin isolation level ${isolation}` : 'begin');
     const result = await run({
       query: (statement) => ask(statement, limits ? STATEMENT_TIMEOUT_MS + GRACE_MS : undefined),
-      copyIn: (statement, parts) => health.watch(() => copyIn(client, statement, parts)),
+      copyIn: (statement, parts) => health.track(() => copyIn(client, statement, parts)),
     });
     await control('commit');
     return result;

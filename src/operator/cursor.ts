@@ -8,7 +8,10 @@ const DIGEST_LENGTH = 12;
 
 /** What a cursor belongs to: the list and its filters. */
 function digestOf(list: string, filters: object): string {
-  return hash('sha256', JSON.stringify([list, Object.entries(filters).sort()]), 'base64url').slice(0, DIGEST_LENGTH);
+  return hash('sha256', JSON.stringify([list, Object.entries(filters).sort()]), 'base64url').slice(
+    0,
+    DIGEST_LENGTH,
+  );
 }
 
 /** The cursor behind a position of a list. */
@@ -33,7 +36,11 @@ export function readCursor(list: string, filters: object, cursor: string | undef
   } catch {
     // It is no cursor at all.
   }
-  throw invalid('cursor', 'cursor', 'is not a cursor of this list with these filters: begin with its first page');
+  throw invalid(
+    'cursor',
+    'cursor',
+    'is not a cursor of this list with these filters: begin with its first page',
+  );
 }
 
 /**

@@ -8,7 +8,11 @@ const ID_MAX = 2_147_483_647;
 
 /** An id in the path or in a field. */
 export function Id(what: string) {
-  return Type.String({ pattern: '^[1-9][0-9]{0,9}$', description: `The id of the ${what}.`, examples: ['1'] });
+  return Type.String({
+    pattern: '^[1-9][0-9]{0,9}$',
+    description: `The id of the ${what}.`,
+    examples: ['1'],
+  });
 }
 
 export const MerchantId = Id('merchant');
@@ -33,7 +37,11 @@ export function Line(maxLength: number, description: string, example: string) {
   return Type.String({ minLength: 1, maxLength, pattern: VISIBLE, description, examples: [example] });
 }
 
-export const Time = Type.Unsafe<Date>({ type: 'string', format: 'date-time', description: 'ISO 8601, in UTC.' });
+export const Time = Type.Unsafe<Date>({
+  type: 'string',
+  format: 'date-time',
+  description: 'ISO 8601, in UTC.',
+});
 export const NullableTime = Type.Unsafe<Date | null>({ ...Time, type: ['string', 'null'] });
 export const Text = Type.String();
 export const NullableText = Nullable(Text);
@@ -53,7 +61,12 @@ export const PAGE = {
     Type.String({ minLength: 1, maxLength: 500, description: 'The `nextCursor` of the page before.' }),
   ),
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 200, default: 50, description: 'How many items a page has at most.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 200,
+      default: 50,
+      description: 'How many items a page has at most.',
+    }),
   ),
 };
 
@@ -109,7 +122,11 @@ function toTime(text: string, field: string, timeOfDay: string): Date {
   const day = text.slice(0, 10);
   // Date would read the 31st of April as the 1st of May.
   if (new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) !== day || Number.isNaN(time.getTime()))
-    throw invalid(field, 'format', 'must be a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z');
+    throw invalid(
+      field,
+      'format',
+      'must be a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z',
+    );
   return time;
 }
 

@@ -28,7 +28,11 @@ const MerchantWithFloats = Type.Object({ ...Merchant.properties, floats: Type.Ar
 
 /** A merchant as every door shows it. */
 function toJson(merchant: MerchantInfo) {
-  return { ...merchant, id: String(merchant.id), permissions: merchant.permissions as (typeof PERMISSIONS)[number][] };
+  return {
+    ...merchant,
+    id: String(merchant.id),
+    permissions: merchant.permissions as (typeof PERMISSIONS)[number][],
+  };
 }
 
 async function show({ service: { db } }: Caller, id: number) {
@@ -90,7 +94,8 @@ function suspension(verb: 'suspend' | 'resume') {
     effect: 'change',
     async run(caller, { id }) {
       const merchantId = toId(id);
-      if (!(await suspendMerchant(caller, merchantId, verb === 'suspend'))) throw notFound(`merchant ${merchantId}`);
+      if (!(await suspendMerchant(caller, merchantId, verb === 'suspend')))
+        throw notFound(`merchant ${merchantId}`);
       return show(caller, merchantId);
     },
   });

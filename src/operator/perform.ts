@@ -1,6 +1,6 @@
 import { createService, type Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { within } from '../db/within.ts';
 import { Refusal } from '../refusal.ts';
 import type { AnyOperation, Caller } from './operations.ts';
@@ -36,7 +36,9 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   await checkRisk(operation, caller, input);
   if (operation.effect === 'read') return { output: await operation.run(caller, input), replayed: false };
   const claim =
-    request.idempotencyKey === undefined ? undefined : claimOf(operation, caller, request.idempotencyKey, input);
+    request.idempotencyKey === undefined
+      ? undefined
+      : claimOf(operation, caller, request.idempotencyKey, input);
   return operation.effect === 'change'
     ? performChange(operation, caller, input, claim)
     : performOutside(operation, caller, input, claim);
@@ -71,13 +73,26 @@ async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields)
 
 type Fields = Record<string, unknown>;
 
-type Claim = { readonly actor: string; readonly key: string; readonly operation: string; readonly fingerprint: Buffer };
+type Claim = {
+  readonly actor: string;
+  readonly key: string;
+  readonly operation: string;
+  readonly fingerprint: Buffer;
+};
 
 /** The fingerprint is keyed: nobody who reads the table can guess what was sent. */
 function claimOf(operation: AnyOperation, { service, principal }: Caller, key: string, input: object): Claim {
-  const text = JSON.stringify([operation.name, Object.entries(input).sort(([one], [other]) => (one < other ? -1 : 1))]);
+  const text = JSON.stringify([
+    operation.name,
+    Object.entries(input).sort(([one], [other]) => (one < other ? -1 : 1)),
+  ]);
   const fingerprint = service.keys.fingerprintOf(text);
-  return { actor: `${principal.kind} ${principal.id ?? principal.name}`, key, operation: operation.name, fingerprint };
+  return {
+    actor: `${principal.kind} ${principal.id ?? principal.name}`,
+    key,
+    operation: operation.name,
+    fingerprint,
+  };
 }
 
 /** Claims a key. @returns what the first request under it was answered, or undefined where this is the first */
@@ -112,8 +127,12 @@ async function performChange(
       const known = claimed && (await claim(tx, claimed, service.clock()));
       if (known !== undefined) return { output: JSON.parse(known), replayed: true };
       const db = within(service.db, tx);
-      const output = await operation.run({ ...caller, service: createService({ ...service, db, readDb: db }) }, input);
-      if (claimed) await tx.query(finishRequest(claimed.actor, claimed.key, withoutSecrets(operation, output)));
+      const output = await operation.run(
+        { ...caller, service: createService({ ...service, db, readDb: db }) },
+        input,
+      );
+      if (claimed)
+        await tx.query(finishRequest(claimed.actor, claimed.key, withoutSecrets(operation, output)));
       return { output, replayed: false };
     }),
   );
@@ -136,7 +155,8 @@ async function performOutside(
     return { output, replayed: false };
   } catch (error) {
     // What was declined has changed nothing.
-    if (error instanceof Problem || error instanceof Refusal) await db.query(forgetRequest(claimed.actor, claimed.key));
+    if (error instanceof Problem || error instanceof Refusal)
+      await db.query(forgetRequest(claimed.actor, claimed.key));
     throw error;
   }
 }

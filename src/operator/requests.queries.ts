@@ -1,7 +1,13 @@
 import { type Sql, sql } from '../db/sql.ts';
 
 /** Claims an Idempotency-Key; no row where it is taken, once the transaction that took it has ended. */
-export function claimRequest(actor: string, key: string, operation: string, fingerprint: Buffer, now: Date): Sql {
+export function claimRequest(
+  actor: string,
+  key: string,
+  operation: string,
+  fingerprint: Buffer,
+  now: Date,
+): Sql {
   return sql`
 insert into operator_requests (actor, idempotency_key, operation, fingerprint, created_at)
 values (${actor}, ${key}, ${operation}, ${fingerprint}, ${now}) on conflict do nothing returning 1 as claimed`;

@@ -81,11 +81,17 @@ function toJson(row: TokenRow) {
 
 const CreateToken = Input({
   name: Type.Optional(Line(100, 'What the token is for.', 'nightly export')),
-  roles: Type.Array(Word(ALL_ROLES), { minItems: 1, uniqueItems: true, description: 'At most those of its creator.' }),
+  roles: Type.Array(Word(ALL_ROLES), {
+    minItems: 1,
+    uniqueItems: true,
+    description: 'At most those of its creator.',
+  }),
   merchantId: Type.Optional(
     Nullable(MerchantId, { description: 'For a token of a merchant: it may call /portal/v1 only.' }),
   ),
-  networks: Type.Optional(Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), { maxItems: NETWORKS_MAX })),
+  networks: Type.Optional(
+    Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), { maxItems: NETWORKS_MAX }),
+  ),
   stepUp: Type.Optional(Type.Boolean({ description: 'Let it run operations of the risk `step-up`.' })),
   expiresAt: Type.Optional(
     End(`When it expires: ${EXPIRY_DAYS} days from now unless set, at most ${EXPIRY_DAYS_MAX}.`),
@@ -95,7 +101,8 @@ const CreateToken = Input({
 
 /** @throws Problem for an expiry that has passed, or lies too far ahead */
 function expiryOf(given: string | undefined, now: Date): Date {
-  const expiresAt = given === undefined ? new Date(now.getTime() + EXPIRY_DAYS * DAY_MS) : toEnd(given, 'expiresAt');
+  const expiresAt =
+    given === undefined ? new Date(now.getTime() + EXPIRY_DAYS * DAY_MS) : toEnd(given, 'expiresAt');
   if (expiresAt <= now) throw invalid('expiresAt', 'minimum', 'must be in the future');
   if (expiresAt.getTime() > now.getTime() + EXPIRY_DAYS_MAX * DAY_MS)
     throw invalid('expiresAt', 'maximum', `must be at most ${EXPIRY_DAYS_MAX} days ahead`);
@@ -107,7 +114,11 @@ function checkRoles({ principal }: Caller, roles: readonly string[], isPortal: b
   const known: readonly string[] = isPortal ? PORTAL_ROLES : ROLES;
   const unknown = roles.filter((role) => !known.includes(role));
   if (unknown.length > 0)
-    throw invalid('roles', 'enum', `must be of ${known.join(', ')}${isPortal ? ' for a token of a merchant' : ''}`);
+    throw invalid(
+      'roles',
+      'enum',
+      `must be of ${known.join(', ')}${isPortal ? ' for a token of a merchant' : ''}`,
+    );
   const own: readonly string[] = principal.roles;
   const exceeds =
     principal.kind !== 'command-line' && !own.includes('owner') && roles.some((role) => !own.includes(role));
@@ -154,7 +165,9 @@ export const createToken = operation({
     };
     return db.transaction(async (tx) => {
       const [row] = await tx
-        .query<{ id: number }>(insertToken({ ...terms, hash: hashToken(token), createdBy: caller.principal.name, now }))
+        .query<{ id: number }>(
+          insertToken({ ...terms, hash: hashToken(token), createdBy: caller.principal.name, now }),
+        )
         .catch((error: { constraint?: string }) => {
           if (error.constraint === 'operator_tokens_merchant') throw notFound(`merchant ${merchantId}`);
           throw error;

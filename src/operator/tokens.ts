@@ -64,7 +64,11 @@ export function hashToken(token: string): Buffer {
  * @param ip where it was sent from
  * @returns undefined for one that is unknown, expired, revoked, or not valid from there
  */
-export async function findToken({ db, clock }: Service, text: string, ip: string): Promise<Token | undefined> {
+export async function findToken(
+  { db, clock }: Service,
+  text: string,
+  ip: string,
+): Promise<Token | undefined> {
   if (!isToken(text)) return undefined;
   const now = clock();
   const [row] = await db.query<Row>(findTokenRow(hashToken(text)));

@@ -12,7 +12,20 @@ import {
 } from '../people/users.ts';
 import { Nullable, Word } from '../schema.ts';
 import { pageOf, readCursor } from './cursor.ts';
-import { Count, Id, Input, Line, MerchantId, NullableTime, PAGE, Page, Reason, Text, Time, toId } from './fields.ts';
+import {
+  Count,
+  Id,
+  Input,
+  Line,
+  MerchantId,
+  NullableTime,
+  PAGE,
+  Page,
+  Reason,
+  Text,
+  Time,
+  toId,
+} from './fields.ts';
 import { type Caller, operation, tableOf } from './operations.ts';
 import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
 import { notFound } from './problem.ts';
@@ -23,13 +36,19 @@ const OWNERS = ['owner'] as const;
 const ALL_ROLES = [...new Set([...ROLES, ...PORTAL_ROLES])] as readonly (Role | PortalRole)[];
 const UserId = Id('user');
 const Email = Line(254, 'An email address.', 'ada@example.com');
-const Roles = Type.Array(Word(ALL_ROLES), { minItems: 1, uniqueItems: true, description: 'Their rights add up.' });
+const Roles = Type.Array(Word(ALL_ROLES), {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'Their rights add up.',
+});
 
 const UserSchema = Type.Object({
   id: UserId,
   email: Text,
   name: Text,
-  merchantId: Nullable(MerchantId, { description: 'The merchant that the user belongs to; null: the operator.' }),
+  merchantId: Nullable(MerchantId, {
+    description: 'The merchant that the user belongs to; null: the operator.',
+  }),
   roles: Type.Array(Word(ALL_ROLES)),
   state: Word(['invited', 'active', 'disabled']),
   factors: Type.Array(Word(['totp', 'passkey'])),
@@ -42,7 +61,8 @@ const InvitationSchema = Type.Object({
   id: UserId,
   link: Type.String({
     secret: true,
-    description: 'The path of the page on which the person enrolls, below the address of the service. Shown once.',
+    description:
+      'The path of the page on which the person enrolls, below the address of the service. Shown once.',
   }),
   expiresAt: Time,
 });
@@ -61,7 +81,11 @@ export function toUserJson(user: UserInfo) {
 
 /** The token stands in the fragment: browsers do not send it, so that no log of a proxy holds it. */
 function toInvitationJson({ userId, token, expiresAt }: Invitation, merchantId: number | null) {
-  return { id: String(userId), link: `/${merchantId === null ? 'console' : 'portal'}/enroll#${token}`, expiresAt };
+  return {
+    id: String(userId),
+    link: `/${merchantId === null ? 'console' : 'portal'}/enroll#${token}`,
+    expiresAt,
+  };
 }
 
 export const listAllUsers = operation({
@@ -129,7 +153,9 @@ function disabling(verb: 'disable' | 'enable') {
   return operation({
     name: `user.${verb}`,
     summary:
-      verb === 'disable' ? 'Let a user sign in no more, and end its sessions' : 'Let a disabled user sign in again',
+      verb === 'disable'
+        ? 'Let a user sign in no more, and end its sessions'
+        : 'Let a disabled user sign in again',
     method: 'POST',
     path: `/users/:id/${verb}`,
     command: `user ${verb}`,

@@ -38,7 +38,11 @@ const unknownLink = () =>
   );
 
 /** @throws Problem `unauthorized` where a link is not valid any more, or leads to the other door */
-async function findInvited(service: Service, door: Door, token: string): Promise<{ user: UserRow; expiresAt: Date }> {
+async function findInvited(
+  service: Service,
+  door: Door,
+  token: string,
+): Promise<{ user: UserRow; expiresAt: Date }> {
   const { db, clock } = service;
   const [invitation] = await db.query<InvitationRow>(findInvitation(hashSecret(token), 'enroll', clock()));
   const [user] = invitation ? await db.query<UserRow>(findUserById(invitation.user_id)) : [];

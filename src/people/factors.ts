@@ -19,9 +19,15 @@ export type Factor = { readonly totp: string } | { readonly recoveryCode: string
 type FactorUser = { readonly id: number; readonly totp_secret: Buffer | null };
 
 /** Whether a second factor is right; it is not right a second time. */
-export async function acceptFactor({ db, keys, clock }: Service, user: FactorUser, factor: Factor): Promise<boolean> {
+export async function acceptFactor(
+  { db, keys, clock }: Service,
+  user: FactorUser,
+  factor: Factor,
+): Promise<boolean> {
   if ('recoveryCode' in factor) {
-    return (await db.query(takeRecoveryCode(user.id, hashRecoveryCode(factor.recoveryCode), clock()))).length > 0;
+    return (
+      (await db.query(takeRecoveryCode(user.id, hashRecoveryCode(factor.recoveryCode), clock()))).length > 0
+    );
   }
   if (!user.totp_secret) return false;
   const step = totpStep(keys.openText(ownerOfTotp(user.id), user.totp_secret), factor.totp, clock());

@@ -66,8 +66,10 @@ async function readCommon(): Promise<ReadonlySet<string>> {
 /** @throws Problem `invalid` where a password is too short, too long, common, or the address of its account */
 export async function checkNewPassword(password: string, email: string): Promise<void> {
   const length = [...password].length;
-  if (length < LENGTH_MIN) throw invalid('password', 'minLength', `must have at least ${LENGTH_MIN} characters`);
-  if (length > LENGTH_MAX) throw invalid('password', 'maxLength', `must have at most ${LENGTH_MAX} characters`);
+  if (length < LENGTH_MIN)
+    throw invalid('password', 'minLength', `must have at least ${LENGTH_MIN} characters`);
+  if (length > LENGTH_MAX)
+    throw invalid('password', 'maxLength', `must have at most ${LENGTH_MAX} characters`);
   common ??= readCommon();
   const isCommon = (await common).has(password.toLowerCase()) || new Set(password).size === 1;
   if (isCommon || password.toLowerCase() === email)

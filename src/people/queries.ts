@@ -100,7 +100,12 @@ update users set totp_step = ${step} where id = ${id} and (totp_step is null or 
 
 export function enrollUser(
   id: number,
-  user: { readonly name: string; readonly passwordHash: string | null; readonly hasTotp: boolean; readonly now: Date },
+  user: {
+    readonly name: string;
+    readonly passwordHash: string | null;
+    readonly hasTotp: boolean;
+    readonly now: Date;
+  },
 ): Sql {
   return sql`
 update users set name = ${user.name}, password_hash = ${user.passwordHash}, enrolled_at = ${user.now},

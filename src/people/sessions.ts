@@ -113,7 +113,11 @@ export async function beginSession(
  * The session of a token, as a request finds it; it does not end for want of use then.
  * @returns undefined where there is none, it has ended, or its user belongs to the other door or may not sign in any more
  */
-export async function findSession({ db, clock }: Service, token: string, door: Door): Promise<Session | undefined> {
+export async function findSession(
+  { db, clock }: Service,
+  token: string,
+  door: Door,
+): Promise<Session | undefined> {
   const now = clock();
   const [row] = await db.query<SessionRow>(findSessionRow(hashSecret(token), now));
   if (!row || doorOf(row.merchant_id) !== door) return undefined;
@@ -125,7 +129,14 @@ export async function findSession({ db, clock }: Service, token: string, door: D
   return {
     id,
     door,
-    user: { id: user_id, email, name, roles, merchantId: merchant_id, factors: factorsOf(has_totp, has_passkey) },
+    user: {
+      id: user_id,
+      email,
+      name,
+      roles,
+      merchantId: merchant_id,
+      factors: factorsOf(has_totp, has_passkey),
+    },
     createdAt: created_at,
     expiresAt: expires_at,
     idleMs: IDLE_MS[door],
@@ -160,10 +171,21 @@ export type SessionInfo = {
   readonly agent: string;
 };
 
-type InfoRow = { id: bigint; created_at: Date; last_seen_at: Date; expires_at: Date; network: string; agent: string };
+type InfoRow = {
+  id: bigint;
+  created_at: Date;
+  last_seen_at: Date;
+  expires_at: Date;
+  network: string;
+  agent: string;
+};
 
 /** The sessions of a user, newest first. */
-export async function listSessions({ db, clock }: Service, userId: number, door: Door): Promise<SessionInfo[]> {
+export async function listSessions(
+  { db, clock }: Service,
+  userId: number,
+  door: Door,
+): Promise<SessionInfo[]> {
   const now = clock();
   const rows = await db.query<InfoRow>(listSessionRows(userId, now, new Date(now.getTime() - IDLE_MS[door])));
   return rows.map(({ id, created_at, last_seen_at, expires_at, network, agent }) => ({
@@ -182,7 +204,12 @@ export async function endSessions(tx: Queries, userId: number): Promise<number> 
 }
 
 /** Ends one of the sessions of a session's user. @returns whether there was such a one */
-export async function endOwnSession(service: Service, session: Session, id: bigint, origin: Origin): Promise<boolean> {
+export async function endOwnSession(
+  service: Service,
+  session: Session,
+  id: bigint,
+  origin: Origin,
+): Promise<boolean> {
   return changeOwn(service, session, origin, async (tx) => {
     const isEnded = (await tx.query(deleteSession(session.user.id, id))).length > 0;
     return { result: isEnded, ended: isEnded ? 1 : 0 };
@@ -207,7 +234,11 @@ async function changeOwn<Result>(
     const { result, ended } = await change(tx);
     const operator = { service, actor: actorOfUser(user, origin) };
     if (ended > 0)
-      await audit(tx, operator, { action: 'session.end', subject: `user ${user.id}`, before: { sessions: ended } });
+      await audit(tx, operator, {
+        action: 'session.end',
+        subject: `user ${user.id}`,
+        before: { sessions: ended },
+      });
     return result;
   });
 }

@@ -110,17 +110,28 @@ export async function signIn(
     await tx.query(setSignedIn(user.id, service.clock()));
     const token = await beginSession(service, tx, user.id, origin, hasFactor);
     const operator = { service, actor: actorOfUser(user, origin) };
-    await audit(tx, operator, { action: 'session.begin', subject: `user ${user.id}`, after: { factor: how } });
+    await audit(tx, operator, {
+      action: 'session.begin',
+      subject: `user ${user.id}`,
+      after: { factor: how },
+    });
     return token;
   });
 }
 
 /** Signs in by a link that is valid once, from this machine only. @returns the token of the session */
-export async function signInByLink(service: Service, door: Door, token: string, origin: Origin): Promise<string> {
+export async function signInByLink(
+  service: Service,
+  door: Door,
+  token: string,
+  origin: Origin,
+): Promise<string> {
   const refused = new Problem('unauthorized', 'this link has been used, or has expired');
   if (!/^(127\.|::1$|::ffff:127\.)/.test(origin.address)) throw refused;
   const { db, clock } = service;
-  const [invitation] = await db.query<{ user_id: number }>(takeInvitation(hashSecret(token), 'sign-in', clock()));
+  const [invitation] = await db.query<{ user_id: number }>(
+    takeInvitation(hashSecret(token), 'sign-in', clock()),
+  );
   const [row] = invitation ? await db.query<UserRow>(findUserById(invitation.user_id)) : [];
   const user = signable(row, door);
   if (!user) throw refused;

@@ -162,14 +162,23 @@ async function requireAnotherOwner(tx: Queries, user: UserRow): Promise<void> {
  * Sets the roles of a user, who has to sign in again.
  * @throws Problem `not-found`; `invalid`; `conflict` for the last owner
  */
-export async function setUserRoles(operator: Operator, id: number, wanted: readonly string[]): Promise<UserInfo> {
+export async function setUserRoles(
+  operator: Operator,
+  id: number,
+  wanted: readonly string[],
+): Promise<UserInfo> {
   return changeUser(operator, id, async (tx, user) => {
     const roles = checkRoles(wanted, user.merchant_id);
     if (String(roles) === String(user.roles)) return { result: toUser(user) };
     if (!roles.includes('owner')) await requireAnotherOwner(tx, user);
     await tx.query(setRoles(id, user.name, roles));
     await endSessions(tx, id);
-    const told = { action: 'user.set-roles', subject: subjectOf(id), before: { roles: user.roles }, after: { roles } };
+    const told = {
+      action: 'user.set-roles',
+      subject: subjectOf(id),
+      before: { roles: user.roles },
+      after: { roles },
+    };
     return { result: toUser({ ...user, roles }), told };
   });
 }

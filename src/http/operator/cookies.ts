@@ -28,5 +28,8 @@ export function readCookie({ headers }: FastifyRequest, kind: Kind, door: Door):
 /** Sets a cookie, until the browser is closed; without a token it is taken back. */
 export function setCookie(reply: FastifyReply, kind: Kind, door: Door, token: string | undefined): void {
   const attributes = token === undefined ? { ...ATTRIBUTES, maxAge: 0 } : ATTRIBUTES;
-  reply.header('set-cookie', stringifySetCookie({ name: NAMES[kind][door], value: token ?? '', ...attributes }));
+  reply.header(
+    'set-cookie',
+    stringifySetCookie({ name: NAMES[kind][door], value: token ?? '', ...attributes }),
+  );
 }
