@@ -5,6 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { addToKeyFile, removeFromKeyFile } from '../keyring/file.ts';
 import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
+import { countTotpSecrets, resealTotpSecrets } from './people.ts';
 import {
   dropRetired,
   endProgress,
@@ -139,6 +140,7 @@ export async function finishRotation(
   const { db, keys, clock } = service;
   if (!(await resealAll(service, reseal))) return undefined;
   await resealSecrets(service);
+  await resealTotpSecrets(service);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return undefined;
   if (left > 0)
@@ -201,6 +203,8 @@ async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress):
     throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
   const secrets = (await countSecrets(db)).get(keyId) ?? 0;
   if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
+  const apps = (await countTotpSecrets(db)).get(keyId) ?? 0;
+  if (apps > 0) throw new RingRefused(`${apps} secrets of authenticator apps are sealed under ${keyId}`);
   const head = await readSealed(db);
   if (head && sealedUnder(head) === keyId)
     throw new RingRefused(`the end of the audit is sealed under ${keyId}`);
