@@ -57,9 +57,12 @@ export async function prepareArchive(archiveDir: string, systemIdentifier: strin
   });
   const marker = join(archiveDir, MARKER);
   const owner = await readMarker(marker);
-  if (owner === undefined) await writeFile(marker, `${JSON.stringify({ systemIdentifier })}\n`, { mode: 0o600 });
+  if (owner === undefined)
+    await writeFile(marker, `${JSON.stringify({ systemIdentifier })}\n`, { mode: 0o600 });
   else if (owner !== systemIdentifier)
-    throw new EmbeddedError(`the archive folder ${archiveDir} belongs to another installation: use an empty folder`);
+    throw new EmbeddedError(
+      `the archive folder ${archiveDir} belongs to another installation: use an empty folder`,
+    );
 }
 
 async function readMarker(marker: string): Promise<string | undefined> {
@@ -79,18 +82,26 @@ export async function requireArchive(archiveDir: string, systemIdentifier: strin
   const owner = await readMarker(join(archiveDir, MARKER));
   if (owner === undefined) throw new EmbeddedError(`there is no archived log in ${archiveDir}`);
   if (owner !== systemIdentifier)
-    throw new EmbeddedError(`the archived log in ${archiveDir} belongs to another installation than the backup`);
+    throw new EmbeddedError(
+      `the archived log in ${archiveDir} belongs to another installation than the backup`,
+    );
 }
 
 /** The number of a segment, the same on every timeline. */
 export function segmentNumber(name: string): number {
-  return Number.parseInt(name.slice(8, 16), 16) * SEGMENTS_PER_FILE_NUMBER + Number.parseInt(name.slice(16, 24), 16);
+  return (
+    Number.parseInt(name.slice(8, 16), 16) * SEGMENTS_PER_FILE_NUMBER +
+    Number.parseInt(name.slice(16, 24), 16)
+  );
 }
 
 /** The number of the segment that a byte of the log lies in. */
 export function segmentAt(lsn: string): number {
   const [high = '', low = ''] = lsn.split('/');
-  return Number.parseInt(high, 16) * SEGMENTS_PER_FILE_NUMBER + Math.floor(Number.parseInt(low, 16) / SEGMENT_BYTES);
+  return (
+    Number.parseInt(high, 16) * SEGMENTS_PER_FILE_NUMBER +
+    Math.floor(Number.parseInt(low, 16) / SEGMENT_BYTES)
+  );
 }
 
 /**
@@ -99,14 +110,18 @@ export function segmentAt(lsn: string): number {
  * @returns its number, or undefined where nothing is missing
  */
 export async function findGap(archiveDir: string, after: number): Promise<number | undefined> {
-  const numbers = new Set((await listSegments(archiveDir)).map(segmentNumber).filter((number) => number > after));
+  const numbers = new Set(
+    (await listSegments(archiveDir)).map(segmentNumber).filter((number) => number > after),
+  );
   const last = Math.max(after, ...numbers);
   for (let number = after + 1; number <= last; number++) if (!numbers.has(number)) return number;
   return undefined;
 }
 
 async function listSegments(archiveDir: string): Promise<string[]> {
-  const names = (await readdir(archiveDir)).map((name) => (name.endsWith(TAIL) ? name.slice(0, -TAIL.length) : name));
+  const names = (await readdir(archiveDir)).map((name) =>
+    name.endsWith(TAIL) ? name.slice(0, -TAIL.length) : name,
+  );
   return [...new Set(names.filter((name) => SEGMENT.test(name)))];
 }
 
@@ -114,7 +129,8 @@ async function listSegments(archiveDir: string): Promise<string[]> {
 export async function pruneArchive(archiveDir: string, first: number): Promise<void> {
   for (const name of await readdir(archiveDir)) {
     const [segment = ''] = name.split('.');
-    if (SEGMENT.test(segment) && segmentNumber(segment) < first) await rm(join(archiveDir, name), { force: true });
+    if (SEGMENT.test(segment) && segmentNumber(segment) < first)
+      await rm(join(archiveDir, name), { force: true });
   }
 }
 
@@ -179,7 +195,11 @@ export class Tail {
     if (end <= this.#copied) return;
     const source = await open(join(this.#folder.cluster, 'pg_wal', name), 'r');
     try {
-      const target = await open(join(this.#archiveDir, `${name}${TAIL}`), constants.O_RDWR | constants.O_CREAT, 0o600);
+      const target = await open(
+        join(this.#archiveDir, `${name}${TAIL}`),
+        constants.O_RDWR | constants.O_CREAT,
+        0o600,
+      );
       try {
         // PostgreSQL takes segments of the full size only; the rest of it reads as zeros, where the log ends.
         await target.truncate(SEGMENT_BYTES);

@@ -6,7 +6,17 @@ import { connect, systemIdentifier } from './connect.ts';
 import { type Copied, copyFile, syncFolder, writeWhole } from './copy.ts';
 import { EmbeddedError } from './error.ts';
 import { codeOf, describeFolder, type Folder, makeFolder, readSettings } from './folder.ts';
-import { type Backup, CLUSTER, FORMAT, KEYS, listBackups, MANIFEST, type Manifest, PARTIAL, SUMS } from './manifest.ts';
+import {
+  type Backup,
+  CLUSTER,
+  FORMAT,
+  KEYS,
+  listBackups,
+  MANIFEST,
+  type Manifest,
+  PARTIAL,
+  SUMS,
+} from './manifest.ts';
 import { MAJOR } from './server.ts';
 
 /**
@@ -39,7 +49,8 @@ const EMPTIED = new Set([
   'pg_subtrans',
   'pg_wal',
 ]);
-const LEFT_OUT = /^(postmaster\.(pid|opts)|backup_label.*|tablespace_map.*|pg_internal\.init.*|pgsql_tmp.*|.*\.tmp)$/;
+const LEFT_OUT =
+  /^(postmaster\.(pid|opts)|backup_label.*|tablespace_map.*|pg_internal\.init.*|pgsql_tmp.*|.*\.tmp)$/;
 const CONTROL = 'global/pg_control';
 /** Beside the database's files: the log of the backup, the manifest. */
 const RESERVE_BYTES = 64 * 1024 ** 2;
@@ -78,16 +89,20 @@ async function checkTarget(into: string, identifier: string): Promise<Backup[]> 
   if (other?.path === resolve(into))
     throw new EmbeddedError(`the folder ${other.path} is a backup: name the one above`);
   if (others.some(({ manifest }) => manifest.systemIdentifier !== identifier))
-    throw new EmbeddedError(`the folder ${resolve(into)} holds backups of another installation: use another folder`);
+    throw new EmbeddedError(
+      `the folder ${resolve(into)} holds backups of another installation: use another folder`,
+    );
   return others;
 }
 
 /** The slot also keeps the server from removing the log that the backup needs. */
 async function takeLock(client: pg.Client): Promise<void> {
-  await client.query('select pg_create_physical_replication_slot($1, true, true)', [SLOT]).catch((error: unknown) => {
-    if (codeOf(error) !== ALREADY_EXISTS) throw error;
-    throw new EmbeddedError('another backup of this database is being made: wait until it is done');
-  });
+  await client
+    .query('select pg_create_physical_replication_slot($1, true, true)', [SLOT])
+    .catch((error: unknown) => {
+      if (codeOf(error) !== ALREADY_EXISTS) throw error;
+      throw new EmbeddedError('another backup of this database is being made: wait until it is done');
+    });
 }
 
 async function make(
@@ -137,7 +152,9 @@ async function make(
 function explain(error: unknown, into: string): unknown {
   const code = codeOf(error) ?? '';
   if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new EmbeddedError(`the backup folder ${into} is full: free space, or use another folder; nothing was kept`);
+    return new EmbeddedError(
+      `the backup folder ${into} is full: free space, or use another folder; nothing was kept`,
+    );
   if (['EACCES', 'EPERM', 'EROFS', 'EIO', 'EFBIG'].includes(code))
     return new EmbeddedError(`the backup folder ${into} cannot be written (${code}); nothing was kept`);
   return error;
@@ -163,14 +180,18 @@ async function copyCluster(
   client: pg.Client,
   copied: Map<string, Copied>,
 ): Promise<Positions> {
-  const { rows: starts } = await client.query<{ lsn: string }>(`select pg_backup_start('scrip', true)::text as lsn`);
+  const { rows: starts } = await client.query<{ lsn: string }>(
+    `select pg_backup_start('scrip', true)::text as lsn`,
+  );
   const folders: string[] = [];
   for await (const { path, isFolder } of walk(cluster)) {
     if (isFolder) {
       await mkdir(join(target, path), { mode: 0o700 });
       folders.push(path);
     } else if (path !== CONTROL) {
-      await copyIfThere(join(cluster, path), join(target, path), (each) => copied.set(`${CLUSTER}/${path}`, each));
+      await copyIfThere(join(cluster, path), join(target, path), (each) =>
+        copied.set(`${CLUSTER}/${path}`, each),
+      );
     }
   }
   const control = await readSteadily(join(cluster, CONTROL));
@@ -182,7 +203,13 @@ async function copyCluster(
   const { lsn: stopLsn, label, map, at } = stops[0] as (typeof stops)[number];
   if (map !== '') throw new EmbeddedError('the database has tablespaces, which a backup cannot hold');
   copied.set(`${CLUSTER}/backup_label`, await writeWhole(join(target, 'backup_label'), label));
-  await copyLog(join(cluster, 'pg_wal'), join(target, 'pg_wal'), segmentAt(startLsn), segmentAt(stopLsn), copied);
+  await copyLog(
+    join(cluster, 'pg_wal'),
+    join(target, 'pg_wal'),
+    segmentAt(startLsn),
+    segmentAt(stopLsn),
+    copied,
+  );
   return { endedAt: at.toISOString(), startLsn, stopLsn, folders };
 }
 
@@ -236,7 +263,11 @@ async function* walk(cluster: string, at = ''): AsyncGenerator<{ path: string; i
 }
 
 /** Removes the oldest backups, and the archived log that only they needed. */
-async function retain(backups: readonly Backup[], keep: number | undefined, archiveDir: string | null): Promise<void> {
+async function retain(
+  backups: readonly Backup[],
+  keep: number | undefined,
+  archiveDir: string | null,
+): Promise<void> {
   if (keep === undefined) return;
   const kept = backups.slice(-keep);
   for (const { path } of backups.slice(0, -keep)) {

@@ -18,7 +18,9 @@ export function addressOf(user: string, password: string, port: number, database
 
 /** What tells one database from another, and what its backups and its archived log are known by. */
 export async function systemIdentifier(client: pg.Client): Promise<string> {
-  const { rows } = await client.query<{ id: string }>('select system_identifier::text as id from pg_control_system()');
+  const { rows } = await client.query<{ id: string }>(
+    'select system_identifier::text as id from pg_control_system()',
+  );
   return (rows[0] as { id: string }).id;
 }
 

@@ -94,7 +94,8 @@ async function make(path: string): Promise<void> {
 }
 
 function complaint(dataDir: string, code: string | undefined): string {
-  if (code === 'EEXIST' || code === 'ENOTDIR') return `the data folder ${dataDir} cannot be created: it is a file`;
+  if (code === 'EEXIST' || code === 'ENOTDIR')
+    return `the data folder ${dataDir} cannot be created: it is a file`;
   if (code === 'ENOENT') return `the data folder ${dataDir} cannot be created`;
   return `the data folder ${dataDir} cannot be written (${code ?? 'unknown reason'})`;
 }
@@ -130,7 +131,11 @@ export async function readSettings({ cluster, settings: file }: Folder): Promise
     const code = codeOf(error);
     if (code === 'ENOTDIR' || (code === 'ENOENT' && !(await exists(cluster)))) return undefined;
     const state =
-      code === 'ENOENT' ? 'is missing' : error instanceof SyntaxError ? 'is damaged' : `cannot be read (${code})`;
+      code === 'ENOENT'
+        ? 'is missing'
+        : error instanceof SyntaxError
+          ? 'is damaged'
+          : `cannot be read (${code})`;
     throw new EmbeddedError(
       `the file ${file} ${state}: the database cannot be opened without it, restore a copy of it`,
     );

@@ -64,7 +64,8 @@ async function readManifest(path: string): Promise<Backup | undefined> {
   try {
     const manifest = JSON.parse(await readFile(file, 'utf8')) as Manifest;
     if (manifest.format !== FORMAT) throw new EmbeddedError(`the backup ${path} was made by another version`);
-    if (!manifest.systemIdentifier || Number.isNaN(Date.parse(manifest.endedAt))) throw new SyntaxError('incomplete');
+    if (!manifest.systemIdentifier || Number.isNaN(Date.parse(manifest.endedAt)))
+      throw new SyntaxError('incomplete');
     return { path, manifest };
   } catch (error) {
     if (error instanceof EmbeddedError) throw error;
@@ -93,7 +94,8 @@ export async function chooseBackup(path: string, to: Date | undefined): Promise<
 async function nothingIn(path: string): Promise<string> {
   const names = await readdir(path).catch(() => []);
   const hasPartial = names.some((name) => name.endsWith(PARTIAL)) || path.endsWith(PARTIAL);
-  const hint = hasPartial || basename(dirname(path)).endsWith(PARTIAL) ? 'only one that was not finished' : 'none';
+  const hint =
+    hasPartial || basename(dirname(path)).endsWith(PARTIAL) ? 'only one that was not finished' : 'none';
   return `there is no backup in ${path}: ${hint === 'none' ? 'check the path' : hint}`;
 }
 
@@ -112,7 +114,8 @@ export async function readEntries({ path, manifest }: Backup): Promise<Entry[]> 
     .filter(Boolean)
     .map((line) => {
       const [, sha256 = '', file = ''] = /^([0-9a-f]{64}) {2}(.+)$/.exec(line) ?? [];
-      if (file === '' || file.startsWith('/') || file.split('/').includes('..')) throw damaged(path, `${SUMS} differs`);
+      if (file === '' || file.startsWith('/') || file.split('/').includes('..'))
+        throw damaged(path, `${SUMS} differs`);
       return { path: file, sha256 };
     });
   const own = entries.find((entry) => entry.path === MANIFEST);

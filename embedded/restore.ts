@@ -86,7 +86,10 @@ export async function restore(from: string, root: string, options: RestoreOption
  * @returns the backup, and when the last transaction was committed that is in it
  * @throws EmbeddedError where the backup is damaged; what `examine` throws
  */
-export async function verify(from: string, options: Restoring): Promise<{ backup: Backup; lastTransactionAt: Date }> {
+export async function verify(
+  from: string,
+  options: Restoring,
+): Promise<{ backup: Backup; lastTransactionAt: Date }> {
   const backup = await chooseBackup(from, undefined);
   checkVersion(backup);
   const root = join(dirname(backup.path), `verify-${randomBytes(6).toString('hex')}.partial`);
@@ -128,7 +131,9 @@ async function findArchive({ manifest }: Backup, options: RestoreOptions): Promi
   const given = options.archiveDir === undefined ? manifest.archiveDir : options.archiveDir;
   if (given === null) {
     if (options.to === undefined) return undefined;
-    throw new EmbeddedError('a restore to a time needs the archived log: set SCRIP_ARCHIVE_DIR to its folder');
+    throw new EmbeddedError(
+      'a restore to a time needs the archived log: set SCRIP_ARCHIVE_DIR to its folder',
+    );
   }
   const archiveDir = resolve(given);
   await requireArchive(archiveDir, manifest.systemIdentifier);
@@ -146,7 +151,9 @@ async function requireUnused(place: Folder): Promise<void> {
   const use = await UseLock.open(place);
   try {
     if (use.release()) return;
-    throw new EmbeddedError(`the database in ${place.root} is in use: stop every process of the data folder first`);
+    throw new EmbeddedError(
+      `the database in ${place.root} is in use: stop every process of the data folder first`,
+    );
   } finally {
     use.close();
   }
@@ -172,11 +179,13 @@ async function removeRemains(place: Folder, log: Log): Promise<void> {
 async function copyBackup(backup: Backup, cluster: string): Promise<void> {
   const entries = await readEntries(backup);
   await mkdir(cluster, { mode: 0o700 });
-  for (const folder of backup.manifest.folders) await mkdir(join(cluster, folder), { recursive: true, mode: 0o700 });
+  for (const folder of backup.manifest.folders)
+    await mkdir(join(cluster, folder), { recursive: true, mode: 0o700 });
   for (const entry of entries) {
     // The key ring is checked only: where it goes is not the database's business.
     const isOurs = entry.path.startsWith(`${CLUSTER}/`);
-    if (!isOurs && entry.path !== KEYS) throw new EmbeddedError(`the backup ${backup.path} is damaged: ${entry.path}`);
+    if (!isOurs && entry.path !== KEYS)
+      throw new EmbeddedError(`the backup ${backup.path} is damaged: ${entry.path}`);
     await copyEntry(backup, entry, isOurs ? join(cluster, entry.path.slice(CLUSTER.length + 1)) : undefined);
   }
 }
@@ -190,7 +199,12 @@ type Recovery = {
 
 type Reached = { readonly lastTransactionAt: Date; readonly isShort: boolean };
 
-async function runCopy(draft: Folder, backup: Backup, recovery: Recovery, options: Restoring): Promise<Reached> {
+async function runCopy(
+  draft: Folder,
+  backup: Backup,
+  recovery: Recovery,
+  options: Restoring,
+): Promise<Reached> {
   // With this file PostgreSQL begins a new timeline: what the old one archived later stays apart.
   await writeFile(join(draft.cluster, 'recovery.signal'), '', { mode: 0o600 });
   const isShort = !(await startCopy(draft, backup, recovery, options));
@@ -217,7 +231,12 @@ async function runCopy(draft: Folder, backup: Backup, recovery: Recovery, option
 }
 
 /** Starts the copy and brings it to the wanted time. @returns false where the archived log ends before it */
-async function startCopy(draft: Folder, backup: Backup, recovery: Recovery, options: Restoring): Promise<boolean> {
+async function startCopy(
+  draft: Folder,
+  backup: Backup,
+  recovery: Recovery,
+  options: Restoring,
+): Promise<boolean> {
   const { archiveDir, to, keepsLog } = recovery;
   const programs = await findPrograms(draft);
   await programs.give(draft.cluster);
@@ -230,7 +249,10 @@ async function startCopy(draft: Folder, backup: Backup, recovery: Recovery, opti
     ...(keepsLog ? { archive_command: '' } : { archive_mode: 'off' }),
   };
   const start = (more: Readonly<Record<string, string>>) => {
-    const args = Object.entries({ ...settings, ...more }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const args = Object.entries({ ...settings, ...more }).flatMap(([name, value]) => [
+      '-c',
+      `${name}=${value}`,
+    ]);
     return startServer(draft, ownerOf(options), options.log, undefined, args);
   };
   if (to === undefined) {
@@ -238,7 +260,10 @@ async function startCopy(draft: Folder, backup: Backup, recovery: Recovery, opti
     return true;
   }
   try {
-    await start({ recovery_target_time: to.toISOString().replace('Z', '+00'), recovery_target_action: 'promote' });
+    await start({
+      recovery_target_time: to.toISOString().replace('Z', '+00'),
+      recovery_target_action: 'promote',
+    });
     return true;
   } catch (error) {
     if (!(error as Error).message.includes(NOT_REACHED) || archiveDir === undefined) throw error;

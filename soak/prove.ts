@@ -17,7 +17,10 @@ const FLOAT_MINOR = 1_000_000_000_00n;
 const BATCH_TRIES = 600;
 
 export function operatorOf(service: Service): Operator {
-  return { service, actor: { name: 'soak', origin: 'soak', reason: null } };
+  return {
+    service,
+    actor: { kind: 'command-line', id: null, requestId: null, name: 'soak', origin: 'soak', reason: null },
+  };
 }
 
 export async function createMerchants(service: Service): Promise<Merchant[]> {
@@ -116,6 +119,8 @@ export async function report(
     ...[...told.lost, ...told.invented],
   ];
   if (found.length > 0)
-    throw new Error(`not as it must be (what the processes said is in ${log}):\n${found.slice(0, 20).join('\n')}`);
+    throw new Error(
+      `not as it must be (what the processes said is in ${log}):\n${found.slice(0, 20).join('\n')}`,
+    );
   await rm(log, { force: true });
 }

@@ -3,7 +3,8 @@ import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, settingsHelp } from './cli/usage.ts';
 import { readVersion } from './cli/version.ts';
-import { StartError } from './db/start-error.ts';
+import { StartError } from './db/errors.ts';
+import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
 
 /** Loaded when they are asked for: a top-up does not wait for the web server. */
@@ -11,7 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
   migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
-  db: async () => (await import('./cli/db.ts')).registerDb,
+  db: async () => (await import('./cli/database.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
   'api-key': async () => (await import('./cli/api-key.ts')).registerApiKey,
   keyring: async () => (await import('./cli/keyring.ts')).registerKeyring,
@@ -22,6 +23,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   backup: async () => (await import('./cli/backup.ts')).registerBackup,
   restore: async () => (await import('./cli/restore.ts')).registerRestore,
+  token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
@@ -60,7 +62,8 @@ try {
 /** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */
 async function report(error: unknown): Promise<number> {
   // The help and the version end a command as well.
-  if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode && STATUS.usage;
+  if (error instanceof CommanderError && error.code.startsWith('commander.help'))
+    return error.exitCode && STATUS.usage;
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
   const { code, message, status } = await describe(error);
   const text = process.argv.includes('--json') ? toJson({ error: { code, message } }) : `scrip: ${message}`;
@@ -76,10 +79,15 @@ async function describe(error: unknown): Promise<{ code: string; message: string
   }
   const status = STATUS.failed;
   if (error instanceof StartError) return { code: 'not-started', message: error.message, status };
+  if (error instanceof Problem) return { code: error.code, message: readable(error.message), status };
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
   const { isUnavailable } = await import('./db/errors.ts');
   if (isUnavailable(error)) {
-    return { code: 'unavailable', message: `the database cannot be reached: ${(error as Error).message}`, status };
+    return {
+      code: 'unavailable',
+      message: `the database cannot be reached: ${(error as Error).message}`,
+      status,
+    };
   }
   // A bug: where it happened is of use.
   const message = error instanceof Error ? (error.stack ?? String(error)) : String(error);

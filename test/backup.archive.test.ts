@@ -35,7 +35,17 @@ test('what was committed until a second before the machine is lost is restored',
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();
   const { id } = await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
-  await installation.json('batch', 'generate', '--merchant', id, '--quantity', '5', '--value', '10', '--wait');
+  await installation.json(
+    'batch',
+    'generate',
+    '--merchant',
+    id,
+    '--quantity',
+    '5',
+    '--value',
+    '10',
+    '--wait',
+  );
   await installation.json('backup', 'create', installation.at('backups'));
   await installation.topUp('after-1');
   const between = new Date();
@@ -79,7 +89,12 @@ test('a restore to a time after the end of the log says where it ended', async (
   await installation.topUp('after');
   await archived(installation);
   await installation.lose();
-  const { out } = await installation.run(['restore', installation.at('backups'), '--to', '2099-01-01T00:00:00Z']);
+  const { out } = await installation.run([
+    'restore',
+    installation.at('backups'),
+    '--to',
+    '2099-01-01T00:00:00Z',
+  ]);
   assert.match(out, /The archived log ends there, before the time that was asked for/);
   assert.equal(await installation.balance(), 101);
 });
@@ -93,7 +108,9 @@ test('a log with a segment missing is not restored past it in silence', async (t
   await installation.json('backup', 'create', installation.at('second'), '--with-keys');
   await archived(installation);
   await installation.lose();
-  const segments = (await readdir(installation.at('archive'))).filter((name) => /^[0-9A-F]{24}$/.test(name)).sort();
+  const segments = (await readdir(installation.at('archive')))
+    .filter((name) => /^[0-9A-F]{24}$/.test(name))
+    .sort();
   await rm(installation.at('archive', segments.at(-1) ?? ''));
   await installation.fails(/lacks segment \d+, so what came after it.*put the file back/, [
     'restore',

@@ -12,8 +12,14 @@ test('a restore that cannot be right is refused in one line, and changes nothing
   const elsewhere = { SCRIP_DATA_DIR: installation.at('elsewhere') };
   await installation.fails(/is in use: stop every process/, ['restore', backups, '--replace']);
   await installation.stop();
-  await installation.fails(/holds a database, which may be newer than the backup of .*--replace/, ['restore', backups]);
-  await installation.fails(/there is no backup in .*nowhere: check the path/, ['restore', installation.at('nowhere')]);
+  await installation.fails(/holds a database, which may be newer than the backup of .*--replace/, [
+    'restore',
+    backups,
+  ]);
+  await installation.fails(/there is no backup in .*nowhere: check the path/, [
+    'restore',
+    installation.at('nowhere'),
+  ]);
   await installation.fails(
     /2020-01-01T00:00:00.000Z is before the backup in .*which ended at 20/,
     ['restore', backups, '--to', '2020-01-01'],
@@ -47,12 +53,22 @@ test('a restore that cannot be right is refused in one line, and changes nothing
     const sums = await readFile(join(backup, 'SHA256SUMS'), 'utf8');
     await writeFile(join(backup, 'SHA256SUMS'), sums.split('\n').slice(1).join('\n'));
   });
-  await damage(/is damaged: manifest.json cannot be read/, (backup) => writeFile(join(backup, 'manifest.json'), '{'));
-  await damage(/is damaged: manifest.json differs/, (backup) => appendFile(join(backup, 'manifest.json'), '\n'));
+  await damage(/is damaged: manifest.json cannot be read/, (backup) =>
+    writeFile(join(backup, 'manifest.json'), '{'),
+  );
+  await damage(/is damaged: manifest.json differs/, (backup) =>
+    appendFile(join(backup, 'manifest.json'), '\n'),
+  );
   await rename(join(backups, name), join(backups, `${name}.partial`));
-  await installation.fails(/there is no backup in .*only one that was not finished/, ['restore', backups], elsewhere);
+  await installation.fails(
+    /there is no backup in .*only one that was not finished/,
+    ['restore', backups],
+    elsewhere,
+  );
   assert.deepEqual(
-    (await readdir(installation.at('elsewhere')).catch(() => [])).filter((each) => each.startsWith('postgres.restore')),
+    (await readdir(installation.at('elsewhere')).catch(() => [])).filter((each) =>
+      each.startsWith('postgres.restore'),
+    ),
     [],
   );
 });
@@ -64,7 +80,10 @@ test('folders of another installation are refused for backups, the archive and a
   await one.json('backup', 'create', one.at('backups'), '--with-keys');
   await one.stop();
   const other = await Installation.backedUp(t, '--with-keys');
-  await other.fails(/holds backups of another installation: use another folder/, ['backup', one.at('backups')]);
+  await other.fails(/holds backups of another installation: use another folder/, [
+    'backup',
+    one.at('backups'),
+  ]);
   await other.fails(/belongs to another installation: use an empty folder/, ['serve'], {
     SCRIP_ARCHIVE_DIR: one.at('archive'),
   });

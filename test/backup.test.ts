@@ -38,7 +38,12 @@ test('a backup whose books differ is found by its verification', async (t) => {
   await client.query({ text: 'update scrip.floats set balance_minor = balance_minor + 1', values: [] });
   await client.close();
   await installation.json('backup', 'create', installation.at('backups'));
-  const { status, out: text } = await installation.run(['backup', 'verify', installation.at('backups'), '--json']);
+  const { status, out: text } = await installation.run([
+    'backup',
+    'verify',
+    installation.at('backups'),
+    '--json',
+  ]);
   assert.equal(status, 1);
   assert.equal(JSON.parse(text).ok, false);
 });
@@ -55,10 +60,14 @@ test('a backup holds the key ring only where it was asked for, and a restore put
   );
   await assert.rejects(readdir(installation.at('elsewhere')));
   const [other] = JSON.parse((await installation.run(['keyring', 'make', '--json'])).out).key.split('\n');
-  await installation.fails(/the key ring does not fit this database/, ['restore', installation.at('backups')], {
-    SCRIP_DATA_DIR: installation.at('elsewhere'),
-    SCRIP_KEYS: `${other},${keys.split('\n').find((line) => line.startsWith('routing:'))}`,
-  });
+  await installation.fails(
+    /the key ring does not fit this database/,
+    ['restore', installation.at('backups')],
+    {
+      SCRIP_DATA_DIR: installation.at('elsewhere'),
+      SCRIP_KEYS: `${other},${keys.split('\n').find((line) => line.startsWith('routing:'))}`,
+    },
+  );
 
   await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
   installation.settings['SCRIP_DATA_DIR'] = installation.at('elsewhere');
@@ -89,5 +98,8 @@ test('a folder that is too full is named, and nothing is left in it', async (t) 
   const by = ['unshare', '--user', '--map-root-user', '--mount', '/bin/sh', '-c', script, folder];
   const { status, out, err } = await installation.run(['backup', folder], {}, by);
   assert.deepEqual([status, out], [1, ''], err);
-  assert.match(err, /^scrip: the backup folder .* is too full: the backup needs \d+ MB, and \d+ MB are free\n$/);
+  assert.match(
+    err,
+    /^scrip: the backup folder .* is too full: the backup needs \d+ MB, and \d+ MB are free\n$/,
+  );
 });

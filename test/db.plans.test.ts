@@ -4,11 +4,9 @@ import { openOwner } from '../src/db/pool.ts';
 import type { HotStatement } from '../src/db/sql.ts';
 import { FIND_TRANSACTION, LIST_TRANSACTIONS } from '../src/ledger/transactions.queries.ts';
 import { FIND_KEYS } from '../src/merchants/queries.ts';
-import { REDEEM } from '../src/redemptions/redeem.queries.ts';
-import { FIND_UPDATE, UPDATE_REDEMPTION } from '../src/redemptions/update.queries.ts';
-import { ACTIVATE } from '../src/vouchers/activate.queries.ts';
-import { BALANCE, READ_BALANCE } from '../src/vouchers/balance.queries.ts';
-import { CLAIM_DELIVERIES, RECORD_ATTEMPTS } from '../src/webhooks/deliver.queries.ts';
+import { FIND_UPDATE, REDEEM, UPDATE_REDEMPTION } from '../src/redemptions/queries.ts';
+import { ACTIVATE, BALANCE, READ_BALANCE } from '../src/vouchers/queries.ts';
+import { CLAIM_DELIVERIES, RECORD_ATTEMPTS } from '../src/webhooks/queries.ts';
 import { DIALECTS, type Dialect, update } from './dialects.ts';
 import { startTestService, type TestService } from './harness.ts';
 import { Till } from './till.ts';
@@ -87,7 +85,9 @@ function readThrough(node: Node): string[] {
     (node['Node Type'] === 'Bitmap Index Scan' &&
       /^(journal|vouchers|batches|accounts|webhook_deliveries)/.test(node['Index Name'] ?? ''));
   const found =
-    scans || (unbound && isGrowing) ? [`${node['Node Type']} on ${node['Relation Name'] ?? node['Index Name']}`] : [];
+    scans || (unbound && isGrowing)
+      ? [`${node['Node Type']} on ${node['Relation Name'] ?? node['Index Name']}`]
+      : [];
   return [...found, ...(node.Plans ?? []).flatMap(readThrough)];
 }
 
@@ -129,7 +129,8 @@ describe('every statement of the hot path looks rows up', () => {
     const [dialect] = DIALECTS as [Dialect];
     for (let batch = 0; batch < 8; batch++) {
       const vouchers = await till.vouchers(10);
-      for (const voucher of vouchers) await till.done(dialect.redeem(voucher, 5, `sale-${voucher.serialNumber}`));
+      for (const voucher of vouchers)
+        await till.done(dialect.redeem(voucher, 5, `sale-${voucher.serialNumber}`));
       await till.done(update(`sale-${vouchers[0]?.serialNumber}`, 2));
     }
     const owner = await openOwner(till.testService.url);

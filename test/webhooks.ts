@@ -4,7 +4,7 @@ import { readVouchersOf } from '../src/batches/download.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
 import { type DeliveryRecord, listDeliveries } from '../src/webhooks/deliveries.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
-import type { EventType } from '../src/webhooks/events.ts';
+import type { EventType } from '../src/webhooks/outbox.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { asOperator } from './harness.ts';
 import { Receiver } from './receiver.ts';
@@ -19,7 +19,11 @@ export class Hooked {
     this.till = till;
   }
 
-  static async open(t: TestContext, wanted: Parameters<typeof Till.open>[1] = {}, timeoutMs = 2_000): Promise<Hooked> {
+  static async open(
+    t: TestContext,
+    wanted: Parameters<typeof Till.open>[1] = {},
+    timeoutMs = 2_000,
+  ): Promise<Hooked> {
     let hooked: Hooked | undefined;
     // Hooks of a test run in the order of their making: this one must come before the end of the service.
     t.after(() => hooked?.stop());

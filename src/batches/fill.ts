@@ -1,6 +1,6 @@
 import type { Service } from '../context.ts';
+import { isStampRefused, retrying } from '../db/errors.ts';
 import type { Database, Transaction } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { enqueue, keepQueued, type Task } from '../jobs/enqueue.ts';
 import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
 import { estimateVouchers } from '../rotation/queries.ts';
@@ -67,7 +67,12 @@ function isRotating({ keys }: Service): boolean {
  * Makes and books chunk after chunk until little is left, or it is to give way. Several things go on at a time: two chunks are
  * made, one is written, and one is committed, which is waiting for the disk above all.
  */
-async function run(service: Service, batch: Batch, looksUp: boolean, givesWay: () => boolean): Promise<Batch> {
+async function run(
+  service: Service,
+  batch: Batch,
+  looksUp: boolean,
+  givesWay: () => boolean,
+): Promise<Batch> {
   let claimed = batch.produced;
   let after = batch;
   const ahead = () => {
@@ -122,8 +127,10 @@ async function book(service: Service, batchId: number, chunk: MadeRows, looksUp:
       return advance(service, tx, batch, made.count, service.clock());
     });
   } catch (error) {
-    // Too much, or a code that exists already: what is missing is made anew, in the way that leaves such a code out.
-    if (error instanceof Surplus || isCodeTaken(error)) return bookFew(service, batchId);
+    // Too much, too old, or a code that exists already: what is missing is made anew, in the way that leaves such a
+    // code out.
+    if (error instanceof Surplus || isCodeTaken(error) || isStampRefused(error))
+      return bookFew(service, batchId);
     throw error;
   }
 }

@@ -7,20 +7,20 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { reserveOf } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
-import { announceEnd } from './announce-end.ts';
-import { type Batch, type BatchRow, toBatch } from './batch.ts';
+import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
 import {
   advanceBatch,
   becomeProducer,
   becomeService,
+  checkStamp,
   copyEntries,
   copyVouchers,
   createVouchers,
   drawNumbers,
   findCodeKeys,
 } from './queries.ts';
-import { makeRowsAside } from './rows.aside.ts';
 import { firstRows, type MadeRows, withoutRows } from './rows.ts';
+import { makeRowsAside } from './rows.worker.ts';
 
 /**
  * Makes `count` vouchers of a batch and books the progress, within the caller's transaction. The caller holds the batch's
@@ -35,12 +35,16 @@ export async function produce(service: Service, tx: Queries, batch: Batch, count
 }
 
 /** Makes vouchers of a batch ahead of their transaction, while the database is busy with others. Numbers that are not used stay gone. */
-export async function prepare({ db, buckets, keys, clock }: Service, batch: Batch, count: number): Promise<MadeRows> {
+export async function prepare(
+  { db, buckets, keys, clock }: Service,
+  batch: Batch,
+  count: number,
+): Promise<MadeRows> {
   const numbers = await takeNumbers(db, count);
-  const { id: batchId, expiresAt, value, currency, merchantId, acceptedAt } = batch;
+  const { id: batchId, expiresAt, value, currency, merchantId } = batch;
   const activation =
     batch.immediate && value
-      ? { amountMinor: value.minor, currency, merchantId, reserveAccount: reserveOf(batchId), at: acceptedAt }
+      ? { amountMinor: value.minor, currency, merchantId, reserveAccount: reserveOf(batchId) }
       : null;
   return makeRowsAside(keys, { numbers, buckets: buckets.all, batchId, expiresAt, now: clock(), activation });
 }
@@ -55,7 +59,8 @@ export async function withoutTaken(tx: Queries, made: MadeRows): Promise<MadeRow
  * Writes vouchers that were made ahead, within the caller's transaction, which holds the key ring; `advance` books them. A code that
  * exists fails the transaction.
  */
-export async function write(tx: Transaction, { count, vouchers, entries }: MadeRows): Promise<void> {
+export async function write(tx: Transaction, { at, count, vouchers, entries }: MadeRows): Promise<void> {
+  await tx.query(checkStamp(at));
   await tx.query(becomeProducer);
   await tx.copyIn(copyVouchers, firstRows(vouchers, count));
   if (entries) await tx.copyIn(copyEntries, firstRows(entries, count));
@@ -63,10 +68,16 @@ export async function write(tx: Transaction, { count, vouchers, entries }: MadeR
 }
 
 /** Books the progress of a batch, whose row the caller's transaction holds; the last voucher completes it. */
-export async function advance(service: Service, tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
+export async function advance(
+  service: Service,
+  tx: Queries,
+  batch: Batch,
+  count: number,
+  now: Date,
+): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
   const after = toBatch(row as BatchRow);
-  if (after.status === 'COMPLETED') await announceEnd(service, tx, after, now);
+  if (after.status === 'COMPLETED') await enqueueBatchEvent(service, tx, after, now);
   return after;
 }
 
@@ -83,7 +94,9 @@ async function drawCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set
   const codes = new Set<string>();
   while (codes.size < count) codes.add(randomCode());
   if (keys.inUse.length === 1) return codes;
-  const byKey = new Map([...codes].flatMap((code) => keys.olderCodeKeys(code).map((key) => [key, code] as const)));
+  const byKey = new Map(
+    [...codes].flatMap((code) => keys.olderCodeKeys(code).map((key) => [key, code] as const)),
+  );
   const taken = await tx.query<{ code_key: string }>(findCodeKeys(plainArray([...byKey.keys()])));
   for (const { code_key } of taken) codes.delete(byKey.get(code_key.replaceAll('-', '')) ?? '');
   return codes;
@@ -117,6 +130,7 @@ async function create(
       pinKeys: plainArray(vouchers.map(({ pinKey }) => pinKey)),
       sealed: bytesArray(vouchers.map(({ sealed }) => sealed)),
       entryIds: plainArray(vouchers.map(() => newId(now))),
+      now,
     }),
   );
   return result?.made ?? 0;

@@ -54,7 +54,8 @@ export function registerBackup(program: Command): void {
 }
 
 /** The log of a command: only trouble is of interest. */
-export const troubleLog = ({ logLevel }: Config): Logger => createLogger(logLevel === 'info' ? 'warn' : logLevel);
+export const troubleLog = ({ logLevel }: Config): Logger =>
+  createLogger(logLevel === 'info' ? 'warn' : logLevel);
 
 /** @throws CommandError where the database is not the embedded one */
 export function requireEmbedded({ databaseUrl }: Config): void {
@@ -83,11 +84,16 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
     setPriority(constants.priority.PRIORITY_LOW);
     const { ownerUrl } = embedded;
     const making = backUpEmbedded(dataDir, dir, { ownerUrl, version: readVersion(), keys, keep });
-    const backup = await Promise.race([making, stop.asked.then(() => interrupted('interrupted: no backup was made'))]);
+    const backup = await Promise.race([
+      making,
+      stop.asked.then(() => interrupted('interrupted: no backup was made')),
+    ]);
     const made = described(backup);
     await noteBackup(dataDir, { endedAt: made.endedAt, path: made.path, bytes: made.bytes });
     if (options.json) return printJson(made);
-    say(`backed up to ${made.path} (${numberOf(made.files, 'file')}, ${Math.ceil(made.bytes / 1024 ** 2)} MB)`);
+    say(
+      `backed up to ${made.path} (${numberOf(made.files, 'file')}, ${Math.ceil(made.bytes / 1024 ** 2)} MB)`,
+    );
     if (!made.withKeys) say('The key ring is not in it: keep a copy of it apart from the backups.');
   } finally {
     await embedded.release();
@@ -119,9 +125,13 @@ async function list(dir: string, options: Json): Promise<void> {
 async function check(dir: string, options: Json): Promise<void> {
   const config = readConfig();
   let books: Reconciliation | undefined;
-  const { backup, lastTransactionAt } = await verifyEmbedded(resolve(dir), troubleLog(config), async (addresses) => {
-    books = await readBooks(addresses);
-  });
+  const { backup, lastTransactionAt } = await verifyEmbedded(
+    resolve(dir),
+    troubleLog(config),
+    async (addresses) => {
+      books = await readBooks(addresses);
+    },
+  );
   const ok = books?.ok === true;
   if (!ok) process.exitCode = 1;
   const differing = (books?.checks ?? []).filter((each) => !each.ok);

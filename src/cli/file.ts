@@ -1,12 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { createWriteStream, rmSync } from 'node:fs';
-import { link, lstat, open, rename } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { link, lstat, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { draftName, writePrivate } from '../draft.ts';
 import { CommandError, fail } from './output.ts';
-
-/** A file that holds codes: nobody but its owner reads it. */
-const MODE = 0o600;
 
 /**
  * Refuses, before anything is done, a path that cannot be written.
@@ -28,23 +24,27 @@ export async function checkTarget(path: string, force: boolean): Promise<void> {
  * Writes a file that is there as a whole or not at all: under a name of its own until everything lies on the disk.
  * @param force whether it may take the place of another
  */
-export async function writeWhole(path: string, pieces: AsyncIterable<string | Buffer>, force: boolean): Promise<void> {
-  const draft = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.part`);
+export async function writeWhole(
+  path: string,
+  pieces: AsyncIterable<string | Buffer>,
+  force: boolean,
+): Promise<void> {
+  const draft = draftName(join(dirname(path), `.${basename(path).slice(0, 100)}`));
   const discard = () => rmSync(draft, { force: true });
   // Also where the process is ended in a hurry.
   process.once('exit', discard);
   try {
-    const file = await open(draft, 'wx', MODE).catch((error: NodeJS.ErrnoException) => {
-      throw explain(error, path);
+    await writePrivate(draft, pieces).catch((error: NodeJS.ErrnoException) => {
+      throw error.syscall === 'open' ? explain(error, path) : error;
     });
-    await pipeline(pieces, createWriteStream('', { fd: file, flush: true }));
     if (force) await rename(draft, path);
     // A link is refused where another file has come to be meanwhile, which a rename would silently replace.
     else
       await link(draft, path).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'EEXIST') fail(`${path} is there already: --force overwrites it`);
         // A file system without links (a memory stick).
-        if (error.code === 'EPERM' || error.code === 'ENOTSUP' || error.code === 'ENOSYS') return rename(draft, path);
+        if (error.code === 'EPERM' || error.code === 'ENOTSUP' || error.code === 'ENOSYS')
+          return rename(draft, path);
         throw error;
       });
   } finally {

@@ -3,12 +3,13 @@ import { flushCalls } from '../api-keys/guesses.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
+import { type Distribution, distribute } from '../db/distribute.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { isUnavailable, sqlState } from '../db/errors.ts';
+import { isUnavailable, StartError, sqlState } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
-import { StartError } from '../db/start-error.ts';
+import { withWorkers } from '../db/workers.ts';
 import { keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
@@ -43,7 +44,10 @@ type Opening = {
  * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens the key ring.
  * @throws StartError, one clear line, with everything closed that was opened
  */
-export async function openService(config: Config, { name, create, log, isService = false }: Opening): Promise<Opened> {
+export async function openService(
+  config: Config,
+  { name, create, log, isService = false }: Opening,
+): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
   const close = async (hurried?: Promise<void>) => {
@@ -60,16 +64,18 @@ export async function openService(config: Config, { name, create, log, isService
       await checkBeforeMigration(owner, config, false);
     });
     if (applied.length > 0) log.info({ applied }, 'migrations applied');
-    const db = openDatabase(url, name);
-    const readDb = config.readDatabaseUrl === undefined ? db : openReader(config.readDatabaseUrl, name);
+    let db = openDatabase(url, name);
+    const readDb =
+      config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name);
     try {
+      db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
       const buckets = await readBuckets(db);
-      service = createService({ db, readDb, buckets, keys, log, clock: () => new Date() });
+      service = createService({ db, readDb: readDb ?? db, buckets, keys, log, clock: () => new Date() });
       return { service, config, close };
     } catch (error) {
-      await Promise.all([db.close(), ...(readDb === db ? [] : [readDb.close()])]);
+      await Promise.all([db.close(), readDb?.close()]);
       throw error;
     }
   } catch (error) {
@@ -78,7 +84,12 @@ export async function openService(config: Config, { name, create, log, isService
   }
 }
 
-async function openFolder(config: Config, create: boolean, log: Logger, isService: boolean): Promise<Embedded> {
+async function openFolder(
+  config: Config,
+  create: boolean,
+  log: Logger,
+  isService: boolean,
+): Promise<Embedded> {
   const { dataDir, archiveDir = null } = config;
   if (!create && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
   return openEmbedded(dataDir, log, isService ? archiveDir : undefined);
@@ -139,6 +150,21 @@ export async function migrateOnly(): Promise<string[]> {
   }
 }
 
+/**
+ * Distributes the database over a Citus cluster; it is migrated by then.
+ * @param buckets how many; left out: the default, or what there is
+ */
+export async function distributeOnly(buckets?: number): Promise<Distribution> {
+  const { databaseUrl } = readConfig();
+  if (databaseUrl === undefined)
+    throw new StartError(
+      'the embedded database cannot be distributed: set SCRIP_DATABASE_URL to the coordinator of a Citus cluster',
+    );
+  return distribute(databaseUrl, buckets).catch((error: unknown) => {
+    throw explain(error, databaseUrl);
+  });
+}
+
 async function closeService(service: Service | undefined): Promise<void> {
   if (!service) return;
   try {
@@ -157,7 +183,9 @@ function explain(error: unknown, url: string): unknown {
   const { pathname } = new URL(hostAddresses(url)[0] as string);
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
   if (isUnavailable(error))
-    return new StartError(`the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`);
+    return new StartError(
+      `the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`,
+    );
   if (code === '28P01' || code === '28000')
     return new StartError(`the database at ${host} refuses the user or password of SCRIP_DATABASE_URL`);
   if (code === '3D000')
@@ -186,7 +214,8 @@ export async function withOperator(
 ): Promise<void> {
   await untilStopped(async (service, config, stop) => {
     void stop.asked.then(() => {
-      if (process.stderr.isTTY) process.stderr.write('scrip: waiting for the outcome; Ctrl-C again does not wait\n');
+      if (process.stderr.isTTY)
+        process.stderr.write('scrip: waiting for the outcome; Ctrl-C again does not wait\n');
     });
     await Promise.race([
       run({ service, actor: actor() }, config).catch(explainOutcome),
@@ -201,8 +230,15 @@ export function explainOutcome(error: unknown, check?: string): never {
   throw error;
 }
 
-function unknownOutcome(reason: string, check = '`scrip audit list` shows the changes that were made'): never {
-  throw new CommandError(`unknown whether the change was made, since ${reason}: ${check}`, 'unknown', STATUS.unknown);
+function unknownOutcome(
+  reason: string,
+  check = '`scrip audit list` shows the changes that were made',
+): never {
+  throw new CommandError(
+    `unknown whether the change was made, since ${reason}: ${check}`,
+    'unknown',
+    STATUS.unknown,
+  );
 }
 
 const NOT_CONNECTED = new Set([
@@ -221,7 +257,11 @@ function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);
   if (state) return /^(08|57P0[12])/.test(state);
   const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
-  return isUnavailable(error) && !NOT_CONNECTED.has(code) && !/^timeout exceeded when trying to connect/.test(message);
+  return (
+    isUnavailable(error) &&
+    !NOT_CONNECTED.has(code) &&
+    !/^timeout exceeded when trying to connect/.test(message)
+  );
 }
 
 /** Runs a command that leaves something in order: it ends by itself once it is asked to stop. */

@@ -14,7 +14,9 @@ type RestoreOptions = { to?: string; replace?: boolean; archive: boolean; json?:
 export function registerRestore(program: Command): void {
   program
     .command('restore')
-    .description('restore a backup, with the log that was archived since, into the data folder; stop Scrip first')
+    .description(
+      'restore a backup, with the log that was archived since, into the data folder; stop Scrip first',
+    )
     .argument('<dir>', 'the folder that holds the backups, or one of them')
     .option('--to <time>', 'leave out what was committed after this time (default: restore everything)')
     .option('--replace', 'replace a database in the data folder, which is kept beside it')
@@ -30,10 +32,16 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
   const keys = await findKeyRingFor(dir, config);
   const archiveDir = options.archive ? config.archiveDir : null;
   const wanted = { archiveDir, to, replace: options.replace ?? false };
-  const restored = await restoreEmbedded(dir, config.dataDir, wanted, troubleLog(config), async ({ ownerUrl }) => {
-    const owner = await openOwner(ownerUrl);
-    await checkBeforeMigration(owner, keys.given, false).finally(() => owner.close());
-  });
+  const restored = await restoreEmbedded(
+    dir,
+    config.dataDir,
+    wanted,
+    troubleLog(config),
+    async ({ ownerUrl }) => {
+      const owner = await openOwner(ownerUrl);
+      await checkBeforeMigration(owner, keys.given, false).finally(() => owner.close());
+    },
+  );
   // Last: a key file without its database would stop the start of a new one.
   if (keys.fromBackup !== undefined) await createKeyFile(keyFile(config), keys.fromBackup);
   const { backup, lastTransactionAt, isShort, replaced } = restored;
@@ -48,7 +56,10 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
   say('Next: scrip reconcile, then scrip serve.');
 }
 
-type Keys = { given: Pick<Config, 'dataDir'> & { keys?: string | undefined }; fromBackup: string | undefined };
+type Keys = {
+  given: Pick<Config, 'dataDir'> & { keys?: string | undefined };
+  fromBackup: string | undefined;
+};
 
 /**
  * The key ring that the restored database will be used with: the one that is configured, else the one in the backup.

@@ -14,8 +14,8 @@ import {
   verify,
 } from '@scrip/embedded';
 import type { Logger } from '../log.ts';
+import { StartError } from './errors.ts';
 import { SERVICE_ROLE } from './pool.ts';
-import { StartError } from './start-error.ts';
 
 export type { Backup, Embedded };
 

@@ -91,7 +91,12 @@ export function touchKey(keyId: string): Sql {
   return sql`update api_keys set changed_by = pg_current_xact_id() where id = ${keyId}`;
 }
 
-export function insertMerchant(name: string, permissions: readonly string[], opaque: boolean, productId: number): Sql {
+export function insertMerchant(
+  name: string,
+  permissions: readonly string[],
+  opaque: boolean,
+  productId: number,
+): Sql {
   return sql`
 insert into merchants (name, permissions, opaque, default_product_id)
 values (${name}, ${permissions}, ${opaque}, ${productId}) returning *`;
@@ -108,6 +113,12 @@ export function lockMerchant(id: number): Sql {
 export function listMerchantRows(): Sql {
   return sql`
 select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id order by m.id limit 10000`;
+}
+
+export function listMerchantRowsAfter(after: number, limit: number): Sql {
+  return sql`
+select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id
+where m.id > ${after} order by m.id limit ${limit}`;
 }
 
 export function setPermission(id: number, permission: string, allowed: boolean): Sql {

@@ -15,8 +15,15 @@ import {
   retireOlder,
   supersede,
 } from './queries.ts';
-import { countLeftBehind, countSealed, RingRefused, resealAll, type Watch } from './reseal.ts';
-import { countSecrets, resealSecrets } from './webhooks.ts';
+import {
+  countLeftBehind,
+  countSealed,
+  countSecrets,
+  type OnProgress,
+  RingRefused,
+  resealAll,
+  resealSecrets,
+} from './reseal.ts';
 
 /**
  * Rotating the key ring while traffic runs (docs/keys.md, "How it stays right").
@@ -106,7 +113,8 @@ async function findUnused(tx: Queries, keys: KeyRing, keyFile: string | undefine
   const find = () => keys.checks().find(({ keyId }) => !rows.some(({ key_id }) => key_id === keyId));
   const found = find();
   if (found) return found;
-  if (keyFile !== undefined && keys.holds(await addToKeyFile(keyFile))) return find() as NonNullable<typeof found>;
+  if (keyFile !== undefined && keys.holds(await addToKeyFile(keyFile)))
+    return find() as NonNullable<typeof found>;
   throw new RingRefused(
     'SCRIP_KEYS holds no key that was not used yet: make one (`scrip keyring make`), put it in front in every process, and run this again',
   );
@@ -124,8 +132,8 @@ export async function estimateAll(db: Queries): Promise<number> {
  */
 export async function finishRotation(
   operator: Operator,
-  reseal: Watch,
-  prove: Watch,
+  reseal: OnProgress,
+  prove: OnProgress,
 ): Promise<readonly string[] | undefined> {
   const { service } = operator;
   const { db, keys, clock } = service;
@@ -140,7 +148,9 @@ export async function finishRotation(
   return db.transaction(async (tx) => {
     await tx.query(lockKeyRing());
     // In the order in which a page of vouchers does: the keys, then the progress.
-    const retired = (await tx.query<{ key_id: string }>(retireOlder(keys.current, clock()))).map((row) => row.key_id);
+    const retired = (await tx.query<{ key_id: string }>(retireOlder(keys.current, clock()))).map(
+      (row) => row.key_id,
+    );
     await tx.query(endProgress(keys.current, clock()));
     if (retired.length > 0)
       await audit(tx, operator, {
@@ -165,7 +175,7 @@ export async function dropKey(
   operator: Operator,
   keyId: string,
   keyFile: string | undefined,
-  prove: Watch,
+  prove: OnProgress,
 ): Promise<boolean> {
   const { service } = operator;
   const { db, keys } = service;
@@ -183,20 +193,24 @@ export async function dropKey(
 }
 
 /** The part of the database, where a key that is noted as dropped is not asked for any more. False where it was stopped. */
-async function noteDropped(operator: Operator, row: RingRow, prove: Watch): Promise<boolean> {
+async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress): Promise<boolean> {
   const { service } = operator;
   const { db, clock } = service;
   const keyId = row.key_id;
-  if (!row.retired_at) throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
+  if (!row.retired_at)
+    throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
   const secrets = (await countSecrets(db)).get(keyId) ?? 0;
   if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
   const head = await readSealed(db);
-  if (head && sealedUnder(head) === keyId) throw new RingRefused(`the end of the audit is sealed under ${keyId}`);
+  if (head && sealedUnder(head) === keyId)
+    throw new RingRefused(`the end of the audit is sealed under ${keyId}`);
   await checkKeyRing(db, service.keys);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return false;
   if (left > 0)
-    throw new RingRefused(`${left} vouchers are not under the key in use: \`scrip keyring rotate\` finishes that`);
+    throw new RingRefused(
+      `${left} vouchers are not under the key in use: \`scrip keyring rotate\` finishes that`,
+    );
   await db.transaction(async (tx) => {
     await tx.query(lockKeyRing());
     if ((await tx.query(dropRetired(keyId, clock()))).length === 0)

@@ -2,8 +2,8 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import { randomCode, randomPin } from '../credentials.ts';
 import { serialOf, slotOfSerial } from '../db/buckets.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
@@ -20,7 +20,7 @@ import {
   resetPin,
   setBlock,
   setExpiry,
-} from './operate.queries.ts';
+} from './queries.ts';
 
 /** What the operator can do to a single voucher. Each either takes effect in full, or is declined and changes nothing. */
 
@@ -90,7 +90,10 @@ type Entry = {
 };
 
 /** A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not completed */
-export async function showVoucher({ db, buckets, keys, clock }: Service, serialNumber: bigint): Promise<VoucherInfo> {
+export async function showVoucher(
+  { db, buckets, keys, clock }: Service,
+  serialNumber: bigint,
+): Promise<VoucherInfo> {
   const bucket = buckets.ofSerial(serialNumber);
   const [row] = await db.query<VoucherRow>(findVoucher(bucket, serialNumber));
   if (!row) throw unknownVoucher();
@@ -169,7 +172,11 @@ export async function unlockPin(operator: Operator, serialNumber: bigint): Promi
  * @param expiresAt later than now and than its present expiry
  * @throws Refusal `14`, `44`, `17`
  */
-export async function extendVoucher(operator: Operator, serialNumber: bigint, expiresAt: Date): Promise<void> {
+export async function extendVoucher(
+  operator: Operator,
+  serialNumber: bigint,
+  expiresAt: Date,
+): Promise<void> {
   await change(operator, serialNumber, 'voucher.extend', async (tx, { bucket, expires_at }) => {
     if (expiresAt <= operator.service.clock() || expiresAt <= expires_at) {
       throw new Refusal('17', {

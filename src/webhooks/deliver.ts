@@ -2,12 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { plainArray } from '../db/sql.ts';
 import { type Delivery, makeBodies, type ReadBatch } from './body.ts';
-import { CLAIM_DELIVERIES, releaseDeliveries } from './deliver.queries.ts';
 import { ownerOf } from './endpoints.ts';
 import { maintain } from './maintain.ts';
-import type { Attempt, Prepared, Sender } from './send.ts';
-import { judgeEndpoints, type Made, recordAttempts } from './settle.ts';
-import { signedHeaders } from './sign.ts';
+import { CLAIM_DELIVERIES, releaseDeliveries } from './queries.ts';
+import { judgeEndpoints, type Made, recordAttempts } from './record.ts';
+import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.ts';
 
 /** How late an event is noticed at most. A notification of every redemption would make all commits wait for one lock. */
 const POLL_MS = 200;
@@ -78,7 +77,9 @@ class Deliverer {
       await (claimed > 0 ? Promise.race([room, this.#pause()]) : this.#pause());
       if (Date.now() < maintainAt) continue;
       maintainAt = Date.now() + MAINTAIN_MS;
-      void maintain(this.#service).catch((error: Error) => this.#warn(error, 'old deliveries cannot be cleaned up'));
+      void maintain(this.#service).catch((error: Error) =>
+        this.#warn(error, 'old deliveries cannot be cleaned up'),
+      );
     }
   }
 
@@ -157,8 +158,15 @@ class Deliverer {
       attempt = await this.#sender.send(prepare(this.#service, delivery, body), this.#hurrying.signal);
     } catch (error) {
       // Nothing that the receiver did: a key that is missing from the ring, or a bug. It is tried again like any failure.
-      log.error({ part: 'webhooks', event: delivery.event_id, error: (error as Error).message }, 'cannot be sent');
-      const failed = { status: null, error: 'it could not be prepared: see the log', retryAfterMs: undefined };
+      log.error(
+        { part: 'webhooks', event: delivery.event_id, error: (error as Error).message },
+        'cannot be sent',
+      );
+      const failed = {
+        status: null,
+        error: 'it could not be prepared: see the log',
+        retryAfterMs: undefined,
+      };
       attempt = { attemptedAt: clock(), durationMs: 0, ...failed };
     }
     if (attempt.error !== null && this.#hurrying.signal.aborted) return this.#release(delivery);

@@ -1,6 +1,5 @@
 import type { Service } from '../context.ts';
-import { createPartitions, dropOldDeliveries } from '../db/maintain.queries.ts';
-import { failPending, listAbandoned } from './deliver.queries.ts';
+import { createPartitions, dropOldDeliveries, failPending, listAbandoned } from './queries.ts';
 
 const DAY_MS = 86_400_000;
 /** How long an attempt is kept. */

@@ -43,7 +43,7 @@ class Thread {
       execArgv: [],
       env: {},
     });
-    this.#worker.on('message', (answer: ThreadAnswer) => this.#settle(answer));
+    this.#worker.on('message', (answer: ThreadAnswer) => this.#finish(answer));
     this.#worker.on('error', (error) => this.#end(error));
     this.#worker.on('exit', () => this.#end(new Error('the thread that makes vouchers has ended')));
   }
@@ -58,7 +58,7 @@ class Thread {
     });
   }
 
-  #settle(answer: ThreadAnswer): void {
+  #finish(answer: ThreadAnswer): void {
     const waiting = this.#waiting.shift();
     if (this.#waiting.length === 0) this.#rest();
     if (answer.made) waiting?.resolve(answer.made);

@@ -1,9 +1,23 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import type { EventType } from './events.ts';
 import { insertDeliveries } from './queries.ts';
 
-export type Announcement = {
+/** What merchants are told of (docs/webhooks.md). An endpoint takes a list of these, or all. */
+export const EVENTS = [
+  'voucher.batch.completed',
+  'voucher.batch.canceled',
+  'voucher.activated',
+  'voucher.redeemed',
+  'redemption.updated',
+  'float.low',
+] as const;
+
+export type EventType = (typeof EVENTS)[number];
+
+/** What the operator sends to see whether an endpoint answers. */
+export const TEST_EVENT = 'webhook.test';
+
+export type OutboxEvent = {
   readonly merchantId: number;
   readonly type: EventType;
   /** Time-ordered and unique: what receivers know repeats by. */
@@ -19,6 +33,10 @@ export type Announcement = {
  * Puts an event into the queue of each of the merchant's endpoints that takes it, in the transaction of its cause: both
  * are there, or neither. Statements of the hot path do the same by themselves (docs/webhooks.md, "When it is sent").
  */
-export async function announce({ buckets }: Service, tx: Queries, announcement: Announcement): Promise<void> {
+export async function enqueueEvent(
+  { buckets }: Service,
+  tx: Queries,
+  announcement: OutboxEvent,
+): Promise<void> {
   await tx.query(insertDeliveries(buckets.ofMerchant(announcement.merchantId), announcement));
 }

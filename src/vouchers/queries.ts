@@ -1,4 +1,25 @@
-import { type Sql, sql } from '../db/sql.ts';
+import { type HotStatement, type Sql, sql } from '../db/sql.ts';
+
+/** Decides and books a list of activations: sql/007-activate.sql. */
+export const ACTIVATE: HotStatement = {
+  name: 'activate',
+  text: 'select * from activate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)',
+};
+
+/** The functions of sql/010-balance.sql. */
+export const READ_BALANCES: HotStatement = {
+  name: 'read-balances',
+  text: 'select * from read_balances($1, $2, $3, $4, $5, $6)',
+};
+
+export const CHECK_PINS: HotStatement = {
+  name: 'check-pins',
+  text: 'select * from check_pins($1, $2, $3, $4)',
+};
+
+export function readHistory(bucket: number, merchantId: number, serialNumber: bigint, entries: number): Sql {
+  return sql`select * from read_history(${bucket}, ${merchantId}, ${serialNumber}, ${entries})`;
+}
 
 /** Entries of a voucher's history that are shown. */
 const HISTORY = 100;
