@@ -110,7 +110,7 @@ describe('a key that keeps guessing', () => {
     const block = (at: number) =>
       process.db.query(blockGuesser(key.keyId, '2030-01-15', 50, 0.02, new Date(at)));
 >>>>>>> w-docs
-    assert.deepEqual(await block(NOON), [{ guesses: 51, calls: 50n, first: true }]);
+    assert.deepEqual(await block(NOON), [guesses: 51, calls: 50n, first: true ]);
     assert.deepEqual(await block(NOON + 1), [{ guesses: 51, calls: 50n, first: false }]);
   });
 
