@@ -1,5 +1,5 @@
+import { StartError } from './db/errors.ts';
 import { isAddress } from './db/hosts.ts';
-import { StartError } from './db/start-error.ts';
 import { refuseKeyRing } from './keyring/ring.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';
@@ -79,6 +79,15 @@ export const SETTINGS = {
         ? undefined
         : 'must be networks such as 10.0.0.0/8, separated by commas',
   },
+  publicUrl: {
+    name: 'SCRIP_PUBLIC_URL',
+    fallback: undefined,
+    description:
+      'Where browsers reach the console and the portal, such as https://vouchers.example.com. Links of invitations begin with it. ' +
+      'Without it, the address that the service listens at.',
+    refuse: (value) =>
+      isOrigin(value) ? undefined : 'must be an address such as https://vouchers.example.com, without a path',
+  },
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
     fallback: 'info',
@@ -102,6 +111,15 @@ export const SETTINGS = {
   },
 } as const satisfies Record<string, Setting>;
 
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return (
+    url !== undefined &&
+    /^https?:$/.test(url.protocol) &&
+    url.origin === text.replace(/\/$/, '').toLowerCase()
+  );
+}
+
 function splitList(text: string): string[] {
   return text
     .split(',')
@@ -117,6 +135,7 @@ export type Config = {
   readonly dataDir: string;
   readonly keys: string | undefined;
   readonly trustedProxies: readonly string[];
+  readonly publicUrl: string | undefined;
   readonly logLevel: string;
   readonly currency: string;
   readonly webhookAllowPrivate: boolean;
@@ -141,6 +160,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     dataDir: read(SETTINGS.dataDir) as string,
     keys: read(SETTINGS.keys),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
+    publicUrl: read(SETTINGS.publicUrl)?.replace(/\/$/, ''),
     logLevel: read(SETTINGS.logLevel) as string,
     currency: read(SETTINGS.currency) as string,
     webhookAllowPrivate: read(SETTINGS.webhookAllowPrivate) === 'true',

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
+import { StartError } from '../src/db/errors.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase, openOwner, SERVICE_ROLE } from '../src/db/pool.ts';
-import { StartError } from '../src/db/start-error.ts';
 import { testDatabase } from './harness.ts';
 
 const MIGRATIONS = new URL('../sql/', import.meta.url);

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { SLOTS } from './buckets.ts';
+import { StartError } from './errors.ts';
 import { hostsOf } from './hosts.ts';
 import { openOwner, type Queries } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
-import { StartError } from './start-error.ts';
 
 const FILE = new URL('../../sql/distribute.sql', import.meta.url);
 

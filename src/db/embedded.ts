@@ -1,7 +1,7 @@
 import { type Embedded, EmbeddedError, find, makeFolder, start } from '@scrip/embedded';
 import type { Logger } from '../log.ts';
+import { StartError } from './errors.ts';
 import { SERVICE_ROLE } from './pool.ts';
-import { StartError } from './start-error.ts';
 
 export type { Embedded };
 

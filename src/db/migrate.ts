@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { makeWorkerUtils } from 'graphile-worker';
 import { isDistributed } from './distribute.ts';
-import { sqlState } from './errors.ts';
+import { StartError, sqlState } from './errors.ts';
 import { openOwner, openPool, PRODUCER_ROLE, type Queries, SERVICE_ROLE } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
-import { StartError } from './start-error.ts';
 
 const FOLDER = new URL('../../sql/', import.meta.url);
 

@@ -3,8 +3,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { sameHash } from '../credentials.ts';
 import type { Operation } from '../db/batcher.ts';
 import { slotOfSerial } from '../db/buckets.ts';
+import { StartError } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
-import { StartError } from '../db/start-error.ts';
 import { createKeyFile, keyFile } from './file.ts';
 import {
   FIND_KEY_RING,
@@ -68,8 +68,8 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
   }
   await db.query(insertRouting(ring.routingCheck));
   // Two first starts with two rings: one was first, and the other one learns it here.
-  const settled = await db.query<Known>(KNOWN);
-  if (settled.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
+  const inUse = await db.query<Known>(KNOWN);
+  if (inUse.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
     throw new StartError(
       'another process has just set up this database with another key ring: give both the same SCRIP_KEYS',
     );

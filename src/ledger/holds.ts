@@ -1,5 +1,5 @@
 import type { Service } from '../context.ts';
-import { retrying } from '../db/retry.ts';
+import { retrying } from '../db/errors.ts';
 import { creditFloat, debitFloat, insertPosting } from './accounts.queries.ts';
 import { accountOf, ensureAccounts } from './accounts.ts';
 import { VOID_TRANSACTION } from './claims.queries.ts';
@@ -100,7 +100,7 @@ const OLD_MS = 300_000;
 const PAGE = 100;
 
 /** Settles what crashes have left. */
-export async function settleOldHolds(service: Service): Promise<void> {
+export async function resolveOldHolds(service: Service): Promise<void> {
   const { db, clock } = service;
   const before = new Date(clock().getTime() - OLD_MS);
   const rows = await db.query<{ id: string; bucket: number; serial_number: bigint }>(
