@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { distribute } from '../src/db/distribute.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
-import { StartError } from '../src/db/start-error.ts';
+import { StartError } from '../src/db/errors.ts';
 import { emptyCluster, executeOn } from './citus/databases.ts';
 import { DIALECTS, update } from './dialects.ts';
 import { startListening, type TestService } from './harness.ts';
