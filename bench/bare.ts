@@ -12,10 +12,16 @@ function* piecesOf(count: number): Generator<Buffer> {
 }
 
 const app = Fastify();
-app.get('/', { schema: { response: { 200: { type: 'object', properties: { hello: { type: 'string' } } } } } }, () => ({
-  hello: 'world',
-}));
+app.get(
+  '/',
+  { schema: { response: { 200: { type: 'object', properties: { hello: { type: 'string' } } } } } },
+  () => ({
+    hello: 'world',
+  }),
+);
 app.get<{ Params: { count: string } }>('/bytes/:count', (request, reply) =>
-  reply.type('application/json').send(Readable.from(piecesOf(Number(request.params.count)), { objectMode: false })),
+  reply
+    .type('application/json')
+    .send(Readable.from(piecesOf(Number(request.params.count)), { objectMode: false })),
 );
 process.stdout.write(`${await app.listen({ host: '127.0.0.1', port: 0 })}\n`);

@@ -30,7 +30,12 @@ export type BatchLoad = {
   readonly whole: Times;
 };
 
-type Got = { readonly status: number; readonly firstMs: number; readonly bytes: number; readonly head: string };
+type Got = {
+  readonly status: number;
+  readonly firstMs: number;
+  readonly bytes: number;
+  readonly head: string;
+};
 
 /** Between two looks whether a batch is there. */
 const LOOK_MS = 10;
@@ -47,7 +52,10 @@ let number = 0;
 function ask(agent: Agent, path: string, body?: string): Promise<Got> {
   return new Promise((resolve, reject) => {
     const askedAt = performance.now();
-    const headers = { authorization: plan.authorization, ...(body && { 'content-type': 'application/json' }) };
+    const headers = {
+      authorization: plan.authorization,
+      ...(body && { 'content-type': 'application/json' }),
+    };
     const sent = request(plan.url + path, { agent, headers, method: body ? 'POST' : 'GET' }, (response) => {
       const firstMs = performance.now() - askedAt;
       let length = 0;

@@ -85,7 +85,10 @@ ${table(head, rows)}`,
 }
 
 /** A bar for each kind of batch; in grey COPY into the tables. That out of them would leave no room for the others. */
-export function drawBatches(generate: BatchesResult | undefined, download: BatchesResult | undefined): string {
+export function drawBatches(
+  generate: BatchesResult | undefined,
+  download: BatchesResult | undefined,
+): string {
   const bars = [
     ...(generate ? barsOf('generate', generate, 'COPY') : []),
     ...(download ? barsOf('download', download) : []),

@@ -68,7 +68,9 @@ async function measureTills(stage: Stage, serve: Serve, stock: Stock): Promise<B
       print(
         `${name}: without a batch ${told(idle)}; with one ${told(busy)}, ${round(made / SECONDS)} vouchers/s meanwhile`,
       );
-      print(`        p99 ratio ${ratio.toFixed(2)}; memory ${round(beforeMb)} MB before, ${round(mostMb)} MB at most`);
+      print(
+        `        p99 ratio ${ratio.toFixed(2)}; memory ${round(beforeMb)} MB before, ${round(mostMb)} MB at most`,
+      );
       if (idle.failed + busy.failed > 0) process.exitCode = 1;
       batch = await ordered;
     }

@@ -91,7 +91,11 @@ async function countUpdates(stage: Stage): Promise<{ all: number; hot: number }>
   return rows[0];
 }
 
-async function anew(stage: Stage, before: readonly Sizes[], after: readonly Sizes[]): Promise<BloatResult['tables']> {
+async function anew(
+  stage: Stage,
+  before: readonly Sizes[],
+  after: readonly Sizes[],
+): Promise<BloatResult['tables']> {
   const tables: BloatResult['tables'][number][] = [];
   for (const [index, table] of TABLES.entries()) {
     await stage.owner.query(`vacuum full ${table}`);

@@ -1,6 +1,11 @@
 /** Charts as SVG: horizontal bars, light, readable in print and without color. */
 
-type Bar = { readonly label: string; readonly value: number; readonly note: string; readonly muted?: boolean };
+type Bar = {
+  readonly label: string;
+  readonly value: number;
+  readonly note: string;
+  readonly muted?: boolean;
+};
 
 const WIDTH = 720;
 const LABEL = 190;

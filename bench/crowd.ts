@@ -47,7 +47,10 @@ async function join({ hostname, port }: URL, crowd: Crowd, members: Set<Socket>)
   members.add(socket);
   socket.resume().on('close', () => {
     members.delete(socket);
-    setTimeout(() => void join(new URL(`http://${hostname}:${port}`), crowd, members).catch(() => {}), AGAIN_MS);
+    setTimeout(
+      () => void join(new URL(`http://${hostname}:${port}`), crowd, members).catch(() => {}),
+      AGAIN_MS,
+    );
   });
   await connected;
   if (crowd.opening !== '') socket.write(crowd.opening);

@@ -1,6 +1,9 @@
 /** Charts as SVG: curves of distributions, panels below each other, told apart also without color. */
 
-type Curve = { readonly label: string /** Quantiles from 0 to 100 %. */; readonly percentiles: readonly number[] };
+type Curve = {
+  readonly label: string /** Quantiles from 0 to 100 %. */;
+  readonly percentiles: readonly number[];
+};
 
 type Panel = { readonly title: string; readonly curves: readonly Curve[] };
 
@@ -60,7 +63,10 @@ function drawPanel({ title, curves }: Panel, top: number): string {
     const ms = least + (most - least) * share;
     return `<text x="${x(ms).toFixed(1)}" y="${top + 16 + HEIGHT + 16}" text-anchor="middle">${ms.toFixed(2)}${share === 1 ? ' ms' : ''}</text>`;
   });
-  return [`<text x="12" y="${top + 4}" font-weight="600">${quote(title)}</text>`, ...grid, ...ticks, ...lines].join(
-    '\n',
-  );
+  return [
+    `<text x="12" y="${top + 4}" font-weight="600">${quote(title)}</text>`,
+    ...grid,
+    ...ticks,
+    ...lines,
+  ].join('\n');
 }

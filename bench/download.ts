@@ -38,12 +38,16 @@ export async function measureDownload(stage: Stage, seconds: number, turns: numb
       small: { quantity, clients, copies, batches: few, seconds },
       large: { ...LARGE, batches: many },
     };
-    for (const { batches: all } of [subjects.small, subjects.large]) await check(stage, serve, all[0] as Batch);
+    for (const { batches: all } of [subjects.small, subjects.large])
+      await check(stage, serve, all[0] as Batch);
     await play(stage, serve.url, { ...subjects.small, seconds: WARM_UP_SECONDS });
     const small: BatchTurn[] = [];
     const large: BatchTurn[] = [];
     for (let turn = 1; turn <= turns; turn++) {
-      const [one, other] = [await download(stage, serve, subjects.small), await download(stage, serve, subjects.large)];
+      const [one, other] = [
+        await download(stage, serve, subjects.small),
+        await download(stage, serve, subjects.large),
+      ];
       small.push(one);
       large.push(other);
       tellTurn('download', turn, [one, other]);
@@ -71,10 +75,15 @@ const pathOf = ({ reference }: Batch) => `/api/v2/vouchers/${reference}`;
 async function check({ authorization }: Stage, { url }: Serve, batch: Batch): Promise<void> {
   const response = await fetch(url + pathOf(batch), { headers: { authorization } });
   const { data } = (await response.json()) as { data: { vouchers: unknown[] } };
-  if (data.vouchers.length !== batch.quantity) throw new Error(`a download has ${data.vouchers.length} vouchers`);
+  if (data.vouchers.length !== batch.quantity)
+    throw new Error(`a download has ${data.vouchers.length} vouchers`);
 }
 
-function play({ authorization }: Stage, url: string, { clients, batches, seconds }: Subject): Promise<BatchLoad> {
+function play(
+  { authorization }: Stage,
+  url: string,
+  { clients, batches, seconds }: Subject,
+): Promise<BatchLoad> {
   return playBatches({ url, authorization, clients, seconds, what: { paths: batches.map(pathOf) } });
 }
 
@@ -88,7 +97,10 @@ async function download(stage: Stage, serve: Serve, subject: Subject): Promise<B
   const { authorization } = stage;
   const bare = await besideBare(async (url) => {
     await playBatches({ url, authorization, clients, seconds: 0, what });
-    return (await playBatches({ url, authorization, clients, seconds: YARDSTICK_SECONDS, what })).perSecond * quantity;
+    return (
+      (await playBatches({ url, authorization, clients, seconds: YARDSTICK_SECONDS, what })).perSecond *
+      quantity
+    );
   });
   const yardsticks = { copy, bare };
   const figures = await figuresOf(stage, serve, subject, yardsticks, () => play(stage, serve.url, subject));

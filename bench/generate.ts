@@ -75,7 +75,10 @@ async function orderSmall(stage: Stage, serve: Serve, turn: number, seconds: num
   const { url } = serve;
   const { authorization } = stage;
   const play = () => playBatches({ url, authorization, clients, seconds, what });
-  return { figures: await figuresOf(stage, serve, { quantity, clients }, { copy }, play), yardsticks: { copy } };
+  return {
+    figures: await figuresOf(stage, serve, { quantity, clients }, { copy }, play),
+    yardsticks: { copy },
+  };
 }
 
 async function orderLarge(stage: Stage, serve: Serve, quantity: number): Promise<BatchTurn> {
@@ -125,7 +128,16 @@ export async function figuresOf(
 /** Prints what a turn came to. */
 export function tellTurn(name: string, turn: number, all: readonly BatchTurn[]): void {
   for (const { figures, yardsticks } of all) {
-    const { quantity, perSecond, ratios, whole: took, failed, serviceCpuUs, databaseCpuUs, serviceMb } = figures;
+    const {
+      quantity,
+      perSecond,
+      ratios,
+      whole: took,
+      failed,
+      serviceCpuUs,
+      databaseCpuUs,
+      serviceMb,
+    } = figures;
     const bare = ratios.bare === undefined ? '' : `, ${ratios.bare.toFixed(2)} × bare`;
     process.stdout.write(
       `turn ${turn}: ${name} ${whole(quantity)}: ${whole(perSecond)} vouchers/s = ${ratios.copy.toFixed(2)} × COPY (${whole(yardsticks.copy)}/s)${bare}; p50 ${took.p50Ms.toFixed(1)}, p99 ${took.p99Ms.toFixed(1)}, p99.9 ${took.p999Ms.toFixed(1)} ms; failed ${failed}; CPU a voucher: service ${serviceCpuUs.toFixed(1)} µs, database ${databaseCpuUs.toFixed(1)} µs; ${whole(serviceMb)} MB at most\n`,
@@ -154,7 +166,8 @@ function middleYardsticks(turns: readonly BatchTurn[]): BatchYardsticks {
 }
 
 function middleFigures(turns: readonly BatchTurn[]): BatchFigures {
-  const of = (figure: (figures: BatchFigures) => number) => median(turns.map(({ figures }) => figure(figures)));
+  const of = (figure: (figures: BatchFigures) => number) =>
+    median(turns.map(({ figures }) => figure(figures)));
   const times = (part: 'first' | 'whole'): Times => ({
     p50Ms: of((figures) => figures[part].p50Ms),
     p99Ms: of((figures) => figures[part].p99Ms),

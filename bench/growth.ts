@@ -21,7 +21,11 @@ export type GrowthResult = readonly {
   readonly databaseMb: number;
   /** Bytes of indexes for each voucher and each journal row. */
   readonly indexBytes: { readonly vouchers: number; readonly journal: number };
-  readonly figures: readonly { readonly operation: string; readonly perSecond: number; readonly ratio: number }[];
+  readonly figures: readonly {
+    readonly operation: string;
+    readonly perSecond: number;
+    readonly ratio: number;
+  }[];
 }[];
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -46,11 +50,18 @@ export async function measureGrowth(
       await fill(stage, filled, size, entries);
       filled = size;
       const drawn: Stock = { ...stock, vouchers: draw(size, DRAWN), quiet: draw(size, DRAWN) };
-      const figures = OPERATIONS.map((operation) => ({ operation, perSecond: [] as number[], ratio: [] as number[] }));
+      const figures = OPERATIONS.map((operation) => ({
+        operation,
+        perSecond: [] as number[],
+        ratio: [] as number[],
+      }));
       for (let turn = 0; turn <= turns; turn++) {
         const calls = await yardstick(stage, 'function', 2);
         for (const each of figures) {
-          const run = await measure(stage, serve, drawn, each.operation, { connections: CONNECTIONS, seconds });
+          const run = await measure(stage, serve, drawn, each.operation, {
+            connections: CONNECTIONS,
+            seconds,
+          });
           if (turn === 0) continue;
           each.perSecond.push(run.perSecond);
           each.ratio.push(run.perSecond / calls);
@@ -63,8 +74,12 @@ export async function measureGrowth(
       }));
       const facts = await measureSize(stage);
       results.push({ vouchers: size, ...facts, figures: middle });
-      const told = middle.map((each) => `${each.operation} ${Math.round(each.perSecond)}/s (${each.ratio.toFixed(2)})`);
-      print(`${size} vouchers, ${facts.journalRows} journal rows, ${facts.databaseMb} MB: ${told.join(', ')}`);
+      const told = middle.map(
+        (each) => `${each.operation} ${Math.round(each.perSecond)}/s (${each.ratio.toFixed(2)})`,
+      );
+      print(
+        `${size} vouchers, ${facts.journalRows} journal rows, ${facts.databaseMb} MB: ${told.join(', ')}`,
+      );
     }
     return results;
   } finally {
@@ -78,7 +93,9 @@ export async function prepareFill(stage: Stage): Promise<void> {
   const master = Buffer.from(line.split(':')[1] ?? '', 'base64url');
   const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', master, '', `scrip ${purpose}`, 32));
   await stage.owner.query('create extension if not exists pgcrypto with schema bench');
-  await stage.owner.query('create table bench.fill_keys (lookup bytea, pin bytea, merchant_id int, batch_id int)');
+  await stage.owner.query(
+    'create table bench.fill_keys (lookup bytea, pin bytea, merchant_id int, batch_id int)',
+  );
   await stage.owner.query(
     `insert into bench.fill_keys select $1, $2, $3, max(id) from batches where merchant_id = $3 and value_minor is not null`,
     [derive('lookup'), derive('pin'), stage.merchantId],

@@ -55,11 +55,23 @@ function middle(runs: readonly Times[]): Times {
   return { perSecond: of('perSecond'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), p999Ms: of('p999Ms'), failed };
 }
 
-export type ProcessesResult = readonly { readonly processes: number; readonly ratio: number; readonly run: Measured }[];
+export type ProcessesResult = readonly {
+  readonly processes: number;
+  readonly ratio: number;
+  readonly run: Measured;
+}[];
 
 /** The same load on one process and on two, in alternating turns, each beside the yardstick of its turn. */
-export async function measureProcesses(stage: Stage, seconds: number, turns: number): Promise<ProcessesResult> {
-  const runs = PROCESSES.map((processes) => ({ processes, ratios: [] as number[], measured: [] as Measured[] }));
+export async function measureProcesses(
+  stage: Stage,
+  seconds: number,
+  turns: number,
+): Promise<ProcessesResult> {
+  const runs = PROCESSES.map((processes) => ({
+    processes,
+    ratios: [] as number[],
+    measured: [] as Measured[],
+  }));
   for (let turn = 1; turn <= turns; turn++) {
     for (const { processes, ratios, measured } of runs) {
       const serve: Serve = await stage.serve(['--processes', String(processes)]);
@@ -67,10 +79,15 @@ export async function measureProcesses(stage: Stage, seconds: number, turns: num
         const stock = await stage.stock(0, 0);
         const calls = await yardstick(stage, 'function', seconds);
         await measure(stage, serve, stock, 'redeem', { connections: GREATEST_CONNECTIONS, seconds: 2 });
-        const run = await measure(stage, serve, stock, 'redeem', { connections: GREATEST_CONNECTIONS, seconds });
+        const run = await measure(stage, serve, stock, 'redeem', {
+          connections: GREATEST_CONNECTIONS,
+          seconds,
+        });
         measured.push(run);
         ratios.push(run.perSecond / calls);
-        print(`  ${processes} process(es): ${show(run)}, ${(run.perSecond / calls).toFixed(2)} × stored function`);
+        print(
+          `  ${processes} process(es): ${show(run)}, ${(run.perSecond / calls).toFixed(2)} × stored function`,
+        );
       } finally {
         await serve.stop();
       }
@@ -94,6 +111,8 @@ export async function measureStart(): Promise<StartResult> {
     if (start > 0) times.push(serve.readyMs);
   }
   const readyMs = median(times);
-  print(`start with an existing database: ready after ${Math.round(readyMs)} ms (${times.map(Math.round).join(', ')})`);
+  print(
+    `start with an existing database: ready after ${Math.round(readyMs)} ms (${times.map(Math.round).join(', ')})`,
+  );
   return { readyMs, cores: availableParallelism() };
 }

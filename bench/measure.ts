@@ -30,7 +30,10 @@ export type Shape = { readonly connections: number; readonly seconds: number; re
 let runs = 0;
 
 /** How much of what is used up a number of runs takes from the stock. */
-export function needOf(operations: readonly OperationName[], seconds: number): { inactive: number; updatable: number } {
+export function needOf(
+  operations: readonly OperationName[],
+  seconds: number,
+): { inactive: number; updatable: number } {
   const need = (what: 'inactive' | 'updatable') =>
     operations.reduce((sum, name) => sum + OPERATIONS[name][what] * countFor(name, seconds), 0);
   return { inactive: Math.ceil(need('inactive')), updatable: Math.ceil(need('updatable')) };
@@ -50,7 +53,9 @@ export async function prepare(
   name: string = operation,
 ): Promise<string> {
   const file = join(stage.folder, `${name}.requests`);
-  await writeFile(file, requestsOf(operation, stock, `run-${++runs}`, countFor(operation, seconds)), { mode: 0o600 });
+  await writeFile(file, requestsOf(operation, stock, `run-${++runs}`, countFor(operation, seconds)), {
+    mode: 0o600,
+  });
   return file;
 }
 
@@ -63,7 +68,9 @@ export async function measure(
   shape: Shape,
 ): Promise<Measured> {
   const file = await prepare(stage, stock, operation, shape.seconds);
-  const { result: load, ...cost } = await costOf(stage, serve, () => play({ url: serve.url, file, ...shape }));
+  const { result: load, ...cost } = await costOf(stage, serve, () =>
+    play({ url: serve.url, file, ...shape }),
+  );
   const each = (ms: number) => (ms * 1000) / Math.max(1, load.answered);
   return {
     ...load,

@@ -20,7 +20,12 @@ export type OpenPlan = {
   readonly windowMs?: number;
 };
 
-type Times = { readonly count: number; readonly p50Ms: number; readonly p99Ms: number; readonly p999Ms: number };
+type Times = {
+  readonly count: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly p999Ms: number;
+};
 
 /** What was accepted in a window of time. */
 export type Window = { readonly fromMs: number; readonly accepted: number; readonly p99Ms: number };
@@ -74,7 +79,9 @@ class Generator {
 
   async run(): Promise<OpenLoad> {
     const { seconds, perSecond, connections } = this.#plan;
-    await Promise.all(Array.from({ length: Math.min(connections, perSecond ?? connections) }, () => this.#connect()));
+    await Promise.all(
+      Array.from({ length: Math.min(connections, perSecond ?? connections) }, () => this.#connect()),
+    );
     const cpu = process.cpuUsage();
     const startedAt = performance.now();
     if (perSecond === undefined) await this.#closed(startedAt + seconds * 1000);
@@ -165,7 +172,12 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 function times(all: readonly Answered[]): Times {
   const took = sorted(all.map(({ tookMs }) => tookMs));
-  return { count: all.length, p50Ms: quantile(took, 0.5), p99Ms: quantile(took, 0.99), p999Ms: quantile(took, 0.999) };
+  return {
+    count: all.length,
+    p50Ms: quantile(took, 0.5),
+    p99Ms: quantile(took, 0.99),
+    p999Ms: quantile(took, 0.999),
+  };
 }
 
 /** By when requests were answered; a window without any is told, too. */

@@ -33,7 +33,10 @@ export async function measureOperations(
     for (let turn = 0; turn <= turns; turn++) {
       const runSeconds = turn === 0 ? WARM_UP_SECONDS : seconds;
       const need = needOf(names, runSeconds);
-      const stock = await stage.stock(need.inactive * CONNECTIONS.length, need.updatable * CONNECTIONS.length);
+      const stock = await stage.stock(
+        need.inactive * CONNECTIONS.length,
+        need.updatable * CONNECTIONS.length,
+      );
       if (turn > 0) yardsticks.push(await measureYardsticks(stage, turn));
       const runs: Measured[] = [];
       for (const name of names) {

@@ -16,7 +16,17 @@ const cells = (name: string, { perSecond, p50Ms, p99Ms, p999Ms }: Times) => [
 ];
 
 export function tellOverload(result: OverloadResult): readonly [string, string] {
-  const { greatest, offeredPerSecond, unsentPerSecond, accepted, later, refused, generator, light, memoryMb } = result;
+  const {
+    greatest,
+    offeredPerSecond,
+    unsentPerSecond,
+    accepted,
+    later,
+    refused,
+    generator,
+    light,
+    memoryMb,
+  } = result;
   const rows = [
     cells('the greatest load, 128 clients', greatest),
     cells('five times as much: accepted', accepted),
@@ -43,7 +53,16 @@ export function tellCrowds(crowds: CrowdsResult): readonly [string, string] {
     crowdCores.toFixed(2),
     whole(memoryMb),
   ]);
-  const head = ['beside', 'a second', 'p50 ms', 'p99 ms', 'p99.9 ms', 'failed', 'cores of the crowd', 'memory MB'];
+  const head = [
+    'beside',
+    'a second',
+    'p50 ms',
+    'p99 ms',
+    'p99.9 ms',
+    'failed',
+    'cores of the crowd',
+    'memory MB',
+  ];
   return [
     'Beside a crowd',
     `Redemptions by 32 honest clients, beside a crowd that takes a server's time and memory for nothing. What the crowd's own process takes of the cores is told: the service lacks it.

@@ -26,7 +26,12 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 type Shape = { readonly connections: number; readonly perSecond?: number; readonly windowMs?: number };
 
-type Times = { readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number; readonly p999Ms: number };
+type Times = {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly p999Ms: number;
+};
 
 export type OverloadResult = {
   readonly greatest: Times;

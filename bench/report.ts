@@ -131,13 +131,17 @@ function ratiosOf({ operations, generate, download }: Past): Map<string, number>
   );
   const all = operations?.all ?? [];
   return new Map([
-    ...all.map(({ operation, ratios }): [string, number] => [`${operation} × stored function`, ratios.function]),
+    ...all.map(({ operation, ratios }): [string, number] => [
+      `${operation} × stored function`,
+      ratios.function,
+    ]),
     ...batches,
   ]);
 }
 
 const when = ({ at, commit, machine: on, others }: Past) => {
-  const disturbed = others > QUIET ? ` **Disturbed: ${others} other processes wanted the machine when it began.**` : '';
+  const disturbed =
+    others > QUIET ? ` **Disturbed: ${others} other processes wanted the machine when it began.**` : '';
   return `*${at.replace('T', ' ')} UTC, after commit ${commit}. ${on}.*${disturbed}`;
 };
 
@@ -198,14 +202,20 @@ function tellLatency(past: Past | undefined): string {
 }
 
 /** A section of another file: its heading, when it was measured, and its text. */
-function withHead(past: Past | undefined, tell: (past: Past) => readonly [string, string] | undefined): string {
+function withHead(
+  past: Past | undefined,
+  tell: (past: Past) => readonly [string, string] | undefined,
+): string {
   const [heading, text] = (past && tell(past)) ?? [];
   return past && text !== undefined ? `### ${heading}\n\n${when(past)}\n\n${text}` : '';
 }
 
 function tellProcesses(past: Past | undefined): string {
   if (!past?.processes) return '';
-  const rows = past.processes.map(({ processes, ratio, run }) => [...times(String(processes), run), ratio.toFixed(2)]);
+  const rows = past.processes.map(({ processes, ratio, run }) => [
+    ...times(String(processes), run),
+    ratio.toFixed(2),
+  ]);
   return `### Processes\n\n${when(past)}\n\n${table(['processes', 'redemptions a second', 'p50 ms', 'p99 ms', 'p99.9 ms', '× function'], rows)}`;
 }
 
@@ -233,7 +243,12 @@ function tellBloat(past: Past | undefined): string {
   const { vouchers, redemptions, hotShare, tables } = past.bloat;
   const told = ({ tableMb, indexesMb }: { tableMb: number; indexesMb: number }) =>
     `${whole(tableMb)} + ${whole(indexesMb)}`;
-  const rows = tables.map(({ table: name, before, after, anew }) => [name, told(before), told(after), told(anew)]);
+  const rows = tables.map(({ table: name, before, after, anew }) => [
+    name,
+    told(before),
+    told(after),
+    told(anew),
+  ]);
   const head = ['MB, with indexes', 'before', 'after', 'written anew'];
   return `### Bloat\n\n${when(past)} ${whole(redemptions)} redemptions from ${whole(vouchers)} vouchers; ${(hotShare * 100).toFixed(1)} % of the updates of vouchers stayed on their page and wrote no index.\n\n${table(head, rows)}`;
 }
@@ -245,8 +260,18 @@ async function drawOperations({ yardsticks, all }: OperationsResult): Promise<vo
       value: each.perSecond,
       note: `${whole(each.perSecond)}  (${each.ratios.function.toFixed(2)} ×)`,
     })),
-    { label: 'pgbench: stored function', value: yardsticks.function, note: whole(yardsticks.function), muted: true },
-    { label: 'pgbench: plain transaction', value: yardsticks.plain, note: whole(yardsticks.plain), muted: true },
+    {
+      label: 'pgbench: stored function',
+      value: yardsticks.function,
+      note: whole(yardsticks.function),
+      muted: true,
+    },
+    {
+      label: 'pgbench: plain transaction',
+      value: yardsticks.plain,
+      note: whole(yardsticks.plain),
+      muted: true,
+    },
   ];
   await writeFile(new URL('operations.svg', FOLDER), barChart('Requests a second (× stored function)', bars));
 }

@@ -43,7 +43,12 @@ function take<T>(from: Iterator<T>): T {
 const redeem: Maker = (stock, run, index) => {
   const { code, pin } = any(stock.vouchers, index);
   // The least amount, so that no voucher runs dry within a run.
-  return raw(stock, 'POST', '/redeem', `{"code":"${code}","pin":"${pin}","amount":0.01,"reference":"${run}-${index}"}`);
+  return raw(
+    stock,
+    'POST',
+    '/redeem',
+    `{"code":"${code}","pin":"${pin}","amount":0.01,"reference":"${run}-${index}"}`,
+  );
 };
 
 const balance: Maker = (stock, _run, index) => {
@@ -51,7 +56,8 @@ const balance: Maker = (stock, _run, index) => {
   return raw(stock, 'POST', '/balance', `{"code":"${code}","pin":"${pin}"}`);
 };
 
-const lookup: Maker = (stock, _run, index) => raw(stock, 'GET', `/transactions/${any(stock.redeemed, index)}`);
+const lookup: Maker = (stock, _run, index) =>
+  raw(stock, 'GET', `/transactions/${any(stock.redeemed, index)}`);
 
 const activate: Maker = (stock, run, index) => {
   const { code, pin } = take(stock.inactive);

@@ -29,7 +29,12 @@ const MOST_QUANTITY = 100_000;
 
 const pause = (ms = 50) => new Promise((resolve) => setTimeout(resolve, ms));
 
-export type Serve = { readonly pid: number; readonly url: string; readonly readyMs: number; stop(): Promise<void> };
+export type Serve = {
+  readonly pid: number;
+  readonly url: string;
+  readonly readyMs: number;
+  stop(): Promise<void>;
+};
 
 export class Stage {
   readonly folder: string;
@@ -92,7 +97,12 @@ export class Stage {
     const authorization = `Basic ${Buffer.from(`${made.keyId}:${made.secret}`).toString('base64')}`;
     const { context } = await authenticate(service, authorization);
     const databasePid = Number(note.split('\n')[0]);
-    return new Stage({ folder, embedded, owner, databasePid }, { id: made.id, authorization }, service, context);
+    return new Stage(
+      { folder, embedded, owner, databasePid },
+      { id: made.id, authorization },
+      service,
+      context,
+    );
   }
 
   /** For what only an operator can ask for. */
@@ -176,12 +186,18 @@ function operatorOf(service: Service): Operator {
 }
 
 /** Starts a service on a data folder, and waits until it is ready. */
-export async function serveIn(folder: string, args: readonly string[], node: readonly string[] = []): Promise<Serve> {
+export async function serveIn(
+  folder: string,
+  args: readonly string[],
+  node: readonly string[] = [],
+): Promise<Serve> {
   const port = await freePort();
   const startedAt = performance.now();
   // The access log is on, as it is in service; it goes where nobody reads it.
   const env = environment(folder, port);
-  const child = started(() => spawn(process.execPath, [...node, MAIN, 'serve', ...args], { env, stdio: 'ignore' }));
+  const child = started(() =>
+    spawn(process.execPath, [...node, MAIN, 'serve', ...args], { env, stdio: 'ignore' }),
+  );
   const url = `http://127.0.0.1:${port}`;
   while (!(await fetch(`${url}/readyz`).catch(() => undefined))?.ok) {
     const status = child.exitCode ?? child.signalCode;

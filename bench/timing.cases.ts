@@ -60,7 +60,7 @@ export async function opaqueMerchant(stage: Stage, opaque = true): Promise<strin
   });
   // Today and tomorrow, should it become midnight.
   await stage.owner.query(
-    'insert into key_days (key_id, day, calls) select $1, current_date + n, $2 from generate_series(0, 1) n',
+    'insert into api_key_days (key_id, day, calls) select $1, current_date + n, $2 from generate_series(0, 1) n',
     [made.keyId, MANY_CALLS],
   );
   return basic(made);
@@ -73,7 +73,10 @@ export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Pr
   const locked = vouchers.slice(ASIDE, 2 * ASIDE);
   const open = vouchers.slice(2 * ASIDE);
   const serials = (of: readonly Voucher[]) => [of.map(({ serial }) => serial)];
-  await stage.owner.query('update vouchers set blocked_at = now() where serial_number = any ($1)', serials(blocked));
+  await stage.owner.query(
+    'update vouchers set blocked_at = now() where serial_number = any ($1)',
+    serials(blocked),
+  );
   await stage.owner.query(
     "update vouchers set wrong_pins = 15, pin_locked_until = 'infinity' where serial_number = any ($1)",
     serials(locked),
@@ -85,7 +88,8 @@ export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Pr
     return codes.has(code) ? unknown() : { code, pin: '1234', serial: 0n };
   };
   const of = (path: string, more = '') => {
-    const make = ({ code, pin }: Voucher) => post(authorization, path, `{"code":"${code}","pin":"${pin}"${more}}`);
+    const make = ({ code, pin }: Voucher) =>
+      post(authorization, path, `{"code":"${code}","pin":"${pin}"${more}}`);
     return {
       right: (number: number) => make(any(open, number)),
       wrong: (number: number) => make(wrong(any(open, number))),
@@ -119,7 +123,10 @@ export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Pr
     {
       name: 'redeem',
       clients: GUESSERS,
-      cases: [{ name: 'right PIN, too little on it', expected: '400 51', make: tooMuch.right }, ...guesses(tooMuch)],
+      cases: [
+        { name: 'right PIN, too little on it', expected: '400 51', make: tooMuch.right },
+        ...guesses(tooMuch),
+      ],
       pairs,
     },
     { name: 'activate', clients: GUESSERS, cases: guesses(of('/activate')), pairs },
@@ -145,7 +152,9 @@ async function keysOf(stage: Stage): Promise<Subject> {
   const revoked = await createKey(operator, merchantId);
   await revokeKey(operator, revoked.keyId, merchantId);
   const expired = await createKey(operator, merchantId);
-  await stage.owner.query("update api_keys set expires_at = now() - interval '1 day' where id = $1", [expired.keyId]);
+  await stage.owner.query("update api_keys set expires_at = now() - interval '1 day' where id = $1", [
+    expired.keyId,
+  ]);
   const unknown = { keyId: `key_${'x'.repeat(known.keyId.length - 4)}`, secret: known.secret };
   const refused = (name: string, authorization: string): Case => ({
     name,

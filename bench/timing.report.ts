@@ -25,15 +25,24 @@ type Figures = {
   readonly subjects: readonly {
     readonly subject: string;
     readonly samples: number;
-    readonly cases: readonly { readonly name: string; readonly p99: number; readonly percentiles: readonly number[] }[];
+    readonly cases: readonly {
+      readonly name: string;
+      readonly p99: number;
+      readonly percentiles: readonly number[];
+    }[];
     readonly differences: readonly Pair[];
   }[];
 };
 
 /** Writes what was measured in one surrounding; the other keeps its figures. */
-export async function writeTimingReport(surrounding: Surrounding, results: readonly SubjectResult[]): Promise<void> {
+export async function writeTimingReport(
+  surrounding: Surrounding,
+  results: readonly SubjectResult[],
+): Promise<void> {
   await mkdir(FOLDER, { recursive: true });
-  const known = JSON.parse(await readFile(FIGURES, 'utf8').catch(() => '{}')) as Partial<Record<Surrounding, Figures>>;
+  const known = JSON.parse(await readFile(FIGURES, 'utf8').catch(() => '{}')) as Partial<
+    Record<Surrounding, Figures>
+  >;
   const figures: Figures = {
     at: new Date().toISOString().slice(0, 16).replace('T', ' '),
     subjects: results.map(toFigures),

@@ -49,12 +49,19 @@ async function sample(serve: Serve, subject: Subject, count: number): Promise<Ma
     const { status, body } = await wire.ask(request);
     const tookMs = performance.now() - startedAt;
     const answered = `${status} ${/"statusCode":"(\d+)"/.exec(body)?.[1]}`;
-    if (answered !== each.expected) throw new Error(`${subject.name}, ${each.name}: ${answered}, not ${each.expected}`);
+    if (answered !== each.expected)
+      throw new Error(`${subject.name}, ${each.name}: ${answered}, not ${each.expected}`);
     if (counts) durations.get(each.name)?.push(tookMs);
   };
   const order = shuffle(subject.cases.flatMap((each) => Array.from({ length: count }, () => each)));
-  const warmUp = Array.from({ length: WARM_UP }, (_, number) => subject.cases[number % subject.cases.length] as Case);
-  const all = [...warmUp.map((each) => ({ each, counts: false })), ...order.map((each) => ({ each, counts: true }))];
+  const warmUp = Array.from(
+    { length: WARM_UP },
+    (_, number) => subject.cases[number % subject.cases.length] as Case,
+  );
+  const all = [
+    ...warmUp.map((each) => ({ each, counts: false })),
+    ...order.map((each) => ({ each, counts: true })),
+  ];
   const left = all.values();
   const client = async () => {
     const wire = await Wire.open(serve.url);

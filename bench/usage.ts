@@ -11,9 +11,9 @@ type Entry = { readonly pid: number; readonly parent: number; readonly cpuMs: nu
 /** Processor time so far (of children that have ended too), and memory, shared pages counted once. */
 export async function usageOf(pid: number): Promise<Usage | undefined> {
   try {
-    const all = (await Promise.all((await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(entryOf))).filter(
-      (entry) => entry !== undefined,
-    );
+    const all = (
+      await Promise.all((await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(entryOf))
+    ).filter((entry) => entry !== undefined);
     const family = descend(all, pid);
     const memory = await Promise.all(family.map((each) => memoryOf(each.pid)));
     return {

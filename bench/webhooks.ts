@@ -62,14 +62,19 @@ async function bench(folder: string): Promise<void> {
   for (let turn = 1; turn <= TURNS; turn++) {
     alone.push(await deliver(service, receiver, subjectId, [fast.id]));
     beside.push(await deliver(service, receiver, subjectId, [fast.id, slow.id, never.id]));
-    print(`turn ${turn}: ${round(alone.at(-1))}/s alone, ${round(beside.at(-1))}/s beside a slow and a dead endpoint`);
+    print(
+      `turn ${turn}: ${round(alone.at(-1))}/s alone, ${round(beside.at(-1))}/s beside a slow and a dead endpoint`,
+    );
   }
   print(
     `webhooks: median ${round(median(alone))} deliveries a second, ${(median(beside) / median(alone)).toFixed(2)} of it beside others that hang`,
   );
 }
 
-const operatorOf = (service: Service) => ({ service, actor: { name: 'bench', origin: 'bench', reason: null } });
+const operatorOf = (service: Service) => ({
+  service,
+  actor: { name: 'bench', origin: 'bench', reason: null },
+});
 const round = (figure: number | undefined) => Math.round(figure ?? 0).toLocaleString('en');
 
 /** A merchant, and a redemption to tell of: each delivery is made of it, signed, sent and recorded. */

@@ -72,7 +72,8 @@ async function loop(stage: Stage, script: string, seconds: number, clients: numb
       for (const [index, text] of statements.entries()) {
         // Each parameter stands for every place of its name.
         const values: unknown[] = [];
-        const at = (value: unknown) => `$${values.includes(value) ? values.indexOf(value) + 1 : values.push(value)}`;
+        const at = (value: unknown) =>
+          `$${values.includes(value) ? values.indexOf(value) + 1 : values.push(value)}`;
         const reference = `${Math.random()}`;
         const named = text
           .replaceAll(':number', () => `${at((serial ?? 0n) / 64n)}::bigint`)

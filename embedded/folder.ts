@@ -16,7 +16,11 @@ export type Folder = {
 };
 
 /** What a first start decides. Kept among the database's files, so that both come into being in one step. */
-export type Settings = { readonly port: number; readonly ownerPassword: string; readonly servicePassword: string };
+export type Settings = {
+  readonly port: number;
+  readonly ownerPassword: string;
+  readonly servicePassword: string;
+};
 
 /** Below the range from which the system takes ports for outgoing connections. */
 const PORT_MIN = 20_000;
@@ -88,7 +92,8 @@ async function make(path: string): Promise<void> {
 }
 
 function complaint(dataDir: string, code: string | undefined): string {
-  if (code === 'EEXIST' || code === 'ENOTDIR') return `the data folder ${dataDir} cannot be created: it is a file`;
+  if (code === 'EEXIST' || code === 'ENOTDIR')
+    return `the data folder ${dataDir} cannot be created: it is a file`;
   if (code === 'ENOENT') return `the data folder ${dataDir} cannot be created`;
   return `the data folder ${dataDir} cannot be written (${code ?? 'unknown reason'})`;
 }
@@ -116,14 +121,20 @@ export async function listAccounts(): Promise<Account[]> {
  */
 export async function readSettings({ cluster, settings: file }: Folder): Promise<Settings | undefined> {
   try {
-    const { port, ownerPassword, servicePassword } = JSON.parse(await readFile(file, 'utf8')) as Partial<Settings>;
+    const { port, ownerPassword, servicePassword } = JSON.parse(
+      await readFile(file, 'utf8'),
+    ) as Partial<Settings>;
     if (!Number.isInteger(port) || !ownerPassword || !servicePassword) throw new SyntaxError('incomplete');
     return { port: port as number, ownerPassword, servicePassword };
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOTDIR' || (code === 'ENOENT' && !(await exists(cluster)))) return undefined;
     const state =
-      code === 'ENOENT' ? 'is missing' : error instanceof SyntaxError ? 'is damaged' : `cannot be read (${code})`;
+      code === 'ENOENT'
+        ? 'is missing'
+        : error instanceof SyntaxError
+          ? 'is damaged'
+          : `cannot be read (${code})`;
     throw new EmbeddedError(
       `the file ${file} ${state}: the database cannot be opened without it, restore a copy of it`,
     );

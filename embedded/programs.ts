@@ -65,7 +65,8 @@ export async function findPrograms(folder: Folder): Promise<Programs> {
 /** initdb looks its user up by number, so the number that stands for root must have a name. */
 async function mapRoot(): Promise<string[]> {
   const accounts = (await listAccounts()).filter(({ uid }) => uid > 0);
-  const { uid, gid } = accounts.find((account) => account.uid === 1000) ?? accounts.at(-1) ?? { uid: 1000, gid: 1000 };
+  const { uid, gid } = accounts.find((account) => account.uid === 1000) ??
+    accounts.at(-1) ?? { uid: 1000, gid: 1000 };
   return [`--map-user=${uid}`, `--map-group=${gid}`];
 }
 
@@ -73,7 +74,12 @@ type Identity = { uid?: number; gid?: number };
 
 function programs(native: string, prefix: readonly string[], identity: Identity): Programs {
   // In a session of their own: Ctrl-C at the terminal reaches this process only, which then stops them in order.
-  const begin = (program: string, args: readonly string[], output: number | 'ignore', errors: number | 'pipe') => {
+  const begin = (
+    program: string,
+    args: readonly string[],
+    output: number | 'ignore',
+    errors: number | 'pipe',
+  ) => {
     const [command = '', ...rest] = [...prefix, join(native, 'bin', program), ...args];
     return spawn(command, rest, {
       env: ENVIRONMENT,
@@ -126,7 +132,10 @@ async function check(native: string, prefix: readonly string[], identity: Identi
   await programs(native, prefix, identity)
     .run('postgres', ['--version'])
     .catch((error: Error) => {
-      throw new EmbeddedError(`the embedded PostgreSQL does not run here (${error.message}): run npm ci`, 'server');
+      throw new EmbeddedError(
+        `the embedded PostgreSQL does not run here (${error.message}): run npm ci`,
+        'server',
+      );
     });
 }
 
@@ -134,7 +143,9 @@ async function check(native: string, prefix: readonly string[], identity: Identi
 async function asAccount(folder: Folder, native: string, owner: Account | undefined): Promise<Programs> {
   const accounts = await listAccounts();
   const account =
-    owner ?? accounts.find(({ name }) => name === 'postgres') ?? accounts.find(({ name }) => name === 'nobody');
+    owner ??
+    accounts.find(({ name }) => name === 'postgres') ??
+    accounts.find(({ name }) => name === 'nobody');
   if (!account) {
     throw new EmbeddedError(
       'PostgreSQL does not run as root, and there is no other account: run Scrip as an ordinary user',
@@ -166,7 +177,9 @@ async function reaches(path: string, identity: Identity): Promise<boolean> {
 
 /** Copies the programs to where the account can read them, for a node_modules in a folder that it cannot enter. */
 async function copyNative(folder: Folder, native: string): Promise<string> {
-  const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as { version: string };
+  const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
+    version: string;
+  };
   const copy = join(folder.root, `postgres-programs-${version}`);
   if (await stat(copy).catch(() => undefined)) return copy;
   const draft = `${copy}.new`;

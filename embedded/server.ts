@@ -1,6 +1,16 @@
 import { type ChildProcess, execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFile, mkdir, open, readdir, readFile, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -58,7 +68,8 @@ export async function startServer(
   let settings = await readSettings(folder);
   if (!settings) {
     // A database in use has its files: an empty one must not replace those that were removed.
-    if (keepPort !== undefined) throw new EmbeddedError(`the files of the database are gone: ${folder.cluster}`);
+    if (keepPort !== undefined)
+      throw new EmbeddedError(`the files of the database are gone: ${folder.cluster}`);
     settings = await createCluster(folder, owner, programs, log);
   }
   await writeConfiguration(folder.cluster, programs);
@@ -93,8 +104,20 @@ async function createCluster(folder: Folder, owner: string, programs: Programs, 
     await writeFile(password, settings.ownerPassword, { mode: 0o600, flag: 'wx' });
     await programs.give(draft);
     await programs.give(password);
-    const secure = ['--auth=scram-sha-256', `--username=${owner}`, `--pwfile=${password}`, '--data-checksums'];
-    await programs.run('initdb', ['-D', draft, '--locale=C', '--encoding=UTF8', '--no-instructions', ...secure]);
+    const secure = [
+      '--auth=scram-sha-256',
+      `--username=${owner}`,
+      `--pwfile=${password}`,
+      '--data-checksums',
+    ];
+    await programs.run('initdb', [
+      '-D',
+      draft,
+      '--locale=C',
+      '--encoding=UTF8',
+      '--no-instructions',
+      ...secure,
+    ]);
     await saveSettings(join(draft, SETTINGS_FILE), settings);
     await rename(draft, folder.cluster);
     const parent = await open(folder.root);
@@ -148,7 +171,12 @@ async function launch(
 }
 
 /** One attempt. Returns the server's process once it accepts connections, or its log if it ended. */
-async function launchOnce(folder: Folder, programs: Programs, port: number, log: Log): Promise<ChildProcess | string> {
+async function launchOnce(
+  folder: Folder,
+  programs: Programs,
+  port: number,
+  log: Log,
+): Promise<ChildProcess | string> {
   const output = await open(folder.log, 'a', 0o600);
   try {
     const { size } = await output.stat();
@@ -166,7 +194,9 @@ async function launchOnce(folder: Folder, programs: Programs, port: number, log:
         return (await readFile(folder.log)).subarray(size).toString();
       if (isSlow || performance.now() < slowAt) continue;
       isSlow = true;
-      log.info('the database was not stopped in order, and is recovering from its log: this can take a minute');
+      log.info(
+        'the database was not stopped in order, and is recovering from its log: this can take a minute',
+      );
     }
   } finally {
     await output.close();
@@ -207,7 +237,9 @@ export async function findServer(folder: Folder): Promise<Server | undefined> {
 async function isServer(pid: number, { cluster }: Folder): Promise<boolean> {
   if (!Number.isInteger(pid) || pid <= 1) return false;
   if (process.platform !== 'linux') return (await commandOf(pid)).includes(cluster);
-  const [command = '', ...args] = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
+  const [command = '', ...args] = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split(
+    '\0',
+  );
   if (!/\bpostgres$/.test(command)) return false;
   // The folder may have been moved since the start. Where the system hides it, the command line has to do.
   const at = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
@@ -216,7 +248,9 @@ async function isServer(pid: number, { cluster }: Folder): Promise<boolean> {
 
 async function commandOf(pid: number): Promise<string> {
   return new Promise((resolve) => {
-    execFile('/bin/ps', ['-o', 'command=', '-p', String(pid)], (error, output) => resolve(error ? '' : output));
+    execFile('/bin/ps', ['-o', 'command=', '-p', String(pid)], (error, output) =>
+      resolve(error ? '' : output),
+    );
   });
 }
 

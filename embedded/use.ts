@@ -113,7 +113,10 @@ class Use {
       for (;;) {
         const settings = await this.#join(undefined);
         if (settings) {
-          this.#rotation = setInterval(() => void rotateLog(this.#folder).catch(() => {}), LOG_CHECK_MS).unref();
+          this.#rotation = setInterval(
+            () => void rotateLog(this.#folder).catch(() => {}),
+            LOG_CHECK_MS,
+          ).unref();
           return settings;
         }
         if (performance.now() > deadline) {
@@ -174,7 +177,9 @@ class Use {
   /** Opens the connection whose end says that the server has died. */
   async #connect(settings: Settings): Promise<pg.Client> {
     // To the database that every server has: our own may not exist yet, or be dropped and restored one day.
-    const client = await connect(addressOf(ownerOf(this.#options), settings.ownerPassword, this.port, 'postgres'));
+    const client = await connect(
+      addressOf(ownerOf(this.#options), settings.ownerPassword, this.port, 'postgres'),
+    );
     try {
       await createContents(client, this.#options, settings.servicePassword);
     } catch (error) {
@@ -251,7 +256,11 @@ function isUnavailable(error: unknown): boolean {
 }
 
 /** Creates the user and the database, where a first start has not created them yet. Under the lock of the folder. */
-async function createContents(client: pg.Client, { database, user }: Options, password: string): Promise<void> {
+async function createContents(
+  client: pg.Client,
+  { database, user }: Options,
+  password: string,
+): Promise<void> {
   // `create role` takes no parameters.
   if (!/^[0-9a-f]+$/.test(password)) throw new EmbeddedError(`the password in ${SETTINGS_FILE} is damaged`);
   const { rows } = await client.query<{ role: boolean; login: boolean; database: boolean }>(

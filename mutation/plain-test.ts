@@ -98,7 +98,8 @@ async function runSuite(suite: Suite, outer: readonly Hook[], onFailure: () => v
 export async function runFile(load: () => Promise<unknown>, onFailure: () => void): Promise<number> {
   current = newSuite();
   const all = current;
-  const count = ({ parts }: Suite): number => parts.reduce((sum, part) => sum + ('parts' in part ? count(part) : 1), 0);
+  const count = ({ parts }: Suite): number =>
+    parts.reduce((sum, part) => sum + ('parts' in part ? count(part) : 1), 0);
   try {
     await load();
   } catch (error) {

@@ -77,7 +77,11 @@ class Ranking {
   }
 }
 
-async function withMutant<T>(sandbox: Sandbox, { path, start, end, replacement }: Mutant, run: () => Promise<T>) {
+async function withMutant<T>(
+  sandbox: Sandbox,
+  { path, start, end, replacement }: Mutant,
+  run: () => Promise<T>,
+) {
   const text = await readFile(join(sandbox.folder, path), 'utf8');
   return sandbox.withText(path, text.slice(0, start) + replacement + text.slice(end), run);
 }
@@ -90,14 +94,16 @@ async function tryMutant(sandbox: Sandbox, selection: Selection, ranking: Rankin
     for (const { name, ms } of tests) {
       const outcome = await sandbox.runTest(name, ms);
       ranking.note(path, name, outcome !== 'passed');
-      if (outcome !== 'passed') return { id, path, status: outcome === 'timeout' ? 'timeout' : 'killed', by: name };
+      if (outcome !== 'passed')
+        return { id, path, status: outcome === 'timeout' ? 'timeout' : 'killed', by: name };
     }
     return { id, path, status: 'survived' };
   });
 }
 
 async function tryAll(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<void> {
-  const deadline = asked.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(asked.minutes) * 60_000;
+  const deadline =
+    asked.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(asked.minutes) * 60_000;
   const selection = await selectTests(sandbox, join(RESULTS, 'reached'), asked.test, asked.thorough);
   const ranking = new Ranking();
   let done = 0;
@@ -137,13 +143,17 @@ async function main(): Promise<void> {
   );
   const all = found.filter(
     ({ path, line }) =>
-      words.length === 0 || words.some((word) => `${path}:${line}:`.includes(/:\d+$/.test(word) ? `${word}:` : word)),
+      words.length === 0 ||
+      words.some((word) => `${path}:${line}:`.includes(/:\d+$/.test(word) ? `${word}:` : word)),
   );
   const outcomes = await readOutcomes(RESULTS);
   const ended = (as: RegExp) => all.filter(({ id }) => as.test(outcomes.get(id)?.status ?? ''));
   if (asked.score) return void process.stdout.write(tellScore(all, outcomes));
   if (asked.survivors) return void process.stdout.write(tellSurvivors(ended(/survived|not reached/)));
-  const chosen = shuffle(all, asked.seed).slice(0, asked.sample === undefined ? all.length : Number(asked.sample));
+  const chosen = shuffle(all, asked.seed).slice(
+    0,
+    asked.sample === undefined ? all.length : Number(asked.sample),
+  );
   // What did not end counts as found out, and may have had too little time on a busy machine.
   const open = new Set(asked.again ? ended(/survived|not reached|timeout/) : []);
   const again = chosen.filter((mutant) => open.has(mutant));

@@ -95,7 +95,9 @@ class Hosts {
     const { promise, resolve } = Promise.withResolvers<Result | 'broken'>();
     const timer = setTimeout(resolve, limitMs, 'timeout');
     host.once('exit', () => resolve('broken'));
-    host.once('message', ({ passed, stray }: Told) => resolve(passed ? 'passed' : stray ? 'broken' : 'failed'));
+    host.once('message', ({ passed, stray }: Told) =>
+      resolve(passed ? 'passed' : stray ? 'broken' : 'failed'),
+    );
     host.send({ name } satisfies Asked);
     const result = await promise;
     clearTimeout(timer);

@@ -94,9 +94,13 @@ function usesOf(name: string, sources: ReadonlyMap<string, string>): { path: str
 /** The test files that ask a constant themselves, such as a statement; or a module of the tests that does. */
 function testsThatName(name: string, texts: ReadonlyMap<string, string>): Set<string> {
   const names = (text: string) => new RegExp(`\\b${name}\\b`).test(text);
-  const modules = [...texts].filter(([path, text]) => !path.endsWith('.test.ts') && names(text)).map(([path]) => path);
+  const modules = [...texts]
+    .filter(([path, text]) => !path.endsWith('.test.ts') && names(text))
+    .map(([path]) => path);
   const asks = (text: string) => names(text) || modules.some((path) => text.includes(`'./${path}'`));
-  return new Set([...texts].filter(([path, text]) => path.endsWith('.test.ts') && asks(text)).map(([path]) => path));
+  return new Set(
+    [...texts].filter(([path, text]) => path.endsWith('.test.ts') && asks(text)).map(([path]) => path),
+  );
 }
 
 async function readFolder(folder: string): Promise<Map<string, string>> {
@@ -119,7 +123,12 @@ async function reach(sandbox: Sandbox, name: string): Promise<Reached> {
 }
 
 /** Runs each test file once that was not run yet as it and what it runs are now, and keeps what it reached. */
-async function reachAll(sandbox: Sandbox, cache: string, texts: ReadonlyMap<string, string>, words: readonly string[]) {
+async function reachAll(
+  sandbox: Sandbox,
+  cache: string,
+  texts: ReadonlyMap<string, string>,
+  words: readonly string[],
+) {
   const fileOf = (name: string) => join(cache, `${name}.json`);
   const read = async (name: string) =>
     JSON.parse(await readFile(fileOf(name), 'utf8').catch(() => '{"hashes":{}}')) as Kept;
@@ -136,7 +145,9 @@ async function reachAll(sandbox: Sandbox, cache: string, texts: ReadonlyMap<stri
     if (hashes.length > 0 && hashes.every(([path, hash]) => hash === hashOf(path))) continue;
     const reached = await reach(sandbox, name);
     process.stdout.write(`${name}: ${(reached.ms / 1000).toFixed(1)} s\n`);
-    const ran = Object.keys(reached.sources).filter((path) => isMutated(path) && reached.sources[path]?.length);
+    const ran = Object.keys(reached.sources).filter(
+      (path) => isMutated(path) && reached.sources[path]?.length,
+    );
     const kept = {
       ...reached,
       hashes: Object.fromEntries([`test/${name}`, ...ran].map((path) => [path, hashOf(path)])),
@@ -155,7 +166,9 @@ function choose(path: string, tests: readonly { name: string; ms: number }[], lo
   const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
   const named = tests.filter(({ name }) => name.startsWith(`${stem}.`));
   // Of SQL the tests of the statement, where it has some.
-  const ofStatement = path.endsWith('queries.ts') ? named.filter(({ name }) => name.includes('.statement.')) : [];
+  const ofStatement = path.endsWith('queries.ts')
+    ? named.filter(({ name }) => name.includes('.statement.'))
+    : [];
   const own = tests.filter(({ name }) =>
     SUBJECTS.some(([source, subjects]) => source.test(path) && subjects.test(name)),
   );
@@ -208,7 +221,9 @@ export async function selectTests(
       );
       // What runs as a module is loaded runs in every test that loads it.
       const found =
-        reaching.length > 0 || constant === undefined ? reaching : known.filter(({ sources }) => sources[path]);
+        reaching.length > 0 || constant === undefined
+          ? reaching
+          : known.filter(({ sources }) => sources[path]);
       return choose(
         path,
         found.map(({ name, ms }) => ({ name, ms })),

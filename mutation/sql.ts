@@ -171,7 +171,8 @@ function* words(tokens: readonly Token[], text: string): Generator<Edit> {
     if (token.text === 'left' && next === 'join') yield edit(at, at + 1, 'join', 'join');
     if (token.text === 'full' && next === 'join') yield edit(at, at + 1, 'left join', 'join');
     if (token.text === 'union' && next === 'all') yield edit(at, at + 1, 'union', 'union');
-    if (token.text === 'on' && next === 'conflict' && word(at + 2) === 'do') yield edit(at, at + 3, '', 'conflict');
+    if (token.text === 'on' && next === 'conflict' && word(at + 2) === 'do')
+      yield edit(at, at + 3, '', 'conflict');
     if (token.text === 'coalesce' && next === '(') yield* fallback(tokens, at, text);
   }
 }
@@ -188,7 +189,9 @@ function* shorter(tokens: readonly Token[], at: number): Generator<Edit> {
 /** COALESCE without what stands in for the null, and without what could be one. */
 function* fallback(tokens: readonly Token[], at: number, text: string): Generator<Edit> {
   const depth = (tokens[at]?.depth ?? 0) + 1;
-  const close = tokens.findIndex((token, index) => index > at && token.text === ')' && token.depth === depth - 1);
+  const close = tokens.findIndex(
+    (token, index) => index > at && token.text === ')' && token.depth === depth - 1,
+  );
   const comma = tokens.findIndex((token, index) => index > at && token.text === ',' && token.depth === depth);
   if (close < 0 || comma < 0 || comma > close) return;
   const [open, end] = [tokens[at] as Token, tokens[close] as Token];

@@ -96,7 +96,14 @@ function label(doc: Document, text: string, x: number, y: number): void {
 const ONE_RUN = { features: [] };
 
 /** Writes one line. */
-export function write(doc: Document, line: Line, color: string, x: number, y: number, layout: object = ONE_RUN): void {
+export function write(
+  doc: Document,
+  line: Line,
+  color: string,
+  x: number,
+  y: number,
+  layout: object = ONE_RUN,
+): void {
   const { text, font, size } = line;
   doc
     .font(font)

@@ -24,7 +24,8 @@ const BAR_MODULES = 101;
  */
 export function drawQr(pen: Pen, text: string, x: number, y: number, module: number): void {
   const [symbol] = bwip.raw('qrcode', text, 'eclevel=H version=1');
-  if (!symbol || !('pixs' in symbol) || symbol.pixx !== QR_MODULES) throw new Error('a QR code has an unexpected size');
+  if (!symbol || !('pixs' in symbol) || symbol.pixx !== QR_MODULES)
+    throw new Error('a QR code has an unexpected size');
   pen.save();
   pen.translate(x, y);
   pen.scale(module);

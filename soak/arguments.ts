@@ -25,7 +25,8 @@ export function readArguments(args: string[]): Wanted {
     },
   });
   const minutes = Number(values.minutes);
-  if (!(minutes > 0 && minutes <= MOST_MINUTES)) throw new Error(`--minutes must be above 0, at most ${MOST_MINUTES}`);
+  if (!(minutes > 0 && minutes <= MOST_MINUTES))
+    throw new Error(`--minutes must be above 0, at most ${MOST_MINUTES}`);
   const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
   if (!Number.isInteger(seed)) throw new Error('--seed must be a whole number');
   return { what: positionals[0] ?? 'faults', minutes, seed, isAsync: values.async };

@@ -25,7 +25,9 @@ export class Disk {
     // Also where a Ctrl-C has ended the command, which may have mounted it by then.
     atEnd(() => run('umount', ['--lazy', folder]).catch(() => {}));
     try {
-      await opened(() => run('mount', ['-t', 'tmpfs', '-o', `size=${SIZE_MB}m,mode=711`, 'scrip-soak', folder]));
+      await opened(() =>
+        run('mount', ['-t', 'tmpfs', '-o', `size=${SIZE_MB}m,mode=711`, 'scrip-soak', folder]),
+      );
       return new Disk(folder);
     } catch {
       return undefined;

@@ -62,7 +62,9 @@ async function timeAway(service: Supervised): Promise<number> {
 export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<void> {
   const programs = await findPrograms();
   if (!programs) {
-    process.stdout.write('skipped: no PostgreSQL with pg_basebackup is installed below /usr/lib/postgresql\n');
+    process.stdout.write(
+      'skipped: no PostgreSQL with pg_basebackup is installed below /usr/lib/postgresql\n',
+    );
     return;
   }
   const folder = await temporaryFolder('scrip-failover-');
@@ -112,11 +114,15 @@ export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<
   await load.stop();
   await Promise.all(services.map((each) => each.ready()));
   const proof = await prove(service, url, { load, hooks, baseUrl: services[0].baseUrl });
-  process.stdout.write(`away for ${Math.round(awayMs)} ms, of which ${Math.round(afterMs)} ms after the promotion\n`);
+  process.stdout.write(
+    `away for ${Math.round(awayMs)} ms, of which ${Math.round(afterMs)} ms after the promotion\n`,
+  );
   const faults = new Map([['fault: primary killed, standby promoted', 1]]);
   if (!isAsync) return await report(faults, load, proof, env.SOAK_LOG);
   print(faults, load, proof);
   const { lost } = proof.verdict;
   if (lost.length === 0) throw new Error('an asynchronous standby lost nothing: that is an accident');
-  process.stdout.write(`${lost.length} acknowledged calls are lost, as with an asynchronous standby they must be\n`);
+  process.stdout.write(
+    `${lost.length} acknowledged calls are lost, as with an asynchronous standby they must be\n`,
+  );
 }

@@ -54,7 +54,8 @@ async function withOwner(url: string, run: (owner: Queries) => Promise<void>): P
   }
 }
 
-const CUT_ALL = "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'scrip-serve%'";
+const CUT_ALL =
+  "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'scrip-serve%'";
 
 /** Whatever books waits, in its transaction and on its connection. */
 const HOLD = "begin; set local lock_timeout = '5s'; lock table scrip.journal in access exclusive mode";
@@ -147,11 +148,17 @@ export const FAULTS: readonly Fault[] = [
     name: 'clock set',
     run: async ({ services, random }) => random.pick(services).setClock(random.pick(STEPS_MS)),
   },
-  { name: 'clock of the worker set', run: async ({ worker, random }) => worker.setClock(random.pick(WORKER_STEPS_MS)) },
+  {
+    name: 'clock of the worker set',
+    run: async ({ worker, random }) => worker.setClock(random.pick(WORKER_STEPS_MS)),
+  },
   { name: 'receiver of webhooks fails', run: ({ hooks }) => receiver(hooks, 'failing') },
   { name: 'receiver of webhooks hangs', run: ({ hooks }) => receiver(hooks, 'hanging') },
   { name: 'receiver of webhooks away', run: ({ hooks }) => receiver(hooks, 'away') },
-  { name: 'service asked to stop', run: async ({ services, random }) => random.pick(services).signal('SIGTERM') },
+  {
+    name: 'service asked to stop',
+    run: async ({ services, random }) => random.pick(services).signal('SIGTERM'),
+  },
 ];
 
 /** Those after which the database is back at the moment in which they end, or (killed) is started by what watches over it. */

@@ -68,7 +68,11 @@ export class Hooks {
         [`/${merchant.id}/batches`, some],
       ] as const) {
         const url = `http://127.0.0.1:${hooks.#port}${path}`;
-        const added = await addEndpoint(operator, { merchantId: merchant.id, url, events, full: false }, true);
+        const added = await addEndpoint(
+          operator,
+          { merchantId: merchant.id, url, events, full: false },
+          true,
+        );
         hooks.#endpoints.set(path, { ...added, merchant });
       }
     }
@@ -114,7 +118,8 @@ export class Hooks {
     for await (const chunk of request) text += chunk;
     if (this.#state === 'failing') return void response.writeHead(500).end();
     const die = this.#calm ? 100 : this.#random.below(100);
-    if (this.#state === 'well' && die < REFUSED) return void response.writeHead(503, { 'retry-after': '1' }).end();
+    if (this.#state === 'well' && die < REFUSED)
+      return void response.writeHead(503, { 'retry-after': '1' }).end();
     this.#keep(request, text);
     if (this.#state === 'hanging') return;
     if (die < REFUSED + UNANSWERED) request.socket.destroy();
@@ -170,7 +175,8 @@ export class Hooks {
       if (got.length > most) told.invented.push(`event ${key} under ${got.length} ids`);
       for (const { text } of got) {
         const found = factOf(type, JSON.parse(text).data);
-        if (fact !== null && found !== Number(fact)) told.invented.push(`event ${key} tells ${found}, not ${fact}`);
+        if (fact !== null && found !== Number(fact))
+          told.invented.push(`event ${key} tells ${found}, not ${fact}`);
       }
     }
     for (const key of left.keys()) told.invented.push(`event ${key}`);

@@ -58,7 +58,10 @@ export class Load {
     const soon = new Date(Date.now() + SHORT_LIFE_MS).toISOString();
     for (const merchant of this.#merchants) {
       for (const expiryDate of [null, soon]) {
-        const stocked = await this.#ask(this.#generate(merchant, 10, 50_000, expiryDate), this.#baseUrls[0] as string);
+        const stocked = await this.#ask(
+          this.#generate(merchant, 10, 50_000, expiryDate),
+          this.#baseUrls[0] as string,
+        );
         const bare = await this.#ask(this.#generate(merchant, 10, null), this.#baseUrls[0] as string);
         this.#add(this.#stock, merchant, stocked);
         this.#add(this.#inactive, merchant, bare);
@@ -121,9 +124,21 @@ export class Load {
     return sent;
   }
 
-  #generate(merchant: Merchant, quantity: number, value: number | null, expiryDate: string | null = null): Sent {
+  #generate(
+    merchant: Merchant,
+    quantity: number,
+    value: number | null,
+    expiryDate: string | null = null,
+  ): Sent {
     const body = { quantity, value, expiryDate };
-    return this.#write({ merchant, operation: 'generate', path: `${B}/vouchers`, body, minor: 0, voucher: undefined });
+    return this.#write({
+      merchant,
+      operation: 'generate',
+      path: `${B}/vouchers`,
+      body,
+      minor: 0,
+      voucher: undefined,
+    });
   }
 
   #redeem(merchant: Merchant, random: Random): Sent {
@@ -140,7 +155,8 @@ export class Load {
   /** Of a redemption that was acknowledged; each is updated once. */
   #update(random: Random): Sent | undefined {
     const original = this.sent[random.below(this.sent.length)];
-    if (original?.operation !== 'redeem' || !acknowledged(original) || this.#updated.has(original)) return undefined;
+    if (original?.operation !== 'redeem' || !acknowledged(original) || this.#updated.has(original))
+      return undefined;
     this.#updated.add(original);
     const { merchant, reference, voucher } = original;
     const minor = random.below(original.minor + 1);
@@ -186,7 +202,8 @@ export class Load {
   async #ask(one: Sent, baseUrl: string): Promise<Told> {
     this.requests++;
     const told = await ask(one, baseUrl).catch(() => undefined);
-    if (told && (told.status === 500 || told.statusCode === '96')) this.faulty.push(`${one.operation} ${told.status}`);
+    if (told && (told.status === 500 || told.statusCode === '96'))
+      this.faulty.push(`${one.operation} ${told.status}`);
     const known = told && told.status !== 503 && told.status !== 500 ? told : undefined;
     one.told.push(known);
     if (known?.statusCode === '00') {
@@ -200,13 +217,19 @@ export class Load {
 }
 
 /** Sends a request, and reads its answer; throws where there is none. */
-export async function ask({ merchant, path, body }: Pick<Sent, 'merchant' | 'path' | 'body'>, baseUrl: string) {
+export async function ask(
+  { merchant, path, body }: Pick<Sent, 'merchant' | 'path' | 'body'>,
+  baseUrl: string,
+) {
   const response = await fetch(baseUrl + path, {
     method: 'POST',
     headers: { authorization: merchant.authorization, 'content-type': 'application/json' },
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(ANSWER_MS),
   });
-  const { statusCode, data } = (await response.json()) as { statusCode: string; data: Record<string, unknown> | null };
+  const { statusCode, data } = (await response.json()) as {
+    statusCode: string;
+    data: Record<string, unknown> | null;
+  };
   return { status: response.status, replayed: response.headers.has('idempotent-replayed'), statusCode, data };
 }

@@ -40,7 +40,10 @@ export class Supervised {
       const env = { ...process.env, ...this.#env };
       const log = openSync(this.#log, 'a');
       const stdio = ['ignore', 'ignore', log, 'ipc'] as const;
-      const child = spawn(process.execPath, ['--import', CLOCK, MAIN, ...this.#args], { env, stdio: [...stdio] });
+      const child = spawn(process.execPath, ['--import', CLOCK, MAIN, ...this.#args], {
+        env,
+        stdio: [...stdio],
+      });
       this.#child = child;
       closeSync(log);
       await once(child, 'exit');

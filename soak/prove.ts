@@ -116,6 +116,8 @@ export async function report(
     ...[...told.lost, ...told.invented],
   ];
   if (found.length > 0)
-    throw new Error(`not as it must be (what the processes said is in ${log}):\n${found.slice(0, 20).join('\n')}`);
+    throw new Error(
+      `not as it must be (what the processes said is in ${log}):\n${found.slice(0, 20).join('\n')}`,
+    );
   await rm(log, { force: true });
 }

@@ -104,7 +104,9 @@ async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injur
   const log = createLogger('fatal');
   const disk = await Disk.mount(folder);
   if (!disk)
-    process.stdout.write('skipped: a disk that is full in earnest, which takes an account that may mount one\n');
+    process.stdout.write(
+      'skipped: a disk that is full in earnest, which takes an account that may mount one\n',
+    );
   // This process holds the database, and starts it again when it was killed.
   const embedded = await opened(
     () => openEmbedded(folder, log),

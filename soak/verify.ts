@@ -49,7 +49,9 @@ function essence({ operation }: Sent, data: Record<string, unknown> | null): str
 /** Everything that one of the answers to a request told of its effect. */
 function tellings(one: Sent): string[] {
   const successes = one.operation === 'update' ? ['00', '58'] : ['00'];
-  return one.told.flatMap((each) => (each && successes.includes(each.statusCode) ? [essence(one, each.data)] : []));
+  return one.told.flatMap((each) =>
+    each && successes.includes(each.statusCode) ? [essence(one, each.data)] : [],
+  );
 }
 
 async function eachOf<T>(all: readonly T[], run: (one: T) => Promise<void>): Promise<void> {
@@ -62,7 +64,15 @@ async function eachOf<T>(all: readonly T[], run: (one: T) => Promise<void>): Pro
 
 /** @param owner may read everything; @param baseUrl of a process that works */
 export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: string): Promise<Verdict> {
-  const verdict = { acknowledged: 0, unanswered: 0, happened: 0, lost: [], changed: [], doubled: [], wrong: [] } as {
+  const verdict = {
+    acknowledged: 0,
+    unanswered: 0,
+    happened: 0,
+    lost: [],
+    changed: [],
+    doubled: [],
+    wrong: [],
+  } as {
     -readonly [K in keyof Verdict]: Verdict[K];
   };
   const before = await countEffects(owner);
@@ -73,7 +83,8 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
     else if (one.told.includes(undefined)) verdict.unanswered++;
     if (!told && had > 0) verdict.happened++;
     const again = await ask(one, baseUrl).catch((error: Error) => error);
-    if (again instanceof Error) return void verdict.wrong.push(`${keyOf(one)} is not answered: ${again.message}`);
+    if (again instanceof Error)
+      return void verdict.wrong.push(`${keyOf(one)} is not answered: ${again.message}`);
     if (told) {
       const repeated =
         one.operation === 'update' ? again.statusCode === '58' : again.statusCode === '00' && again.replayed;
@@ -88,7 +99,8 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
     if (ways.size > 1) verdict.changed.push(`${keyOf(one)} was told as ${[...ways].join(' and as ')}`);
   });
   // Also of what the retries have just done.
-  for (const [key, effects] of await countEffects(owner)) if (effects > 1) verdict.doubled.push(`${key}: ${effects}`);
+  for (const [key, effects] of await countEffects(owner))
+    if (effects > 1) verdict.doubled.push(`${key}: ${effects}`);
   return verdict;
 }
 
@@ -97,7 +109,9 @@ export async function verifyBalances(sent: readonly Sent[], owner: Queries, wron
   const effects = await countEffects(owner);
   const spent = new Map<number, number>();
   const updated = new Map(
-    sent.filter((one) => one.operation === 'update' && effects.has(keyOf(one))).map((one) => [one.reference, one]),
+    sent
+      .filter((one) => one.operation === 'update' && effects.has(keyOf(one)))
+      .map((one) => [one.reference, one]),
   );
   for (const one of sent) {
     if (one.operation !== 'redeem' || !one.voucher || !effects.has(keyOf(one))) continue;
@@ -109,7 +123,8 @@ export async function verifyBalances(sent: readonly Sent[], owner: Queries, wron
   );
   for (const row of rows) {
     const expected = spent.get(Number(row.serial)) ?? 0;
-    if (Number(row.spent) !== expected) wrong.push(`voucher ${row.serial} spent ${row.spent}, not ${expected} (minor)`);
+    if (Number(row.spent) !== expected)
+      wrong.push(`voucher ${row.serial} spent ${row.spent}, not ${expected} (minor)`);
   }
 }
 
@@ -130,7 +145,9 @@ export async function verifyBooks(
     from scrip.batches b left join scrip.vouchers v on v.batch_id = b.id group by b.id`);
   for (const { reference, status, quantity, made, codes } of batches) {
     const exact = status === 'COMPLETED' && made === quantity && codes === quantity;
-    if (!exact) wrong.push(`batch ${reference} is ${status} with ${made} of ${quantity} vouchers, ${codes} codes`);
+    if (!exact)
+      wrong.push(`batch ${reference} is ${status} with ${made} of ${quantity} vouchers, ${codes} codes`);
   }
-  for (const { name, ok } of (await reconcile(service)).checks) if (!ok) wrong.push(`reconcile: ${name} differs`);
+  for (const { name, ok } of (await reconcile(service)).checks)
+    if (!ok) wrong.push(`reconcile: ${name} differs`);
 }

@@ -32,7 +32,9 @@ export const SETTINGS = {
     fallback: '8080',
     description: 'The port to listen at, from 1 to 65535, or 0 for a free one.',
     refuse: (value) =>
-      /^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX ? undefined : 'must be a whole number from 0 to 65535',
+      /^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX
+        ? undefined
+        : 'must be a whole number from 0 to 65535',
   },
   databaseUrl: {
     name: 'SCRIP_DATABASE_URL',
@@ -48,7 +50,8 @@ export const SETTINGS = {
   readDatabaseUrl: {
     name: 'SCRIP_READ_DATABASE_URL',
     fallback: undefined,
-    description: 'A standby of that server, which answers lists and reports. It is never asked for a decision.',
+    description:
+      'A standby of that server, which answers lists and reports. It is never asked for a decision.',
     refuse: (value) => (isAddress(value) ? undefined : 'must be an address that begins with postgres://'),
   },
   dataDir: {
@@ -72,7 +75,9 @@ export const SETTINGS = {
       'The networks of your proxies, such as 10.0.0.0/8, separated by commas. X-Forwarded-For is believed from them ' +
       'only. Keys that are bound to networks need it behind a proxy.',
     refuse: (value) =>
-      splitList(value).every(readNetwork) ? undefined : 'must be networks such as 10.0.0.0/8, separated by commas',
+      splitList(value).every(readNetwork)
+        ? undefined
+        : 'must be networks such as 10.0.0.0/8, separated by commas',
   },
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
@@ -91,7 +96,8 @@ export const SETTINGS = {
   webhookAllowPrivate: {
     name: 'SCRIP_WEBHOOK_ALLOW_PRIVATE',
     fallback: 'false',
-    description: 'Whether webhooks may be sent to http and private addresses: true or false. For development only.',
+    description:
+      'Whether webhooks may be sent to http and private addresses: true or false. For development only.',
     refuse: (value) => (value === 'true' || value === 'false' ? undefined : 'must be true or false'),
   },
 } as const satisfies Record<string, Setting>;

@@ -30,7 +30,14 @@ export function isSharded({ buckets }: Pick<Service, 'buckets'>): boolean {
   return buckets.all.length > 1;
 }
 
-export const PERMISSIONS = ['generate', 'download', 'activate', 'balance', 'redeem', 'update-redemption'] as const;
+export const PERMISSIONS = [
+  'generate',
+  'download',
+  'activate',
+  'balance',
+  'redeem',
+  'update-redemption',
+] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
 /** The merchant on whose behalf a request is made, as its key's last look-up found it (at most a second ago). */

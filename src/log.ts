@@ -76,7 +76,9 @@ const INFO = 30;
  * the event loop. Made by the logger, a line each, they took a ninth of what a balance enquiry costs.
  */
 export function accessLog(log: Logger): (line: AccessLine) => void {
-  const destination = (log as Logger & { [pino.symbols.streamSym]: DestinationStream })[pino.symbols.streamSym];
+  const destination = (log as Logger & { [pino.symbols.streamSym]: DestinationStream })[
+    pino.symbols.streamSym
+  ];
   let lines = '';
   const flush = () => {
     const text = lines;
@@ -86,7 +88,8 @@ export function accessLog(log: Logger): (line: AccessLine) => void {
   return (line) => {
     if (!log.isLevelEnabled('info')) return;
     // What needs quoting is written by JSON; ids, routes and codes are our own words and do not.
-    const who = line.merchantId === undefined ? '' : `,"merchantId":${line.merchantId},"keyId":"${line.keyId}"`;
+    const who =
+      line.merchantId === undefined ? '' : `,"merchantId":${line.merchantId},"keyId":"${line.keyId}"`;
     const what = `${optional('route', line.route)},"httpStatus":${line.httpStatus}${optional('statusCode', line.statusCode)}`;
     const end = `${optional('transactionId', line.transactionId)},"durationMs":${line.durationMs}${line.aborted ? ',"aborted":true' : ''},"msg":"request"}\n`;
     if (lines === '') setImmediate(flush);

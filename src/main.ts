@@ -64,7 +64,8 @@ function readVersion(): string {
 /** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */
 async function report(error: unknown): Promise<number> {
   // The help and the version end a command as well.
-  if (error instanceof CommanderError && error.code.startsWith('commander.help')) return error.exitCode && STATUS.usage;
+  if (error instanceof CommanderError && error.code.startsWith('commander.help'))
+    return error.exitCode && STATUS.usage;
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
   const { code, message, status } = await describe(error);
   const text = process.argv.includes('--json') ? toJson({ error: { code, message } }) : `scrip: ${message}`;
@@ -83,7 +84,11 @@ async function describe(error: unknown): Promise<{ code: string; message: string
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
   const { isUnavailable } = await import('./db/errors.ts');
   if (isUnavailable(error)) {
-    return { code: 'unavailable', message: `the database cannot be reached: ${(error as Error).message}`, status };
+    return {
+      code: 'unavailable',
+      message: `the database cannot be reached: ${(error as Error).message}`,
+      status,
+    };
   }
   // A bug: where it happened is of use.
   const message = error instanceof Error ? (error.stack ?? String(error)) : String(error);

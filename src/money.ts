@@ -34,7 +34,10 @@ const DECIMALS: Readonly<Record<string, number>> = {
   UYW: 4,
 };
 
-const CURRENCIES: ReadonlySet<string> = new Set([...Intl.supportedValuesOf('currency'), ...Object.keys(DECIMALS)]);
+const CURRENCIES: ReadonlySet<string> = new Set([
+  ...Intl.supportedValuesOf('currency'),
+  ...Object.keys(DECIMALS),
+]);
 
 /** The number of decimals of an ISO 4217 currency code, or undefined for a code that is none. */
 export function decimalsOf(currency: string): number | undefined {

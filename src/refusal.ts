@@ -59,7 +59,12 @@ export class Refusal extends Error {
 
   constructor(
     code: RefusalCode,
-    details: { message?: string; errors?: readonly FieldError[]; data?: unknown; retryAfterSeconds?: number } = {},
+    details: {
+      message?: string;
+      errors?: readonly FieldError[];
+      data?: unknown;
+      retryAfterSeconds?: number;
+    } = {},
   ) {
     // A refusal is an answer, not a fault: nobody looks at where it came from, and to write that down costs a tenth of a call.
     const { stackTraceLimit } = Error;

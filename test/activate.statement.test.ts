@@ -159,10 +159,19 @@ describe('a float', () => {
   test('is spent to the last unit, by those of a call that it covers, in their order', async () => {
     const buyer = await bench.merchant(undefined, 1000n);
     const cards = await bench.cards(buyer, 4);
-    const ask = (index: number, value: number) => ({ by: buyer, card: cards[index] as Card, value: value * 10_000 });
+    const ask = (index: number, value: number) => ({
+      by: buyer,
+      card: cards[index] as Card,
+      value: value * 10_000,
+    });
     for (const reference of [undefined, 'too much'])
       assert.equal(await outcomeOf({ ...ask(0, 10.01), ...(reference && { reference }) }), '50');
-    assert.deepEqual(await outcomesOf([ask(0, 6), ask(1, 5), ask(2, 4), ask(3, 11)]), ['ok', '50', 'ok', '50']);
+    assert.deepEqual(await outcomesOf([ask(0, 6), ask(1, 5), ask(2, 4), ask(3, 11)]), [
+      'ok',
+      '50',
+      'ok',
+      '50',
+    ]);
     assert.equal(await floatOf(buyer), 0n);
     const booked = `select from journal where merchant_id = ${buyer.merchant.id} and kind = 'ACTIVATION'`;
     assert.equal((await bench.tell(booked)).length, 2);
@@ -251,7 +260,10 @@ describe('a reference', () => {
       ['replay', id, bench.now, 10_000n / 10n],
     );
     const { id: _, ...same } = asked;
-    assert.equal(await outcomeOf({ by: one, serial: card.serial, value: 100_000, reference: 'ref' }), 'replay');
+    assert.equal(
+      await outcomeOf({ by: one, serial: card.serial, value: 100_000, reference: 'ref' }),
+      'replay',
+    );
     assert.equal(await outcomeOf({ ...same, value: 100_100 }), '94');
     assert.equal(await outcomeOf({ ...same, card: next }), '94');
     assert.equal(await outcomeOf({ ...same, card: UNKNOWN }), '94');
@@ -273,7 +285,11 @@ describe('a reference', () => {
       "update products set min_value_minor = 5000, max_value_minor = 6000, on_sale = false where code = 'CHANGES'",
     );
     await setFloat(seller, 'balance_minor = 0');
-    for (const what of ["expires_at = '2029-01-01'", 'blocked_at = now()', "closed = 'REPLACED', balance_minor = 0"]) {
+    for (const what of [
+      "expires_at = '2029-01-01'",
+      'blocked_at = now()',
+      "closed = 'REPLACED', balance_minor = 0",
+    ]) {
       await bench.setCard(card, what);
       assert.equal(await outcomeOf(asked), 'replay', what);
     }

@@ -68,8 +68,14 @@ describe('a voucher', () => {
     for (const first of [bySerial, byCode]) await assert.rejects(outcomesOf([first, other, byCode]), twice);
     await assert.rejects(outcomesOf([{ by: one, card: wrong(card) }, byCode]), twice);
     for (const each of [card, next])
-      assert.deepEqual([await bench.ofCard(each, 'activated_at'), await bench.guardOf(each)], [null, '0 open']);
-    const unknown = [UNKNOWN, { ...UNKNOWN, codeKey: 'a'.repeat(32) }].map((each) => ({ by: one, card: each }));
+      assert.deepEqual(
+        [await bench.ofCard(each, 'activated_at'), await bench.guardOf(each)],
+        [null, '0 open'],
+      );
+    const unknown = [UNKNOWN, { ...UNKNOWN, codeKey: 'a'.repeat(32) }].map((each) => ({
+      by: one,
+      card: each,
+    }));
     assert.deepEqual(await outcomesOf([...unknown, other]), ['14', '14', 'ok']);
   });
 });
@@ -104,11 +110,19 @@ describe('wrong PINs', () => {
     assert.deepEqual(await guarded({ card, value: 10 }), ['13', '0 open', true]);
     assert.deepEqual(await guarded({ card, value: 100_000_000_000 }), ['61', '0 open', true]);
     assert.deepEqual(await guarded({ card, value: 1_000_000, reference: 'guarded' }), ['ok', '0 open', true]);
-    assert.deepEqual(await guarded({ card, value: 1_000_000, reference: 'guarded' }), ['replay', '0 open', true]);
+    assert.deepEqual(await guarded({ card, value: 1_000_000, reference: 'guarded' }), [
+      'replay',
+      '0 open',
+      true,
+    ]);
     assert.deepEqual(await guarded({ card }), ['41', '0 open', true]);
     assert.deepEqual(await guarded({ card }, 'wrong_pins = 1'), ['41', '0 open', true]);
     assert.deepEqual(await guarded({ card }, 'wrong_pins = 0'), ['41', '0 open', false]);
-    assert.deepEqual(await guarded({ card: next, value: 1_000_000, reference: 'guarded' }), ['94', '3 open', false]);
+    assert.deepEqual(await guarded({ card: next, value: 1_000_000, reference: 'guarded' }), [
+      '94',
+      '3 open',
+      false,
+    ]);
   });
 });
 

@@ -22,7 +22,10 @@ for (const dialect of DIALECTS) {
       const [voucher, other] = await till.vouchers(2, null);
       assert.ok(voucher && other);
       const { data } = await till.done(dialect.activate(voucher, 'activation'));
-      assert.deepEqual([data.transactionType, data.amount, data.reference], ['ACTIVATION', 5000, 'activation']);
+      assert.deepEqual(
+        [data.transactionType, data.amount, data.reference],
+        ['ACTIVATION', 5000, 'activation'],
+      );
       assert.equal(data.voucherCode, `${voucher.code.slice(0, 4)}****${voucher.code.slice(-4)}`);
       assert.equal(await till.balanceOf(voucher), 5000);
       await till.refused(dialect, '50', dialect.activate(other, 'other'));
@@ -101,7 +104,8 @@ describe('an activation by code and PIN', () => {
     const voucher = await till.voucher(null);
     await till.refused(A, '55', A.activate(withWrongPin(voucher), 'x'));
     await till.done(A.activate(voucher, 'x'));
-    for (let guess = 1; guess <= 5; guess++) await till.refused(A, '55', A.activate(withWrongPin(voucher), 'x'));
+    for (let guess = 1; guess <= 5; guess++)
+      await till.refused(A, '55', A.activate(withWrongPin(voucher), 'x'));
     await till.refused(A, '75', A.activate(voucher, 'x'));
   });
 });
@@ -131,7 +135,12 @@ describe('an activation by serial number', () => {
 
   test('takes no other value than that of the batch', async (t) => {
     const till = await Till.open(t);
-    const terms = { ...productDefaults('USD', 2), activation: 'on-activation', code: 'LATER', name: 'Later' } as const;
+    const terms = {
+      ...productDefaults('USD', 2),
+      activation: 'on-activation',
+      code: 'LATER',
+      name: 'Later',
+    } as const;
     await createProduct(asOperator(till.testService.service), terms);
     const shop = await Till.at(till.testService, { product: 'LATER' });
     const voucher = await shop.voucher(30);

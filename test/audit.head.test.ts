@@ -39,7 +39,10 @@ describe('the end of the audit, sealed under the key ring,', () => {
       await owner.query({ text, values: [] });
       return await verifyAudit(service, null);
     } finally {
-      await owner.query({ text: 'truncate audit; insert into audit table kept; drop table kept', values: [] });
+      await owner.query({
+        text: 'truncate audit; insert into audit table kept; drop table kept',
+        values: [],
+      });
       assert.equal((await verifyAudit(service, null)).ok, true);
     }
   }
@@ -98,7 +101,9 @@ describe('the end of the audit, sealed under the key ring,', () => {
     const rewrite = await rewriteLast();
     const kept = (await readSealed(service.db)) as Buffer;
     const seal = async () => {
-      const [end] = await owner.query<End>(sql`select sequence, hash from audit order by sequence desc limit 1`);
+      const [end] = await owner.query<End>(
+        sql`select sequence, hash from audit order by sequence desc limit 1`,
+      );
       await sealEnd(service.db, service.keys, end as End);
     };
     await owner.query({ text: 'create temp table before as table audit', values: [] });
@@ -108,7 +113,10 @@ describe('the end of the audit, sealed under the key ring,', () => {
     const { ok, broken } = await verifyAudit(service, published);
     assert.equal(ok, false);
     assert.match(broken?.problem ?? '', /published head is not in the chain/);
-    await owner.query({ text: 'truncate audit; insert into audit table before; drop table before', values: [] });
+    await owner.query({
+      text: 'truncate audit; insert into audit table before; drop table before',
+      values: [],
+    });
     await owner.query(sql`update audit_head set sealed = ${kept}`);
     assert.equal((await verifyAudit(service, published)).ok, true);
   });
@@ -130,7 +138,12 @@ describe('the end of the audit, sealed under the key ring,', () => {
     t.after(() => other.stop());
     const cutter = await openOwner(other.url);
     const by = { ...operator, service: other.service };
-    assert.deepEqual(await verifyAudit(other.service, null), { ok: true, entries: 0, head: null, broken: null });
+    assert.deepEqual(await verifyAudit(other.service, null), {
+      ok: true,
+      entries: 0,
+      head: null,
+      broken: null,
+    });
     const { id } = await other.createMerchant();
     await suspendMerchant(by, id, true);
     const last = (await auditHead(other.service.db))?.sequence as bigint;

@@ -11,10 +11,21 @@ import type { Operator, Service } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { changeMerchant, createMerchant, permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
+import {
+  changeMerchant,
+  createMerchant,
+  permitMerchant,
+  suspendMerchant,
+} from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
 import { MINOR_MAX } from '../src/money.ts';
-import { blockVoucher, extendVoucher, replaceVoucher, unblockVoucher, unlockPin } from '../src/vouchers/operate.ts';
+import {
+  blockVoucher,
+  extendVoucher,
+  replaceVoucher,
+  unblockVoucher,
+  unlockPin,
+} from '../src/vouchers/operate.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 import { type Made, makeVouchers } from './operator.ts';
 
@@ -141,7 +152,10 @@ describe('verifying the audit', () => {
       await owner.query({ text, values: [] });
       return await verifyAudit(service, published);
     } finally {
-      await owner.query({ text: 'truncate audit; insert into audit table kept; drop table kept', values: [] });
+      await owner.query({
+        text: 'truncate audit; insert into audit table kept; drop table kept',
+        values: [],
+      });
       assert.equal((await verifyAudit(service, null)).ok, true);
     }
   }
@@ -169,7 +183,9 @@ describe('verifying the audit', () => {
   ]) {
     test(`finds an entry whose ${column} was edited to ${value}`, async () => {
       const sequence = await at(4n);
-      const { ok, broken } = await verifyAfter(`update audit set ${column} = ${value} where sequence = ${sequence}`);
+      const { ok, broken } = await verifyAfter(
+        `update audit set ${column} = ${value} where sequence = ${sequence}`,
+      );
       assert.deepEqual([ok, broken?.sequence], [false, sequence]);
     });
   }

@@ -53,7 +53,9 @@ describe('what a process knows of a key', () => {
   test('is asked for once by any number of calls at the same time', async () => {
     const { keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
-    const callers = await Promise.all(Array.from({ length: 200 }, () => authenticate(process, basic(keyId, secret))));
+    const callers = await Promise.all(
+      Array.from({ length: 200 }, () => authenticate(process, basic(keyId, secret))),
+    );
     assert.equal(callers.length, 200);
     assert.deepEqual(state.lookups, [`{"${keyId}"}`]);
   });
@@ -84,7 +86,8 @@ describe('what a process knows of a key', () => {
   test('is forgotten within a second: permissions follow', async () => {
     const { id, keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
-    const permissions = async () => (await authenticate(process, basic(keyId, secret))).context.merchant.permissions;
+    const permissions = async () =>
+      (await authenticate(process, basic(keyId, secret))).context.merchant.permissions;
     assert.ok(!(await permissions()).has('update-redemption'));
     await permitMerchant(asOperator(testService.service), Number(id), 'update-redemption', true);
     await permitMerchant(asOperator(testService.service), Number(id), 'redeem', false);

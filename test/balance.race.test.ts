@@ -25,7 +25,9 @@ for (const dialect of DIALECTS) {
       while ((await ask()).length < count) await sleep(10);
     };
     await owner.query(sql`begin`);
-    await owner.query(sql`select from scrip.vouchers where serial_number = ${voucher.serialNumber} for update`);
+    await owner.query(
+      sql`select from scrip.vouchers where serial_number = ${voucher.serialNumber} for update`,
+    );
     const redeemed = other.done(dialect.redeem(voucher, 10, 'sale'));
     await waiting(1);
     const balance = till.done(dialect.balance(voucher));
@@ -43,7 +45,8 @@ for (const dialect of DIALECTS) {
 test('a redemption is not in force when it was reversed, whichever of them has the greater id', () => {
   const activation = ['1', 'ACTIVATION', 25, 'then', null, null] as const;
   const redemption = (id: string) => [id, 'REDEMPTION', 10, 'then', 'x', null] as const;
-  const reversal = (id: string, of: string) => [id, 'REDEMPTION_REVERSAL', 10, 'then', 'CANCEL-x', of] as const;
+  const reversal = (id: string, of: string) =>
+    [id, 'REDEMPTION_REVERSAL', 10, 'then', 'CANCEL-x', of] as const;
   const left = [['1', 'ACTIVATION', 25, 'then', null, null]];
   assert.deepEqual(inForce([[...reversal('3', '2')], [...redemption('2')], [...activation]]), left);
   assert.deepEqual(inForce([[...redemption('3')], [...reversal('2', '3')], [...activation]]), left);

@@ -40,7 +40,11 @@ async function readOf(cards: readonly Card[]): Promise<string[]> {
 
 /** The look at PINs under the lock: a status code or `ok` for each. */
 async function checkOf(cards: readonly Card[]): Promise<string[]> {
-  const rows = await bench.hot<{ ord: number; outcome: string }>(CHECK_PINS, [BUCKET, ...keysOf(cards), bench.now]);
+  const rows = await bench.hot<{ ord: number; outcome: string }>(CHECK_PINS, [
+    BUCKET,
+    ...keysOf(cards),
+    bench.now,
+  ]);
   assert.equal(rows.length, cards.length);
   return rows.sort((first, second) => first.ord - second.ord).map(({ outcome }) => outcome);
 }
@@ -85,7 +89,10 @@ describe('a balance', () => {
   test('is what is left, with what led to it', async () => {
     const card = await bench.card(one);
     const at = (ms: number) => new Date(bench.now.getTime() + ms);
-    const activation = await activate({ ...one, now: at(1) }, { voucher: card, value: 25, reference: 'opened' });
+    const activation = await activate(
+      { ...one, now: at(1) },
+      { voucher: card, value: 25, reference: 'opened' },
+    );
     const first = await redeem({ ...one, now: at(2) }, { ...card, amount: 10 });
     const second = await redeem({ ...other, now: at(3) }, { ...card, amount: 5.5, reference: 'theirs' });
     const entry = ({ transaction }: typeof first, reference: string | null, timestamp: Date) => {
@@ -107,7 +114,10 @@ describe('a balance', () => {
 
   test('is in the units of the voucher; a batch that activates its vouchers lends them its reference', async () => {
     const dinars = await bench.merchant('DINAR');
-    const [[card], inactive] = [await bench.cards(dinars, 1, { value: 1.234, reference: 'b' }), await bench.card(one)];
+    const [[card], inactive] = [
+      await bench.cards(dinars, 1, { value: 1.234, reference: 'b' }),
+      await bench.card(one),
+    ];
     assert.ok(card);
     const { balance: left, value, transactions } = await balance(dinars, card);
     assert.deepEqual([left, value], Array(2).fill({ minor: 1234n, decimals: 3 }));
@@ -151,7 +161,9 @@ describe('a balance', () => {
     const card = await bench.card(one, 25);
     for (const count of [49, 50, 51, 52, 57, 58, 59, 60, 61, 62, 200]) {
       await history(card, count);
-      const shown = (await balance(one, card)).transactions.map(({ transactionId }) => transactionId.slice(-4));
+      const shown = (await balance(one, card)).transactions.map(({ transactionId }) =>
+        transactionId.slice(-4),
+      );
       const expected = Array.from({ length: count - 1 }, (_, index) => String(index + 1).padStart(4, '0'));
       assert.deepEqual(shown, expected.slice(-HISTORY_MAX), String(count));
     }
@@ -164,7 +176,9 @@ describe('a balance', () => {
     await redeem(one, { ...card, amount: 4, reference: 'before 2' });
     const middle = await replaceVoucher(operator, card.serial);
     const last = await replaceVoucher(operator, middle);
-    const [row] = await bench.tell<{ sealed: Buffer }>(`select sealed from vouchers where serial_number = ${last}`);
+    const [row] = await bench.tell<{ sealed: Buffer }>(
+      `select sealed from vouchers where serial_number = ${last}`,
+    );
     const successor = one.service.keys.open(last, row?.sealed as Buffer);
     await redeem(one, { ...successor, amount: 3, reference: 'after' });
     await updateRedemption(one, { reference: 'before 1', amountUsed: 2 });
@@ -209,7 +223,10 @@ describe('a balance', () => {
 });
 
 /** The card with another PIN, and a code that nobody has, as a call brings them. */
-const wrongPin = (card: Card): Card => ({ ...card, pin: String((Number(card.pin) + 1) % 10_000).padStart(4, '0') });
+const wrongPin = (card: Card): Card => ({
+  ...card,
+  pin: String((Number(card.pin) + 1) % 10_000).padStart(4, '0'),
+});
 const unknownCode = (): Card => ({ ...UNKNOWN, code: '100000000000', pin: '0000' });
 
 describe('wrong PINs', () => {

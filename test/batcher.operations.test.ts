@@ -27,7 +27,8 @@ before(async () => {
   const { service } = one;
   const hot = <Row>(statement: HotStatement, values: readonly unknown[], bucket?: number) => {
     const merchants = String(values[1]).slice(1, -1).split(',').map(Number);
-    if (sent[0] === undefined || sent[0].name === statement.name) sent.push({ name: statement.name, merchants });
+    if (sent[0] === undefined || sent[0].name === statement.name)
+      sent.push({ name: statement.name, merchants });
     return service.db.hot<Row>(statement, values, bucket);
   };
   const seen = createService({ ...service, db: { ...service.db, hot } });
@@ -42,7 +43,10 @@ after(() => bench.close());
 type Ask = (by: Context, card: Card, reference?: string) => Promise<unknown>;
 
 /** With the operations whose calls hold a voucher, and those whose calls hold a reference. */
-const operations: Record<string, { readonly ask: Ask; readonly holds: readonly ('voucher' | 'reference')[] }> = {
+const operations: Record<
+  string,
+  { readonly ask: Ask; readonly holds: readonly ('voucher' | 'reference')[] }
+> = {
   balance: { ask: (by, card) => balance(by, card), holds: ['voucher'] },
   redeem: {
     ask: (by, card, reference) => redeem(by, { ...card, amount: 1, reference }),
@@ -56,7 +60,10 @@ const operations: Record<string, { readonly ask: Ask; readonly holds: readonly (
     ask: (by, card, reference) => activate(by, { voucher: { serialNumber: Number(card.serial) }, reference }),
     holds: ['voucher', 'reference'],
   },
-  update: { ask: (by, _, reference = '-') => updateRedemption(by, { reference, amountUsed: 0 }), holds: ['reference'] },
+  update: {
+    ask: (by, _, reference = '-') => updateRedemption(by, { reference, amountUsed: 0 }),
+    holds: ['reference'],
+  },
   'find an update': { ask: (by, _, reference = '-') => findUpdate(by, reference), holds: [] },
   'find a transaction': { ask: (by, _, reference = '-') => findTransaction(by, reference), holds: [] },
 };
@@ -108,8 +115,10 @@ test('a merchant is given its accounts in a currency as it needs them', async ()
 test('a reference of a form that none can have is refused by every operation that takes one', async () => {
   const card = await bench.card(one, 25);
   const taking = Object.entries(operations).filter(([name]) => name !== 'balance');
-  for (const [name, { ask }] of taking) assert.equal(await codeOf(ask(one, card, 'x'.repeat(101))), '18', name);
-  for (const [name, { ask }] of taking.slice(0, 4)) assert.equal(await codeOf(ask(one, card, 'NEW-x')), '18', name);
+  for (const [name, { ask }] of taking)
+    assert.equal(await codeOf(ask(one, card, 'x'.repeat(101))), '18', name);
+  for (const [name, { ask }] of taking.slice(0, 4))
+    assert.equal(await codeOf(ask(one, card, 'NEW-x')), '18', name);
 });
 
 test('a voucher that is activated by code and by serial number at one moment is activated once, and no neighbor fails', async () => {
@@ -139,10 +148,14 @@ describe('a voucher that cannot be opened', () => {
         await redeem(one, { ...card, amount: 1, reference: `${kind} ${index}` });
       await updateRedemption(one, { reference: `updated ${index}`, amountUsed: 0.5 });
     }
-    for (const card of [cards[1] as Card, inactive[1] as Card]) await bench.setCard(card, `sealed = 'rotten'`);
+    for (const card of [cards[1] as Card, inactive[1] as Card])
+      await bench.setCard(card, `sealed = 'rotten'`);
     const requests: Record<string, (index: number) => Promise<unknown>> = {
       'activate by serial number': (index) =>
-        activate(one, { voucher: { serialNumber: Number(inactive[index]?.serial) }, reference: `opened ${index}` }),
+        activate(one, {
+          voucher: { serialNumber: Number(inactive[index]?.serial) },
+          reference: `opened ${index}`,
+        }),
       update: (index) => updateRedemption(one, { reference: `to update ${index}`, amountUsed: 0 }),
       'find an update': (index) => findUpdate(one, `updated ${index}`),
       'find a transaction': (index) => findTransaction(one, `kept ${index}`),
@@ -184,14 +197,22 @@ for (const [name, { ask, holds }] of Object.entries(operations)) {
       test(`of one moment ${holds.includes(what) ? 'go one after the other' : 'go together'} if they are for one ${what}`, async () => {
         const cards = (await bench.cards(one, 2)) as [Card, Card];
         const [card, next] = what === 'voucher' ? [cards[0], cards[0]] : cards;
-        const [reference, second] = what === 'voucher' ? [`${name} a`, `${name} b`] : [`${name} c`, `${name} c`];
+        const [reference, second] =
+          what === 'voucher' ? [`${name} a`, `${name} b`] : [`${name} c`, `${name} c`];
         const [most] = await rowsOf([() => ask(one, card, reference), () => ask(one, next, second)]);
         assert.equal(most, holds.includes(what) ? 1 : 2);
       });
 
     test('of a merchant do not wait for hundreds of another', async () => {
-      const unknown = (nth: number): Card => ({ ...UNKNOWN, code: String(100_000_000_000 + nth), serial: BigInt(nth) });
-      const flood = Array.from({ length: 600 }, (_, nth) => () => ask(one, unknown(nth), `${name} ${nth} of many`));
+      const unknown = (nth: number): Card => ({
+        ...UNKNOWN,
+        code: String(100_000_000_000 + nth),
+        serial: BigInt(nth),
+      });
+      const flood = Array.from(
+        { length: 600 },
+        (_, nth) => () => ask(one, unknown(nth), `${name} ${nth} of many`),
+      );
       const card = await bench.card(other);
       await rowsOf([...flood, () => ask(other, card, `${name} of another`)]);
       const turn = sent.findIndex(({ merchants }) => merchants.includes(other.merchant.id));

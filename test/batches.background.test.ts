@@ -26,7 +26,9 @@ async function ended(till: Till, dialect: Dialect, reference: string) {
 
 /** Works in the background of each till while something runs. */
 async function working(tills: readonly Till[], run: () => Promise<void>): Promise<void> {
-  const workers = await Promise.all(tills.map(({ testService }) => startWorker(testService.service, TASKS, sweep)));
+  const workers = await Promise.all(
+    tills.map(({ testService }) => startWorker(testService.service, TASKS, sweep)),
+  );
   try {
     await run();
   } finally {
@@ -59,7 +61,10 @@ for (const dialect of DIALECTS) {
         }
       });
       const again = await till.done(dialect.generate('eleven', 11, 0.01));
-      assert.deepEqual([again.replayed, again.data.status, again.data.vouchers.length], [true, 'COMPLETED', 11]);
+      assert.deepEqual(
+        [again.replayed, again.data.status, again.data.vouchers.length],
+        [true, 'COMPLETED', 11],
+      );
       await till.reconciles();
     });
   });
@@ -104,7 +109,9 @@ describe('a batch that is canceled', () => {
     assert.ok(before && before.open > 0);
     await working([till], async () => {
       for (let look = 0; ; look++) {
-        const [batch] = await run<{ voided: boolean }>('select voided_at is not null as voided from scrip.batches');
+        const [batch] = await run<{ voided: boolean }>(
+          'select voided_at is not null as voided from scrip.batches',
+        );
         if (batch?.voided) break;
         assert.ok(look < MOST_LOOKS, 'nobody takes the batch back');
         await sleep(20);
@@ -117,7 +124,10 @@ describe('a batch that is canceled', () => {
   test('is one that was still in process', async (t) => {
     const till = await Till.open(t);
     const { data } = await till.done(A.generate('batch', 2, 25));
-    assert.equal((await cancelBatch(asOperator(till.testService.service), data.transactionId))?.status, 'COMPLETED');
+    assert.equal(
+      (await cancelBatch(asOperator(till.testService.service), data.transactionId))?.status,
+      'COMPLETED',
+    );
     assert.equal((await till.done(A.download('batch'))).data.vouchers.length, 2);
   });
 });

@@ -54,7 +54,13 @@ describe('a batch as CSV', () => {
     const { batch, vouchers } = await make(context, reference, 10);
     const rest = `"'=HYPERLINK(""http://x"")","Voucher","'+1,2 ""spring"""`;
     const expected = [HEADER, ...vouchers.map((each) => line(each, '25.00', rest)), ''].join('\r\n');
-    const { status, out, err } = await operator.run('batch', 'export', batch.transactionId, '--format', 'csv');
+    const { status, out, err } = await operator.run(
+      'batch',
+      'export',
+      batch.transactionId,
+      '--format',
+      'csv',
+    );
     assert.deepEqual([status, err], [0, '']);
     assert.equal(out, expected);
   });
@@ -67,7 +73,15 @@ describe('a batch as CSV', () => {
     await replaceVoucher(asOperator(operator.testService.service), lost.serialNumber);
     const fresh = (await vouchersOf(context, 'worth')).at(-1) as Made;
     const rest = '"Worth","Voucher","worth"';
-    const { out } = await operator.run('batch', 'export', batch.transactionId, '--format', 'csv', '--out', '-');
+    const { out } = await operator.run(
+      'batch',
+      'export',
+      batch.transactionId,
+      '--format',
+      'csv',
+      '--out',
+      '-',
+    );
     assert.deepEqual(out.split('\r\n'), [
       HEADER,
       line(spent, '20.00', rest),
@@ -89,7 +103,16 @@ describe('a batch as CSV', () => {
 describe('a batch as a sheet', () => {
   const pdf = async (transactionId: string, name: string, ...args: string[]) => {
     const file = join(folder, name);
-    const ran = await operator.run('batch', 'export', transactionId, '--format', 'pdf', '--out', file, ...args);
+    const ran = await operator.run(
+      'batch',
+      'export',
+      transactionId,
+      '--format',
+      'pdf',
+      '--out',
+      file,
+      ...args,
+    );
     assert.equal(ran.status, 0, ran.err);
     return { pages: await readSheet(await readFile(file)), ...ran };
   };
@@ -97,7 +120,15 @@ describe('a batch as a sheet', () => {
   test('shows ten vouchers a page, with symbols that a scanner reads', async () => {
     const context = await merchant('Café Żółw Уют');
     const args = ['--merchant', String(context.merchant.id), '--quantity', '12', '--value', '25', '--wait'];
-    const batch = await operator.json('batch', 'generate', ...args, '--reference', 'sheet', '--expiry', '2099-12-31');
+    const batch = await operator.json(
+      'batch',
+      'generate',
+      ...args,
+      '--reference',
+      'sheet',
+      '--expiry',
+      '2099-12-31',
+    );
     const vouchers = await vouchersOf(context, 'sheet');
     const { pages, out, err } = await pdf(batch.transactionId, 'sheet.pdf');
     assert.match(out, /^12 vouchers written to .*sheet\.pdf; recorded as export \d+ by /);
@@ -198,7 +229,17 @@ describe('the record of exports', () => {
     const shown = () => operator.json('batch', 'show', batch.transactionId);
     assert.deepEqual([(await shown()).exports, (await shown()).lastExport], [0, null]);
     await operator.run('batch', 'export', batch.transactionId, '--format', 'csv');
-    await operator.run('batch', 'export', batch.transactionId, '--format', 'csv', '--by', 'Ann', '--reason', 'again');
+    await operator.run(
+      'batch',
+      'export',
+      batch.transactionId,
+      '--format',
+      'csv',
+      '--by',
+      'Ann',
+      '--reason',
+      'again',
+    );
     const exports = await operator.json('batch', 'exports', batch.transactionId);
     const facts = exports.map(({ format, by, reason, vouchers, state }: Record<string, unknown>) => [
       format,

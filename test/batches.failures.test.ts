@@ -153,7 +153,10 @@ for (const quantity of QUANTITIES) {
         values: [],
       });
       assert.equal(row?.made, 0n);
-      assert.equal(await failure(), 'vouchers could not be made: the key ring does not belong to the database');
+      assert.equal(
+        await failure(),
+        'vouchers could not be made: the key ring does not belong to the database',
+      );
       assert.deepEqual(await audited(), []);
     });
   });

@@ -107,11 +107,14 @@ describe('several batches at a time', () => {
     const worker = await startWorker(service, TASKS, sweep);
     try {
       const progress = async () =>
-        (await service.db.query<{ produced: number }>({ text: 'select produced from batches', values: [] }))[0];
+        (
+          await service.db.query<{ produced: number }>({ text: 'select produced from batches', values: [] })
+        )[0];
       while (((await progress())?.produced ?? 0) === 0) await sleep(20);
       await till.done(A.generate('small', 50, 0.01));
       let small = (await till.done(A.download('small'))).data;
-      for (; small.status === 'PROCESSING'; small = (await till.done(A.download('small'))).data) await sleep(20);
+      for (; small.status === 'PROCESSING'; small = (await till.done(A.download('small'))).data)
+        await sleep(20);
       assert.deepEqual([small.status, small.vouchers.length], ['COMPLETED', 50]);
       const large = (await till.done(A.download('large'))).data;
       assert.equal(large.status, 'PROCESSING');

@@ -54,7 +54,13 @@ export async function breakingProxy(t: TestContext, target: string, fault: Fault
       headers: new Headers(response.headers),
       body: parse(await response.text()),
     };
-    for (const name of ['content-length', 'content-encoding', 'connection', 'keep-alive', 'transfer-encoding'])
+    for (const name of [
+      'content-length',
+      'content-encoding',
+      'connection',
+      'keep-alive',
+      'transfer-encoding',
+    ])
       answer.headers.delete(name);
     fault.coming?.(answer, request);
     outgoing.writeHead(answer.status, Object.fromEntries(answer.headers));

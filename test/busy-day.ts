@@ -16,13 +16,25 @@ import { type Made, vouchersOf } from './operator.ts';
 /** A day at the service: every kind of batch, and everything that can happen to a voucher. */
 export async function busyDay(testService: TestService): Promise<Context> {
   const { service } = testService;
-  const { keyId, secret } = await testService.createMerchant({ permit: ['update-redemption'], float: 100_000_00n });
+  const { keyId, secret } = await testService.createMerchant({
+    permit: ['update-redemption'],
+    float: 100_000_00n,
+  });
   const { context } = await authenticate(service, `Basic ${btoa(`${keyId}:${secret}`)}`);
   await testService.createMerchant({ float: 12_34n });
-  const later = { ...productDefaults('USD', 2), activation: 'on-activation', code: 'LATER', name: 'Later' } as const;
+  const later = {
+    ...productDefaults('USD', 2),
+    activation: 'on-activation',
+    code: 'LATER',
+    name: 'Later',
+  } as const;
   await createProduct(asOperator(service), later);
   await createProduct(asOperator(service), { ...productDefaults('EUR', 2), code: 'EURO', name: 'Euro' });
-  await topUp(asOperator(service), { merchantId: context.merchant.id, currency: 'EUR', amountMinor: 100_00n });
+  await topUp(asOperator(service), {
+    merchantId: context.merchant.id,
+    currency: 'EUR',
+    amountMinor: 100_00n,
+  });
   await generate(context, { reference: 'now', quantity: 5, value: 20 });
   await generate(context, { reference: 'euro', quantity: 2, value: 20, productCode: 'EURO' });
   await generate(context, { reference: 'later', quantity: 3, value: 20, productCode: 'LATER' });
@@ -54,7 +66,9 @@ export async function busyDay(testService: TestService): Promise<Context> {
   await replaceVoucher(asOperator(service), third.serialNumber);
   await replaceVoucher(asOperator(service), await replaceVoucher(asOperator(service), second.serialNumber));
   const replaced = await replaceVoucher(asOperator(service), fifth.serialNumber);
-  const fresh = (await vouchersOf(context, 'later')).find(({ serialNumber }) => serialNumber === replaced) as Made;
+  const fresh = (await vouchersOf(context, 'later')).find(
+    ({ serialNumber }) => serialNumber === replaced,
+  ) as Made;
   await activate(context, { voucher: fresh, reference: 'activation-of-a-replacement' });
   return context;
 }

@@ -20,7 +20,13 @@ export function misplaced(prefix: string, { code, pin }: Voucher, secret: string
     post(`{"code": "${code}", "pin": "${pin}", `),
     post(`["${both}"]`),
     post({ code: Number(code), pin: Number(pin), amount: both, voucherCode: [code, pin] }),
-    post({ code: `${code} `, pin: `${pin}x`, voucherCode: `${both}0`, amount: 1, reference: `CANCEL-${both}` }),
+    post({
+      code: `${code} `,
+      pin: `${pin}x`,
+      voucherCode: `${both}0`,
+      amount: 1,
+      reference: `CANCEL-${both}`,
+    }),
     post({ code, pin, voucherCode: both, amount: 1e30, reference: `\u0001${both}` }),
     post({ [both]: 1, code: { code, pin }, secret }),
     // A body that breaks off in the middle, or is another one's: a form, parts, another charset.
@@ -28,8 +34,17 @@ export function misplaced(prefix: string, { code, pin }: Voucher, secret: string
       ...post(`code=${code}&pin=${pin}&secret=${secret}`),
       headers: { 'content-type': type },
     })),
-    { ...post(`{"code":"${code}","pin":"${pin}`), headers: { 'content-type': `application/json; boundary=${both}` } },
-    post({ code: [...code].join(' '), pin: wide(pin), voucherCode: wide(both), amount: 1, reference: 'spelled' }),
+    {
+      ...post(`{"code":"${code}","pin":"${pin}`),
+      headers: { 'content-type': `application/json; boundary=${both}` },
+    },
+    post({
+      code: [...code].join(' '),
+      pin: wide(pin),
+      voucherCode: wide(both),
+      amount: 1,
+      reference: 'spelled',
+    }),
     post({ code, pin, voucherCode: both, amount: `1e400${both}`, reference: 'no number' }),
     // Longer than what is read of a head, or of a body.
     get(`/${`${both}/`.repeat(1_200)}`),
@@ -115,7 +130,11 @@ export async function sendBytes(port: number, bytes: string): Promise<string> {
 }
 
 /** Credentials in the wrong place and order. */
-export function misplacedCredentials({ code, pin }: Voucher, secret: string, authorization: string): string[] {
+export function misplacedCredentials(
+  { code, pin }: Voucher,
+  secret: string,
+  authorization: string,
+): string[] {
   const both = code + pin;
   const keyIds = [code, both, secret.replaceAll('-', '_')].map((text) => `key_${text}:x`);
   return [`${secret}:${authorization}`, `${both}:${secret}`, `${code}:${pin}`, secret, both, ...keyIds];

@@ -14,8 +14,25 @@ after(async () => {
 
 test('scrip api-key makes, shows, limits and rotates restricted keys', async () => {
   const { id } = await operator.json('merchant', 'create', '--name', 'Kiosk');
-  const terms = ['--scope', 'balance', '--scope', 'redeem', '--network', '127.0.0.1', '--network', '2001:db8::/32'];
-  const made = await operator.json('api-key', 'create', '--merchant', id, ...terms, '--expires', '2099-01-31');
+  const terms = [
+    '--scope',
+    'balance',
+    '--scope',
+    'redeem',
+    '--network',
+    '127.0.0.1',
+    '--network',
+    '2001:db8::/32',
+  ];
+  const made = await operator.json(
+    'api-key',
+    'create',
+    '--merchant',
+    id,
+    ...terms,
+    '--expires',
+    '2099-01-31',
+  );
   assert.deepEqual(Object.keys(made), ['keyId', 'secret']);
   const shown = await operator.json('api-key', 'show', made.keyId);
   assert.deepEqual(
@@ -25,7 +42,10 @@ test('scrip api-key makes, shows, limits and rotates restricted keys', async () 
       ['127.0.0.1/32', '2001:db8::/32'],
     ],
   );
-  assert.deepEqual([shown.expiresAt, shown.limit, shown.lastUsedAt], ['2099-01-31T23:59:59.999Z', null, null]);
+  assert.deepEqual(
+    [shown.expiresAt, shown.limit, shown.lastUsedAt],
+    ['2099-01-31T23:59:59.999Z', null, null],
+  );
 
   assert.match(
     (await operator.run('api-key', 'limit', made.keyId, '--per-second', '5', '--burst', '20')).out,
@@ -45,7 +65,13 @@ test('scrip api-key makes, shows, limits and rotates restricted keys', async () 
 test('scrip api-key revoke takes the only key of a merchant, and guesses at none of several', async () => {
   const { id, keyId } = await operator.json('merchant', 'create', '--name', 'Kiosk');
   const second = await operator.json('api-key', 'create', '--merchant', id);
-  await operator.fails(new RegExp(`which key.*${keyId}, ${second.keyId}`), 'api-key', 'revoke', '--merchant', id);
+  await operator.fails(
+    new RegExp(`which key.*${keyId}, ${second.keyId}`),
+    'api-key',
+    'revoke',
+    '--merchant',
+    id,
+  );
   await operator.fails(/which key/, 'api-key', 'revoke');
   assert.equal((await operator.run('api-key', 'revoke', '--merchant', id, keyId)).out, 'revoked\n');
   assert.equal((await operator.run('api-key', 'revoke', '--merchant', id)).out, 'revoked\n');

@@ -70,7 +70,8 @@ async function changes(actions: string, ...args: string[]): Promise<string> {
 }
 
 /** What is called as `"name": "…"` in what was printed as JSON. */
-const printedAs = (out: string, name: string) => new RegExp(`"${name}": "([^"]+)"`).exec(out)?.[1] ?? assert.fail(name);
+const printedAs = (out: string, name: string) =>
+  new RegExp(`"${name}": "([^"]+)"`).exec(out)?.[1] ?? assert.fail(name);
 
 test('every command that changes something is in the audit, with what was and what is, and without a secret', async () => {
   const made = await changes(
@@ -89,10 +90,13 @@ test('every command that changes something is in the audit, with what was and wh
   await changes('product.off-sale', 'product', 'off-sale', 'AUDITED');
   await changes('product.on-sale', 'product', 'on-sale', 'AUDITED');
 
-  const key = printedAs(await changes('api-key.create', 'api-key', 'create', '--merchant', id, '--json'), 'keyId');
+  const key = printedAs(
+    await changes('api-key.create', 'api-key', 'create', '--merchant', id, '--json'),
+    'keyId',
+  );
   await changes('api-key.limit', 'api-key', 'limit', key, '--per-second', '5');
   await operator.testService.service.db.query(
-    sql`insert into key_days (key_id, day, calls, guesses, blocked_at) values (${key}, (now() at time zone 'UTC')::date, 60, 60, now())`,
+    sql`insert into api_key_days (key_id, day, calls, guesses, blocked_at) values (${key}, (now() at time zone 'UTC')::date, 60, 60, now())`,
   );
   await changes('api-key.pardon', 'api-key', 'pardon', key);
   await changes('api-key.create api-key.rotate', 'api-key', 'rotate', key, '--overlap', '1h', '--json');
@@ -100,7 +104,16 @@ test('every command that changes something is in the audit, with what was and wh
 
   const order = ['batch', 'generate', '--merchant', id, '--value', '5', '--json', '--quantity'];
   const batch = printedAs(await changes('batch.generate', ...order, '3'), 'transactionId');
-  await changes('batch.export', 'batch', 'export', batch, '--format', 'csv', '--out', join(folder, 'codes.csv'));
+  await changes(
+    'batch.export',
+    'batch',
+    'export',
+    batch,
+    '--format',
+    'csv',
+    '--out',
+    join(folder, 'codes.csv'),
+  );
   await changes(
     'batch.cancel',
     'batch',

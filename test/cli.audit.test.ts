@@ -16,23 +16,39 @@ after(async () => {
 });
 
 test('scrip audit tells who typed a change, and why', async () => {
-  const { id } = await operator.json('merchant', 'create', '--name', 'Kiosk', '--by', 'anna', '--reason', 'a new shop');
+  const { id } = await operator.json(
+    'merchant',
+    'create',
+    '--name',
+    'Kiosk',
+    '--by',
+    'anna',
+    '--reason',
+    'a new shop',
+  );
   await operator.json('--by', 'bert', 'float', 'top-up', '--merchant', id, '--amount', '9.50');
   assert.equal((await operator.run('merchant', 'suspend', id)).status, 0);
-  const told = (await operator.json('audit', 'list')).map(({ actor, action, reason }: Record<string, unknown>) => [
-    actor,
-    action,
-    reason,
-  ]);
+  const told = (await operator.json('audit', 'list')).map(
+    ({ actor, action, reason }: Record<string, unknown>) => [actor, action, reason],
+  );
   assert.deepEqual(told, [
     [userInfo().username, 'merchant.suspend', null],
     ['bert', 'float.top-up', null],
     ['anna', 'api-key.create', 'a new shop'],
     ['anna', 'merchant.create', 'a new shop'],
   ]);
-  const [topUp] = (await operator.json('audit', 'list', '--subject', `merchant ${id}`, '--limit', '2')).slice(1);
+  const [topUp] = (await operator.json('audit', 'list', '--subject', `merchant ${id}`, '--limit', '2')).slice(
+    1,
+  );
   assert.deepEqual([topUp.before.balance, topUp.after.balance, topUp.after.amount], ['0.00', '9.50', '9.50']);
-  for (const unreadable of ['two\nlines', 'anna\u009b2J', 'an\u202ena', 'an\u200bna', 'an\u200dna', 'two\u2028lines']) {
+  for (const unreadable of [
+    'two\nlines',
+    'anna\u009b2J',
+    'an\u202ena',
+    'an\u200bna',
+    'an\u200dna',
+    'two\u2028lines',
+  ]) {
     await operator.fails(/--by takes one line/, 'merchant', 'resume', id, '--by', unreadable);
   }
   assert.equal((await operator.run('merchant', 'resume', id, '--by', 'نمی\u200cدانم 😀 Zoë')).status, 0);

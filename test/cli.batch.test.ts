@@ -77,7 +77,11 @@ describe('scrip batch', () => {
 
   test('tells how much of a batch exists', async () => {
     const merchant = await operator.json('merchant', 'create', '--name', 'Percent', '--float', '1000');
-    const { batch } = await generate(await operator.enter(merchant), { reference: 'third', quantity: 30, value: 1 });
+    const { batch } = await generate(await operator.enter(merchant), {
+      reference: 'third',
+      quantity: 30,
+      value: 1,
+    });
     const owner = await openOwner(operator.testService.url);
     await owner.query(sql`update scrip.batches set produced = 29 where id = ${batch.id}`);
     assert.equal((await operator.json('batch', 'show', batch.transactionId)).percent, 96);
@@ -100,7 +104,16 @@ describe('scrip batch generate', () => {
   });
 
   test('orders as the merchant itself does, and tells no codes', async () => {
-    const args = order('--quantity', '3', '--value', '2.50', '--expiry', '2099-12-31', '--reference', 'three');
+    const args = order(
+      '--quantity',
+      '3',
+      '--value',
+      '2.50',
+      '--expiry',
+      '2099-12-31',
+      '--reference',
+      'three',
+    );
     const made = await operator.json(...args);
     const { transactionId, ...rest } = made;
     assert.deepEqual(rest, {
@@ -159,9 +172,15 @@ describe('scrip batch generate', () => {
     await interrupt(child, batch.id);
     const { status, out, err } = await ended;
     assert.deepEqual([status, out], [130, '']);
-    assert.match(err, /^scrip: interrupted: batch \S+ \(reference interrupted\) is accepted and at 0 %; [^\n]+\n$/);
+    assert.match(
+      err,
+      /^scrip: interrupted: batch \S+ \(reference interrupted\) is accepted and at 0 %; [^\n]+\n$/,
+    );
     const again = await operator.json(...args);
-    assert.deepEqual([again.transactionId, again.status, again.replayed], [batch.transactionId, 'COMPLETED', true]);
+    assert.deepEqual(
+      [again.transactionId, again.status, again.replayed],
+      [batch.transactionId, 'COMPLETED', true],
+    );
   });
 
   test('is refused in one line, for the same reasons as the merchant', async () => {
@@ -176,12 +195,21 @@ describe('scrip batch generate', () => {
       [/Access denied \(03\): .*merchant permit/, ['batch', 'generate', '--merchant', other.id, ...one]],
       [/Merchant suspended \(04\)/, ['batch', 'generate', '--merchant', suspended.id, ...one]],
       [/Invalid product \(15\)/, order(...one, '--product', 'NONE')],
-      [/Invalid quantity \(16\): a batch of DEFAULT has up to 100000 vouchers/, order('--quantity', '100001')],
+      [
+        /Invalid quantity \(16\): a batch of DEFAULT has up to 100000 vouchers/,
+        order('--quantity', '100001'),
+      ],
       [/Invalid amount \(13\)/, order('--quantity', '1', '--value', '1.001')],
-      [/Invalid expiry date \(17\): it must be at least one day from now/, order(...one, '--expiry', '2020-01-01')],
+      [
+        /Invalid expiry date \(17\): it must be at least one day from now/,
+        order(...one, '--expiry', '2020-01-01'),
+      ],
       [/Invalid reference \(18\)/, order(...one, '--reference', 'NEW-1')],
       [/Reference already used \(94\)/, order(...one, '--reference', 'taken')],
-      [/Amount outside limits \(61\): .* from 0\.01 to 100000\.00 USD/, order('--quantity', '1', '--value', '100001')],
+      [
+        /Amount outside limits \(61\): .* from 0\.01 to 100000\.00 USD/,
+        order('--quantity', '1', '--value', '100001'),
+      ],
       [/no merchant 99999/, ['batch', 'generate', '--merchant', '99999', ...one]],
       [/--quantity takes a whole number/, order('--quantity', '0')],
       [/--value takes an amount/, order('--quantity', '1', '--value', '90071992547409.925')],

@@ -61,8 +61,13 @@ test('a command on a database without the schema creates nothing, and names the 
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
   const { status, out, err } = await run(settings, 'merchant', 'list');
   assert.deepEqual([status, out], [1, '']);
-  assert.match(err, /holds nothing of Scrip: run `scrip serve` or `scrip migrate` first, or check SCRIP_DATABASE_URL/);
-  const schemas = await owner.query(sql`select from pg_namespace where nspname in ('scrip', 'graphile_worker')`);
+  assert.match(
+    err,
+    /holds nothing of Scrip: run `scrip serve` or `scrip migrate` first, or check SCRIP_DATABASE_URL/,
+  );
+  const schemas = await owner.query(
+    sql`select from pg_namespace where nspname in ('scrip', 'graphile_worker')`,
+  );
   assert.deepEqual([schemas.length, await readdir(folder)], [0, []]);
 });
 
@@ -76,7 +81,10 @@ test('a key file that a first start writes beside a database elsewhere is warned
   const warning = JSON.parse(first.err);
   const file = join(folder, 'data', 'keys');
   assert.deepEqual([warning.level, warning.file], [40, file]);
-  assert.match(warning.msg, /SCRIP_KEYS is not set.*written to .*keys\. Back this file up.*scrip keyring make/);
+  assert.match(
+    warning.msg,
+    /SCRIP_KEYS is not set.*written to .*keys\. Back this file up.*scrip keyring make/,
+  );
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   const second = await run(settings, ...create);
   assert.deepEqual([second.status, second.err], [0, '']);
@@ -85,8 +93,14 @@ test('a key file that a first start writes beside a database elsewhere is warned
 test('a data folder that cannot be created ends in one line, with a database elsewhere too', async (t) => {
   const { url } = await testDatabase(t);
   for (const settings of [{}, { SCRIP_DATABASE_URL: url }]) {
-    const { status, out, err } = await run({ ...settings, SCRIP_DATA_DIR: '/proc/nope', SCRIP_PORT: '0' }, 'serve');
+    const { status, out, err } = await run(
+      { ...settings, SCRIP_DATA_DIR: '/proc/nope', SCRIP_PORT: '0' },
+      'serve',
+    );
     assert.deepEqual([status, out], [1, '']);
-    assert.match(err, /^scrip: the data folder \/proc\/nope cannot be (created|written)[^\n]*SCRIP_DATA_DIR\)\n$/);
+    assert.match(
+      err,
+      /^scrip: the data folder \/proc\/nope cannot be (created|written)[^\n]*SCRIP_DATA_DIR\)\n$/,
+    );
   }
 });

@@ -31,7 +31,9 @@ describe('scrip merchant', () => {
     assert.deepEqual(await operator.json('float', 'show', '--merchant', made.id), [
       { currency: 'USD', balance: 99.95 },
     ]);
-    const listed = (await operator.json('merchant', 'list')).find(({ id }: { id: unknown }) => id === made.id);
+    const listed = (await operator.json('merchant', 'list')).find(
+      ({ id }: { id: unknown }) => id === made.id,
+    );
     assert.equal(listed.name, 'Kiosk');
   });
 
@@ -53,7 +55,13 @@ describe('scrip merchant', () => {
       assert.equal((await operator.run('merchant', ...change)).status, 0);
     }
     const changed = await operator.json('merchant', 'show', id);
-    assert.deepEqual([...changed.permissions].sort(), ['activate', 'balance', 'redeem', 'update-redemption']);
+    assert.deepEqual([...changed.permissions].sort(), [
+      'activate',
+      'balance',
+      'download',
+      'redeem',
+      'update-redemption',
+    ]);
     assert.ok(changed.suspendedAt);
     assert.equal(changed.opaque, true);
     assert.equal((await operator.run('merchant', 'resume', id)).status, 0);
@@ -68,7 +76,17 @@ describe('scrip merchant', () => {
       operator.fails(/plain digits/, 'merchant', 'create', '--name', 'Wrong', '--float', ''),
       operator.fails(/plain digits/, 'merchant', 'create', '--name', 'Wrong', '--float', 'much'),
       operator.fails(/permission/, 'merchant', 'create', '--name', 'Wrong', '--permit', 'everything'),
-      operator.fails(/ISO 4217/, 'merchant', 'create', '--name', 'Wrong', '--float', '1', '--currency', 'ZZZ'),
+      operator.fails(
+        /ISO 4217/,
+        'merchant',
+        'create',
+        '--name',
+        'Wrong',
+        '--float',
+        '1',
+        '--currency',
+        'ZZZ',
+      ),
       operator.fails(/no merchant 999999/, 'merchant', 'suspend', '999999'),
       operator.fails(/"kiosk" is not the id of a merchant/, 'merchant', 'show', 'kiosk'),
       operator.fails(/required option '--name/, 'merchant', 'create'),
@@ -112,24 +130,65 @@ describe('scrip float and product', () => {
       { currency: 'USD', balance: 0.3 },
     ]);
     await Promise.all([
-      operator.fails(/JPY has 0 decimals/, 'float', 'top-up', '--merchant', id, '--amount', '0.5', '--currency', 'JPY'),
+      operator.fails(
+        /JPY has 0 decimals/,
+        'float',
+        'top-up',
+        '--merchant',
+        id,
+        '--amount',
+        '0.5',
+        '--currency',
+        'JPY',
+      ),
       operator.fails(/no merchant 999999/, 'float', 'top-up', '--merchant', '999999', '--amount', '1'),
     ]);
   });
 
   test('make a product with its bounds, and take it off sale', async () => {
-    const bounds = ['--min-value', '5', '--max-value', '50.5', '--max-quantity', '5000000', '--validity-days', '30'];
+    const bounds = [
+      '--min-value',
+      '5',
+      '--max-value',
+      '50.5',
+      '--max-quantity',
+      '5000000',
+      '--validity-days',
+      '30',
+    ];
     const terms = ['--activation', 'on-activation', '--scope', 'issuer', '--currency', 'EUR'];
-    const made = await operator.json('product', 'create', '--code', 'GIFT', '--name', 'Gift card', ...terms, ...bounds);
+    const made = await operator.json(
+      'product',
+      'create',
+      '--code',
+      'GIFT',
+      '--name',
+      'Gift card',
+      ...terms,
+      ...bounds,
+    );
     assert.equal(made.code, 'GIFT');
-    assert.deepEqual([made.minValue, made.maxValue, made.maxQuantity, made.validityDays], [5, 50.5, 5_000_000, 30]);
+    assert.deepEqual(
+      [made.minValue, made.maxValue, made.maxQuantity, made.validityDays],
+      [5, 50.5, 5_000_000, 30],
+    );
     assert.deepEqual(
       [made.activation, made.scope, made.currency, made.onSale],
       ['on-activation', 'issuer', 'EUR', true],
     );
     await Promise.all([
       operator.fails(/GIFT/, 'product', 'create', '--code', 'GIFT', '--name', 'Again'),
-      operator.fails(/5000000/, 'product', 'create', '--code', 'MORE', '--name', 'More', '--max-quantity', '5000001'),
+      operator.fails(
+        /5000000/,
+        'product',
+        'create',
+        '--code',
+        'MORE',
+        '--name',
+        'More',
+        '--max-quantity',
+        '5000001',
+      ),
     ]);
     assert.equal((await operator.run('product', 'off-sale', 'GIFT')).status, 0);
     assert.equal((await operator.json('product', 'show', 'GIFT')).onSale, false);

@@ -80,7 +80,10 @@ describe('a change that is being committed', () => {
     child.kill('SIGINT');
     const { status, out, err } = await ended;
     assert.deepEqual([status, out], [3, '']);
-    assert.match(err, /^scrip: unknown whether the change was made, since .*interrupted: `scrip audit list` shows/);
+    assert.match(
+      err,
+      /^scrip: unknown whether the change was made, since .*interrupted: `scrip audit list` shows/,
+    );
     await release();
   });
 

@@ -31,7 +31,15 @@ describe('a table', () => {
     const { id } = await operator.json('webhook', 'add', '--merchant', merchantId, '--url', url);
     await operator.run('webhook', 'test', id);
     const why = ['--reason', 'a reason that is explained at length '.repeat(12), '--by', 'Ann '.repeat(20)];
-    await operator.run('product', 'create', '--code', 'P'.repeat(50), '--name', 'Product '.repeat(20), ...why);
+    await operator.run(
+      'product',
+      'create',
+      '--code',
+      'P'.repeat(50),
+      '--name',
+      'Product '.repeat(20),
+      ...why,
+    );
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, REFERENCE, 1)) as [Made];
     await redeem(context, { code, pin, amount: 1, reference: REFERENCE });
     const [batch] = await operator.json('batch', 'list');
@@ -55,7 +63,8 @@ describe('a table', () => {
       assert.equal(status, 0, command.join(' '));
       // What is not a table may be as long as a name.
       const lines = command[1] === 'show' && command[0] === 'voucher' ? out.slice(out.indexOf('┌')) : out;
-      for (const line of lines.split('\n')) assert.ok([...line].length <= 120, `${command.join(' ')}: ${line}`);
+      for (const line of lines.split('\n'))
+        assert.ok([...line].length <= 120, `${command.join(' ')}: ${line}`);
       assert.ok(!out.includes('\u202e'), command.join(' '));
     }
   });
@@ -92,7 +101,8 @@ describe('JSON', () => {
     ]);
     const ids = /^(id|.*Id|serialNumber|replacedBy)$/;
     const check = (value: unknown, name = ''): void => {
-      if (ids.test(name)) assert.ok(value === null || typeof value === 'string', `${name}: ${JSON.stringify(value)}`);
+      if (ids.test(name))
+        assert.ok(value === null || typeof value === 'string', `${name}: ${JSON.stringify(value)}`);
       if (typeof value !== 'object' || value === null) return;
       for (const [key, each] of Object.entries(value)) check(each, Array.isArray(value) ? name : key);
     };
@@ -113,7 +123,16 @@ describe('JSON', () => {
 });
 
 test('a voucher that waits for its activation shows the value that is reserved for it', async () => {
-  await operator.run('product', 'create', '--code', 'STOCK', '--name', 'Stock', '--activation', 'on-activation');
+  await operator.run(
+    'product',
+    'create',
+    '--code',
+    'STOCK',
+    '--name',
+    'Stock',
+    '--activation',
+    'on-activation',
+  );
   await generate(context, { reference: 'stock', quantity: 1, value: 20, productCode: 'STOCK' });
   const [{ serialNumber }] = (await vouchersOf(context, 'stock')) as [Made];
   const { balance, value, reserved, state } = await operator.json('voucher', 'show', String(serialNumber));

@@ -43,14 +43,18 @@ describe('a wrong command line', () => {
 
   test('is refused with exit status 2, and names what to do', async () => {
     const cases: [RegExp, string[]][] = [
-      [/unknown option '--amout' .*--amount.*see `scrip float top-up --help`/, topUp('--amount', '5', '--amout', '6')],
+      [
+        /unknown option '--amout' .*--amount.*see `scrip float top-up --help`/,
+        topUp('--amount', '5', '--amout', '6'),
+      ],
       [/required option '--amount <amount>' not specified \(see `scrip float top-up --help`\)/, topUp()],
       [/missing required argument 'serial' \(see `scrip voucher show --help`\)/, ['voucher', 'show']],
       [/unknown command 'merchants' .*merchant\?.*see `scrip --help`/, ['merchants']],
       [/unknown command 'make' .*see `scrip merchant --help`/, ['merchant', 'make']],
       [/too many arguments.*see `scrip merchant show --help`/, ['merchant', 'show', '1', '2']],
     ];
-    for (const [expected, args] of cases) assert.equal((await operator.fails(expected, ...args)).status, USAGE);
+    for (const [expected, args] of cases)
+      assert.equal((await operator.fails(expected, ...args)).status, USAGE);
     const asDocument = await operator.fails(/--amount/, ...topUp('--json'));
     assert.deepEqual(asDocument, { status: USAGE, code: 'usage' });
   });
@@ -62,7 +66,8 @@ describe('a wrong command line', () => {
       [/--json is given twice/, topUp('--amount', '5', '--json', '--json')],
       [/--no-opaque is given twice/, ['merchant', 'set', merchantId, '--opaque', '--no-opaque']],
     ];
-    for (const [expected, args] of cases) assert.equal((await operator.fails(expected, ...args)).status, USAGE);
+    for (const [expected, args] of cases)
+      assert.equal((await operator.fails(expected, ...args)).status, USAGE);
     const scopes = ['--scope', 'balance', '--scope', 'redeem'];
     await operator.json('api-key', 'create', '--merchant', merchantId, ...scopes);
   });
@@ -76,7 +81,8 @@ describe('a wrong command line', () => {
       [/--force needs a file/, ['batch', 'export', batch, '--format', 'csv', '--force']],
       [/leave out --state/, ['webhook', 'deliveries', '1', '--event', batch, '--state', 'failed']],
     ];
-    for (const [expected, args] of cases) assert.equal((await operator.fails(expected, ...args)).status, USAGE);
+    for (const [expected, args] of cases)
+      assert.equal((await operator.fails(expected, ...args)).status, USAGE);
   });
 
   test('has an amount that is not in plain digits', async () => {
@@ -84,7 +90,17 @@ describe('a wrong command line', () => {
       const { status } = await operator.fails(/plain digits/, ...create('--float', amount));
       assert.equal(status, USAGE, amount);
     }
-    await operator.fails(/plain digits/, 'batch', 'generate', '--merchant', '1', '--quantity', '1', '--value', '1e1');
+    await operator.fails(
+      /plain digits/,
+      'batch',
+      'generate',
+      '--merchant',
+      '1',
+      '--quantity',
+      '1',
+      '--value',
+      '1e1',
+    );
     assert.deepEqual(await operator.json('float', 'show', '--merchant', merchantId), [
       { currency: 'USD', balance: 100 },
     ]);
@@ -100,7 +116,17 @@ describe('a wrong command line', () => {
       ['merchant', 'suspend', merchantId, '--reason', text],
     ])
       await operator.fails(/takes one line without control, direction or zero-width characters/, ...args);
-    for (const unseen of ['\u0007', '\u009b', '\u2066', '\u200b', '\u200c', '\u200d', '\ufeff', '\u2028', '\u3164'])
+    for (const unseen of [
+      '\u0007',
+      '\u009b',
+      '\u2066',
+      '\u200b',
+      '\u200c',
+      '\u200d',
+      '\ufeff',
+      '\u2028',
+      '\u3164',
+    ])
       assert.notEqual(`Ki${unseen}osk`.search(INVISIBLE), -1, JSON.stringify(unseen));
     for (const seen of ['Żółw & Söhne', 'نمی\u200cدانم', '👩‍🚀 ❤️', '東京ギフト'])
       assert.equal(seen.search(INVISIBLE), -1, seen);
@@ -113,7 +139,11 @@ describe('a wrong command line', () => {
       [/there is no product NONE: `scrip product list` shows all/, create('--product', 'NONE'), 'not-found'],
       [/there is no merchant 999/, ['float', 'show', '--merchant', '999'], 'not-found'],
       [/"EURO" is not a currency code/, topUp('--amount', '5', '--currency', 'EURO'), 'usage'],
-      [/the product DEFAULT exists already/, ['product', 'create', '--code', 'DEFAULT', '--name', 'X'], 'exists'],
+      [
+        /the product DEFAULT exists already/,
+        ['product', 'create', '--code', 'DEFAULT', '--name', 'X'],
+        'exists',
+      ],
     ];
     for (const [expected, args, code] of cases)
       assert.equal((await operator.fails(expected, ...args, '--json')).code, code);

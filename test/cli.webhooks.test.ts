@@ -21,8 +21,19 @@ describe('the commands of webhooks', () => {
   it('refuse an endpoint where webhooks may not go, and one that they cannot make', async () => {
     const add = (...args: string[]) => ['webhook', 'add', '--merchant', merchant, '--url', ...args];
     await operator.fails(/user name or password/, ...add('https://a:b@example.com/'));
-    await operator.fails(/"voucher\.sold" is not an event/, ...add('https://example.com/', '--event', 'voucher.sold'));
-    await operator.fails(/no merchant 99/, 'webhook', 'add', '--merchant', '99', '--url', 'https://example.com/');
+    await operator.fails(
+      /"voucher\.sold" is not an event/,
+      ...add('https://example.com/', '--event', 'voucher.sold'),
+    );
+    await operator.fails(
+      /no merchant 99/,
+      'webhook',
+      'add',
+      '--merchant',
+      '99',
+      '--url',
+      'https://example.com/',
+    );
     await operator.fails(/no endpoint 12345/, 'webhook', 'show', '12345');
     await operator.fails(/"one" is not the id of an endpoint/, 'webhook', 'remove', 'one');
     await operator.fails(/--full/, ...add('http://127.0.0.1:1/', '--full'));
@@ -32,7 +43,15 @@ describe('the commands of webhooks', () => {
   it('add, show, test, list deliveries, send again, rotate, and remove', async () => {
     const { url } = receiver;
     const events = ['--event', 'voucher.redeemed', '--event', 'float.low', '--event', 'float.low'];
-    const { id, secret } = await operator.json('webhook', 'add', '--merchant', merchant, '--url', url, ...events);
+    const { id, secret } = await operator.json(
+      'webhook',
+      'add',
+      '--merchant',
+      merchant,
+      '--url',
+      url,
+      ...events,
+    );
     assert.match(secret, /^whsec_/);
     const shown = await operator.json('webhook', 'show', id);
     assert.deepEqual(
@@ -52,11 +71,21 @@ describe('the commands of webhooks', () => {
 
     const [delivery] = await operator.json('webhook', 'deliveries', id);
     assert.deepEqual([delivery.type, delivery.state, delivery.attempts], ['webhook.test', 'DELIVERED', 1]);
-    const attempts = await operator.json('webhook', 'deliveries', id, '--event', String(sent.headers['webhook-id']));
+    const attempts = await operator.json(
+      'webhook',
+      'deliveries',
+      id,
+      '--event',
+      String(sent.headers['webhook-id']),
+    );
     assert.deepEqual([attempts.length, attempts[0].number, attempts[0].status], [1, 1, 200]);
     assert.deepEqual(await operator.json('webhook', 'deliveries', id, '--state', 'failed'), []);
-    assert.deepEqual(await operator.json('webhook', 'resend', id, '--event', delivery.eventId), { resent: 1 });
-    assert.deepEqual(await operator.json('webhook', 'resend', id, '--failed-since', '2020-01-01'), { resent: 0 });
+    assert.deepEqual(await operator.json('webhook', 'resend', id, '--event', delivery.eventId), {
+      resent: 1,
+    });
+    assert.deepEqual(await operator.json('webhook', 'resend', id, '--failed-since', '2020-01-01'), {
+      resent: 0,
+    });
     await operator.fails(/either --event or --failed-since/, 'webhook', 'resend', id);
 
     const rotated = await operator.json('webhook', 'rotate', id);
@@ -79,8 +108,14 @@ describe('the commands of webhooks', () => {
   });
 
   it('set from where on a float is low', async () => {
-    assert.equal((await operator.json('float', 'warn', '--merchant', merchant, '--below', '250.5')).below, 250.5);
-    assert.equal((await operator.json('float', 'warn', '--merchant', merchant, '--below', 'default')).below, null);
+    assert.equal(
+      (await operator.json('float', 'warn', '--merchant', merchant, '--below', '250.5')).below,
+      250.5,
+    );
+    assert.equal(
+      (await operator.json('float', 'warn', '--merchant', merchant, '--below', 'default')).below,
+      null,
+    );
     await operator.fails(
       /no float in EUR/,
       'float',
@@ -92,7 +127,15 @@ describe('the commands of webhooks', () => {
       '--currency',
       'EUR',
     );
-    await operator.fails(/--below takes an amount/, 'float', 'warn', '--merchant', merchant, '--below', 'low');
+    await operator.fails(
+      /--below takes an amount/,
+      'float',
+      'warn',
+      '--merchant',
+      merchant,
+      '--below',
+      'low',
+    );
   });
 });
 

@@ -49,7 +49,12 @@ const isLookup = (path: string) => /\/transactions\/./.test(path);
 const codes = new Map<string, string>();
 
 /** What a service may do wrong, where, and the rules that must find it: these, and no others. */
-const FAULTS: readonly (readonly [name: string, variant: 'a' | 'b', rules: readonly string[], fault: Fault])[] = [
+const FAULTS: readonly (readonly [
+  name: string,
+  variant: 'a' | 'b',
+  rules: readonly string[],
+  fault: Fault,
+])[] = [
   [
     'does not say that an answer is a replay',
     'a',
@@ -63,7 +68,8 @@ const FAULTS: readonly (readonly [name: string, variant: 'a' | 'b', rules: reado
     ['masking'],
     {
       coming({ body }, { path }) {
-        for (const { code } of body?.data?.vouchers ?? []) codes.set(`${code.slice(0, 4)}****${code.slice(8)}`, code);
+        for (const { code } of body?.data?.vouchers ?? [])
+          codes.set(`${code.slice(0, 4)}****${code.slice(8)}`, code);
         if (isLookup(path) && body.data) body.data.voucherCode = codes.get(body.data.voucherCode);
       },
     },
@@ -155,7 +161,12 @@ const FAULTS: readonly (readonly [name: string, variant: 'a' | 'b', rules: reado
       },
     },
   ],
-  ['does not ask for Basic', 'a', ['unauthorized'], { coming: ({ headers }) => headers.delete('www-authenticate') }],
+  [
+    'does not ask for Basic',
+    'a',
+    ['unauthorized'],
+    { coming: ({ headers }) => headers.delete('www-authenticate') },
+  ],
   [
     'repeats what was wrong',
     'b',
@@ -185,7 +196,10 @@ describe('the conformance kit', () => {
       assert.deepEqual(resultsOf(report, 'failed'), []);
       assert.deepEqual(resultsOf(report, 'skipped'), []);
       assert.equal(report.passed, report.results.length);
-      assert.deepEqual([...new Set(report.results.map(({ rule }) => rule))].sort(), RULES.map(({ id }) => id).sort());
+      assert.deepEqual(
+        [...new Set(report.results.map(({ rule }) => rule))].sort(),
+        RULES.map(({ id }) => id).sort(),
+      );
       await till.reconciles();
     });
   });
@@ -237,7 +251,10 @@ describe('the conformance kit', () => {
       assert.deepEqual([wrong.status, wrong.out], [1, '']);
       assert.match(wrong.err, /nothing was checked: the credentials are not accepted/);
       const poor = await Till.at(till.testService, { float: 0n });
-      assert.match((await run([], poor.merchant)).err, /nothing was checked: the test merchant needs a float/);
+      assert.match(
+        (await run([], poor.merchant)).err,
+        /nothing was checked: the test merchant needs a float/,
+      );
       const elsewhere = await run(['--base-url', 'http://127.0.0.1:1']);
       assert.match(elsewhere.err, /the service cannot be reached/);
       assert.equal((await run(['--only', 'nothing'])).status, 2);

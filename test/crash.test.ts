@@ -52,7 +52,9 @@ async function start(): Promise<void> {
 
 /** Both at once, without a word: what a power cut does, but for the disk. */
 async function killAll(): Promise<void> {
-  const database = Number((await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0]);
+  const database = Number(
+    (await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0],
+  );
   const ended = new Promise((resolve) => serve.once('exit', resolve));
   serve.kill('SIGKILL');
   process.kill(database, 'SIGKILL');
@@ -85,7 +87,8 @@ async function till(
   }
 }
 
-const answered = (sent: readonly Sent[]) => sent.filter(({ transactionId }) => transactionId !== undefined).length;
+const answered = (sent: readonly Sent[]) =>
+  sent.filter(({ transactionId }) => transactionId !== undefined).length;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'scrip-crash-'));
@@ -95,7 +98,9 @@ before(async () => {
       server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
     });
   });
-  const made = JSON.parse(await scrip('merchant', 'create', '--name', 'Crash', '--float', '10000000', '--json'));
+  const made = JSON.parse(
+    await scrip('merchant', 'create', '--name', 'Crash', '--float', '10000000', '--json'),
+  );
   authorization = `Basic ${Buffer.from(`${made.keyId}:${made.secret}`).toString('base64')}`;
   receiver = await Receiver.start();
   const hook = await scrip('webhook', 'add', '--merchant', made.id, '--url', receiver.url, '--json');
@@ -115,7 +120,10 @@ describe('a service killed together with its database', () => {
   it('has lost nothing that it acknowledged, and did all or nothing of the rest', async () => {
     const { data } = await call('/vouchers', { reference: 'stock', quantity: 10, value: 1000 });
     const vouchers = data['vouchers'] as { code: string; pin: string }[];
-    assert.equal((await call('/vouchers', { reference: 'large', quantity: QUANTITY, value: 1 })).statusCode, '00');
+    assert.equal(
+      (await call('/vouchers', { reference: 'large', quantity: QUANTITY, value: 1 })).statusCode,
+      '00',
+    );
     const sent: Sent[] = [];
     for (let crash = 1; crash <= CRASHES; crash++) {
       const tills = Array.from({ length: TILLS }, (_, number) =>
@@ -131,7 +139,11 @@ describe('a service killed together with its database', () => {
     const acknowledged = sent.filter(({ transactionId }) => transactionId !== undefined);
     assert.ok(acknowledged.length > TILLS * CRASHES, 'the service was killed before it had work');
     for (const { reference, transactionId } of acknowledged) {
-      assert.equal((await call(`/transactions/${reference}`)).data['transactionId'], transactionId, reference);
+      assert.equal(
+        (await call(`/transactions/${reference}`)).data['transactionId'],
+        transactionId,
+        reference,
+      );
     }
     for (const one of sent) {
       const number = Number(one.reference.split('-')[2]);
@@ -146,13 +158,16 @@ describe('a service killed together with its database', () => {
     }
     let spent = 0;
     for (const { code, pin } of vouchers) {
-      spent += 100_000 - Math.round(Number((await call('/balance', { voucherCode: code, pin })).data['balance']) * 100);
+      spent +=
+        100_000 -
+        Math.round(Number((await call('/balance', { voucherCode: code, pin })).data['balance']) * 100);
     }
     assert.equal(spent, sent.length, 'exactly one effect a reference');
 
     // Every redemption is told at least once, under one id however often.
     const toldOf = () => receiver.received.filter(({ body }) => body.type === 'voucher.redeemed');
-    const ids = () => new Map(toldOf().map(({ headers, body }) => [headers['webhook-id'], body.data.reference]));
+    const ids = () =>
+      new Map(toldOf().map(({ headers, body }) => [headers['webhook-id'], body.data.reference]));
     for (let tries = 0; ids().size < sent.length && tries < 600; tries++) await sleep(100);
     assert.deepEqual([...ids().values()].sort(), sent.map(({ reference }) => reference).sort());
     for (const told of toldOf()) assert.ok(verify(told, secret));

@@ -168,7 +168,11 @@ test('every session of the service has limits by which the server ends it, shoul
   const testService = await startTestService();
   t.after(testService.stop);
   const { db } = testService.service;
-  const names = ['client_connection_check_interval', 'idle_in_transaction_session_timeout', 'statement_timeout'];
+  const names = [
+    'client_connection_check_interval',
+    'idle_in_transaction_session_timeout',
+    'statement_timeout',
+  ];
   const text = 'select name, setting || unit as setting from pg_settings where name = any ($1) order by name';
   const limits = [
     { name: 'client_connection_check_interval', setting: '2000ms' },

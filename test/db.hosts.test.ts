@@ -8,7 +8,8 @@ import { startTestService } from './harness.ts';
 import { openWay } from './way.ts';
 
 test('an address with several servers is one for each of them', () => {
-  const url = 'postgres://user:p%40ss@one:5432,[::1]:5433,three/db?target_session_attrs=read-write&sslmode=disable';
+  const url =
+    'postgres://user:p%40ss@one:5432,[::1]:5433,three/db?target_session_attrs=read-write&sslmode=disable';
   assert.deepEqual(hostAddresses(url), [
     'postgres://user:p%40ss@one:5432/db?sslmode=disable',
     'postgres://user:p%40ss@[::1]:5433/db?sslmode=disable',
@@ -19,9 +20,18 @@ test('an address with several servers is one for each of them', () => {
 });
 
 test('what is no address is refused', () => {
-  for (const url of ['postgres://a,b/db', 'postgresql://u:p@a:1,b:2/db?target_session_attrs=primary', 'postgres:///db'])
+  for (const url of [
+    'postgres://a,b/db',
+    'postgresql://u:p@a:1,b:2/db?target_session_attrs=primary',
+    'postgres:///db',
+  ])
     assert.equal(isAddress(url), true, url);
-  for (const url of ['mysql://a/db', 'postgres://a:x,b/db', 'postgres://a,b/db?target_session_attrs=standby', 'a,b'])
+  for (const url of [
+    'mysql://a/db',
+    'postgres://a:x,b/db',
+    'postgres://a,b/db?target_session_attrs=standby',
+    'a,b',
+  ])
     assert.equal(isAddress(url), false, url);
 });
 
@@ -44,7 +54,8 @@ test('the next server is tried where one is gone, and the one after it where tha
   two.set('closed');
   // One may find the connection that broke, and the next one that there is none to be had: after that it is known.
   const tries = [];
-  for (let turn = 1; turn <= 3; turn++) tries.push(await db.query(sql`select 1`).catch((error: unknown) => error));
+  for (let turn = 1; turn <= 3; turn++)
+    tries.push(await db.query(sql`select 1`).catch((error: unknown) => error));
   for (const error of tries.slice(0, 2)) assert.ok(Array.isArray(error) || isUnavailable(error));
   assert.ok(Array.isArray(tries[2]), 'the other server was not tried');
 });

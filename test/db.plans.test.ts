@@ -87,7 +87,9 @@ function readThrough(node: Node): string[] {
     (node['Node Type'] === 'Bitmap Index Scan' &&
       /^(journal|vouchers|batches|accounts|webhook_deliveries)/.test(node['Index Name'] ?? ''));
   const found =
-    scans || (unbound && isGrowing) ? [`${node['Node Type']} on ${node['Relation Name'] ?? node['Index Name']}`] : [];
+    scans || (unbound && isGrowing)
+      ? [`${node['Node Type']} on ${node['Relation Name'] ?? node['Index Name']}`]
+      : [];
   return [...found, ...(node.Plans ?? []).flatMap(readThrough)];
 }
 
@@ -129,7 +131,8 @@ describe('every statement of the hot path looks rows up', () => {
     const [dialect] = DIALECTS as [Dialect];
     for (let batch = 0; batch < 8; batch++) {
       const vouchers = await till.vouchers(10);
-      for (const voucher of vouchers) await till.done(dialect.redeem(voucher, 5, `sale-${voucher.serialNumber}`));
+      for (const voucher of vouchers)
+        await till.done(dialect.redeem(voucher, 5, `sale-${voucher.serialNumber}`));
       await till.done(update(`sale-${vouchers[0]?.serialNumber}`, 2));
     }
     const owner = await openOwner(till.testService.url);

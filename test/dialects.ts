@@ -31,7 +31,8 @@ const encode = encodeURIComponent;
 /** The same in both variants. Updates are A's alone. */
 export const update = (reference: string, amountUsed?: number): Asked =>
   post(`${A}/redemptions/update`, { reference, ...(amountUsed !== undefined && { amountUsed }) });
-export const updateDetails = (reference: string): Asked => get(`${A}/redemptions/update/${encode(reference)}`);
+export const updateDetails = (reference: string): Asked =>
+  get(`${A}/redemptions/update/${encode(reference)}`);
 
 /** HTTP statuses that both variants share: what is not valid at transport level. */
 const TRANSPORT: Readonly<Record<string, number>> = { '01': 401, '97': 429, '91': 503, '96': 500 };
@@ -65,7 +66,8 @@ export const DIALECTS: readonly Dialect[] = [
     generate: (reference, quantity, value) => post(`${B}/vouchers`, { reference, quantity, value }),
     activate: ({ serialNumber }, reference) => post(`${B}/activate`, { serialNumber, reference }),
     balance: ({ code, pin }) => post(`${B}/balance`, { voucherCode: code, pin }),
-    redeem: ({ code, pin }, amount, reference) => post(`${B}/redeem`, { voucherCode: code + pin, amount, reference }),
+    redeem: ({ code, pin }, amount, reference) =>
+      post(`${B}/redeem`, { voucherCode: code + pin, amount, reference }),
     notFound: '99',
   },
 ];

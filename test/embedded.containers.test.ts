@@ -62,7 +62,9 @@ type Other = { readonly said: string; end(): Promise<void>; kill(): Promise<void
 /** A process in a namespace of its own that uses the folder, and prints the address, or why it may not. */
 async function startElsewhere(t: TestContext, namespace: readonly string[], folder: string): Promise<Other> {
   const program = [process.execPath, '--input-type=module', '-e', USER, folder];
-  const child: ChildProcess = spawn('unshare', [...namespace, ...program], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child: ChildProcess = spawn('unshare', [...namespace, ...program], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const ended = once(child, 'exit');
   t.after(() => child.kill('SIGKILL'));
   const [said] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];

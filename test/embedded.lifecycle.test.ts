@@ -119,9 +119,10 @@ test('nobody else can read the folder, and the service is not the owner', async 
   assert.equal(await modeOf('postgres'), 0o700);
   for (const file of ['postgres.log', 'postgres.lock', 'postgres.use', 'postgres/scrip.json'])
     assert.equal(await modeOf(file), 0o600);
-  assert.deepEqual(await ask(url, 'select rolsuper, rolcreatedb from pg_roles where rolname = current_user'), [
-    { rolsuper: false, rolcreatedb: false },
-  ]);
+  assert.deepEqual(
+    await ask(url, 'select rolsuper, rolcreatedb from pg_roles where rolname = current_user'),
+    [{ rolsuper: false, rolcreatedb: false }],
+  );
 });
 
 test('what it acknowledges is on the disk, and no statement is in its log', async (t) => {
@@ -143,7 +144,12 @@ test('two first starts at once share one database, and the last to leave stops i
   assert.deepEqual(await ask(other.url, 'select 1 as one'), [{ one: 1 }]);
   await other.release();
   assert.equal(await serverOf(folder), undefined);
-  assert.deepEqual((await readdir(folder)).sort(), ['postgres', 'postgres.lock', 'postgres.log', 'postgres.use']);
+  assert.deepEqual((await readdir(folder)).sort(), [
+    'postgres',
+    'postgres.lock',
+    'postgres.log',
+    'postgres.use',
+  ]);
 });
 
 test('a start while the last user is leaving gets a running database', async (t) => {

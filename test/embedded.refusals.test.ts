@@ -26,7 +26,8 @@ async function refused(dataDir: string, reason: RegExp): Promise<void> {
 
 async function folderOf(name: string, files: Readonly<Record<string, string>>): Promise<string> {
   await mkdir(join(folder, name, 'postgres'), { recursive: true, mode: 0o700 });
-  for (const [file, text] of Object.entries(files)) await writeFile(join(folder, name, 'postgres', file), text);
+  for (const [file, text] of Object.entries(files))
+    await writeFile(join(folder, name, 'postgres', file), text);
   return join(folder, name);
 }
 
@@ -53,7 +54,10 @@ test('a data folder of another user', async () => {
 });
 
 test('a data folder that another version of PostgreSQL made', async () => {
-  await refused(await folderOf('older', { PG_VERSION: '17\n' }), /made by PostgreSQL 17, and this is PostgreSQL 18/);
+  await refused(
+    await folderOf('older', { PG_VERSION: '17\n' }),
+    /made by PostgreSQL 17, and this is PostgreSQL 18/,
+  );
 });
 
 test('a data folder whose settings are gone or damaged', async () => {

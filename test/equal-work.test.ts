@@ -53,7 +53,11 @@ function watch(service: Service) {
 }
 
 /** The statement of each operation that looks at the PIN. */
-const DECIDING: Readonly<Record<string, string>> = { balance: 'check-pins', redeem: 'redeem', activate: 'activate' };
+const DECIDING: Readonly<Record<string, string>> = {
+  balance: 'check-pins',
+  redeem: 'redeem',
+  activate: 'activate',
+};
 
 /** An opaque merchant with a voucher, and the operations that take a code and a PIN. */
 async function open(t: TestContext) {
@@ -62,7 +66,8 @@ async function open(t: TestContext) {
   const operations = (context: Context) => ({
     balance: (asked: typeof voucher) => () => balance(context, asked),
     redeem: (asked: typeof voucher) => () => redeem(context, { ...asked, amount: 1, reference: 'guess' }),
-    activate: (asked: typeof voucher) => () => activate(context, { voucher: { code: asked.code, pin: asked.pin } }),
+    activate: (asked: typeof voucher) => () =>
+      activate(context, { voucher: { code: asked.code, pin: asked.pin } }),
   });
   return { till, voucher, operations };
 }
@@ -78,13 +83,20 @@ test('an unknown code and a wrong PIN are the same work for an opaque merchant',
     assert.deepEqual(await of(ask(withWrongPin(voucher))), unknown, name);
     assert.equal(unknown.code, '14');
     // The statement that decides writes, and so does the one that counts the guess.
-    assert.deepEqual(unknown.work.filter((each) => each.endsWith('writes')).length, 2, `${name}: ${unknown.work}`);
+    assert.deepEqual(
+      unknown.work.filter((each) => each.endsWith('writes')).length,
+      2,
+      `${name}: ${unknown.work}`,
+    );
   }
 });
 
 test('the same while the key ring is rotated, whichever key the voucher is looked up by', async (t) => {
   const { till, voucher, operations } = await open(t);
-  const given = await testService(t, { ...till.testService, keys: `${newRingKey()},${till.testService.keys}` });
+  const given = await testService(t, {
+    ...till.testService,
+    keys: `${newRingKey()},${till.testService.keys}`,
+  });
   await beginRotation(asOperator(given.service), undefined);
   const { service, of } = watch(given.service);
   const { context } = await authenticate(service, till.merchant.authorization);
@@ -155,5 +167,6 @@ test('a wrong secret, and an unknown, revoked or expired key are one look-up eac
   };
   const unmet = await first(basic('key_xxxxxxxxxxxxxxxx', secret));
   assert.deepEqual(unmet, { code: '01', work: ['changed-keys: reads', 'find-keys: reads'] });
-  for (const { keyId: each, secret: own } of [expired, revoked]) assert.deepEqual(await first(basic(each, own)), unmet);
+  for (const { keyId: each, secret: own } of [expired, revoked])
+    assert.deepEqual(await first(basic(each, own)), unmet);
 });

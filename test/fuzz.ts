@@ -79,7 +79,9 @@ function valid(schema: JsonSchema): fc.Arbitrary<unknown> {
 }
 
 function objectOf(schema: JsonSchema, each: (schema: JsonSchema, name: string) => fc.Arbitrary<unknown>) {
-  const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => [name, each(field, name)] as const);
+  const fields = Object.entries(schema.properties ?? {}).map(
+    ([name, field]) => [name, each(field, name)] as const,
+  );
   return fc.record(Object.fromEntries(fields), { requiredKeys: [...(schema.required ?? [])] });
 }
 
@@ -87,7 +89,10 @@ function objectOf(schema: JsonSchema, each: (schema: JsonSchema, name: string) =
  * The text of a body: mostly an object of the schema with a field or two that are not as they should be.
  * @param known by field name, what exists: so that requests get beyond the first gate
  */
-export function bodyOf(schema: JsonSchema, known: Readonly<Record<string, readonly unknown[]>>): fc.Arbitrary<string> {
+export function bodyOf(
+  schema: JsonSchema,
+  known: Readonly<Record<string, readonly unknown[]>>,
+): fc.Arbitrary<string> {
   const field = (inner: JsonSchema, name: string) =>
     fc.oneof(
       { weight: 6, arbitrary: known[name] ? fc.constantFrom(...known[name]) : valid(inner) },
@@ -116,7 +121,15 @@ export function bodyOf(schema: JsonSchema, known: Readonly<Record<string, readon
       arbitrary: fc
         .tuple(
           object,
-          fc.constantFrom('1e999', '-1e999', '9007199254740993', `1${'0'.repeat(400)}`, '0.1e-400', '01', '1.'),
+          fc.constantFrom(
+            '1e999',
+            '-1e999',
+            '9007199254740993',
+            `1${'0'.repeat(400)}`,
+            '0.1e-400',
+            '01',
+            '1.',
+          ),
         )
         .map(([body, number]) => JSON.stringify(body).replace(/:-?\d[\d.e+-]*/, `:${number}`)),
     },
@@ -132,7 +145,17 @@ export const reference = fc.oneof(
   { weight: 3, arbitrary: fc.string({ minLength: 1, maxLength: 110, unit: 'grapheme' }).map(encodeSafely) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom('NEW-x', 'CANCEL-x', '..', '%00', '%ff', '%', '%2f', 'x'.repeat(9_000), '%F0%9F%92%B6'),
+    arbitrary: fc.constantFrom(
+      'NEW-x',
+      'CANCEL-x',
+      '..',
+      '%00',
+      '%ff',
+      '%',
+      '%2f',
+      'x'.repeat(9_000),
+      '%F0%9F%92%B6',
+    ),
   },
 );
 

@@ -41,7 +41,8 @@ for (const dialect of DIALECTS) {
         assert.ok(serialNumber > last && serialNumber < 1e15);
         last = serialNumber;
       }
-      for (const voucher of vouchers) await till.done(dialect.redeem(voucher, 25, `sale-${voucher.serialNumber}`));
+      for (const voucher of vouchers)
+        await till.done(dialect.redeem(voucher, 25, `sale-${voucher.serialNumber}`));
       await till.refused(dialect, '50', dialect.generate('more', 1, 0.01));
       await till.refused(dialect, '60', dialect.download('more'));
       await till.reconciles();
@@ -64,9 +65,19 @@ for (const dialect of DIALECTS) {
       const till = await Till.open(t, { float: 1_000_000_000_00n });
       for (const quantity of [0, -1, 1.5, 100_001, 1e15])
         await till.refused(dialect, '16', dialect.generate('x', quantity, 1));
-      for (const value of [0, -1, 0.001, 1e300]) await till.refused(dialect, '13', dialect.generate('x', 1, value));
+      for (const value of [0, -1, 0.001, 1e300])
+        await till.refused(dialect, '13', dialect.generate('x', 1, value));
       await till.refused(dialect, '61', dialect.generate('x', 1, 100_000.01));
-      for (const reference of ['', 'CANCEL-x', 'NEW-x', 'x'.repeat(101), 'a\u0000b', 'a\nb', 'a\u0085b', '\ud800'])
+      for (const reference of [
+        '',
+        'CANCEL-x',
+        'NEW-x',
+        'x'.repeat(101),
+        'a\u0000b',
+        'a\nb',
+        'a\u0085b',
+        '\ud800',
+      ])
         await till.refused(dialect, '18', dialect.generate(reference, 1, 1));
       await till.done(dialect.generate('x', 1, 0.01));
       await till.done(dialect.generate('y', 1, 100_000));
@@ -246,7 +257,10 @@ describe('a retry of an order that went through is a replay', () => {
     const terms = { ...productDefaults('USD', 2), code: 'OTHER', name: 'Other' };
     const product = await createProduct(asOperator(service), terms);
     const first = await till.done(generateB('x', { value: 25 }));
-    await changeMerchant(asOperator(service), till.merchant.id, { opaque: null, productId: product?.id as number });
+    await changeMerchant(asOperator(service), till.merchant.id, {
+      opaque: null,
+      productId: product?.id as number,
+    });
     clock.advance(1_000);
     const again = await till.done(generateB('x', { value: 25 }));
     assert.deepEqual([again.replayed, again.data], [true, first.data]);

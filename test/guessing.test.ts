@@ -40,7 +40,8 @@ for (const dialect of DIALECTS) {
       const { service, clock } = till.testService;
       clock.set(NOON);
       const voucher = await till.voucher();
-      for (let guess = 1; guess <= 51; guess++) await till.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'x'));
+      for (let guess = 1; guess <= 51; guess++)
+        await till.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'x'));
       await till.refused(dialect, '97', dialect.balance(voucher));
       assert.equal(await pardon(asOperator(service), till.merchant.keyId), true);
       clock.advance(SECOND_MS);

@@ -86,7 +86,8 @@ const FLOAT_MINOR = 10_000_000n;
 
 function required(name: string): string {
   return (
-    process.env[name] ?? assert.fail(`run tests by \`npm test\`, or \`node test/run.ts WORD\`: ${name} is not set`)
+    process.env[name] ??
+    assert.fail(`run tests by \`npm test\`, or \`node test/run.ts WORD\`: ${name} is not set`)
   );
 }
 
@@ -147,7 +148,14 @@ export async function startTestService(on?: TestService): Promise<TestService> {
   const db = openDatabase(url, 'scrip-test');
   const ring = await openKeyRing(db, { keys, dataDir: tmpdir() });
   const buckets = await readBuckets(db);
-  const service = createService({ db, readDb: db, buckets, keys: ring, log: createLogger('silent'), clock: clock.now });
+  const service = createService({
+    db,
+    readDb: db,
+    buckets,
+    keys: ring,
+    log: createLogger('silent'),
+    clock: clock.now,
+  });
 
   return {
     service,

@@ -27,7 +27,15 @@ const imported = (file: string, ...more: string[]) =>
 
 /** Runs an import that is refused, and returns its report. */
 async function refused(file: string, ...more: string[]) {
-  const { status, out } = await operator.run('import', 'vouchers', file, '--merchant', merchant.id, '--json', ...more);
+  const { status, out } = await operator.run(
+    'import',
+    'vouchers',
+    file,
+    '--merchant',
+    merchant.id,
+    '--json',
+    ...more,
+  );
   assert.equal(status, 1);
   return JSON.parse(out);
 }
@@ -153,7 +161,10 @@ test('a code of a voucher that exists is refused, whoever made it', async (t) =>
 
 test('another encoding, a wrong header and broken CSV are refused with their line', async (t) => {
   const [code = ''] = codesOf(1);
-  const latin = Buffer.from(`code,pin,balance,expiry,reference\n${code},1234,5.00,2035-01-01,Käse\n`, 'latin1');
+  const latin = Buffer.from(
+    `code,pin,balance,expiry,reference\n${code},1234,5.00,2035-01-01,Käse\n`,
+    'latin1',
+  );
   const wide = Buffer.from(`\ufeff${csvOf([code])}`, 'utf16le');
   const cases = [
     [latin, /line 2: the file is not in UTF-8/],
@@ -212,7 +223,10 @@ test("the issuer's float pays where that is asked for, or nothing is imported", 
   const many = await fileOf(t, 'many.csv', csvOf(codesOf(3)));
   const args = ['--merchant', poor.id, '--paid-from', 'float'];
   await operator.json('import', 'vouchers', few, ...args);
-  assert.deepEqual(await operator.json('float', 'show', '--merchant', poor.id).then(([float]) => float.balance), 5);
+  assert.deepEqual(
+    await operator.json('float', 'show', '--merchant', poor.id).then(([float]) => float.balance),
+    5,
+  );
   const { status, out } = await operator.run('import', 'vouchers', many, ...args, '--json');
   assert.equal(status, 1);
   assert.match(JSON.parse(out).errors[0].message, /float in USD/);

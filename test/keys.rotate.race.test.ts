@@ -32,7 +32,9 @@ test('many that begin to rotate one key file at one moment put one key to use, a
   const keys = await openKeyRing(till.testService.service.db, { dataDir: folder });
   assert.equal(keys.checks().length, 2);
   const again = asOperator({ ...till.testService.service, keys });
-  const retired = await Promise.all([...operators, again].map((operator) => finishRotation(operator, goOn, goOn)));
+  const retired = await Promise.all(
+    [...operators, again].map((operator) => finishRotation(operator, goOn, goOn)),
+  );
   assert.deepEqual(retired.flat().length, 1);
   const restarted = await testService(t, { ...till.testService, keys: await readFile(file, 'utf8') });
   const sold = await restarted.request(till.merchant, A.redeem(card, 1, 'after all'));

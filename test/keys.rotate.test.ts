@@ -97,7 +97,10 @@ for (const dialect of DIALECTS) {
     test('one that has moved, and one that has not, are spent by who has not heard of it', async (t) => {
       const { till, operator, elsewhere } = await openBoth(t);
       const [first, second] = (await till.vouchers(2)) as [Voucher, Voucher];
-      const before = at(till, await testService(t, { ...till.testService, keys: elsewhere.testService.keys }));
+      const before = at(
+        till,
+        await testService(t, { ...till.testService, keys: elsewhere.testService.keys }),
+      );
       await before.done(dialect.balance(first));
       await beginRotation(operator, undefined);
       await before.done(dialect.redeem(first, 1, 'unmoved'));
@@ -172,7 +175,12 @@ test('a process that was not given the new key declines to guess: 91, and nothin
   await beginRotation(operator, undefined);
   await till.done(A.redeem(first, 1, 'still there'));
   await resealVouchers(operator.service, goOn);
-  for (const asked of [A.redeem(second, 1, 'x'), A.balance(second), A.generate('y', 1, 1), A.redeem(UNKNOWN, 1, 'z')]) {
+  for (const asked of [
+    A.redeem(second, 1, 'x'),
+    A.balance(second),
+    A.generate('y', 1, 1),
+    A.redeem(UNKNOWN, 1, 'z'),
+  ]) {
     const { status, statusCode } = await till.ask(asked);
     assert.deepEqual([status, statusCode], [503, '91']);
   }

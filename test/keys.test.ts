@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { flushCalls } from '../src/api-keys/guesses.ts';
-import { createKey, findKeyInfo, listKeys, type NewKey, type Restrictions, rotateKey } from '../src/api-keys/keys.ts';
+import {
+  createKey,
+  findKeyInfo,
+  listKeys,
+  type NewKey,
+  type Restrictions,
+  rotateKey,
+} from '../src/api-keys/keys.ts';
 import { buildServer } from '../src/http/server.ts';
 import { permitMerchant } from '../src/merchants/merchants.ts';
 import { containing, readNetwork } from '../src/network.ts';
@@ -63,7 +70,10 @@ for (const dialect of DIALECTS) {
       const forwarded = { authorization, 'x-forwarded-for': '10.0.0.1', forwarded: 'for=10.0.0.1' };
       const response = await fetch(till.testService.baseUrl + asked.path, { headers: forwarded });
       assert.equal(response.status, 401);
-      const local = withKey(till, await createKey(operator, till.merchant.id, { networks: ['127.0.0.1/32'] }));
+      const local = withKey(
+        till,
+        await createKey(operator, till.merchant.id, { networks: ['127.0.0.1/32'] }),
+      );
       await local.done(asked);
     });
   });
@@ -135,7 +145,10 @@ describe('a network', () => {
 describe('rotating a key', () => {
   test('puts one of the same restrictions beside it, and ends it with the overlap', async (t) => {
     const [dialect] = DIALECTS as [(typeof DIALECTS)[number]];
-    const { till, operator, key, restricted } = await openWith(t, { scopes: ['balance'], networks: ['127.0.0.0/8'] });
+    const { till, operator, key, restricted } = await openWith(t, {
+      scopes: ['balance'],
+      networks: ['127.0.0.0/8'],
+    });
     const { service, clock } = till.testService;
     clock.set(new Date());
     const made = await rotateKey(operator, key.keyId, HOUR_MS, null);
@@ -158,7 +171,10 @@ describe('rotating a key', () => {
     const { operator, key } = await openWith(t, { expiresAt });
     const made = await rotateKey(operator, key.keyId, 24 * HOUR_MS, null);
     assert.deepEqual(made?.until, expiresAt);
-    await assert.rejects(rotateKey(operator, key.keyId, HOUR_MS, null), new RegExp(`${made?.keyId} takes its place`));
+    await assert.rejects(
+      rotateKey(operator, key.keyId, HOUR_MS, null),
+      new RegExp(`${made?.keyId} takes its place`),
+    );
     assert.equal(await rotateKey(operator, 'key_unknown', HOUR_MS, null), undefined);
   });
 });
@@ -167,7 +183,10 @@ test('a scope that the merchant lacks is refused, and so is an expiry that has p
   const till = await Till.open(t, { permit: [] });
   const operator = asOperator(till.testService.service);
   const { id } = till.merchant;
-  await assert.rejects(createKey(operator, id, { scopes: ['update-redemption'] }), /no permission update-redemption/);
+  await assert.rejects(
+    createKey(operator, id, { scopes: ['update-redemption'] }),
+    /no permission update-redemption/,
+  );
   await assert.rejects(createKey(operator, id, { expiresAt: new Date() }), /expired/);
   assert.equal((await listKeys(operator.service, id)).length, 1);
 });

@@ -47,7 +47,9 @@ async function rest({ lines }: Run): Promise<string[]> {
 }
 
 async function start(how: string): Promise<Run> {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', RUN, how], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', RUN, how], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   const [first] = (await once(child.stdout, 'data')) as [Buffer];
   const ended = Promise.all([once(child, 'close'), text(child.stderr)]).then(([[status], errors]) => ({
     status,

@@ -89,7 +89,9 @@ export function temporaryFolder(prefix: string): Promise<string> {
 }
 
 /** Starts a process, or what runs in one, that is ended at the end if it has not ended by then. */
-export function started<Running extends ChildProcess | PromiseWithChild<unknown>>(start: () => Running): Running {
+export function started<Running extends ChildProcess | PromiseWithChild<unknown>>(
+  start: () => Running,
+): Running {
   if (isOver) throw new Error('the run is over');
   const running = start();
   const either: ChildProcess | PromiseWithChild<unknown> = running;

@@ -41,7 +41,16 @@ test('the floor of a time is below every id of it, and above those before', () =
 });
 
 test('a reference has 1 to 100 characters, none of control, in whole pairs', () => {
-  for (const reference of ['x', 'x'.repeat(100), '🎁'.repeat(100), 'a b', 'xCANCEL-1', 'cancel-1', 'NEW', 'ÜNEW-']) {
+  for (const reference of [
+    'x',
+    'x'.repeat(100),
+    '🎁'.repeat(100),
+    'a b',
+    'xCANCEL-1',
+    'cancel-1',
+    'NEW',
+    'ÜNEW-',
+  ]) {
     checkReference(reference);
     checkLookupReference(reference);
   }

@@ -44,7 +44,11 @@ const operation = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('redeem' as const), voucher, reference, minor }) },
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constant('update' as const), reference, minor: fc.oneof(minor, fc.constant(0)) }),
+    arbitrary: fc.record({
+      do: fc.constant('update' as const),
+      reference,
+      minor: fc.oneof(minor, fc.constant(0)),
+    }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('activate' as const), voucher, reference, minor }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('generate' as const), reference, minor }) },
@@ -64,7 +68,12 @@ class Model {
   }
 }
 
-async function apply(context: Context, vouchers: readonly Made[], model: Model, asked: Operation): Promise<void> {
+async function apply(
+  context: Context,
+  vouchers: readonly Made[],
+  model: Model,
+  asked: Operation,
+): Promise<void> {
   const { service } = context;
   const made = 'voucher' in asked ? (vouchers[asked.voucher] as Made) : undefined;
   const amount = 'minor' in asked ? asked.minor / 100 : 0;
@@ -97,21 +106,30 @@ async function apply(context: Context, vouchers: readonly Made[], model: Model, 
 }
 
 test('whatever happens in whatever order, the sums are those of what was accepted', async () => {
-  const groups = fc.array(fc.array(operation, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 12 });
+  const groups = fc.array(fc.array(operation, { minLength: 1, maxLength: 6 }), {
+    minLength: 1,
+    maxLength: 12,
+  });
   await fc.assert(
     fc.asyncProperty(groups, async (steps) => {
-      const { keyId, secret } = await testService.createMerchant({ permit: ['update-redemption'], float: FLOAT_MINOR });
+      const { keyId, secret } = await testService.createMerchant({
+        permit: ['update-redemption'],
+        float: FLOAT_MINOR,
+      });
       const { context } = await authenticate(testService.service, `Basic ${btoa(`${keyId}:${secret}`)}`);
       const vouchers = await makeVouchers(context, 'with value', WITHOUT_VALUE, Number(VALUE_MINOR) / 100);
       await generate(context, { reference: 'without', quantity: VOUCHERS - WITHOUT_VALUE });
       vouchers.push(...(await vouchersOf(context, 'without')));
       const model = new Model();
-      for (const { serialNumber } of vouchers.slice(0, WITHOUT_VALUE)) model.valued.set(serialNumber, VALUE_MINOR);
+      for (const { serialNumber } of vouchers.slice(0, WITHOUT_VALUE))
+        model.valued.set(serialNumber, VALUE_MINOR);
       // What stands in a group is asked for at the same time.
       for (const group of steps) {
         await Promise.all(
           group.map((asked) =>
-            apply(context, vouchers, model, asked).catch((error) => assert.ok(error instanceof Refusal, String(error))),
+            apply(context, vouchers, model, asked).catch((error) =>
+              assert.ok(error instanceof Refusal, String(error)),
+            ),
           ),
         );
       }

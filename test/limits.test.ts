@@ -55,7 +55,10 @@ for (const dialect of DIALECTS) {
       const { till } = await openLimited(t, 1, 1);
       const authorization = `Basic ${btoa(`${till.merchant.keyId}:wrong`)}`;
       for (let call = 0; call < 5; call++) {
-        const { status, headers } = await till.testService.request({ ...till.merchant, authorization }, dialect.list());
+        const { status, headers } = await till.testService.request(
+          { ...till.merchant, authorization },
+          dialect.list(),
+        );
         assert.deepEqual([status, headers.get('ratelimit')], [401, null]);
       }
       await till.done(dialect.list());

@@ -56,7 +56,10 @@ async function rowsRead(inForceOnly: boolean): Promise<number> {
   const run = <Row>(text: string) => reader.query<Row>({ text, values: [] });
   const count = 'select sum(seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables';
   await run('begin');
-  const context = { ...one, service: { ...one.service, readDb: { ...one.service.readDb, query: reader.query } } };
+  const context = {
+    ...one,
+    service: { ...one.service, readDb: { ...one.service.readDb, query: reader.query } },
+  };
   const listed = await listTransactions(context, { inForceOnly });
   assert.equal(listed.length, 50);
   const [row] = await run<{ rows: number }>(count);

@@ -73,7 +73,8 @@ test('variant A lists every kind, with refundStatus and note', async (t) => {
     ['REDEMPTION_REVERSAL', -12, 'CANCEL-reversed', null],
   ]);
   assert.equal(data[0].reference, 'CANCEL-reversed');
-  for (const { note, reference } of data) assert.equal(note === null, ['activation', 'kept'].includes(reference));
+  for (const { note, reference } of data)
+    assert.equal(note === null, ['activation', 'kept'].includes(reference));
 });
 
 test('variant B lists activations, and redemptions that are in force', async (t) => {

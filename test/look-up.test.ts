@@ -54,14 +54,16 @@ test('an opaque merchant gets the same for both, and for a locked PIN, however l
   }
   assert.equal(await refused(open, async () => '75'), '75');
   // Any other state is reported after the PIN was right.
-  for (const code of ['44', '43', '54', '40', '42', '51']) assert.equal(await refused(opaque, async () => code), code);
+  for (const code of ['44', '43', '54', '40', '42', '51'])
+    assert.equal(await refused(opaque, async () => code), code);
 });
 
 test('what is found is told at once, and nothing is left behind', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const found = { found: true };
   const count = timers();
-  for (const context of [open, opaque]) assert.equal(await lookUp(context, voucher, async () => found), found);
+  for (const context of [open, opaque])
+    assert.equal(await lookUp(context, voucher, async () => found), found);
   assert.equal(timers(), count);
 });
 
@@ -72,7 +74,9 @@ test('a key has few look-ups under way at first, one more for each right answer,
   const ask = (count: number) => {
     for (let index = 0; index < count; index++) {
       const begin = () => new Promise<object | RefusalCode>((resolve) => begun.push(resolve));
-      asked.push(lookUp(context, voucher, begin as Parameters<typeof lookUp>[2]).catch((error: unknown) => error));
+      asked.push(
+        lookUp(context, voucher, begin as Parameters<typeof lookUp>[2]).catch((error: unknown) => error),
+      );
     }
   };
   let next = 0;

@@ -4,7 +4,12 @@ import { listKeys } from '../src/api-keys/keys.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats, topUp } from '../src/merchants/floats.ts';
 import { createMerchant, findMerchant, listMerchants } from '../src/merchants/merchants.ts';
-import { DEFAULT_PRODUCT, ensureDefaultProduct, findProduct, listProducts } from '../src/merchants/products.ts';
+import {
+  DEFAULT_PRODUCT,
+  ensureDefaultProduct,
+  findProduct,
+  listProducts,
+} from '../src/merchants/products.ts';
 import { MINOR_MAX } from '../src/money.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
@@ -45,8 +50,17 @@ describe('a merchant', () => {
     const { service } = testService;
     const productId = (await findProduct(service.db, DEFAULT_PRODUCT))?.id ?? 0;
     const before = await listMerchants(service.db);
-    const wanted = { name: 'Half', permit: [], opaque: false, productId, float: { currency: 'NONE', amountMinor: 1n } };
-    await assert.rejects(createMerchant(asOperator(service), wanted), /^Error: NONE is not a currency of ISO 4217$/);
+    const wanted = {
+      name: 'Half',
+      permit: [],
+      opaque: false,
+      productId,
+      float: { currency: 'NONE', amountMinor: 1n },
+    };
+    await assert.rejects(
+      createMerchant(asOperator(service), wanted),
+      /^Error: NONE is not a currency of ISO 4217$/,
+    );
     assert.deepEqual(await listMerchants(service.db), before);
   });
 });
@@ -57,7 +71,9 @@ describe('a float', () => {
     const id = Number((await testService.createMerchant({ float: 0n })).id);
     const add = () => topUp(asOperator(service), { merchantId: id, currency: 'EUR', amountMinor: 250n });
     await Promise.all(Array.from({ length: 40 }, add));
-    assert.deepEqual(await listFloats(service.db, id), [{ currency: 'EUR', balance: { minor: 10_000n, decimals: 2 } }]);
+    assert.deepEqual(await listFloats(service.db, id), [
+      { currency: 'EUR', balance: { minor: 10_000n, decimals: 2 } },
+    ]);
     assert.equal((await reconcile(service)).ok, true);
   });
 
@@ -109,10 +125,13 @@ describe('a float', () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
     const most = MINOR_MAX;
-    const add = (amountMinor: bigint) => topUp(asOperator(service), { merchantId: id, currency: 'USD', amountMinor });
+    const add = (amountMinor: bigint) =>
+      topUp(asOperator(service), { merchantId: id, currency: 'USD', amountMinor });
     await add(most);
     await assert.rejects(add(1n), { code: '13' });
-    assert.deepEqual(await listFloats(service.db, id), [{ currency: 'USD', balance: { minor: most, decimals: 2 } }]);
+    assert.deepEqual(await listFloats(service.db, id), [
+      { currency: 'USD', balance: { minor: most, decimals: 2 } },
+    ]);
   });
 });
 

@@ -30,13 +30,22 @@ test('applies every migration once, whoever else does so at the same time', asyn
 
 test('refuses a newer schema, and one whose migrations were changed, in one line', async (t) => {
   const { url } = await testDatabase(t);
-  await execute(url, `insert into scrip.migrations (version, name, digest) values (999, '999-later.sql', 'x')`);
+  await execute(
+    url,
+    `insert into scrip.migrations (version, name, digest) values (999, '999-later.sql', 'x')`,
+  );
   await assert.rejects(
     migrate(url),
     (error) => error instanceof StartError && /^[^\n]*newer schema[^\n]*$/.test(error.message),
   );
-  await execute(url, `delete from scrip.migrations where version = 999; update scrip.migrations set digest = 'x'`);
-  await assert.rejects(migrate(url), (error) => error instanceof StartError && /was changed/.test(error.message));
+  await execute(
+    url,
+    `delete from scrip.migrations where version = 999; update scrip.migrations set digest = 'x'`,
+  );
+  await assert.rejects(
+    migrate(url),
+    (error) => error instanceof StartError && /was changed/.test(error.message),
+  );
 });
 
 test('leaves the service without a right to change or delete what is in the journal, or to alter the schema', async (t) => {

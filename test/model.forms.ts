@@ -13,13 +13,15 @@ const WITHOUT_REFERENCE = 'balance';
 
 export function refusedAtOnce(call: Call, now: number): string | undefined {
   if (OPERATOR.includes(call.do)) return undefined;
-  const merchant: { mayUpdate?: boolean; mayNothing?: boolean; suspended?: boolean } = MERCHANTS[call.merchant] ?? {};
+  const merchant: { mayUpdate?: boolean; mayNothing?: boolean; suspended?: boolean } =
+    MERCHANTS[call.merchant] ?? {};
   if (call.flaw === 'secret') return '01';
   if (merchant.suspended) return '04';
   if (READS.includes(call.do)) return undefined;
   if (call.flaw === 'form') return '30';
   // Names of what an update makes of a reference.
-  if (call.do !== WITHOUT_REFERENCE && 'reference' in call && /^(CANCEL|NEW)-/.test(call.reference ?? '')) return '18';
+  if (call.do !== WITHOUT_REFERENCE && 'reference' in call && /^(CANCEL|NEW)-/.test(call.reference ?? ''))
+    return '18';
   const value = call.do === 'generate' ? refusedOrder(call, now) : refusedAmount(call);
   if (value) return value;
   return merchant.mayNothing || (call.do === 'update' && !merchant.mayUpdate) ? '03' : undefined;
@@ -29,7 +31,8 @@ function refusedOrder(call: Extract<Call, { do: 'generate' }>, now: number): str
   const product = PRODUCTS[call.product];
   if (call.quantity < 1 || call.quantity > (product ?? NO_PRODUCT).most) return '16';
   const { amount, until } = call;
-  if (amount !== null && (amount <= 0 || hasMoreDecimals(amount, product ? 2 : NO_PRODUCT.decimals))) return '13';
+  if (amount !== null && (amount <= 0 || hasMoreDecimals(amount, product ? 2 : NO_PRODUCT.decimals)))
+    return '13';
   return until !== null && until < now + DAY_MS ? '17' : undefined;
 }
 

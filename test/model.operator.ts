@@ -3,7 +3,13 @@ import { cancelBatch } from '../src/batches/cancel.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { Refusal } from '../src/refusal.ts';
-import { blockVoucher, extendVoucher, replaceVoucher, unblockVoucher, unlockPin } from '../src/vouchers/operate.ts';
+import {
+  blockVoucher,
+  extendVoucher,
+  replaceVoucher,
+  unblockVoucher,
+  unlockPin,
+} from '../src/vouchers/operate.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 import type { Answer, Call } from './model.ts';
 import { UNKNOWN } from './till.ts';
@@ -14,7 +20,11 @@ const refused = (code: string): Answer => ({ code, replayed: false, data: null }
 const done = (data: unknown): Answer => ({ code: '00', replayed: false, data });
 
 /** @param merchantId of the merchant of the call */
-export async function operate({ service }: ListeningService, merchantId: number, call: Call): Promise<Answer> {
+export async function operate(
+  { service }: ListeningService,
+  merchantId: number,
+  call: Call,
+): Promise<Answer> {
   const operator = asOperator(service);
   const serial = BigInt(('serial' in call ? call.serial : undefined) ?? UNKNOWN.serialNumber);
   try {
@@ -23,7 +33,11 @@ export async function operate({ service }: ListeningService, merchantId: number,
     if (call.do === 'unlock') return done(await unlockPin(operator, serial));
     if (call.do === 'extend') return done(await extendVoucher(operator, serial, new Date(call.until)));
     if (call.do === 'topUp') {
-      const { float } = await topUp(operator, { merchantId, currency: 'USD', amountMinor: BigInt(call.minor) });
+      const { float } = await topUp(operator, {
+        merchantId,
+        currency: 'USD',
+        amountMinor: BigInt(call.minor),
+      });
       return done({ minor: Number(float.balance.minor) });
     }
     if (call.do === 'cancel' || call.do === 'produce') {

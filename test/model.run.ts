@@ -75,7 +75,10 @@ class Run {
     );
     const next = linearize(this.states, sent, now);
     this.#story.push(`${new Date(now).toISOString()}, ${next.length} states after:`, ...sent.map(tell));
-    assert.ok(next.length > 0, `no order of the model explains the last of these answers:\n${this.#story.join('\n')}`);
+    assert.ok(
+      next.length > 0,
+      `no order of the model explains the last of these answers:\n${this.#story.join('\n')}`,
+    );
     this.states = next;
     for (const one of sent) {
       this.#learn(one);
@@ -120,7 +123,8 @@ class Run {
       case 'lookup':
       case 'download': {
         const all = wanted.do === 'download' ? this.#ordered : this.#redeemed;
-        const known = wanted.known === null ? undefined : all.at(-1 - (wanted.known % Math.max(all.length, 1)));
+        const known =
+          wanted.known === null ? undefined : all.at(-1 - (wanted.known % Math.max(all.length, 1)));
         return { ...wanted, ...common, ...(known ?? { reference: wanted.reference }) };
       }
       case 'topUp':
@@ -134,14 +138,19 @@ class Run {
   /** A has a value always and names its product; B has a date and the default product. */
   #order({ expiry, ...wanted }: Extract<Wish, { do: 'generate' }>, now: number): Call {
     if (wanted.dialect === 0) return { ...wanted, amount: wanted.amount ?? 10, until: null };
-    return { ...wanted, product: 'DEFAULT', until: expiry === null ? null : now + (EXPIRIES_MS[expiry] as number) };
+    return {
+      ...wanted,
+      product: 'DEFAULT',
+      until: expiry === null ? null : now + (EXPIRIES_MS[expiry] as number),
+    };
   }
 
   async #send(process: ListeningService, wanted: Wish, call: Call): Promise<Answer> {
     const known = this.#merchants[call.merchant] as Merchant;
     const spelled = this.#spell(call, DIALECTS[wanted.dialect] as Dialect);
     if (!spelled) return operate(process, known.id, call);
-    const merchant = call.flaw === 'secret' ? { ...known, authorization: `Basic ${btoa(`${known.keyId}:no`)}` } : known;
+    const merchant =
+      call.flaw === 'secret' ? { ...known, authorization: `Basic ${btoa(`${known.keyId}:no`)}` } : known;
     const asked = call.flaw === 'form' ? malformed(spelled) : spelled;
     const { statusCode, replayed, data } = await process.request(merchant, asked);
     return { code: statusCode === '99' ? '60' : statusCode, replayed, data };
@@ -170,7 +179,11 @@ class Run {
       case 'balance':
         return dialect.balance(this.#voucher(call.serial, call.rightPin));
       case 'redeem':
-        return dialect.redeem(this.#voucher(call.serial, call.rightPin), call.amount, call.reference as string);
+        return dialect.redeem(
+          this.#voucher(call.serial, call.rightPin),
+          call.amount,
+          call.reference as string,
+        );
       case 'activateByCode':
         return DIALECTS[0]?.activate(this.#voucher(call.serial, call.rightPin), call.reference as string);
       case 'activateBySerial': {
@@ -231,10 +244,17 @@ class Run {
 }
 
 /** An order with what only one of the variants can ask for. */
-function ordered(asked: Asked, { product, until }: Extract<Call, { do: 'generate' }>, { prefix }: Dialect): Asked {
+function ordered(
+  asked: Asked,
+  { product, until }: Extract<Call, { do: 'generate' }>,
+  { prefix }: Dialect,
+): Asked {
   const isA = prefix === DIALECTS[0]?.prefix;
   const expiryDate = until === null ? null : new Date(until).toISOString();
-  return { ...asked, body: { ...(asked.body as object), ...(isA ? { productCode: product } : { expiryDate }) } };
+  return {
+    ...asked,
+    body: { ...(asked.body as object), ...(isA ? { productCode: product } : { expiryDate }) },
+  };
 }
 
 /** What a request holds, in a form that nothing can have. */

@@ -30,7 +30,14 @@ type Product = {
   readonly mostMinor: number;
   readonly most: number;
 };
-const DEFAULT = { issuerOnly: false, later: false, onSale: true, leastMinor: 1, mostMinor: 100_000_00, most: 100_000 };
+const DEFAULT = {
+  issuerOnly: false,
+  later: false,
+  onSale: true,
+  leastMinor: 1,
+  mostMinor: 100_000_00,
+  most: 100_000,
+};
 /** By their codes; `NONE` is none. */
 export const PRODUCTS: Readonly<Record<string, Product>> = {
   DEFAULT,
@@ -119,23 +126,34 @@ export class ModelState {
 
   /** Two states with the same key are the same state, however they came about. */
   key(): string {
-    const sorted = (record: object) => Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1));
+    const sorted = (record: object) =>
+      Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1));
     return JSON.stringify([this.floats, sorted(this.batches), sorted(this.vouchers), sorted(this.entries)]);
   }
 
   protected batchOf(merchant: number, reference: string): Batch | undefined {
-    return Object.values(this.batches).find((batch) => batch.merchant === merchant && batch.reference === reference);
+    return Object.values(this.batches).find(
+      (batch) => batch.merchant === merchant && batch.reference === reference,
+    );
   }
 
-  protected find(merchant: number, operation: Entry['operation'], reference: string | null): Entry | undefined {
+  protected find(
+    merchant: number,
+    operation: Entry['operation'],
+    reference: string | null,
+  ): Entry | undefined {
     return Object.values(this.entries).find(
       (entry) =>
-        entry.merchant === merchant && entry.operation === operation && (entry.reference ?? entry.id) === reference,
+        entry.merchant === merchant &&
+        entry.operation === operation &&
+        (entry.reference ?? entry.id) === reference,
     );
   }
 
   protected reversalOf({ id }: Entry): Entry | undefined {
-    return Object.values(this.entries).find(({ original, type }) => original === id && type === 'REDEMPTION_REVERSAL');
+    return Object.values(this.entries).find(
+      ({ original, type }) => original === id && type === 'REDEMPTION_REVERSAL',
+    );
   }
 
   protected replacementOf({ id }: Entry): Entry | undefined {
@@ -167,7 +185,15 @@ export class ModelState {
       };
       if (minor === null || later) continue;
       // Nobody is told the ids of these; a look-up does not find them.
-      const made = { type: 'ACTIVATION', operation: null, merchant, serial, minor, reference, original: null } as const;
+      const made = {
+        type: 'ACTIVATION',
+        operation: null,
+        merchant,
+        serial,
+        minor,
+        reference,
+        original: null,
+      } as const;
       this.entries[`made ${serial}`] = { ...made, id: `made ${serial}` };
     }
   }
@@ -205,13 +231,16 @@ export class ModelState {
     const voucher = this.vouchers[serial as string] as Voucher;
     const usable = voucher.value === null || stateRefusal(voucher, now) ? 0 : voucher.balance;
     const entries = Object.values(this.entries)
-      .filter((entry) => entry.serial === serial && entry.type !== 'REDEMPTION_REVERSAL' && !this.reversalOf(entry))
+      .filter(
+        (entry) => entry.serial === serial && entry.type !== 'REDEMPTION_REVERSAL' && !this.reversalOf(entry),
+      )
       .map((entry) => (entry.merchant === merchant ? entry : { ...entry, reference: '' }));
     return (
       String(data.serialNumber) === serial &&
       Math.round(data.balance * 100) === voucher.balance &&
       Math.round(data.usableAmount * 100) === usable &&
-      (data.value === undefined || (data.value === null ? null : Math.round(data.value * 100)) === voucher.value) &&
+      (data.value === undefined ||
+        (data.value === null ? null : Math.round(data.value * 100)) === voucher.value) &&
       showsAll(data.transactions, entries, () => null)
     );
   }

@@ -39,7 +39,14 @@ describe('the search for an order', () => {
     expiryDate: '2099-01-01T00:00:00.000Z',
     vouchers: [{ serialNumber: 1 }],
   });
-  const redeem = { do: 'redeem', merchant: 0, serial: '1', rightPin: true, amount: 20, reference: null } as const;
+  const redeem = {
+    do: 'redeem',
+    merchant: 0,
+    serial: '1',
+    rightPin: true,
+    amount: 20,
+    reference: null,
+  } as const;
   const done = (transactionId: string) => ({
     code: '00',
     replayed: false,

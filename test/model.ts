@@ -95,7 +95,9 @@ export class Model extends ModelState {
         return this.#update(call, answer, now);
       case 'details': {
         const original = this.find(call.merchant, 'redeem', call.reference);
-        return original && this.reversalOf(original) ? this.showsUpdate(original, call.reference, answer) : '60';
+        return original && this.reversalOf(original)
+          ? this.showsUpdate(original, call.reference, answer)
+          : '60';
       }
       case 'lookup':
         return this.#lookup(call.merchant, call.reference, answer);
@@ -120,7 +122,10 @@ export class Model extends ModelState {
     if (minor !== null && (minor < product.leastMinor || minor > product.mostMinor)) return '61';
     const prior = this.batchOf(merchant, reference);
     const same =
-      prior?.quantity === quantity && prior.minor === minor && prior.product === call.product && prior.until === until;
+      prior?.quantity === quantity &&
+      prior.minor === minor &&
+      prior.product === call.product &&
+      prior.until === until;
     if (prior && !same) return '94';
     if (prior) return code === '00' && replayed && this.shows(prior, data);
     const price = (minor ?? 0) * quantity;
@@ -130,7 +135,13 @@ export class Model extends ModelState {
     const status = quantity > 10 ? 'PROCESSING' : 'COMPLETED';
     const expires = until ?? Date.parse(data.expiryDate);
     const asked = { merchant, reference, quantity, minor, product: call.product, until };
-    const batch: Batch = { ...asked, id: data.transactionId, status, expires, unseen: status === 'COMPLETED' };
+    const batch: Batch = {
+      ...asked,
+      id: data.transactionId,
+      status,
+      expires,
+      unseen: status === 'COMPLETED',
+    };
     this.batches[batch.id] = batch;
     return this.shows(batch, data);
   }
@@ -164,7 +175,14 @@ export class Model extends ModelState {
     if (voucher.balance === 0) return '42';
     if (voucher.balance < minor) return '51';
     voucher.balance -= minor;
-    return this.#book(answer, { type: 'REDEMPTION', operation: 'redeem', merchant, serial, minor, reference });
+    return this.#book(answer, {
+      type: 'REDEMPTION',
+      operation: 'redeem',
+      merchant,
+      serial,
+      minor,
+      reference,
+    });
   }
 
   #activate(
@@ -197,7 +215,14 @@ export class Model extends ModelState {
     this.floats[merchant] = this.float(merchant) - price;
     Object.assign(voucher, { value: minor, balance: minor });
     const serial = call.serial as string;
-    return this.#book(answer, { type: 'ACTIVATION', operation: 'activate', merchant, serial, minor, reference });
+    return this.#book(answer, {
+      type: 'ACTIVATION',
+      operation: 'activate',
+      merchant,
+      serial,
+      minor,
+      reference,
+    });
   }
 
   #book({ code, replayed, data }: Answer, entry: Omit<Entry, 'id' | 'original'>): boolean {
@@ -248,7 +273,8 @@ export class Model extends ModelState {
     if (batch.status === 'PROCESSING') {
       batch.status = canceled ? 'CANCELED' : 'COMPLETED';
       batch.unseen = !canceled;
-      if (canceled) this.floats[batch.merchant] = this.float(batch.merchant) + (batch.minor ?? 0) * batch.quantity;
+      if (canceled)
+        this.floats[batch.merchant] = this.float(batch.merchant) + (batch.minor ?? 0) * batch.quantity;
     }
     return data?.status === batch.status;
   }

@@ -28,7 +28,10 @@ const base = {
     { weight: 24, arbitrary: fc.nat(REFERENCES - 1).map((at) => `x${at}`) },
     { weight: 1, arbitrary: fc.constantFrom('CANCEL-x0', 'NEW-x1') },
   ),
-  flaw: fc.oneof({ weight: 30, arbitrary: nothing }, { weight: 1, arbitrary: fc.constantFrom('secret', 'form') }),
+  flaw: fc.oneof(
+    { weight: 30, arbitrary: nothing },
+    { weight: 1, arbitrary: fc.constantFrom('secret', 'form') },
+  ),
 };
 /** The position of a voucher among those that are known when the call is sent; few, so that calls meet. */
 const voucher = fc.oneof(
@@ -41,24 +44,51 @@ const named = { voucher, rightPin: fc.nat(7).map((die) => die > 0) };
 const known = fc.oneof({ weight: 4, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: nothing });
 /** Whether all that is left is asked for: what only one of several can have. */
 const whole = fc.nat(3).map((die) => die === 0);
-const optionalReference = fc.oneof({ weight: 4, arbitrary: base.reference }, { weight: 1, arbitrary: nothing });
+const optionalReference = fc.oneof(
+  { weight: 4, arbitrary: base.reference },
+  { weight: 1, arbitrary: nothing },
+);
 
 const is = <T extends string>(name: T) => fc.constant(name);
 type Base = { merchant: number; dialect: number; reference: string; flaw: 'secret' | 'form' | null };
-const record = <T extends string, F extends object>(name: T, fields: { [K in keyof F]: fc.Arbitrary<F[K]> }) =>
-  fc.record({ do: is(name), ...base, ...fields } as never) as fc.Arbitrary<{ do: T } & Omit<Base, keyof F> & F>;
+const record = <T extends string, F extends object>(
+  name: T,
+  fields: { [K in keyof F]: fc.Arbitrary<F[K]> },
+) =>
+  fc.record({ do: is(name), ...base, ...fields } as never) as fc.Arbitrary<
+    { do: T } & Omit<Base, keyof F> & F
+  >;
 const order = {
   quantity: fc.constantFrom(1, 1, 1, 2, 2, 6, 11, 11, 0, 100_001),
   amount: fc.option(amount, { nil: null, freq: 4 }),
-  product: fc.constantFrom('DEFAULT', 'DEFAULT', 'DEFAULT', 'ISSUER', 'ISSUER', 'LATER', 'LATER', 'CLOSED', 'NONE'),
+  product: fc.constantFrom(
+    'DEFAULT',
+    'DEFAULT',
+    'DEFAULT',
+    'ISSUER',
+    'ISSUER',
+    'LATER',
+    'LATER',
+    'CLOSED',
+    'NONE',
+  ),
   /** The position in EXPIRIES_MS of the one that is asked for. */
-  expiry: fc.oneof({ weight: 4, arbitrary: nothing }, { weight: 2, arbitrary: fc.nat(EXPIRIES_MS.length - 1) }),
+  expiry: fc.oneof(
+    { weight: 4, arbitrary: nothing },
+    { weight: 2, arbitrary: fc.nat(EXPIRIES_MS.length - 1) },
+  ),
 };
 const wish = fc.oneof(
   { weight: 9, arbitrary: record('redeem', { ...named, amount, whole, reference: optionalReference }) },
-  { weight: 5, arbitrary: record('update', { known, amount: fc.option(amount, { nil: undefined, freq: 2 }) }) },
+  {
+    weight: 5,
+    arbitrary: record('update', { known, amount: fc.option(amount, { nil: undefined, freq: 2 }) }),
+  },
   { weight: 3, arbitrary: record('activateByCode', { ...named, reference: optionalReference }) },
-  { weight: 4, arbitrary: record('activateBySerial', { voucher, amount: fc.option(amount, { nil: null, freq: 2 }) }) },
+  {
+    weight: 4,
+    arbitrary: record('activateBySerial', { voucher, amount: fc.option(amount, { nil: null, freq: 2 }) }),
+  },
   { weight: 3, arbitrary: record('generate', order) },
   { weight: 5, arbitrary: record('balance', named) },
   { weight: 3, arbitrary: record('lookup', { known }) },
@@ -90,7 +120,11 @@ const copies = (most: number): fc.Arbitrary<readonly Sending[]> =>
   fc
     .record({ wanted: wish, count: fc.integer({ min: Math.min(2, most), max: most }) })
     .map(({ wanted, count }) =>
-      Array.from({ length: count }, (_, number) => ({ process: number % 2, again: number === 0 ? null : 0, wanted })),
+      Array.from({ length: count }, (_, number) => ({
+        process: number % 2,
+        again: number === 0 ? null : 0,
+        wanted,
+      })),
     );
 
 /** Steps one after the other; what stands in a step is asked for at the same time. @param width calls of a step at most */

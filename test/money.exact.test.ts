@@ -20,7 +20,9 @@ test('each currency has the decimals of ISO 4217', () => {
   for (const code of three.split(' ')) assert.equal(decimalsOf(code), 3, code);
   for (const code of ['CLF', 'UYW']) assert.equal(decimalsOf(code), 4, code);
   for (const code of ['USD', 'EUR', 'CHF', 'GBP', 'HUF']) assert.equal(decimalsOf(code), 2, code);
-  const others = Intl.supportedValuesOf('currency').filter((code) => !`${none} ${three} CLF UYW`.includes(code));
+  const others = Intl.supportedValuesOf('currency').filter(
+    (code) => !`${none} ${three} CLF UYW`.includes(code),
+  );
   assert.ok(others.every((code) => decimalsOf(code) === 2));
 });
 
@@ -39,8 +41,12 @@ test('a decimal number is read exactly, in its shortest form', () => {
   assert.deepEqual(read('5e-3'), { digits: 5n, scale: 3 });
   assert.deepEqual(read('1000'), { digits: 1000n, scale: 0 });
   assert.deepEqual(read('10.0e0'), { digits: 10n, scale: 0 });
-  for (const zero of ['0', '-0', '0.000', '0e5', '0e-5']) assert.deepEqual(read(zero), { digits: 0n, scale: 0 }, zero);
-  assert.deepEqual(read(`${'9'.repeat(40)}.${'9'.repeat(40)}`), { digits: BigInt('9'.repeat(80)), scale: 40 });
+  for (const zero of ['0', '-0', '0.000', '0e5', '0e-5'])
+    assert.deepEqual(read(zero), { digits: 0n, scale: 0 }, zero);
+  assert.deepEqual(read(`${'9'.repeat(40)}.${'9'.repeat(40)}`), {
+    digits: BigInt('9'.repeat(80)),
+    scale: 40,
+  });
   assert.deepEqual(read('1e-999'), { digits: 1n, scale: 999 });
 });
 
@@ -101,7 +107,16 @@ test('an amount is shown as a number, and as a text with all its decimals', () =
   assert.equal(toNumber({ minor: 7n, decimals: 0 }), 7);
   const text = (minor: bigint, decimals: number) => toText({ minor, decimals });
   assert.deepEqual(
-    [text(1250n, 2), text(-5n, 2), text(0n, 2), text(0n, 0), text(-7n, 0), text(1n, 4), text(12345n, 3), text(99n, 2)],
+    [
+      text(1250n, 2),
+      text(-5n, 2),
+      text(0n, 2),
+      text(0n, 0),
+      text(-7n, 0),
+      text(1n, 4),
+      text(12345n, 3),
+      text(99n, 2),
+    ],
     ['12.50', '-0.05', '0.00', '0', '-7', '0.0001', '12.345', '0.99'],
   );
 });

@@ -45,7 +45,10 @@ describe('a voucher is shown', () => {
     const [row] = await bench.tell<{ transaction_id: string; reference: string; expires_at: Date }>(
       `select b.transaction_id, b.reference, v.expires_at from batches b join vouchers v on v.batch_id = b.id where v.serial_number = ${card.serial}`,
     );
-    assert.deepEqual([batch, batchReference, expiresAt], [row?.transaction_id, row?.reference, row?.expires_at]);
+    assert.deepEqual(
+      [batch, batchReference, expiresAt],
+      [row?.transaction_id, row?.reference, row?.expires_at],
+    );
     const entry = ({ transaction }: typeof opened, reference: string | null) => ({
       ...{ transactionId: transaction.transactionId, kind: transaction.type, amount: transaction.amount },
       ...{ timestamp: transaction.timestamp, merchantId: one.merchant.id, reference },

@@ -99,7 +99,8 @@ export async function makeVouchers(context: Context, reference: string, quantity
 
 export async function vouchersOf(context: Context, reference: string) {
   const vouchers = [];
-  for await (const page of readVouchers(context.service, await findBatch(context, reference))) vouchers.push(...page);
+  for await (const page of readVouchers(context.service, await findBatch(context, reference)))
+    vouchers.push(...page);
   return vouchers;
 }
 

@@ -30,7 +30,9 @@ test('one code: fifteen guesses are looked at, with many keys, over processes, a
   let guesses = 0;
   const burst = async (tills: readonly Till[]) => {
     const answers = await Promise.all(
-      Array.from({ length: 24 }, () => (tills[guesses % tills.length] as Till).ask(guess(voucher, guesses++))),
+      Array.from({ length: 24 }, () =>
+        (tills[guesses % tills.length] as Till).ask(guess(voucher, guesses++)),
+      ),
     );
     for (const { statusCode } of answers) {
       assert.ok(['55', '75'].includes(statusCode), statusCode);

@@ -28,7 +28,8 @@ for (const dialect of DIALECTS) {
         clock.set(new Date(Date.UTC(2030, 0, 15, 8)));
         const voucher = await till.voucher();
         const fiveWrong = async () => {
-          for (let guess = 1; guess <= 5; guess++) await till.refused(dialect, '55', asked(withWrongPin(voucher)));
+          for (let guess = 1; guess <= 5; guess++)
+            await till.refused(dialect, '55', asked(withWrongPin(voucher)));
           await till.refused(dialect, '75', asked(voucher));
           await till.refused(dialect, '75', asked(withWrongPin(voucher)));
         };
@@ -51,7 +52,8 @@ for (const dialect of DIALECTS) {
         const till = await Till.open(t);
         const voucher = await till.voucher();
         for (let round = 1; round <= 3; round++) {
-          for (let guess = 1; guess <= 4; guess++) await till.refused(dialect, '55', asked(withWrongPin(voucher)));
+          for (let guess = 1; guess <= 4; guess++)
+            await till.refused(dialect, '55', asked(withWrongPin(voucher)));
           await till.done(asked(voucher));
         }
         const { wrongPins } = await showVoucher(till.testService.service, BigInt(voucher.serialNumber));
@@ -63,7 +65,9 @@ for (const dialect of DIALECTS) {
         const tills = [one, await one.elsewhere(t)] as const;
         const voucher = await one.voucher();
         const answers = await Promise.all(
-          Array.from({ length: 100 }, (_, index) => tills[index % 2 ? 1 : 0].ask(asked(withWrongPin(voucher)))),
+          Array.from({ length: 100 }, (_, index) =>
+            tills[index % 2 ? 1 : 0].ask(asked(withWrongPin(voucher))),
+          ),
         );
         const codes = answers.map(({ statusCode }) => statusCode);
         assert.equal(codes.filter((code) => code === '55').length, 5);
@@ -82,7 +86,9 @@ test('the right PIN behind wrong ones at the same moment is looked at as little 
     const voucher = await till.voucher();
     const guesses = [...Array.from({ length: 40 }, () => withWrongPin(voucher)), voucher];
     const outcomes = await Promise.allSettled(guesses.map((guess) => call(context, guess)));
-    const codes = outcomes.map((each) => (each.status === 'fulfilled' ? '00' : (each.reason as Refusal).code));
+    const codes = outcomes.map((each) =>
+      each.status === 'fulfilled' ? '00' : (each.reason as Refusal).code,
+    );
     assert.equal(codes.filter((code) => code === '55').length, 5);
     assert.equal(codes.at(-1), '75');
   }
@@ -111,7 +117,8 @@ test('a declined redemption with the right PIN forgets the wrong ones', async (t
   assert.ok(a);
   const voucher = await till.voucher(25);
   for (let round = 1; round <= 2; round++) {
-    for (let guess = 1; guess <= 4; guess++) await till.refused(a, '55', a.redeem(withWrongPin(voucher), 1, 'x'));
+    for (let guess = 1; guess <= 4; guess++)
+      await till.refused(a, '55', a.redeem(withWrongPin(voucher), 1, 'x'));
     await till.refused(a, '51', a.redeem(voucher, 26, 'x'));
   }
 });

@@ -88,7 +88,11 @@ describe('the books of a busy day', () => {
           const query = async <Row>(statement: Sql) => {
             const rows = await tx.query<Row>(statement);
             if (rows.length > 0)
-              await topUp(asOperator(service), { merchantId: context.merchant.id, currency: 'USD', amountMinor: 100n });
+              await topUp(asOperator(service), {
+                merchantId: context.merchant.id,
+                currency: 'USD',
+                amountMinor: 100n,
+              });
             return rows;
           };
           return run({ ...tx, query });
@@ -139,7 +143,8 @@ describe('reconcile sees', () => {
     });
   }
 
-  test('nothing in accounts that were never used', async () => assert.deepEqual(await tampered(UNUSED_ACCOUNTS), []));
+  test('nothing in accounts that were never used', async () =>
+    assert.deepEqual(await tampered(UNUSED_ACCOUNTS), []));
 
   test('nothing any more, once all of that is undone', async () => assert.deepEqual(await redOf(), []));
 });
@@ -147,7 +152,9 @@ describe('reconcile sees', () => {
 describe('reconcile tells', () => {
   test('what a float holds, and what it should', async () => {
     const unused = `${UNUSED_ACCOUNTS}; update accounts set balance_minor = 5 where currency = 'GBP' and kind = 'FLOAT'`;
-    const [{ account, ...differing }, ...others] = (await told('float-balances', unused)) as [Record<string, unknown>];
+    const [{ account, ...differing }, ...others] = (await told('float-balances', unused)) as [
+      Record<string, unknown>,
+    ];
     assert.ok(Number(account) > 0);
     const merchantId = context.merchant.id;
     assert.deepEqual(differing, { merchantId, currency: 'GBP', balanceMinor: '5', journalMinor: '0' });
@@ -226,10 +233,13 @@ describe('reconcile tells', () => {
   });
 
   test('how much a currency is out, and of an account that does not exist', async () => {
-    const more = "update accounts set balance_minor = balance_minor + 7 where kind = 'FLOAT' and currency = 'EUR'";
+    const more =
+      "update accounts set balance_minor = balance_minor + 7 where kind = 'FLOAT' and currency = 'EUR'";
     assert.deepEqual(await told('totals', more), [{ currency: 'EUR', sumMinor: '7' }]);
     const nowhere = "update journal set credit_account = 9999999999 where reference = 'sale-3'";
-    assert.deepEqual(await told('totals', nowhere), [{ currency: 'USD', sumMinor: 'on an account that is not there' }]);
+    assert.deepEqual(await told('totals', nowhere), [
+      { currency: 'USD', sumMinor: 'on an account that is not there' },
+    ]);
   });
 
   test('of a reserve that is gone its number, and what was moved', async () => {

@@ -8,7 +8,8 @@ import { DIALECTS, type Dialect, update, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
-const times = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
+const times = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, at) => make(at));
 const either = <T>(all: readonly T[], index: number): T => all[index % all.length] as T;
 
 describe('two processes at the same time', () => {
@@ -68,7 +69,9 @@ describe('two processes at the same time', () => {
     const tills = [one, await one.elsewhere(t)];
     const voucher = await one.voucher(25);
     await one.done((DIALECTS[0] as Dialect).redeem(voucher, 10, 'sale'));
-    const answers = await Promise.all(times(40, (index) => either(tills, index).ask(update('sale', index % 3))));
+    const answers = await Promise.all(
+      times(40, (index) => either(tills, index).ask(update('sale', index % 3))),
+    );
     const first = answers.filter(({ statusCode }) => statusCode === '00');
     assert.equal(first.length, 1);
     for (const { statusCode, status, data } of answers) {
@@ -108,7 +111,9 @@ describe('two processes at the same time', () => {
     await owner.query(sql`select from scrip.floats for update`);
     const asked = tills.map((till, at) => till.ask(dialect.activate(vouchers[at] as Voucher, 'x')));
     const waiting = () =>
-      watcher.query(sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
+      watcher.query(
+        sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
     while ((await waiting()).length < 2) await sleep(10);
     await owner.query(sql`commit`);
     const codes = (await Promise.all(asked)).map(({ statusCode }) => statusCode);
@@ -146,7 +151,9 @@ describe('two processes at the same time', () => {
     assert.equal(new Set(copies.map(({ data }) => data.transactionId)).size, 1);
     for (const { data } of copies) assert.deepEqual(data, copies[0]?.data);
     const others = await Promise.all(
-      times(20, (index) => either(tills, index).ask(either(DIALECTS, index).generate(`batch-${index}`, 2, 10))),
+      times(20, (index) =>
+        either(tills, index).ask(either(DIALECTS, index).generate(`batch-${index}`, 2, 10)),
+      ),
     );
     const codes = others.map(({ statusCode }) => statusCode);
     assert.equal(codes.filter((code) => code === '00').length, 4);

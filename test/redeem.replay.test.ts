@@ -18,7 +18,11 @@ for (const dialect of DIALECTS) {
       const voucher = await till.voucher(25);
       const first = await till.done(dialect.redeem(voucher, 10, 'sale'));
       assert.equal(first.headers.has('idempotent-replayed'), false);
-      for (const asked of [A.redeem(voucher, 10, 'sale'), B.redeem(voucher, 10, 'sale'), inTwo(voucher, 10, 'sale')]) {
+      for (const asked of [
+        A.redeem(voucher, 10, 'sale'),
+        B.redeem(voucher, 10, 'sale'),
+        inTwo(voucher, 10, 'sale'),
+      ]) {
         const again = await till.done(asked);
         assert.equal(again.headers.get('idempotent-replayed'), 'true');
         assert.equal(again.data.transactionId, first.data.transactionId);
@@ -37,7 +41,11 @@ for (const dialect of DIALECTS) {
         const text = JSON.stringify(body).replace('"amount":10', `"amount":${spelling}`);
         assert.ok(text.includes(spelling));
         const headers = { authorization, 'content-type': 'application/json' };
-        const response = await fetch(till.testService.baseUrl + path, { method: 'POST', headers, body: text });
+        const response = await fetch(till.testService.baseUrl + path, {
+          method: 'POST',
+          headers,
+          body: text,
+        });
         const { data } = (await response.json()) as { data: { transactionId: string } };
         assert.equal(data.transactionId, first.data.transactionId);
         assert.equal(response.headers.get('idempotent-replayed'), 'true');
@@ -94,7 +102,11 @@ describe('a redemption without a reference', () => {
   test('is a new one each time', async (t) => {
     const till = await Till.open(t);
     const { code, pin } = await till.voucher(25);
-    const asked: Asked = { method: 'POST', path: '/merchant-client/v2/redeem', body: { code, pin, amount: 10 } };
+    const asked: Asked = {
+      method: 'POST',
+      path: '/merchant-client/v2/redeem',
+      body: { code, pin, amount: 10 },
+    };
     const [one, two] = [await till.done(asked), await till.done(asked)];
     assert.notEqual(one.data.transactionId, two.data.transactionId);
     assert.deepEqual([one.replayed, two.replayed, one.data.reference], [false, false, null]);

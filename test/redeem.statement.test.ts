@@ -48,7 +48,10 @@ test('books each of a call once: the claim, the journal and the balance say the 
     ...{ id, ...common, debit_account: serial, to: by.merchant.id, amount_minor: amount },
     ...{ merchant_id: by.merchant.id, serial_number: serial, reference, ...rest },
   });
-  assert.deepEqual(entries, [entry(ids[0], one, first, 1010n, 'a1'), entry(ids[1], other, second, 2500n, null)]);
+  assert.deepEqual(entries, [
+    entry(ids[0], one, first, 1010n, 'a1'),
+    entry(ids[1], other, second, 2500n, null),
+  ]);
   assert.deepEqual(
     [await bench.ofCard(first, 'balance_minor'), await bench.ofCard(second, 'balance_minor')],
     ['1490', '0'],
@@ -58,7 +61,13 @@ test('books each of a call once: the claim, the journal and the balance say the 
   );
   const [claimed, fingerprint] = [first.serial, '101000'];
   assert.deepEqual(claims, [
-    { merchant_id: one.merchant.id, operation: 'redeem', reference: 'a1', serial_number: claimed, fingerprint },
+    {
+      merchant_id: one.merchant.id,
+      operation: 'redeem',
+      reference: 'a1',
+      serial_number: claimed,
+      fingerprint,
+    },
   ]);
 });
 
@@ -76,7 +85,10 @@ test('a call that holds a voucher, or a reference, twice is refused as a whole',
   await assert.rejects(outcomesOf([ask(wrong(card)), ask(card)]), twice);
   await assert.rejects(outcomesOf([ask(card, 'twice'), ask(next, 'twice')]), { constraint: 'claims_pkey' });
   for (const each of [card, next])
-    assert.deepEqual([await bench.ofCard(each, 'balance_minor'), await bench.guardOf(each)], ['2500', '0 open']);
+    assert.deepEqual(
+      [await bench.ofCard(each, 'balance_minor'), await bench.guardOf(each)],
+      ['2500', '0 open'],
+    );
   assert.deepEqual(
     await bench.tell(`select from journal where serial_number = ${card.serial} and kind = 'REDEMPTION'`),
     [],
@@ -158,7 +170,10 @@ describe('an amount', () => {
       [await outcomeOf(dinars, inDinar, 10), await bench.ofCard(inDinar, 'balance_minor')],
       ['ok', '1233'],
     );
-    assert.deepEqual([await outcomeOf(yen, inYen, 4_990_000), await bench.ofCard(inYen, 'balance_minor')], ['ok', '1']);
+    assert.deepEqual(
+      [await outcomeOf(yen, inYen, 4_990_000), await bench.ofCard(inYen, 'balance_minor')],
+      ['ok', '1'],
+    );
     assert.equal(await outcomeOf(yen, inYen, 5000), '13');
     assert.equal(await outcomeOf(yen, inYen, 10_001), '13');
   });
@@ -274,7 +289,11 @@ test('a call that waited for a voucher decides on it as it is then, with a refer
   ] as const) {
     for (const reference of [undefined, `raced ${what}`]) {
       const card = await bench.card(one, 25);
-      assert.equal(await bench.behind(card, what, () => outcomeOf(one, card, 10_000, reference)), outcome, what);
+      assert.equal(
+        await bench.behind(card, what, () => outcomeOf(one, card, 10_000, reference)),
+        outcome,
+        what,
+      );
       if (outcome === 'ok') assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
       // The next voucher may come to be sealed under the same key.
       if (outcome === '14') await bench.setCard(card, `code_key = '${card.codeKey}'`);

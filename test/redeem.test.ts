@@ -20,7 +20,10 @@ for (const dialect of DIALECTS) {
       ].entries()) {
         const { data, replayed } = await till.done(dialect.redeem(voucher, Number(amount), `sale-${index}`));
         assert.deepEqual([data.transactionType, data.amount, replayed], ['REDEMPTION', amount, false]);
-        assert.deepEqual([data.reference, data.serialNumber], [`sale-${index}`, String(voucher.serialNumber)]);
+        assert.deepEqual(
+          [data.reference, data.serialNumber],
+          [`sale-${index}`, String(voucher.serialNumber)],
+        );
         assert.equal(await till.balanceOf(voucher), left);
       }
       await till.refused(dialect, '42', dialect.redeem(voucher, 0.01, 'late'));
@@ -100,7 +103,11 @@ for (const dialect of DIALECTS) {
         ['YEN', 'JPY', 0],
         ['DINAR', 'KWD', 3],
       ] as const) {
-        await createProduct(asOperator(service), { ...productDefaults(currency, decimals), code, name: code });
+        await createProduct(asOperator(service), {
+          ...productDefaults(currency, decimals),
+          code,
+          name: code,
+        });
       }
       const yen = await Till.at(till.testService, { product: 'YEN' });
       const dinar = await Till.at(till.testService, { product: 'DINAR' });

@@ -65,7 +65,13 @@ export class Redemptions {
     return (await this.rowsOf(asked, now)).map(({ outcome }) => outcome);
   }
 
-  async outcomeOf(by: Context, card: Card, amount: number, reference?: string, now = this.bench.now): Promise<string> {
+  async outcomeOf(
+    by: Context,
+    card: Card,
+    amount: number,
+    reference?: string,
+    now = this.bench.now,
+  ): Promise<string> {
     const asked = { by, card, amount, ...(reference !== undefined && { reference }) };
     return (await this.outcomesOf([asked], now))[0] as string;
   }

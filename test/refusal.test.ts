@@ -6,10 +6,18 @@ test('a refusal tells its code and its message, or the one that it was given, an
   for (const [code, message] of Object.entries(REFUSALS)) {
     const refusal = new Refusal(code as RefusalCode);
     assert.deepEqual([refusal.name, refusal.code, refusal.message], ['Refusal', code, message]);
-    assert.deepEqual([refusal.errors, refusal.data, refusal.retryAfterSeconds], [undefined, undefined, undefined]);
+    assert.deepEqual(
+      [refusal.errors, refusal.data, refusal.retryAfterSeconds],
+      [undefined, undefined, undefined],
+    );
   }
   const errors = [{ field: 'amount', rule: 'type', message: 'is a number' }];
-  const told = new Refusal('30', { message: 'Invalid request: amount', errors, data: { a: 1 }, retryAfterSeconds: 7 });
+  const told = new Refusal('30', {
+    message: 'Invalid request: amount',
+    errors,
+    data: { a: 1 },
+    retryAfterSeconds: 7,
+  });
   assert.equal(told.message, 'Invalid request: amount');
   assert.deepEqual([told.errors, told.data, told.retryAfterSeconds], [errors, { a: 1 }, 7]);
 });
@@ -24,5 +32,8 @@ test('a refusal costs no stack, and leaves that of errors as it is', () => {
 test('every refusal has its place in the order of precedence', () => {
   assert.deepEqual([...PRECEDENCE].sort(), Object.keys(REFUSALS).sort());
   assert.equal(PRECEDENCE[0], '98');
-  assert.ok(PRECEDENCE.indexOf('13') < PRECEDENCE.indexOf('94') && PRECEDENCE.indexOf('94') < PRECEDENCE.indexOf('55'));
+  assert.ok(
+    PRECEDENCE.indexOf('13') < PRECEDENCE.indexOf('94') &&
+      PRECEDENCE.indexOf('94') < PRECEDENCE.indexOf('55'),
+  );
 });

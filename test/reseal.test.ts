@@ -27,7 +27,10 @@ before(async () => {
   await fillBatch(bench.served.service, (await findBatch(context, 'many')).id, () => false);
   const keys = `${newRingKey()},${newRingKey()},${bench.served.keys}`;
   ids = keys.split(',').map((entry) => entry.slice(0, entry.indexOf(':'))) as typeof ids;
-  [one, two] = [await startTestService({ ...bench.served, keys }), await startTestService({ ...bench.served, keys })];
+  [one, two] = [
+    await startTestService({ ...bench.served, keys }),
+    await startTestService({ ...bench.served, keys }),
+  ];
 });
 
 after(async () => {
@@ -47,7 +50,10 @@ const serialAt = async (place: number) => {
   );
   return row?.serial as bigint;
 };
-const sizesOf = (chunk: number) => [...Array.from({ length: Math.floor(ALL / chunk) }, () => chunk), ALL % chunk];
+const sizesOf = (chunk: number) => [
+  ...Array.from({ length: Math.floor(ALL / chunk) }, () => chunk),
+  ALL % chunk,
+];
 
 test('all are sealed under the key that seals, and proven to be, page by page', async () => {
   assert.deepEqual([...(await countSealed(one.service))], [[ids[2], ALL]]);
@@ -61,12 +67,17 @@ test('after a new key was put to use all are left behind; sealed anew a page at 
   assert.equal(one.service.keys.current, ids[0]);
   // The progress of another rotation is nobody else's.
   const elsewhere = [{ key_id: 'kother', resealed_to: 10_000_000_005n, finished_at: null }];
-  await bench.tell("insert into key_rotations (key_id, started_at, resealed_to) values ('kother', now(), 10000000005)");
+  await bench.tell(
+    "insert into key_rotations (key_id, started_at, resealed_to) values ('kother', now(), 10000000005)",
+  );
   assert.equal(await countLeftBehind(one.service, goOn), ALL);
   const [stop, seen] = [2, [] as number[]];
   assert.equal(await resealVouchers(one.service, (vouchers) => seen.push(vouchers) === stop), false);
   assert.deepEqual(seen.splice(0), [500, 500]);
-  assert.deepEqual(Object.fromEntries(await countSealed(one.service)), { [ids[0]]: 1_000, [ids[2]]: ALL - 1_000 });
+  assert.deepEqual(Object.fromEntries(await countSealed(one.service)), {
+    [ids[0]]: 1_000,
+    [ids[2]]: ALL - 1_000,
+  });
   assert.equal(await count('version = 1'), 1_000);
   assert.equal(await count('version = 0'), ALL - 1_000);
   const [row] = await bench.tell<{ resealed_to: bigint }>(
@@ -120,7 +131,9 @@ test('a voucher is left behind by its seal, by its look-up and by its PIN, where
 test('one that was sealed anew since it was read stays as it is, and so does every other', async () => {
   const [first, second] = [await serialAt(0), await serialAt(1)];
   const seals = async (serial: bigint) => {
-    const [row] = await bench.tell<{ sealed: Buffer }>(`select sealed from vouchers where serial_number = ${serial}`);
+    const [row] = await bench.tell<{ sealed: Buffer }>(
+      `select sealed from vouchers where serial_number = ${serial}`,
+    );
     return row?.sealed as Buffer;
   };
   const { keys } = one.service;

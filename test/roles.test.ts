@@ -128,7 +128,10 @@ describe('the role of the service', () => {
     try {
       const tables = await db.transaction(async (tx) => {
         for (const table of APPEND_ONLY) {
-          await tx.query({ text: `create temp table ${table} (like scrip.${table}) on commit drop`, values: [] });
+          await tx.query({
+            text: `create temp table ${table} (like scrip.${table}) on commit drop`,
+            values: [],
+          });
         }
         return tx.query<{ name: string }>(
           sql`select n.nspname as name from unnest(${APPEND_ONLY}::text[]) t join pg_class c on c.oid = t::regclass
@@ -156,7 +159,10 @@ describe('the role of the service', () => {
     const told = rows.flatMap(([, names = '', rights = '']) =>
       names.split('`, `').map((name) => [name, rights.trim().split(', ').sort()]),
     );
-    const expected = Object.entries(TABLES).map(([name, rights]) => [name, rights.map((right) => words[right]).sort()]);
+    const expected = Object.entries(TABLES).map(([name, rights]) => [
+      name,
+      rights.map((right) => words[right]).sort(),
+    ]);
     assert.deepEqual(Object.fromEntries(told), Object.fromEntries(expected));
   });
 });

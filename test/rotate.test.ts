@@ -40,7 +40,9 @@ after(async () => {
 const later = (minutes: number) => new Date(bench.now.getTime() + minutes * MINUTE);
 const ring = async (at = given) =>
   (await listKeyRing(at.service)).map(({ keyId, state, inKeyRing, vouchers, webhookSecrets }) =>
-    [keyId === ids[0] ? 'new' : 'old', state, inKeyRing ? 'held' : 'not held', vouchers, webhookSecrets].join(' '),
+    [keyId === ids[0] ? 'new' : 'old', state, inKeyRing ? 'held' : 'not held', vouchers, webhookSecrets].join(
+      ' ',
+    ),
   );
 /** What the audit holds of the key ring, oldest first. */
 const audited = () =>
@@ -53,7 +55,9 @@ const times = async () =>
       'select superseded_at, retired_at, dropped_at from key_checks order by activation nulls last',
     )
   ).map(({ superseded_at, retired_at, dropped_at }) =>
-    [superseded_at, retired_at, dropped_at].map((time) => time && (time.getTime() - bench.now.getTime()) / MINUTE),
+    [superseded_at, retired_at, dropped_at].map(
+      (time) => time && (time.getTime() - bench.now.getTime()) / MINUTE,
+    ),
   );
 
 test('a key that was never used is told as such, and one that is not held as well', async () => {
@@ -103,8 +107,13 @@ test('nor one that leaves a voucher behind', async () => {
   const kept = await bench.tell<{ code_key: string; serial_number: bigint }>(
     'select code_key, serial_number from vouchers',
   );
-  await bench.tell(`update vouchers set code_key = gen_random_uuid() where serial_number = ${kept[1]?.serial_number}`);
-  await assert.rejects(finishRotation(operator, goOn, goOn), /^Error: 1 vouchers are not under \S+: run this again/);
+  await bench.tell(
+    `update vouchers set code_key = gen_random_uuid() where serial_number = ${kept[1]?.serial_number}`,
+  );
+  await assert.rejects(
+    finishRotation(operator, goOn, goOn),
+    /^Error: 1 vouchers are not under \S+: run this again/,
+  );
   assert.deepEqual(await times(), [
     [1, null, null],
     [null, null, null],
@@ -154,7 +163,8 @@ test('a key is not dropped while it is in use, while anything is sealed under it
   await assert.rejects(drop(ids[1]), /^Error: 1 webhook secrets are sealed under /);
   await bench.tell('delete from webhook_endpoints');
   const [head] = await bench.tell<{ sealed: Buffer }>('select sealed from audit_head');
-  const sealHead = (sealed: Buffer) => bench.tell(`update audit_head set sealed = '\\x${sealed.toString('hex')}'`);
+  const sealHead = (sealed: Buffer) =>
+    bench.tell(`update audit_head set sealed = '\\x${sealed.toString('hex')}'`);
   await sealHead(old.sealText('audit head', 'anything'));
   await assert.rejects(drop(ids[1]), /^Error: the end of the audit is sealed under /);
   await sealHead(head?.sealed as Buffer);
@@ -198,7 +208,10 @@ test('a dropped key is taken out of the key file, also by a second run, and is d
   await assert.rejects(dropKey(filed, ids[1], undefined, goOn), /was dropped already$/);
   assert.equal(await dropKey(filed, ids[1], file, goOn), true);
   assert.equal(await readFile(file, 'utf8'), `${given.keys.split(',')[0]}\n`);
-  const alone = asOperator({ ...given.service, keys: await openKeyRing(given.service.db, { dataDir: folder }) });
+  const alone = asOperator({
+    ...given.service,
+    keys: await openKeyRing(given.service.db, { dataDir: folder }),
+  });
   await assert.rejects(dropKey(alone, ids[1], file, goOn), /was dropped already$/);
   const [, , dropped, ...others] = await audited();
   assert.deepEqual(dropped, {

@@ -32,7 +32,10 @@ for (const dialect of DIALECTS) {
       const found = await ask(dialect.lookup('sale'));
       assert.deepEqual([found.data.amount, found.data.reference], [7, 'NEW-sale']);
       const missing = await ask(dialect.lookup('nothing'));
-      assert.deepEqual([missing.statusCode, missing.status], [dialect.notFound, dialect.statusOf(dialect.notFound)]);
+      assert.deepEqual(
+        [missing.statusCode, missing.status],
+        [dialect.notFound, dialect.statusOf(dialect.notFound)],
+      );
 
       const balance = await ask(dialect.balance(voucher));
       assert.deepEqual([balance.data.balance, balance.data.usableAmount], [18, 18]);

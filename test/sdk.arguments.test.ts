@@ -53,7 +53,11 @@ describe('an argument', () => {
     const calls = refused.map(([statusCode, call]) => [statusCode, failure(call)] as const);
     for (const [at, [statusCode, call]] of calls.entries()) {
       const error = await call;
-      assert.deepEqual([error.statusCode, error.httpStatus], [statusCode, null], `refused[${at}]: ${error.message}`);
+      assert.deepEqual(
+        [error.statusCode, error.httpStatus],
+        [statusCode, null],
+        `refused[${at}]: ${error.message}`,
+      );
     }
     assert.equal(count(), 0);
   });

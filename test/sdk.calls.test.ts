@@ -52,7 +52,10 @@ describe('the client', () => {
       });
       // The other spelling is the same request.
       const again = await scrip.redeem({ code: code + pin, amount: 10.5, reference: `order-${variant}` });
-      assert.deepEqual([again.transactionId, again.timestamp, again.replayed], [transactionId, timestamp, true]);
+      assert.deepEqual(
+        [again.transactionId, again.timestamp, again.replayed],
+        [transactionId, timestamp, true],
+      );
       assert.ok(again.requestId && again.requestId !== requestId);
       const found = await scrip.transaction(`order-${variant}`);
       assert.deepEqual([found.transactionId, found.voucherCode], [transactionId, masked(code)]);
@@ -83,8 +86,14 @@ describe('the client', () => {
     assert.deepEqual((await a.transaction(inA.reference)).transactionId, inA.transactionId);
     const inB = await b.activate({ serialNumber: two.serialNumber, value: 40, reference: 'till-7' });
     assert.deepEqual([inB.transactionType, inB.amount, inB.reference], ['ACTIVATION', 40, 'till-7']);
-    assert.equal((await b.activate({ serialNumber: inB.serialNumber, value: 40, reference: 'till-7' })).replayed, true);
-    assert.equal((await failure(b.activate({ serialNumber: two.serialNumber }))).code, 'voucherAlreadyActivated');
+    assert.equal(
+      (await b.activate({ serialNumber: inB.serialNumber, value: 40, reference: 'till-7' })).replayed,
+      true,
+    );
+    assert.equal(
+      (await failure(b.activate({ serialNumber: two.serialNumber }))).code,
+      'voucherAlreadyActivated',
+    );
   });
 
   it('updates and reverses a redemption, and tells what came of it', async (t) => {
@@ -111,7 +120,10 @@ describe('the client', () => {
 
     // A second update, even an equal one, is no retry: it is refused, and tells the first.
     const refused = await failure(a.updateRedemption({ reference: 'x', amountUsed: 7.5 }));
-    assert.deepEqual([refused.code, refused.isRetryable, refused.update], ['redemptionAlreadyUpdated', false, plain]);
+    assert.deepEqual(
+      [refused.code, refused.isRetryable, refused.update],
+      ['redemptionAlreadyUpdated', false, plain],
+    );
 
     await a.redeem({ ...voucher, amount: 5, reference: 'y' });
     const reversed = await a.reverseRedemption('y');
@@ -127,6 +139,9 @@ describe('the client', () => {
     assert.deepEqual([batch.status, batch.vouchers], ['PROCESSING', undefined]);
     assert.deepEqual((await a.download(batch.reference)).status, 'PROCESSING');
     const early = await failure(a.downloadVouchers(batch.reference).next());
-    assert.deepEqual([early.code, early.isRetryable, early.reference], ['batchNotCompleted', true, batch.reference]);
+    assert.deepEqual(
+      [early.code, early.isRetryable, early.reference],
+      ['batchNotCompleted', true, batch.reference],
+    );
   });
 });

@@ -9,7 +9,11 @@ import { type Answer, answering, CODE, failure, json, PIN, SECRET, voucher } fro
 
 describe('codes, PINs and secrets', () => {
   const found = (value: unknown) => {
-    const texts = [inspect(value, { depth: 9, showHidden: true, getters: true }), JSON.stringify(value), String(value)];
+    const texts = [
+      inspect(value, { depth: 9, showHidden: true, getters: true }),
+      JSON.stringify(value),
+      String(value),
+    ];
     return texts.some((text) =>
       [CODE, `${CODE}${PIN}`, ` ${PIN}`, SECRET, btoa(`key:${SECRET}`)].some((each) => text.includes(each)),
     );
@@ -41,9 +45,14 @@ describe('codes, PINs and secrets', () => {
       (request, response, body) => json(response, 401, { message: echo(request, body) }),
       (request, response, body) => response.end(echo(request, body)),
       (request, response, body) => response.writeHead(500).end(echo(request, body)),
-      (request, response, body) => json(response, 200, { statusCode: '00', message: '', data: echo(request, body) }),
       (request, response, body) =>
-        json(response, 200, { statusCode: '00', message: '', data: { status: echo(request, body), reference: body } }),
+        json(response, 200, { statusCode: '00', message: '', data: echo(request, body) }),
+      (request, response, body) =>
+        json(response, 200, {
+          statusCode: '00',
+          message: '',
+          data: { status: echo(request, body), reference: body },
+        }),
       (_request, response) => response.destroy(),
       (_request, response, body) => {
         response.writeHead(200, { 'content-length': 5000 }).write(`{"data":"${body}`);
@@ -73,7 +82,11 @@ describe('codes, PINs and secrets', () => {
 
   it('are in no error of a wrong argument, nor of a fetch that tells everything', async () => {
     const fetch = (async (url: unknown, init: unknown) => {
-      throw Object.assign(new Error(`failed: ${JSON.stringify(init)}`), { url, init, cause: { code: CODE, init } });
+      throw Object.assign(new Error(`failed: ${JSON.stringify(init)}`), {
+        url,
+        init,
+        cause: { code: CODE, init },
+      });
     }) as typeof globalThis.fetch;
     const options = {
       baseUrl: 'http://127.0.0.1:9',
@@ -106,7 +119,12 @@ describe('codes, PINs and secrets', () => {
   });
 
   it('are not in the client, however it is printed', () => {
-    const scrip = new Scrip({ baseUrl: 'https://vouchers.example.com/', keyId: 'key', secret: SECRET, variant: 'a' });
+    const scrip = new Scrip({
+      baseUrl: 'https://vouchers.example.com/',
+      keyId: 'key',
+      secret: SECRET,
+      variant: 'a',
+    });
     assert.ok(!found(scrip));
     assert.ok(!found({ scrip, list: [scrip] }));
     assert.equal(inspect(scrip, { customInspect: false, depth: 9 }).includes(SECRET), false);

@@ -71,7 +71,15 @@ const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 describe('the command line of the merchant', () => {
   it('generates, checks, redeems, updates and lists, for programs', async (t) => {
     const terminal = await Terminal.open(t);
-    const batch = await terminal.json(['generate', '--quantity', '2', '--value', '25', '--reference', 'first']);
+    const batch = await terminal.json([
+      'generate',
+      '--quantity',
+      '2',
+      '--value',
+      '25',
+      '--reference',
+      'first',
+    ]);
     assert.deepEqual(
       [batch.reference, batch.status, batch.quantity, batch.vouchers.length, batch.replayed],
       ['first', 'COMPLETED', 2, 2, false],
@@ -96,9 +104,25 @@ describe('the command line of the merchant', () => {
     assert.equal((await terminal.json(['reverse', 'order-2'])).newTransaction, null);
     assert.equal((await terminal.json(['transactions'])).length, 7);
     assert.equal(await terminal.till.balanceOf({ code, pin, serialNumber }), 21);
-    const inB = await terminal.json(['generate', '--quantity', '1', '--variant', 'b', '--expiry', '2099-12-31']);
+    const inB = await terminal.json([
+      'generate',
+      '--quantity',
+      '1',
+      '--variant',
+      'b',
+      '--expiry',
+      '2099-12-31',
+    ]);
     assert.deepEqual([inB.value, inB.expiryDate], [null, '2099-12-31T23:59:59.999Z']);
-    const activate = ['activate', '--variant', 'b', '--serial', String(inB.vouchers[0].serialNumber), '--value', '7'];
+    const activate = [
+      'activate',
+      '--variant',
+      'b',
+      '--serial',
+      String(inB.vouchers[0].serialNumber),
+      '--value',
+      '7',
+    ];
     assert.deepEqual((await terminal.json(activate)).amount, 7);
   });
 
@@ -112,7 +136,10 @@ describe('the command line of the merchant', () => {
     assert.match(balance.out, /^balance +25$/m);
     assert.match(balance.out, /^2.+ACTIVATION +25 +[0-9a-f-]{36}$/m);
     assert.ok(!balance.out.includes(code) && balance.err === '');
-    assert.match((await terminal.run(['transactions'])).out, /^time +type +amount +voucher +reference +refund$/m);
+    assert.match(
+      (await terminal.run(['transactions'])).out,
+      /^time +type +amount +voucher +reference +refund$/m,
+    );
     await terminal.fails(2, /the PIN is expected on standard input/, ['balance', code]);
     const wrong = withWrongPin({ pin }).pin;
     const refused = await terminal.fails(1, /Invalid PIN \(55\)/, ['balance', code], { input: wrong });
@@ -130,9 +157,15 @@ describe('the command line of the merchant', () => {
       [/--quantity is missing/, ['generate']],
       [/--value is missing/, ['generate', '--quantity', '2']],
       [/--value must be an amount/, ['generate', '--quantity', '2', '--value', '1e3']],
-      [/more digits than can be sent exactly/, ['generate', '--quantity', '2', '--value', '9007199254740993']],
+      [
+        /more digits than can be sent exactly/,
+        ['generate', '--quantity', '2', '--value', '9007199254740993'],
+      ],
       [/--quantity must be a whole number/, ['generate', '--quantity', '0', '--value', '2']],
-      [/--expiry needs --variant b/, ['generate', '--quantity', '2', '--value', '2', '--expiry', '2099-01-01']],
+      [
+        /--expiry needs --variant b/,
+        ['generate', '--quantity', '2', '--value', '2', '--expiry', '2099-01-01'],
+      ],
       [/--product needs --variant a/, ['generate', '--quantity', '2', '--variant', 'b', '--product', 'X']],
       [/--expiry must be a day/, ['generate', '--quantity', '2', '--variant', 'b', '--expiry', '2099-04-31']],
       [/a code of 16 digits holds the PIN/, ['balance', `${code}1234`]],
@@ -158,12 +191,25 @@ describe('the command line of the merchant', () => {
     const worker = await startWorker(service, TASKS, sweep);
     try {
       const path = join(terminal.folder, 'vouchers.csv');
-      const order = ['generate', '--quantity', '1234', '--value', '2', '--reference', 'big', '--out', 'vouchers.csv'];
+      const order = [
+        'generate',
+        '--quantity',
+        '1234',
+        '--value',
+        '2',
+        '--reference',
+        'big',
+        '--out',
+        'vouchers.csv',
+      ];
       const told = await terminal.json(order);
       assert.deepEqual([told.status, told.file, told.vouchers], ['COMPLETED', 'vouchers.csv', undefined]);
       const rows = (await readFile(path, 'utf8')).trimEnd().split('\r\n');
       assert.equal(rows[0], '"serialNumber","code","pin"');
-      assert.equal(new Set(rows.slice(1).filter((row) => /^"\d{1,15}","[1-9]\d{11}","\d{4}"$/.test(row))).size, 1234);
+      assert.equal(
+        new Set(rows.slice(1).filter((row) => /^"\d{1,15}","[1-9]\d{11}","\d{4}"$/.test(row))).size,
+        1234,
+      );
       assert.equal(await modeOf(path), 0o600);
       await terminal.fails(1, /exists: --force overwrites it/, order);
       assert.equal((await terminal.json([...order, '--force'])).replayed, true);
@@ -173,7 +219,12 @@ describe('the command line of the merchant', () => {
       assert.equal(out, await readFile(path, 'utf8'));
       const document = await terminal.json(['download', 'big', '--wait']);
       assert.deepEqual([document.reference, document.vouchers.length], ['big', 1234]);
-      await terminal.fails(1, /Vouchers not found|Not found \(60\)/, ['download', 'other', '--out', 'other.csv']);
+      await terminal.fails(1, /Vouchers not found|Not found \(60\)/, [
+        'download',
+        'other',
+        '--out',
+        'other.csv',
+      ]);
       assert.deepEqual(await readdir(terminal.folder), ['vouchers.csv']);
     } finally {
       await worker.stop();
@@ -184,7 +235,9 @@ describe('the command line of the merchant', () => {
     const terminal = await Terminal.open(t);
     const { SCRIP_BASE_URL, SCRIP_KEY_ID, SCRIP_SECRET = '', PATH = '', HOME = '' } = terminal.env;
     const bare = { PATH, HOME };
-    await terminal.fails(1, /SCRIP_BASE_URL, SCRIP_KEY_ID, SCRIP_SECRET not set/, ['transactions'], { env: bare });
+    await terminal.fails(1, /SCRIP_BASE_URL, SCRIP_KEY_ID, SCRIP_SECRET not set/, ['transactions'], {
+      env: bare,
+    });
     const folder = join(terminal.folder, '.config', 'scrip');
     const path = join(folder, 'credentials');
     await mkdir(folder, { recursive: true });
@@ -223,9 +276,14 @@ describe('the command line of the merchant', () => {
     t.after(() => server.close());
     const lost = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const args = ['redeem', voucher.code, '--amount', '5'];
-    const failed = await terminal.fails(3, /once, or not at all/, [...args, '--base-url', lost, '--timeout', '1'], {
-      input: voucher.pin,
-    });
+    const failed = await terminal.fails(
+      3,
+      /once, or not at all/,
+      [...args, '--base-url', lost, '--timeout', '1'],
+      {
+        input: voucher.pin,
+      },
+    );
     const [, reference = ''] = /^reference (\S+)$/m.exec(failed.err) ?? [];
     assert.ok(failed.err.includes(`scrip-client transaction ${reference}`));
     assert.ok(failed.err.includes(`--reference ${reference}`));
@@ -242,7 +300,10 @@ describe('the command line of the merchant', () => {
     assert.ok(names.length >= 10 && names.includes('redeem'), names.join());
     for (const name of names) {
       const help = await terminal.run([name, '--help']);
-      assert.ok(help.status === 0 && help.err === '' && help.out.startsWith(`Usage: scrip-client ${name}`), name);
+      assert.ok(
+        help.status === 0 && help.err === '' && help.out.startsWith(`Usage: scrip-client ${name}`),
+        name,
+      );
     }
     assert.match((await terminal.run(['--version'])).out, /^\d+\.\d+\.\d+\n$/);
     assert.equal((await terminal.run([])).status, 2);
@@ -253,11 +314,14 @@ describe('the command line of the merchant', () => {
     const { code, pin } = await terminal.till.voucher(25);
     const shown = await new Promise<string>((resolve) => {
       const line = `${process.execPath} ${BIN} balance ${code}`;
-      const child = spawn('script', ['-qefc', line, '/dev/null'], { env: { ...terminal.env, TERM: 'xterm' } });
+      const child = spawn('script', ['-qefc', line, '/dev/null'], {
+        env: { ...terminal.env, TERM: 'xterm' },
+      });
       let text = '';
       child.stdout.on('data', (piece) => {
         text += piece;
-        if (text.endsWith('PIN (not shown): ')) child.stdin.write(`${pin.slice(0, 2)}x\u007f${pin.slice(2)}\r`);
+        if (text.endsWith('PIN (not shown): '))
+          child.stdin.write(`${pin.slice(0, 2)}x\u007f${pin.slice(2)}\r`);
       });
       child.on('close', () => resolve(text));
     });

@@ -118,7 +118,8 @@ describe('a large batch', () => {
   });
 });
 
-const HEAD = '{"statusCode":"00","message":"Success","data":{"reference":"x","transactionId":"t","status":"COMPLETED",';
+const HEAD =
+  '{"statusCode":"00","message":"Success","data":{"reference":"x","transactionId":"t","status":"COMPLETED",';
 const REST = '"expiryDate":"2030-01-01T00:00:00.000Z","value":25,"vouchers":[';
 const voucher = (serialNumber: number) => JSON.stringify({ serialNumber, code: '482913057641', pin: '0731' });
 
@@ -144,7 +145,13 @@ describe('a download that breaks off', () => {
   });
 
   it('is an error where something else stands in the place of vouchers', async (t) => {
-    for (const items of ['{}', '1', `${voucher(1)},{"serialNumber":"x"}`, 'nonsense', `${voucher(1)} ${voucher(2)}`]) {
+    for (const items of [
+      '{}',
+      '1',
+      `${voucher(1)},{"serialNumber":"x"}`,
+      'nonsense',
+      `${voucher(1)} ${voucher(2)}`,
+    ]) {
       const scrip = await answering(t, [`${HEAD}${REST}${items}]}}`], false);
       assert.equal((await failure(scrip.download('x'))).code, 'invalidResponse', items);
     }
@@ -192,7 +199,10 @@ function split(text: string, borders: readonly number[]): string[] {
 const names = fc.constantFrom('data', 'vouchers', 'status', 'd"ata', 'a\\', '', 'ü');
 const values = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
-  fc.dictionary(names, fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.dictionary(names, fc.jsonValue({ maxDepth: 1 })))),
+  fc.dictionary(
+    names,
+    fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.dictionary(names, fc.jsonValue({ maxDepth: 1 }))),
+  ),
 );
 const vouchers = fc.oneof(
   fc.array(fc.record({ serialNumber: fc.nat(), code: fc.string(), pin: fc.string() }), { maxLength: 4 }),
@@ -200,7 +210,13 @@ const vouchers = fc.oneof(
   values,
 );
 const answers = fc
-  .record({ before: values, status: values, vouchers, after: values, data: fc.oneof(values, fc.constant(undefined)) })
+  .record({
+    before: values,
+    status: values,
+    vouchers,
+    after: values,
+    data: fc.oneof(values, fc.constant(undefined)),
+  })
   .map(({ before, status, vouchers, after, data }) => ({
     before,
     data: data === undefined ? { status, vouchers, after } : data,
@@ -227,7 +243,9 @@ describe('the parser of downloads', () => {
     fc.assert(
       fc.property(texts, fc.nat(), changes, fc.boolean(), borders, (text, where, change, cut, at) => {
         const position = where % text.length;
-        const broken = cut ? text.slice(0, position) : text.slice(0, position) + change + text.slice(position + 1);
+        const broken = cut
+          ? text.slice(0, position)
+          : text.slice(0, position) + change + text.slice(position + 1);
         const read = parseInPieces(split(broken, at));
         // Two lists of vouchers under one name are refused, where JSON.parse takes the later one.
         if (read === 'refused' && broken.split('"vouchers"').length > 2) return;
@@ -259,6 +277,9 @@ describe('the parser of downloads', () => {
   it('does not keep a voucher or a frame without end', () => {
     const endless = ['"', 'x'.repeat(70_000)].join('');
     assert.equal(parseInPieces([HEAD, REST, endless]), 'refused');
-    assert.equal(parseInPieces(['{"a":"', ...Array.from({ length: 20 }, () => 'x'.repeat(70_000))]), 'refused');
+    assert.equal(
+      parseInPieces(['{"a":"', ...Array.from({ length: 20 }, () => 'x'.repeat(70_000))]),
+      'refused',
+    );
   });
 });

@@ -42,7 +42,8 @@ describe('an error', () => {
       assert.equal(error.isRetryable, ['91', '96', '97'].includes(statusCode), statusCode);
       // What is not found, and every other refusal, is not asked again.
       assert.equal(count() - before, error.isRetryable ? 3 : 1, statusCode);
-      for (const language of ['en', 'fr', 'pt', 'es', 'de']) assert.ok(error.userMessage(language).length > 10);
+      for (const language of ['en', 'fr', 'pt', 'es', 'de'])
+        assert.ok(error.userMessage(language).length > 10);
     }
   });
 
@@ -60,7 +61,8 @@ describe('an error', () => {
     addLanguage('pt-BR', { insufficientBalance: 'O saldo não é suficiente.' });
     assert.equal(error.userMessage('pt-BR'), 'O saldo não é suficiente.');
     assert.notEqual(error.userMessage('pt'), 'O saldo não é suficiente.');
-    for (const none of ['', '-', 'constructor', null]) assert.equal(error.userMessage(none), error.userMessage('en'));
+    for (const none of ['', '-', 'constructor', null])
+      assert.equal(error.userMessage(none), error.userMessage('en'));
   });
 });
 
@@ -69,7 +71,8 @@ describe('a try', () => {
     const bodies: { reference: string }[] = [];
     const { b, retries } = await answering(t, (_request, response, body, requests) => {
       bodies.push(JSON.parse(body));
-      if (requests === 1) json(response, 503, { statusCode: '91', message: '', data: null }, { 'retry-after': '1' });
+      if (requests === 1)
+        json(response, 503, { statusCode: '91', message: '', data: null }, { 'retry-after': '1' });
       else json(response, 200, { statusCode: '51', message: '', data: null });
     });
     const error = await failure(b.redeem({ ...voucher, amount: 1 }));
@@ -127,11 +130,19 @@ describe('a try', () => {
       voucherCode: '4829****7641',
       serialNumber: '1',
     };
-    for (const wrong of [{ reference: 'y' }, { amount: 2 }, { transactionType: 'ACTIVATION' }, { timestamp: 5 }]) {
+    for (const wrong of [
+      { reference: 'y' },
+      { amount: 2 },
+      { transactionType: 'ACTIVATION' },
+      { timestamp: 5 },
+    ]) {
       const { b } = await answering(t, (_request, response) =>
         json(response, 200, { statusCode: '00', message: '', data: { ...transaction, ...wrong } }),
       );
-      assert.equal((await failure(b.redeem({ ...voucher, amount: 1, reference: 'x' }))).code, 'unknownOutcome');
+      assert.equal(
+        (await failure(b.redeem({ ...voucher, amount: 1, reference: 'x' }))).code,
+        'unknownOutcome',
+      );
     }
     const { b } = await answering(t, (_request, response) =>
       json(response, 200, { statusCode: '00', message: '', data: { ...transaction, serialNumber: 1 } }),

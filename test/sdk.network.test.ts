@@ -108,7 +108,9 @@ describe('over a bad network', () => {
 
       await direct.redeem({ ...voucher, amount: 5, reference: `reverse-${fault}` });
       proxy.plan([fault]);
-      const reversed = await a.reverseRedemption(`reverse-${fault}`).catch((error: ScripError) => error.update);
+      const reversed = await a
+        .reverseRedemption(`reverse-${fault}`)
+        .catch((error: ScripError) => error.update);
       assert.equal(reversed?.newTransaction, null);
       await proxy.settle();
       assert.equal(await till.balanceOf(voucher), 21);
@@ -155,7 +157,10 @@ describe('a redemption of unknown outcome', () => {
     ] as const) {
       proxy.plan([fault, fault]);
       const unknown = await failure(impatient.redeem({ ...voucher, amount: 5 }), UnknownOutcomeError);
-      assert.deepEqual([unknown.code, unknown.isRetryable, unknown.statusCode], ['unknownOutcome', true, null]);
+      assert.deepEqual(
+        [unknown.code, unknown.isRetryable, unknown.statusCode],
+        ['unknownOutcome', true, null],
+      );
       const { reference } = unknown;
       assert.deepEqual(await booked(direct, reference), happened ? [5] : []);
 
@@ -201,7 +206,8 @@ describe('a redemption of unknown outcome', () => {
       const unknown = await failure(scrip.redeem({ ...voucher, amount: 5 }), UnknownOutcomeError);
       // Somebody else locks the PIN meanwhile: the same request is refused whether it happened or not.
       const wrong = String((Number(voucher.pin) + 1) % 10_000).padStart(4, '0');
-      for (let guess = 0; guess < 5; guess++) await scrip.balance({ code: voucher.code, pin: wrong }).catch(() => {});
+      for (let guess = 0; guess < 5; guess++)
+        await scrip.balance({ code: voucher.code, pin: wrong }).catch(() => {});
       assert.equal((await failure(scrip.balance(voucher))).code, 'pinLocked');
       if (fault === 'cut after') assert.equal(((await unknown.resolve()) as { amount: number }).amount, 5);
       else assert.equal((await failure(unknown.resolve(), UnknownOutcomeError)).reference, unknown.reference);

@@ -27,7 +27,8 @@ describe('the package', () => {
   it('holds what it is built of, and nothing else', () => {
     const { paths } = installed;
     const built = ['dist/index.js', 'dist/index.d.ts', 'dist/cli/main.js', 'bin/scrip-client.mjs'];
-    for (const path of ['LICENSE', 'README.md', 'package.json', ...built]) assert.ok(paths.includes(path), path);
+    for (const path of ['LICENSE', 'README.md', 'package.json', ...built])
+      assert.ok(paths.includes(path), path);
     const form = /^(LICENSE|README\.md|package\.json|bin\/scrip-client\.mjs|dist\/[\w./-]+\.(js|d\.ts))$/;
     for (const path of paths) assert.match(path, form);
   });
@@ -82,7 +83,10 @@ describe('the package', () => {
     await writeFile(config, JSON.stringify({ compilerOptions, include: ['examples'] }));
     await run(TSC, ['-p', config]).catch((error: { stdout: string }) => assert.fail(error.stdout));
     // The compiler does look at them.
-    await writeFile(join(folder, 'examples', 'wrong.ts'), `import { Nothing } from '@scrip/client';\nNothing;\n`);
+    await writeFile(
+      join(folder, 'examples', 'wrong.ts'),
+      `import { Nothing } from '@scrip/client';\nNothing;\n`,
+    );
     await assert.rejects(run(TSC, ['-p', config]));
   });
 });

@@ -39,7 +39,9 @@ export async function installPacked(workspace: 'sdk' | 'conformance'): Promise<I
     cwd: join(sources, workspace),
   });
   // Some releases of npm print what the build says before the report.
-  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [{ filename: string; files: { path: string }[] }];
+  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [
+    { filename: string; files: { path: string }[] },
+  ];
   await writeFile(join(project, 'package.json'), '{"type":"module","private":true}');
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, packed.filename)], {
     cwd: project,
@@ -55,7 +57,9 @@ export type Node = { readonly path: string; readonly version: string };
 
 /** The Nodes that a user of this machine has, beside the one that runs the tests. */
 export async function findNodes(): Promise<Node[]> {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((each) => !each.includes('node_modules'));
+  const folders = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((each) => !each.includes('node_modules'));
   const found: Node[] = [{ path: process.execPath, version: process.version }];
   for (const path of folders.map((each) => join(each, 'node'))) {
     const { stdout } = await run(path, ['--version']).catch(() => ({ stdout: '' }));

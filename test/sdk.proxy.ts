@@ -38,7 +38,8 @@ export type Proxy = {
 function isComplete(request: Buffer): boolean {
   const headEnd = request.indexOf('\r\n\r\n');
   if (headEnd < 0) return false;
-  const length = /^content-length: *(\d+)/im.exec(request.subarray(0, headEnd).toString('latin1'))?.[1] ?? '0';
+  const length =
+    /^content-length: *(\d+)/im.exec(request.subarray(0, headEnd).toString('latin1'))?.[1] ?? '0';
   return request.length >= headEnd + 4 + Number(length);
 }
 

@@ -181,7 +181,9 @@ describe('the client does the same', () => {
   it('on an edge runtime, which has nothing of Node', async (t) => {
     const edge = join(PROGRAMS, 'edge.mjs');
     const { folder } = installed;
-    await holds(t, (settings) => execute(process.execPath, ['--experimental-vm-modules', edge, settings, folder]));
+    await holds(t, (settings) =>
+      execute(process.execPath, ['--experimental-vm-modules', edge, settings, folder]),
+    );
   });
 
   it('on Deno', { skip: whyNot('deno') }, async (t) => {

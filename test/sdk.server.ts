@@ -11,7 +11,12 @@ export const PIN = '0731';
 export const SECRET = 'canary-of-the-secret';
 export const voucher = { code: CODE, pin: PIN };
 
-export type Answer = (request: IncomingMessage, response: ServerResponse, body: string, requests: number) => void;
+export type Answer = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  body: string,
+  requests: number,
+) => void;
 
 /** Clients of both variants of a server that answers so, until the test ends. */
 export async function answering(t: TestContext, answer: Answer) {

@@ -34,7 +34,12 @@ function listen(): Service['log'] {
 
 async function ask({ method, path, body }: Asked) {
   const headers = { authorization: merchant.authorization, 'content-type': 'application/json' };
-  return app.inject({ method, url: path, headers, ...(body !== undefined && { payload: JSON.stringify(body) }) });
+  return app.inject({
+    method,
+    url: path,
+    headers,
+    ...(body !== undefined && { payload: JSON.stringify(body) }),
+  });
 }
 
 before(async () => {
@@ -54,7 +59,10 @@ before(async () => {
       dialect.redeem(first, 11, `${REFERENCE}-${at}`),
       dialect.redeem(withWrongPin(second), 1, 'x'),
       dialect.redeem({ ...second, code: UNKNOWN.code }, 1, 'x'),
-      { ...dialect.redeem(second, 1, 'x'), body: { code: second.code, voucherCode: Number(second.code), pin: 5 } },
+      {
+        ...dialect.redeem(second, 1, 'x'),
+        body: { code: second.code, voucherCode: Number(second.code), pin: 5 },
+      },
       dialect.activate(second, 'y'),
       dialect.lookup(`${REFERENCE}-${at}`),
       { method: 'GET', path: `${dialect.prefix}/transactions/${second.code}${second.pin}?pin=${second.pin}` },
@@ -77,7 +85,9 @@ after(async () => {
 /** A bug, whose error is logged: the database refuses a statement that holds codes and PINs in their stored form. */
 async function breakSomething(): Promise<void> {
   const [first] = vouchers as [Voucher];
-  await owner.query(sql`alter table scrip.journal add constraint broken check (amount_minor <> 777) not valid`);
+  await owner.query(
+    sql`alter table scrip.journal add constraint broken check (amount_minor <> 777) not valid`,
+  );
   for (const dialect of DIALECTS) {
     const answer = await ask(dialect.redeem(first, 7.77, `${REFERENCE} that breaks`));
     assert.deepEqual([answer.statusCode, answer.json().statusCode], [500, '96']);
@@ -142,7 +152,8 @@ describe('codes, PINs and secrets', () => {
       [],
     );
     for (const { pin } of vouchers) {
-      for (const spelling of [`"${pin}"`, `pin=${pin}`, `/${pin}`]) assert.ok(!text.includes(spelling), spelling);
+      for (const spelling of [`"${pin}"`, `pin=${pin}`, `/${pin}`])
+        assert.ok(!text.includes(spelling), spelling);
     }
   });
 

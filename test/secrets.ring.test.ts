@@ -19,7 +19,8 @@ const keyOf = (byte: number) => Buffer.alloc(32, byte).toString('base64url');
 const OLD = `old:${keyOf(1)}`;
 const NEW = `new-key:${keyOf(2)}`;
 const read = (text: string, reload?: () => string) => readKeyRing(text, 'SCRIP_KEYS', reload);
-const fails = (text: string, message: RegExp) => assert.throws(() => read(text), { name: 'StartError', message });
+const fails = (text: string, message: RegExp) =>
+  assert.throws(() => read(text), { name: 'StartError', message });
 const derived = (byte: number, purpose: string) =>
   Buffer.from(hkdfSync('sha256', Buffer.alloc(32, byte), '', `scrip ${purpose}`, 32));
 const under = (byte: number, purpose: string, text: string) =>
@@ -33,7 +34,8 @@ describe('what is stored', () => {
     assert.equal(ring.pinKey(CODE, PIN), '865174d2557868d39a594f62697e388c');
     const check = '0419518598c4b28ba9a281eb46ab6981d992618ddca86a9d608b3a9c718ed96d';
     assert.deepEqual(ring.checks(), [{ keyId: 'k1', check: Buffer.from(check, 'hex') }]);
-    const sealed = '026b31a6f21b4b173e1b9f8097e7a5bf3ba2910b1ab957b72d1d4837ad26afa5b56b734f9aa5cc963f9b43ccb143d2';
+    const sealed =
+      '026b31a6f21b4b173e1b9f8097e7a5bf3ba2910b1ab957b72d1d4837ad26afa5b56b734f9aa5cc963f9b43ccb143d2';
     assert.deepEqual(ring.open(77n, Buffer.from(sealed, 'hex')), { code: CODE, pin: PIN });
   });
 
@@ -79,7 +81,9 @@ describe('a key ring', () => {
         .map(({ keyId }) => keyId);
     assert.deepEqual(ids(`${NEW},${OLD}`), ['new-key', 'old']);
     assert.deepEqual(ids(`\n  ${NEW} \r\n\n ${OLD},\n`), ['new-key', 'old']);
-    assert.deepEqual(ids(`A-z_0123456789AB:${Buffer.alloc(32, 255).toString('base64')}`), ['A-z_0123456789AB']);
+    assert.deepEqual(ids(`A-z_0123456789AB:${Buffer.alloc(32, 255).toString('base64')}`), [
+      'A-z_0123456789AB',
+    ]);
   });
 
   test('is refused where it is none, without a word of what it says', () => {

@@ -61,7 +61,9 @@ async function execute(text: string): Promise<void> {
 /** Runs a command; what it prints is searched too, but for the one time that a secret is shown. */
 async function command(shown: 'search' | 'shows a secret', ...args: string[]) {
   const run = await new Promise<{ out: string; err: string }>((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], { env: settings() }, (_error, out, err) => resolve({ out, err }));
+    execFile(process.execPath, [MAIN, ...args], { env: settings() }, (_error, out, err) =>
+      resolve({ out, err }),
+    );
   });
   output['commands'] += run.err + (shown === 'search' ? run.out : '');
   return run.out;
@@ -77,10 +79,19 @@ async function ask(
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const response = await fetch(baseUrl + path, {
     method,
-    headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers, ...own },
+    headers: {
+      authorization,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+      ...own,
+    },
     ...(body !== undefined && { body: text }),
   });
-  return { status: response.status, text: await response.text(), head: JSON.stringify([...response.headers]) };
+  return {
+    status: response.status,
+    text: await response.text(),
+    head: JSON.stringify([...response.headers]),
+  };
 }
 
 before(async () => {
@@ -132,7 +143,9 @@ after(async () => {
 });
 
 async function useEverything(): Promise<void> {
-  const create = `merchant create --name ${CONTROL} --permit update-redemption --float 100000 --json`.split(' ');
+  const create = `merchant create --name ${CONTROL} --permit update-redemption --float 100000 --json`.split(
+    ' ',
+  );
   const { id, keyId, secret } = JSON.parse(await command('shows a secret', ...create));
   const rotated = JSON.parse(await command('shows a secret', 'api-key', 'rotate', keyId, '--json'));
   const webhook = ['webhook', 'add', '--merchant', id, '--url', receiver.url, '--json'];
@@ -144,7 +157,9 @@ async function useEverything(): Promise<void> {
     const made = await ask(authorization, dialect.generate(`few-${at}`, 6, 25));
     const own: Voucher[] = JSON.parse(made.text).data.vouchers;
     vouchers.push(...own);
-    const { statusCode } = JSON.parse((await ask(authorization, dialect.generate(`many-${at}`, 300, 25))).text);
+    const { statusCode } = JSON.parse(
+      (await ask(authorization, dialect.generate(`many-${at}`, 300, 25))).text,
+    );
     assert.equal(statusCode, '00');
     await askEverything(authorization, dialect, own, at);
     await misuse(authorization, secret, dialect.prefix, own[0] as Voucher);
@@ -193,7 +208,12 @@ async function askEverything(
 }
 
 /** Codes, PINs and secrets where none belongs, and credentials in the wrong place and order. */
-async function misuse(authorization: string, secret: string, prefix: string, voucher: Voucher): Promise<void> {
+async function misuse(
+  authorization: string,
+  secret: string,
+  prefix: string,
+  voucher: Voucher,
+): Promise<void> {
   const both = voucher.code + voucher.pin;
   for (const asked of misplaced(prefix, voucher, secret)) {
     const { status, text, head } = await ask(authorization, asked, misplacedHeaders(voucher));
@@ -215,9 +235,16 @@ async function misuse(authorization: string, secret: string, prefix: string, vou
 
 /** What an operator types; and an error of the database that quotes a row. */
 async function operate(authorization: string, merchantId: string, endpointId: string): Promise<void> {
-  const [first, second, third] = vouchers.map(({ serialNumber }) => String(serialNumber)) as [string, string, string];
+  const [first, second, third] = vouchers.map(({ serialNumber }) => String(serialNumber)) as [
+    string,
+    string,
+    string,
+  ];
   await execute('alter table scrip.journal add constraint broken check (amount_minor <> 777) not valid');
-  const broken = await ask(authorization, DIALECTS[0]?.redeem(vouchers[1] as Voucher, 7.77, 'breaks') as Asked);
+  const broken = await ask(
+    authorization,
+    DIALECTS[0]?.redeem(vouchers[1] as Voucher, 7.77, 'breaks') as Asked,
+  );
   assert.equal(broken.status, 500);
   for (const args of [
     ['voucher', 'show', first],
@@ -238,7 +265,8 @@ async function operate(authorization: string, merchantId: string, endpointId: st
   ]) {
     await command('search', ...args);
   }
-  for (const args of misplacedArguments(vouchers[0] as Voucher, secrets[0] as string)) await command('search', ...args);
+  for (const args of misplacedArguments(vouchers[0] as Voucher, secrets[0] as string))
+    await command('search', ...args);
 }
 
 function find(what: string, text: string): string[] {

@@ -35,7 +35,10 @@ async function ownSettings(t: TestContext): Promise<Settings> {
 }
 
 function scrip(t: TestContext, settings: Settings, ...args: string[]): Scrip {
-  const child = spawn(process.execPath, [MAIN, ...args], { env: settings, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    env: settings,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let out = '';
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -57,7 +60,11 @@ async function until(what: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 /** Starts the service and returns its address once it has told it. */
-async function serve(t: TestContext, settings: Settings, ...args: string[]): Promise<Scrip & { baseUrl: string }> {
+async function serve(
+  t: TestContext,
+  settings: Settings,
+  ...args: string[]
+): Promise<Scrip & { baseUrl: string }> {
   const service = scrip(t, settings, 'serve', ...args);
   await until(() => service.out().endsWith('\n\n') || service.process.exitCode !== null);
   const [, baseUrl] = /^Scrip serves (\S+)$/m.exec(service.out()) ?? [];
@@ -71,7 +78,8 @@ const exists = (path: string) =>
     () => false,
   );
 
-const runsDatabase = ({ SCRIP_DATA_DIR }: Settings) => exists(join(SCRIP_DATA_DIR, 'postgres', 'postmaster.pid'));
+const runsDatabase = ({ SCRIP_DATA_DIR }: Settings) =>
+  exists(join(SCRIP_DATA_DIR, 'postgres', 'postmaster.pid'));
 
 /** Expects a start to fail with one line that says why. */
 async function refused(t: TestContext, settings: Settings, reason: RegExp): Promise<void> {
@@ -129,7 +137,9 @@ test('a Ctrl-C at any moment of the start leaves nothing running', async (t) => 
   for (const sign of ['.', 'postgres.log', 'keys']) {
     const settings = await ownSettings(t);
     const service = scrip(t, settings, 'serve');
-    await until(async () => service.process.exitCode !== null || (await exists(join(settings.SCRIP_DATA_DIR, sign))));
+    await until(
+      async () => service.process.exitCode !== null || (await exists(join(settings.SCRIP_DATA_DIR, sign))),
+    );
     service.process.kill('SIGINT');
     assert.equal(await service.ended, 0, service.err());
     assert.ok(!(await runsDatabase(settings)));
@@ -188,7 +198,11 @@ test('a setting that cannot be is named in one line', async (t) => {
   await refused(t, { ...settings, SCRIP_LOG_LEVEL: 'loud' }, /SCRIP_LOG_LEVEL/);
   await refused(t, { ...settings, SCRIP_CURRENCY: 'ZZZ' }, /SCRIP_CURRENCY/);
   await refused(t, { ...settings, SCRIP_KEYS: 'canary' }, /^(?!.*canary).*SCRIP_KEYS/);
-  await refused(t, { ...settings, SCRIP_DATABASE_URL: 'mysql://u:canary@h/d' }, /^(?!.*canary).*SCRIP_DATABASE_URL/);
+  await refused(
+    t,
+    { ...settings, SCRIP_DATABASE_URL: 'mysql://u:canary@h/d' },
+    /^(?!.*canary).*SCRIP_DATABASE_URL/,
+  );
 });
 
 test('a database that cannot be reached is told in one line, without its password', async (t) => {
@@ -199,7 +213,11 @@ test('a database that cannot be reached is told in one line, without its passwor
   nobody.close();
   await once(nobody, 'close');
   const url = `postgres://someone:canary@127.0.0.1:${port}/scrip`;
-  await refused(t, { ...settings, SCRIP_DATABASE_URL: url }, /^(?!.*canary).*cannot be reached.*SCRIP_DATABASE_URL/);
+  await refused(
+    t,
+    { ...settings, SCRIP_DATABASE_URL: url },
+    /^(?!.*canary).*cannot be reached.*SCRIP_DATABASE_URL/,
+  );
 });
 
 test('opens no debugger when it is asked to', async (t) => {

@@ -14,7 +14,12 @@ import { promisify } from 'node:util';
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const TILLS = 12;
 
-type Serving = { readonly child: ChildProcess; readonly url: string; readonly env: NodeJS.ProcessEnv; log(): string };
+type Serving = {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly env: NodeJS.ProcessEnv;
+  log(): string;
+};
 
 async function serve(t: TestContext): Promise<Serving> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-processes-'));
@@ -62,16 +67,26 @@ async function answering({ child }: Serving): Promise<number[]> {
 type Call = (path: string, body: object) => Promise<{ statusCode: string; data: Record<string, unknown> }>;
 
 /** A merchant with a stock of vouchers, and what it takes to call the service as it. */
-async function openShop({ url, env }: Serving): Promise<{ call: Call; vouchers: { code: string; pin: string }[] }> {
+async function openShop({
+  url,
+  env,
+}: Serving): Promise<{ call: Call; vouchers: { code: string; pin: string }[] }> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [MAIN, 'merchant', 'create', '--name', 'Till', '--float', '100000', '--json'],
     { env },
   );
   const { keyId, secret } = JSON.parse(stdout);
-  const headers = { authorization: `Basic ${btoa(`${keyId}:${secret}`)}`, 'content-type': 'application/json' };
+  const headers = {
+    authorization: `Basic ${btoa(`${keyId}:${secret}`)}`,
+    'content-type': 'application/json',
+  };
   const call: Call = async (path, body) => {
-    const response = await fetch(`${url}/api/v2${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const response = await fetch(`${url}/api/v2${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
     return (await response.json()) as Awaited<ReturnType<Call>>;
   };
   const { data } = await call('/vouchers', { reference: 'stock', quantity: 10, value: 1000 });

@@ -23,7 +23,13 @@ export type Card = {
 };
 
 /** A card that nobody has. */
-export const UNKNOWN: Card = { serial: 0n, code: '', pin: '', codeKey: 'f'.repeat(32), pinKey: 'e'.repeat(32) };
+export const UNKNOWN: Card = {
+  serial: 0n,
+  code: '',
+  pin: '',
+  codeKey: 'f'.repeat(32),
+  pinKey: 'e'.repeat(32),
+};
 /** The card with a PIN that is not its own. */
 export const wrong = (card: Card): Card => ({ ...card, pinKey: 'd'.repeat(32) });
 
@@ -126,7 +132,9 @@ export class Bench {
   /** What guards the PIN of a voucher: wrong ones, and until when it is locked, in minutes from now. */
   async guardOf(card: Card): Promise<string> {
     const minutes = `extract(epoch from pin_locked_until - '${this.now.toISOString()}')::numeric / 60`;
-    return (await this.ofCard(card, `wrong_pins || ' ' || coalesce(trim_scale(${minutes})::text, 'open')`)) ?? '';
+    return (
+      (await this.ofCard(card, `wrong_pins || ' ' || coalesce(trim_scale(${minutes})::text, 'open')`)) ?? ''
+    );
   }
 
   /** Wrong PINs are counted, and lock at the fifth, the tenth and the fifteenth. @param ask asks with a wrong one */
@@ -138,7 +146,10 @@ export class Bench {
     };
     assert.deepEqual([await after(0), await after(3), await after(4)], ['1 open', '4 open', '5 15']);
     assert.deepEqual([await after(5), await after(9), await after(10)], ['6 open', '10 1440', '11 open']);
-    assert.deepEqual([await after(13), await after(14), await after(15)], ['14 open', '15 Infinity', '15 Infinity']);
+    assert.deepEqual(
+      [await after(13), await after(14), await after(15)],
+      ['14 open', '15 Infinity', '15 Infinity'],
+    );
   }
 
   /** Where the row of a voucher stands: it moves with every update. */

@@ -16,7 +16,11 @@ const [A, B] = DIALECTS as [Dialect, Dialect];
 for (const dialect of DIALECTS) {
   describe(`of two refusals of ${dialect.name} the earlier one is returned`, () => {
     test('by what the request says before what the merchant may', async (t) => {
-      const till = await Till.open(t, { forbid: ['generate', 'redeem', 'activate', 'balance'], permit: [], float: 0n });
+      const till = await Till.open(t, {
+        forbid: ['generate', 'redeem', 'activate', 'balance'],
+        permit: [],
+        float: 0n,
+      });
       const refused = (code: string, asked: Asked) => till.refused(dialect, code, asked);
       await refused('18', dialect.generate('NEW-x', 0, -1));
       await refused('16', dialect.generate('x', 0, -1));
@@ -40,7 +44,10 @@ for (const dialect of DIALECTS) {
       const redeem = dialect.redeem(UNKNOWN, -1, 'NEW-x');
       await till.refused(dialect, '30', { ...redeem, body: { ...(redeem.body as object), amount: '1' } });
       const generate = dialect.generate('NEW-x', 0, -1);
-      await till.refused(dialect, '30', { ...generate, body: { ...(generate.body as object), quantity: '1' } });
+      await till.refused(dialect, '30', {
+        ...generate,
+        body: { ...(generate.body as object), quantity: '1' },
+      });
     });
 
     test('by who asks before what is asked', async (t) => {
@@ -96,14 +103,16 @@ for (const dialect of DIALECTS) {
       await refused('47', dialect.redeem(empty, 26, 'x'));
       await refused('42', dialect.redeem(used, 26, 'x'));
       await replaceVoucher(asOperator(service), BigInt(replaced.serialNumber));
-      for (const { serialNumber } of [blocked, inactive]) await blockVoucher(asOperator(service), BigInt(serialNumber));
+      for (const { serialNumber } of [blocked, inactive])
+        await blockVoucher(asOperator(service), BigInt(serialNumber));
       await refused('43', dialect.redeem(inactive, 1, 'x'));
       clock.advance(366 * DAY_MS);
       await refused('44', dialect.redeem(replaced, 1e4, 'x'));
       await refused('43', dialect.redeem(blocked, 1e4, 'x'));
       await refused('54', dialect.redeem(expired, 1e4, 'x'));
       await refused('54', dialect.redeem(used, 26, 'x'));
-      for (let guess = 1; guess <= 5; guess++) await refused('55', dialect.redeem(withWrongPin(replaced), 1, 'x'));
+      for (let guess = 1; guess <= 5; guess++)
+        await refused('55', dialect.redeem(withWrongPin(replaced), 1, 'x'));
       await refused('75', dialect.redeem(replaced, 1, 'x'));
     });
 

@@ -13,7 +13,13 @@ type Package = {
   peerDependencies?: Record<string, string>;
   allowScripts?: Record<string, boolean>;
 };
-type Locked = { version?: string; integrity?: string; link?: boolean; hasInstallScript?: boolean; resolved?: string };
+type Locked = {
+  version?: string;
+  integrity?: string;
+  link?: boolean;
+  hasInstallScript?: boolean;
+  resolved?: string;
+};
 
 /** Where packages are locked: the project, and the mutation testing, which has its own so that `npm ci` stays small. */
 const LOCKED = [
@@ -34,7 +40,9 @@ const namesOf = ({ dependencies, devDependencies }: Package) => [
 ];
 
 test('each dependency has a reason in the docs, and no other one has', async () => {
-  const names = new Set((await readPackages()).flatMap(namesOf).filter((name) => !name.startsWith('@scrip/')));
+  const names = new Set(
+    (await readPackages()).flatMap(namesOf).filter((name) => !name.startsWith('@scrip/')),
+  );
   const rows = (await read('docs/dependencies.md')).split('\n').filter((line) => line.startsWith('| `'));
   const told = rows.flatMap((row) => {
     const [, packages = '', reason = ''] = row.split('|');
@@ -54,7 +62,9 @@ test('each is pinned to one version', async () => {
 test('the lockfile pins everything by hash, and names no registry', async () => {
   for (const { lockfile, least } of LOCKED) {
     const { packages } = (await readJson(lockfile)) as { packages: Record<string, Locked> };
-    const installed = Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link);
+    const installed = Object.entries(packages).filter(
+      ([path, { link }]) => path.includes('node_modules/') && !link,
+    );
     assert.ok(installed.length > least);
     for (const [path, { integrity, resolved }] of installed) {
       assert.match(integrity ?? '', /^sha512-/, path);
@@ -75,13 +85,17 @@ test('no package runs an install script but those that are named, with a reason'
     [],
   );
   const { allowScripts = {} } = (await readJson('package.json')) as Package;
-  for (const name of Object.keys(allowScripts)) assert.ok(scripts.includes(name), `${name} is allowed for nothing`);
+  for (const name of Object.keys(allowScripts))
+    assert.ok(scripts.includes(name), `${name} is allowed for nothing`);
 });
 
 test('SECURITY.md links only to what is there', async () => {
   const files = new Set(await readdir(ROOT, { recursive: false }));
-  const docs = new Set((await readdir(new URL('docs/', ROOT), { recursive: true })).map((name) => `docs/${name}`));
+  const docs = new Set(
+    (await readdir(new URL('docs/', ROOT), { recursive: true })).map((name) => `docs/${name}`),
+  );
   for (const [, link = ''] of (await read('SECURITY.md')).matchAll(/\]\(([^)\s#]+)(?:#[^)]*)?\)/g)) {
-    if (!/^[a-z]+:/.test(link)) assert.ok(files.has(link) || docs.has(link) || link.startsWith('test/'), link);
+    if (!/^[a-z]+:/.test(link))
+      assert.ok(files.has(link) || docs.has(link) || link.startsWith('test/'), link);
   }
 });

@@ -1,7 +1,8 @@
 import { A_FLOAT, A_SETTLEMENT, ONE_VOUCHER, type Tampering } from './tamperings.ts';
 
 const FIRST_OF_NOW = `select min(serial_number) from vouchers where batch_id = (select id from batches where reference = 'now')`;
-const reserveOf = (reference: string) => `select reserve_account from batches where reference = '${reference}'`;
+const reserveOf = (reference: string) =>
+  `select reserve_account from batches where reference = '${reference}'`;
 
 /** To batches and their reserves, and to vouchers that were replaced. */
 export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [

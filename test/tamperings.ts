@@ -1,7 +1,8 @@
 /** What somebody with the owner's rights could do, or a defect, with the checks that see it. */
 export type Tampering = readonly [what: string, statement: string, red: readonly string[]];
 
-export const ONE_VOUCHER = 'select min(serial_number) from vouchers where balance_minor > 100 and closed is null';
+export const ONE_VOUCHER =
+  'select min(serial_number) from vouchers where balance_minor > 100 and closed is null';
 const OF_ACTIVATION = `select serial_number from journal where reference = 'activation-1'`;
 export const A_SETTLEMENT = `select min(id) from accounts where kind = 'SETTLEMENT' and currency = 'USD'`;
 const EURO_SETTLEMENT = `select id from accounts where kind = 'SETTLEMENT' and currency = 'EUR'`;
@@ -26,7 +27,11 @@ export const TAMPERINGS: readonly Tampering[] = [
     `update vouchers set balance_minor = balance_minor + 1 where serial_number = (${ONE_VOUCHER})`,
     ['voucher-balances', 'totals'],
   ],
-  ['a redemption that is gone', `delete from journal where reference = 'sale-3'`, ['voucher-balances', 'totals']],
+  [
+    'a redemption that is gone',
+    `delete from journal where reference = 'sale-3'`,
+    ['voucher-balances', 'totals'],
+  ],
   [
     'a redemption of another amount',
     `update journal set amount_minor = amount_minor + 1 where reference = 'sale-3'`,

@@ -16,9 +16,13 @@ async function readProject(): Promise<SourceFile[]> {
   const paths = (await readdir(ROOT)).filter((name) => TEXT.test(name) && name !== 'package-lock.json');
   for (const folder of FOLDERS) {
     const found = await readdir(new URL(folder, ROOT), { recursive: true }).catch(() => []);
-    paths.push(...found.map((name) => `${folder}/${name}`).filter((path) => TEXT.test(path) && !FOREIGN.test(path)));
+    paths.push(
+      ...found.map((name) => `${folder}/${name}`).filter((path) => TEXT.test(path) && !FOREIGN.test(path)),
+    );
   }
-  return Promise.all(paths.map(async (path) => ({ path, text: await readFile(new URL(path, ROOT), 'utf8') })));
+  return Promise.all(
+    paths.map(async (path) => ({ path, text: await readFile(new URL(path, ROOT), 'utf8') })),
+  );
 }
 
 const file = (path: string, text = ''): SourceFile => ({ path, text });
@@ -89,7 +93,10 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     ],
     fine: [
       file('sdk/src/scrip.ts', "import { Caller } from './call.ts';"),
-      file('sdk/src/cli/main.ts', "import { Scrip } from '../scrip.ts';\nimport { argv } from 'node:process';"),
+      file(
+        'sdk/src/cli/main.ts',
+        "import { Scrip } from '../scrip.ts';\nimport { argv } from 'node:process';",
+      ),
       file('conformance/src/run.ts', "import { parseArgs } from 'node:util';"),
       file('embedded/use.ts', "import pg from 'pg';\nimport { lockFolder } from './lock.ts';"),
     ],
@@ -124,7 +131,10 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     fine: [file('src/log.ts', 'export function log() {}')],
   },
   'no enums': {
-    broken: [[file('src/log.ts', 'enum Level { one }')], [file('src/log.ts', 'export const enum Level { one }')]],
+    broken: [
+      [file('src/log.ts', 'enum Level { one }')],
+      [file('src/log.ts', 'export const enum Level { one }')],
+    ],
     fine: [file('src/log.ts', "const word = { enum: ['one'] };")],
   },
   'every test runs': {
@@ -141,7 +151,10 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
   },
   'variants only in src/http': {
     broken: [[file('src/ledger/post.ts', '// Variant A only.')]],
-    fine: [file('src/http/variant-a/routes.ts', '// variant A'), file('src/ledger/post.ts', '// It is invariant.')],
+    fine: [
+      file('src/http/variant-a/routes.ts', '// variant A'),
+      file('src/ledger/post.ts', '// It is invariant.'),
+    ],
   },
   'migrations are numbered without a gap': {
     broken: [

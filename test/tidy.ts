@@ -49,7 +49,9 @@ function forbid(pattern: RegExp, message: string, applies: (file: SourceFile) =>
 
 /** What a file imports or exports again, as written. */
 function importsOf(text: string): string[] {
-  const found = text.matchAll(/^\s*(?:import|export|\}).*?\bfrom '([^']+)'|\bimport\('([^']+)'\)|^import '([^']+)'/gm);
+  const found = text.matchAll(
+    /^\s*(?:import|export|\}).*?\bfrom '([^']+)'|\bimport\('([^']+)'\)|^import '([^']+)'/gm,
+  );
   return [...found].map((hit) => hit[1] ?? hit[2] ?? hit[3] ?? '');
 }
 
@@ -115,12 +117,14 @@ function longFunctions({ path, text }: SourceFile): string[] {
   const indentOf = (line: string) => line.length - line.trimStart().length;
   return lines.flatMap((line, index) => {
     const opens =
-      /(=>|\)|\)(?: is|:) [^=]*) \{$/.test(line) && !/^\s*(\} )?(if|else|for|while|switch|catch|do|try)\b/.test(line);
+      /(=>|\)|\)(?: is|:) [^=]*) \{$/.test(line) &&
+      !/^\s*(\} )?(if|else|for|while|switch|catch|do|try)\b/.test(line);
     if (!opens || /\bdescribe\(/.test(line)) return [];
     const indent = indentOf(line);
     // A signature of several lines closes at the indentation at which it began.
     let start = index;
-    if (/^\s*\)/.test(line)) while (start > 0 && (start === index || indentOf(lines[start] ?? '') > indent)) start--;
+    if (/^\s*\)/.test(line))
+      while (start > 0 && (start === index || indentOf(lines[start] ?? '') > indent)) start--;
     const length = lines.slice(index + 1).findIndex((each) => each.trim() !== '' && indentOf(each) <= indent);
     const total = index - start + 2 + length;
     return total > LONGEST_FUNCTION
@@ -172,7 +176,12 @@ const migrationsArePortable: Rule = (files) =>
     PARTICULAR,
     'is not shared by all databases that speak PostgreSQL',
     isMigration,
-  )(files.map(({ path, text }) => ({ path, text: text.replace(/--.*$/gm, '').replace(/\/\*[\s\S]*?\*\//g, '') })));
+  )(
+    files.map(({ path, text }) => ({
+      path,
+      text: text.replace(/--.*$/gm, '').replace(/\/\*[\s\S]*?\*\//g, ''),
+    })),
+  );
 
 /** Every rule, by its name in STYLE.md. */
 export const RULES = {

@@ -10,7 +10,10 @@ const DAY_MS = 86_400_000;
 const times = fc.oneof(
   fc.integer({ min: -8.64e15, max: 8.64e15 }),
   fc
-    .tuple(fc.integer({ min: -1_000, max: 100_000 }), fc.constantFrom(-1, 0, 1, 999, 1_000, 59_999, 60_000, 3_600_000))
+    .tuple(
+      fc.integer({ min: -1_000, max: 100_000 }),
+      fc.constantFrom(-1, 0, 1, 999, 1_000, 59_999, 60_000, 3_600_000),
+    )
     .map(([day, ms]) => day * DAY_MS + ms),
 );
 
@@ -27,7 +30,8 @@ test('a time is written as Date writes it, whatever was written before', () => {
 });
 
 test('more days than are kept are written right as well', () => {
-  for (let day = 0; day < 3_000; day++) assert.equal(isoTime(day * DAY_MS), new Date(day * DAY_MS).toISOString());
+  for (let day = 0; day < 3_000; day++)
+    assert.equal(isoTime(day * DAY_MS), new Date(day * DAY_MS).toISOString());
 });
 
 test('what is no time is not written', () => {

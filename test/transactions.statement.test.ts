@@ -59,7 +59,15 @@ describe('the list of a merchant', () => {
     const updated = [less.cancellation, less.replacement as Transaction].sort((one, two) =>
       one.transactionId < two.transactionId ? 1 : -1,
     );
-    assert.deepEqual(all, [gone.cancellation, ...updated, gone.original, less.original, kept, opened, generated]);
+    assert.deepEqual(all, [
+      gone.cancellation,
+      ...updated,
+      gone.original,
+      less.original,
+      kept,
+      opened,
+      generated,
+    ]);
     assert.deepEqual(
       [
         generated?.type,
@@ -160,7 +168,9 @@ describe('the transaction of a reference', () => {
     await sale(by, card, 5, 'gone');
     await updateRedemption(later(by), { reference: 'gone', amountUsed: 0 });
     const bare = await sale(by, card, 5);
-    const found = await Promise.all(['gone', bare.transactionId, 'unknown'].map((each) => findTransaction(by, each)));
+    const found = await Promise.all(
+      ['gone', bare.transactionId, 'unknown'].map((each) => findTransaction(by, each)),
+    );
     assert.deepEqual(found, [undefined, bare, undefined]);
   });
 });

@@ -74,7 +74,12 @@ async function outcomeOf(by: Context, reference: string, amount: number, now = b
 }
 
 const found = (by: Context, ...sought: string[]) =>
-  bench.hot<Row>(FIND_UPDATES, [BUCKET, plainArray(sought.map(() => by.merchant.id)), textArray(sought), null]);
+  bench.hot<Row>(FIND_UPDATES, [
+    BUCKET,
+    plainArray(sought.map(() => by.merchant.id)),
+    textArray(sought),
+    null,
+  ]);
 
 const entriesOf = (card: Card) =>
   bench.tell<object>(
@@ -92,7 +97,10 @@ describe('an update', () => {
       );
       const [reversalId, newId] = [bench.id(), bench.id()];
       const later = new Date(bench.now.getTime() + 5000);
-      const rows = await rowsOf([{ by: one, reference, amount: newAmount * 10_000, reversalId, newId }], later);
+      const rows = await rowsOf(
+        [{ by: one, reference, amount: newAmount * 10_000, reversalId, newId }],
+        later,
+      );
       const told = {
         ...{ ord: 1, outcome: 'ok', original_id: id, original_minor: 1000n, original_at: bench.now },
         ...{
@@ -113,9 +121,20 @@ describe('an update', () => {
         ...{ original_id: id, occurred_at: later },
       };
       const reversal = { id: reversalId, kind: 'REDEMPTION_REVERSAL', debit_account: accounts.to };
-      const renewed = { id: newId, kind: 'REDEMPTION', debit_account: accounts.of, credit_account: accounts.to };
+      const renewed = {
+        id: newId,
+        kind: 'REDEMPTION',
+        debit_account: accounts.of,
+        credit_account: accounts.to,
+      };
       const entries = [
-        { ...reversal, credit_account: accounts.of, amount_minor: 1000n, ...common, reference: `CANCEL-${reference}` },
+        {
+          ...reversal,
+          credit_account: accounts.of,
+          amount_minor: 1000n,
+          ...common,
+          reference: `CANCEL-${reference}`,
+        },
         ...(newAmount > 0
           ? [{ ...renewed, amount_minor: BigInt(newAmount * 100), ...common, reference: `NEW-${reference}` }]
           : []),
@@ -133,7 +152,8 @@ describe('an update', () => {
   test('happens once: the second is told of the first, and changes nothing', async () => {
     const { card, reference } = await redeemed(10);
     assert.equal(await outcomeOf(one, reference, 50_000), 'ok');
-    for (const amount of [50_000, 0, 250_000, 9_990_000]) assert.equal(await outcomeOf(one, reference, amount), '58');
+    for (const amount of [50_000, 0, 250_000, 9_990_000])
+      assert.equal(await outcomeOf(one, reference, amount), '58');
     assert.equal(await bench.ofCard(card, 'balance_minor'), '2000');
     assert.equal((await entriesOf(card)).length, 2);
   });
@@ -228,7 +248,11 @@ describe('what is updated', () => {
         balance_minor,
         value_minor,
       });
-      assert.deepEqual(await held(), [row(card.serial, 0n, 2500n), row(middle, 0n, 1500n), row(last, 1500n, 1500n)]);
+      assert.deepEqual(await held(), [
+        row(card.serial, 0n, 2500n),
+        row(middle, 0n, 1500n),
+        row(last, 1500n, 1500n),
+      ]);
       assert.equal(await outcomeOf(one, reference, amount), 'ok');
       const after = row(last, 1500n + given, 1500n + given);
       assert.deepEqual(await held(), [row(card.serial, 0n, 2500n), row(middle, 0n, 1500n), after]);
@@ -244,7 +268,10 @@ describe('what is updated', () => {
     const { card, reference } = await redeemed(10);
     await outcomeOf(one, reference, 50_000);
     await bench.setCard(card, 'blocked_at = now()');
-    assert.deepEqual([await outcomeOf(one, reference, 110_000), await outcomeOf(one, reference, 0)], ['43', '58']);
+    assert.deepEqual(
+      [await outcomeOf(one, reference, 110_000), await outcomeOf(one, reference, 0)],
+      ['43', '58'],
+    );
   });
 });
 
@@ -283,7 +310,9 @@ test('an update is found by its redemption alone', async () => {
   await outcomeOf(one, full.reference, 0);
   assert.deepEqual(await found(other, reference), []);
   for (const prefix of ['NEW-', 'CANCEL-']) assert.deepEqual(await found(one, prefix + reference), []);
-  const rows = (await found(one, reference, 'unknown', full.reference)).sort((first, second) => first.ord - second.ord);
+  const rows = (await found(one, reference, 'unknown', full.reference)).sort(
+    (first, second) => first.ord - second.ord,
+  );
   assert.deepEqual(
     rows.map(({ ord, new_minor, serial_number }) => [ord, new_minor, serial_number]),
     [

@@ -98,7 +98,8 @@ for (const dialect of DIALECTS) {
       const [blocked, expired] = await till.vouchers(2);
       assert.ok(blocked && expired);
       const prepare = async (voucher: typeof blocked, name: string) => {
-        for (const what of ['less', 'none', 'same']) await till.done(dialect.redeem(voucher, 5, `${name}, ${what}`));
+        for (const what of ['less', 'none', 'same'])
+          await till.done(dialect.redeem(voucher, 5, `${name}, ${what}`));
       };
       const check = async (code: string, name: string) => {
         await till.refused(A, code, update(`${name}, less`, 5.01));
@@ -174,7 +175,11 @@ describe('an update', () => {
   test('takes the transactionId in the place of a reference', async (t) => {
     const till = await Till.open(t);
     const { code, pin } = await till.voucher(25);
-    const asked: Asked = { method: 'POST', path: '/merchant-client/v2/redeem', body: { code, pin, amount: 10 } };
+    const asked: Asked = {
+      method: 'POST',
+      path: '/merchant-client/v2/redeem',
+      body: { code, pin, amount: 10 },
+    };
     const { transactionId } = (await till.done(asked)).data;
     const { data } = await till.done(update(transactionId, 4));
     assert.deepEqual(

@@ -23,7 +23,10 @@ import { type Made, makeVouchers, vouchersOf } from './operator.ts';
 const FAR = new Date('2099-01-01T00:00:00Z');
 
 /** Everything that changes a voucher. */
-const CHANGES: readonly (readonly [name: string, run: (operator: Operator, serial: bigint) => Promise<unknown>])[] = [
+const CHANGES: readonly (readonly [
+  name: string,
+  run: (operator: Operator, serial: bigint) => Promise<unknown>,
+])[] = [
   ['block', blockVoucher],
   ['unblock', unblockVoucher],
   ['unlock of the PIN', unlockPin],
@@ -118,7 +121,9 @@ describe('a replacement', () => {
       sql`select debit_account, credit_account, amount_minor from journal where kind = 'REPLACEMENT'
         and (debit_account = ${old.serialNumber} or credit_account = ${old.serialNumber})`,
     );
-    assert.deepEqual(entries, [{ debit_account: old.serialNumber, credit_account: serialNumber, amount_minor: 3000n }]);
+    assert.deepEqual(entries, [
+      { debit_account: old.serialNumber, credit_account: serialNumber, amount_minor: 3000n },
+    ]);
     const closed = await showVoucher(service, old.serialNumber);
     assert.deepEqual([closed.state, closed.balance.minor, closed.replacedBy], ['REPLACED', 0n, serialNumber]);
   });
@@ -153,7 +158,8 @@ describe('a replacement', () => {
     const [{ transactionId } = { transactionId: '' }] = await service.db.query<{ transactionId: string }>(
       sql`select transaction_id as "transactionId" from batches where reference = ${reference}`,
     );
-    const { open, activated, balanceMinor } = (await findBatchForOperator(service, transactionId))?.details ?? {};
+    const { open, activated, balanceMinor } =
+      (await findBatchForOperator(service, transactionId))?.details ?? {};
     assert.deepEqual([open, activated, balanceMinor], [3, 3, 9000n]);
   });
 });

@@ -6,7 +6,8 @@ import type { Resolve } from '../src/webhooks/resolve.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { Receiver } from './receiver.ts';
 
-const refuses = (url: string, expected: RegExp) => assert.throws(() => readEndpointUrl(url, false), expected, url);
+const refuses = (url: string, expected: RegExp) =>
+  assert.throws(() => readEndpointUrl(url, false), expected, url);
 
 test('only public addresses of the internet are public', () => {
   const open = [
@@ -156,7 +157,13 @@ test('a name that resolves to a private address, alone or among others, is not c
   const receiver = await Receiver.start();
   t.after(() => receiver.stop());
   const { port } = new URL(receiver.url);
-  for (const addresses of [['127.0.0.1'], ['8.8.8.8', '127.0.0.1'], ['::1'], ['::ffff:127.0.0.1'], ['2002:7f00:1::']]) {
+  for (const addresses of [
+    ['127.0.0.1'],
+    ['8.8.8.8', '127.0.0.1'],
+    ['::1'],
+    ['::ffff:127.0.0.1'],
+    ['2002:7f00:1::'],
+  ]) {
     const { asked, resolve } = resolving(addresses);
     const { status, error } = await sendTo(`https://rebind.example:${port}/`, resolve);
     assert.deepEqual([status, error], [null, 'rebind.example resolves to an address that is not public']);

@@ -94,7 +94,8 @@ test('a batch is told when it is complete, at once or later, with its quantity a
   const [told] = await receiver.has(1);
   assert.ok(told);
   assert.deepEqual((verify(told, secret) as { data: unknown }).data, { ...batch, quantity: 3 });
-  for (const { code, pin } of vouchers) assert.ok(!told.text.includes(code) && !told.text.includes(`"${pin}"`));
+  for (const { code, pin } of vouchers)
+    assert.ok(!told.text.includes(code) && !told.text.includes(`"${pin}"`));
 });
 
 test('a batch is told when it is canceled', async (t) => {
@@ -148,7 +149,10 @@ test('an endpoint gets the events that it takes, of its merchant, and all of the
   await hooked.till.done(a.redeem(voucher, 1, 'sale'));
   const [batch, sale] = await all.receiver.has(2);
   const [same] = await redeemed.receiver.has(1);
-  assert.deepEqual([batch?.body.type, sale?.body.type].sort(), ['voucher.batch.completed', 'voucher.redeemed']);
+  assert.deepEqual([batch?.body.type, sale?.body.type].sort(), [
+    'voucher.batch.completed',
+    'voucher.redeemed',
+  ]);
   const told = all.receiver.received.find(({ body }) => body.type === 'voucher.redeemed');
   assert.equal(told?.headers['webhook-id'], same?.headers['webhook-id']);
   assert.equal(redeemed.receiver.received.length, 1);

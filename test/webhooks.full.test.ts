@@ -6,7 +6,11 @@ import { type Delivery, makeBodies } from '../src/webhooks/body.ts';
 import { Till } from './till.ts';
 
 /** What an endpoint would be told of a batch. */
-async function told(service: Service, transactionId: string, endpoint: Pick<Delivery, 'url' | 'full_vouchers'>) {
+async function told(
+  service: Service,
+  transactionId: string,
+  endpoint: Pick<Delivery, 'url' | 'full_vouchers'>,
+) {
   const delivery: Delivery = {
     endpoint_id: 1,
     event_id: transactionId,
@@ -31,10 +35,14 @@ test('the vouchers of a batch are told where an endpoint is set so, encrypted, a
   const till = await Till.open(t);
   const { service } = till.testService;
   const body = { reference: 'full', quantity: 7, value: 2 };
-  const { vouchers, transactionId } = (await till.done({ method: 'POST', path: '/api/v2/vouchers', body })).data;
+  const { vouchers, transactionId } = (await till.done({ method: 'POST', path: '/api/v2/vouchers', body }))
+    .data;
   const full = { url: 'https://shop.example/', full_vouchers: true };
   assert.deepEqual((await told(service, transactionId, full)).vouchers, vouchers);
   assert.equal('vouchers' in (await told(service, transactionId, { ...full, full_vouchers: false })), false);
-  assert.equal('vouchers' in (await told(service, transactionId, { ...full, url: 'http://127.0.0.1/' })), false);
+  assert.equal(
+    'vouchers' in (await told(service, transactionId, { ...full, url: 'http://127.0.0.1/' })),
+    false,
+  );
   assert.equal(await readVouchersOf(service, transactionId, 6), undefined);
 });

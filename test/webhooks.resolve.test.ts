@@ -31,8 +31,23 @@ async function serveNames(t: TestContext, zone: Zone) {
     const type = query.readUInt16BE(at + 1);
     const address = type === A ? told?.[4]?.split('.').map(Number) : told?.[6];
     const count = address ? 1 : 0;
-    const head = Buffer.from([query[0] ?? 0, query[1] ?? 0, 0x81, told ? 0x80 : 0x83, 0, 1, 0, count, 0, 0, 0, 0]);
-    const record = address ? [0xc0, HEADER_BYTES, 0, type, 0, 1, 0, 0, 0, 60, 0, address.length, ...address] : [];
+    const head = Buffer.from([
+      query[0] ?? 0,
+      query[1] ?? 0,
+      0x81,
+      told ? 0x80 : 0x83,
+      0,
+      1,
+      0,
+      count,
+      0,
+      0,
+      0,
+      0,
+    ]);
+    const record = address
+      ? [0xc0, HEADER_BYTES, 0, type, 0, 1, 0, 0, 0, 60, 0, address.length, ...address]
+      : [];
     socket.send(
       Buffer.concat([head, query.subarray(HEADER_BYTES, at + 5), Buffer.from(record)]),
       from.port,
@@ -71,7 +86,10 @@ test('a name is resolved to the addresses of both families, and refused where on
 });
 
 test('names whose servers are silent keep no other name waiting', async (t) => {
-  const { asked, resolve } = await serveNames(t, { 'dead.example': 'silent', 'good.example': { 4: '8.8.8.8' } });
+  const { asked, resolve } = await serveNames(t, {
+    'dead.example': 'silent',
+    'good.example': { 4: '8.8.8.8' },
+  });
   let ended = 0;
   const dead = Array.from({ length: 64 }, () => resolve('dead.example').finally(() => ended++));
   while (!asked.includes('dead.example')) await new Promise(setImmediate);

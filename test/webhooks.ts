@@ -19,7 +19,11 @@ export class Hooked {
     this.till = till;
   }
 
-  static async open(t: TestContext, wanted: Parameters<typeof Till.open>[1] = {}, timeoutMs = 2_000): Promise<Hooked> {
+  static async open(
+    t: TestContext,
+    wanted: Parameters<typeof Till.open>[1] = {},
+    timeoutMs = 2_000,
+  ): Promise<Hooked> {
     let hooked: Hooked | undefined;
     // Hooks of a test run in the order of their making: this one must come before the end of the service.
     t.after(() => hooked?.stop());

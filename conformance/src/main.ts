@@ -67,7 +67,8 @@ async function main(): Promise<number> {
   if (only.some((id) => !RULES.some((rule) => rule.id === id)))
     throw new UsageError('--only: no such rule (see --list)');
   const { variant } = values;
-  if (variant !== 'a' && variant !== 'b' && variant !== 'both') throw new UsageError('--variant takes a, b or both');
+  if (variant !== 'a' && variant !== 'b' && variant !== 'both')
+    throw new UsageError('--variant takes a, b or both');
   const report = await runConformance({
     ...readAccess(values['base-url']),
     variants: variant === 'both' ? ['a', 'b'] : [variant],
@@ -103,7 +104,8 @@ function print(text: string): number {
 
 const toJson = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`;
 
-const listRules = () => RULES.map(({ id, title, variants, needs = null }) => ({ id, variants, title, needs }));
+const listRules = () =>
+  RULES.map(({ id, title, variants, needs = null }) => ({ id, variants, title, needs }));
 
 const ruleLine = ({ id, variants, title }: ReturnType<typeof listRules>[number]) =>
   `${id.padEnd(24)}${variants.padEnd(9)}${title}\n`;
@@ -113,7 +115,11 @@ const WORDS: Readonly<Record<Result['result'], string>> = { passed: 'ok  ', fail
 function resultLines(result: Result): string[] {
   const head = `${WORDS[result.result]}  ${result.variant.padEnd(4)}  ${result.rule}: ${result.title}`;
   if (result.result === 'failed')
-    return [head, `            expected ${readable(result.expected)}`, `            saw      ${readable(result.seen)}`];
+    return [
+      head,
+      `            expected ${readable(result.expected)}`,
+      `            saw      ${readable(result.seen)}`,
+    ];
   return result.result === 'skipped' ? [head, `            ${readable(result.why)}`] : [head];
 }
 
@@ -133,6 +139,8 @@ try {
   const isKnown = error instanceof UsageError || error instanceof Unready;
   const text = isKnown ? (error as Error).message : String((error as Error).stack ?? error);
   showProgress();
-  process.stderr.write(`scrip-conformance: ${error instanceof Unready ? 'nothing was checked: ' : ''}${text}\n`);
+  process.stderr.write(
+    `scrip-conformance: ${error instanceof Unready ? 'nothing was checked: ' : ''}${text}\n`,
+  );
   process.exitCode = error instanceof UsageError ? WRONG_USAGE : FAILED;
 }

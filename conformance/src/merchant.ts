@@ -53,7 +53,12 @@ export class TestMerchant {
       : { reference, quantity, value };
   }
 
-  async generate(quantity: unknown, value: unknown, reference: unknown = this.fresh(), more: More = {}): Promise<Seen> {
+  async generate(
+    quantity: unknown,
+    value: unknown,
+    reference: unknown = this.fresh(),
+    more: More = {},
+  ): Promise<Seen> {
     return this.keep(await this.post('/vouchers', this.generateBody(quantity, value, reference), more));
   }
 
@@ -92,7 +97,12 @@ export class TestMerchant {
     return spelling === 'apart' ? { voucherCode: code, pin } : { voucherCode: code + pin };
   }
 
-  redeem(voucher: Voucher, amount: unknown, reference: unknown = this.fresh(), more: More = {}): Promise<Seen> {
+  redeem(
+    voucher: Voucher,
+    amount: unknown,
+    reference: unknown = this.fresh(),
+    more: More = {},
+  ): Promise<Seen> {
     return this.post('/redeem', { ...this.named(voucher), amount, reference }, more);
   }
 

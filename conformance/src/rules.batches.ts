@@ -9,7 +9,10 @@ const POLL_MS = 250;
 const DAY_MS = 86_400_000;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 
-function expectBatch({ data }: Seen, expected: { reference: string; value: number | null; status: string }): void {
+function expectBatch(
+  { data }: Seen,
+  expected: { reference: string; value: number | null; status: string },
+): void {
   const { reference, value, status, transactionId, expiryDate } = data ?? {};
   expectEqual({ reference, value, status }, expected, 'the batch');
   expectMatch(transactionId, /./, 'a transactionId');
@@ -125,7 +128,10 @@ export const BATCHES: readonly Rule[] = [
     title: 'An unknown product is 15',
     variants: 'a',
     async run(merchant) {
-      const body = { ...merchant.generateBody(1, 1, merchant.fresh()), productCode: `NO-${merchant.shared.run}` };
+      const body = {
+        ...merchant.generateBody(1, 1, merchant.fresh()),
+        productCode: `NO-${merchant.shared.run}`,
+      };
       expectCode(await merchant.post('/vouchers', body), '15');
     },
   },
@@ -154,9 +160,14 @@ export const BATCHES: readonly Rule[] = [
     variants: 'ab',
     async run(merchant) {
       const [voucher] = await merchant.inactive();
-      if (!voucher) throw new Untried('there are no vouchers without a value here: variant a alone cannot order them');
+      if (!voucher)
+        throw new Untried('there are no vouchers without a value here: variant a alone cannot order them');
       const before = await merchant.balance(voucher);
-      expectEqual([before.statusCode, before.data?.balance, before.data?.usableAmount], ['00', 0, 0], 'what is on it');
+      expectEqual(
+        [before.statusCode, before.data?.balance, before.data?.usableAmount],
+        ['00', 0, 0],
+        'what is on it',
+      );
       expectCode(await merchant.redeem(voucher, 1), '40', 'a redemption before the activation');
       const reference = merchant.fresh();
       const body =
@@ -180,8 +191,14 @@ export const BATCHES: readonly Rule[] = [
       const unknown = { serialNumber: 999_999_999_999_999, reference: merchant.fresh(), value: 5 };
       expectCode(await merchant.post('/activate', unknown), '14');
       const { serialNumber } = await merchant.voucher(5);
-      expectCode(await merchant.post('/activate', { serialNumber, reference: merchant.fresh(), value: 6 }), '13');
-      expectCode(await merchant.post('/activate', { serialNumber, reference: merchant.fresh(), value: 5 }), '41');
+      expectCode(
+        await merchant.post('/activate', { serialNumber, reference: merchant.fresh(), value: 6 }),
+        '13',
+      );
+      expectCode(
+        await merchant.post('/activate', { serialNumber, reference: merchant.fresh(), value: 5 }),
+        '41',
+      );
     },
   },
   {
@@ -190,7 +207,8 @@ export const BATCHES: readonly Rule[] = [
     variants: 'ab',
     async run(merchant) {
       const seen = await merchant.generate(100_000, 100_000);
-      if (['16', '61'].includes(seen.statusCode ?? '')) throw new Untried('the product does not allow such an order');
+      if (['16', '61'].includes(seen.statusCode ?? ''))
+        throw new Untried('the product does not allow such an order');
       expectCode(seen, '50', 'an order of ten billions');
     },
   },

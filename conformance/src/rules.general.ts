@@ -34,13 +34,15 @@ function isMessage(code: string, message: string): boolean {
 function* textsOf(value: Loose, field = ''): Generator<{ field: string; text: string }> {
   if (typeof value === 'string') yield { field, text: value };
   else if (typeof value === 'object' && value !== null) {
-    for (const [name, each] of Object.entries(value)) yield* textsOf(each, Array.isArray(value) ? field : name);
+    for (const [name, each] of Object.entries(value))
+      yield* textsOf(each, Array.isArray(value) ? field : name);
   }
 }
 
 /** The part of a response that must not hold a full code: all but the vouchers of a batch and an echoed code. */
 function maskedPart(variant: Variant, { wanted, body }: Seen): Loose {
-  if (typeof body !== 'object' || body === null || typeof body.data !== 'object' || body.data === null) return body;
+  if (typeof body !== 'object' || body === null || typeof body.data !== 'object' || body.data === null)
+    return body;
   if (/^\/vouchers(\/|$)/.test(wanted.path)) return { ...body, data: { ...body.data, vouchers: undefined } };
   const mayRepeat = wanted.path === '/balance' || (variant === 'b' && wanted.path === '/redeem');
   return mayRepeat ? { ...body, data: { ...body.data, voucherCode: undefined } } : body;
@@ -70,7 +72,8 @@ const EVERY: readonly (Omit<Rule, 'run' | 'variants'> & {
   },
   {
     id: 'http-status',
-    title: 'Every response has the HTTP status of its code; in B that is 200 for requests valid at transport level',
+    title:
+      'Every response has the HTTP status of its code; in B that is 200 for requests valid at transport level',
     expected: 'the HTTP status of the code',
     holds: (seen, variant) => [undefined, seen.status].includes(statusOf(variant, seen)),
   },
@@ -126,7 +129,8 @@ export const GENERAL: readonly Rule[] = EVERY.map(({ holds, expected, ...rule })
     expectThat(
       first === undefined,
       expected,
-      () => `${describe(first as Seen)}${broken.length > 1 ? `, and ${broken.length - 1} more responses like it` : ''}`,
+      () =>
+        `${describe(first as Seen)}${broken.length > 1 ? `, and ${broken.length - 1} more responses like it` : ''}`,
     );
   },
 }));

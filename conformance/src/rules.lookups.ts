@@ -29,7 +29,11 @@ export const LOOKUPS: readonly Rule[] = [
     async run(merchant) {
       const seen = await merchant.lookup(merchant.fresh());
       const code = merchant.variant === 'a' ? '60' : '99';
-      expectEqual([seen.statusCode, seen.message, seen.data], [code, 'Transaction not found', null], 'the answer');
+      expectEqual(
+        [seen.statusCode, seen.message, seen.data],
+        [code, 'Transaction not found', null],
+        'the answer',
+      );
     },
   },
   {
@@ -73,7 +77,11 @@ export const LOOKUPS: readonly Rule[] = [
       expectCode(made, '00');
       const [voucher] = made.data.vouchers;
       const downloaded = await other.download(order);
-      expectEqual(downloaded.data?.transactionId, made.data.transactionId, 'the batch through the other prefix');
+      expectEqual(
+        downloaded.data?.transactionId,
+        made.data.transactionId,
+        'the batch through the other prefix',
+      );
       const reference = merchant.fresh();
       const first = await merchant.redeem(voucher, 2, reference);
       expectCode(first, '00');
@@ -81,7 +89,11 @@ export const LOOKUPS: readonly Rule[] = [
       expectCode(again, '00', 'the same redemption through the other prefix');
       expectEqual(again.data.transactionId, first.data.transactionId, 'its transactionId');
       expectCode(await other.redeem(voucher, 1, reference), '94', 'another amount through the other prefix');
-      expectEqual((await other.lookup(reference)).data?.transactionId, first.data.transactionId, 'the look-up');
+      expectEqual(
+        (await other.lookup(reference)).data?.transactionId,
+        first.data.transactionId,
+        'the look-up',
+      );
       expectEqual(await other.balanceOf(voucher), 3, 'the balance');
     },
   },

@@ -13,7 +13,8 @@ function expectSame(again: Seen, first: Seen, about: string): void {
 /** A voucher to activate. @throws Untried where none can be ordered */
 async function activatable(merchant: TestMerchant) {
   const [voucher] = await merchant.inactive();
-  if (!voucher) throw new Untried('there are no vouchers without a value here: variant a alone cannot order them');
+  if (!voucher)
+    throw new Untried('there are no vouchers without a value here: variant a alone cannot order them');
   return voucher;
 }
 
@@ -21,7 +22,8 @@ async function activatable(merchant: TestMerchant) {
 export const REFERENCES: readonly Rule[] = [
   {
     id: 'reference-form',
-    title: 'A reference has 1 to 100 characters, no control characters, and does not begin with CANCEL- or NEW- (18)',
+    title:
+      'A reference has 1 to 100 characters, no control characters, and does not begin with CANCEL- or NEW- (18)',
     variants: 'ab',
     async run(merchant) {
       const voucher = await merchant.voucher();
@@ -59,7 +61,11 @@ export const REFERENCES: readonly Rule[] = [
       const reference = merchant.fresh();
       const first = await merchant.redeem(voucher, 2, reference, { isReplay: false });
       expectCode(first, '00');
-      expectSame(await merchant.redeem(voucher, 2, reference, { isReplay: true }), first, 'the same redemption again');
+      expectSame(
+        await merchant.redeem(voucher, 2, reference, { isReplay: true }),
+        first,
+        'the same redemption again',
+      );
       expectEqual(await merchant.balanceOf(voucher), 3, 'the balance');
     },
   },
@@ -86,7 +92,9 @@ export const REFERENCES: readonly Rule[] = [
     async run(merchant) {
       const voucher = await merchant.voucher(5);
       const reference = merchant.fresh();
-      const copies = await Promise.all(Array.from({ length: COPIES }, () => merchant.redeem(voucher, 1, reference)));
+      const copies = await Promise.all(
+        Array.from({ length: COPIES }, () => merchant.redeem(voucher, 1, reference)),
+      );
       for (const copy of copies) expectSame(copy, copies[0] as Seen, `one of ${COPIES} copies`);
       expectEqual(await merchant.balanceOf(voucher), 4, 'the balance');
       const order = merchant.fresh();
@@ -137,7 +145,11 @@ export const REFERENCES: readonly Rule[] = [
       const made = await merchant.generate(1, 5, reference);
       expectCode(made, '00');
       const [voucher] = made.data.vouchers;
-      expectCode(await merchant.redeem(voucher, 1, reference), '00', 'a redemption under the reference of a batch');
+      expectCode(
+        await merchant.redeem(voucher, 1, reference),
+        '00',
+        'a redemption under the reference of a batch',
+      );
     },
   },
   {
@@ -197,7 +209,12 @@ export const REFERENCES: readonly Rule[] = [
       expectCode(await merchant.redeem(voucher, 5, used), '00');
       const hidden = await merchant.probe.send({ path: '/nothing', authorization: null });
       expectCode(hidden, '98', 'an unknown path without credentials');
-      const bare = await merchant.probe.send({ method: 'POST', path: '/redeem', body: {}, authorization: null });
+      const bare = await merchant.probe.send({
+        method: 'POST',
+        path: '/redeem',
+        body: {},
+        authorization: null,
+      });
       expectCode(bare, '01', 'a wrong body without credentials');
       expectCode(await merchant.generate('x', 0, 'NEW-1'), '30', 'a wrong type with a wrong reference');
       expectCode(await merchant.generate(0, 0, 'NEW-1'), '18', 'a wrong reference with a wrong quantity');

@@ -1,11 +1,21 @@
 import { UNKNOWN } from './merchant.ts';
-import { Broken, describe, expectCode, expectEqual, expectMatch, expectThat, type Rule, Untried } from './rule.ts';
+import {
+  Broken,
+  describe,
+  expectCode,
+  expectEqual,
+  expectMatch,
+  expectThat,
+  type Rule,
+  Untried,
+} from './rule.ts';
 
 /** Rules for the transport: requests that are refused before their content is read. */
 export const TRANSPORT: readonly Rule[] = [
   {
     id: 'unauthorized',
-    title: 'Missing, malformed and wrong credentials get the same 401: 01, "Unauthorized", WWW-Authenticate: Basic',
+    title:
+      'Missing, malformed and wrong credentials get the same 401: 01, "Unauthorized", WWW-Authenticate: Basic',
     variants: 'ab',
     async run({ probe }) {
       const wrong = `${probe.authorization.slice(0, -8)}AAAAAAA=`;
@@ -71,7 +81,10 @@ export const TRANSPORT: readonly Rule[] = [
     variants: 'ab',
     async run(merchant) {
       try {
-        const seen = await merchant.post('/balance', { ...merchant.named(UNKNOWN), more: 'x'.repeat(1024 * 1024) });
+        const seen = await merchant.post('/balance', {
+          ...merchant.named(UNKNOWN),
+          more: 'x'.repeat(1024 * 1024),
+        });
         expectEqual([seen.status, seen.statusCode], [413, '98'], 'HTTP and code');
       } catch (error) {
         // A server may close the connection before it has read the whole body; then its response is lost.
@@ -102,11 +115,21 @@ export const TRANSPORT: readonly Rule[] = [
       expectCode(seen, '30');
       const errors = seen.body.errors;
       const isForm = (each: Record<string, unknown>) =>
-        [each['field'], each['rule'], each['message']].every((part) => typeof part === 'string' && part !== '');
-      expectThat(Array.isArray(errors) && errors.every(isForm), 'errors of field, rule and message', 'something else');
+        [each['field'], each['rule'], each['message']].every(
+          (part) => typeof part === 'string' && part !== '',
+        );
+      expectThat(
+        Array.isArray(errors) && errors.every(isForm),
+        'errors of field, rule and message',
+        'something else',
+      );
       const fields: string[] = errors.map(({ field }: { field: string }) => field);
       for (const field of [code, 'amount']) {
-        expectThat(fields.includes(field), `an error for ${field}`, `errors for ${fields.join(', ') || 'nothing'}`);
+        expectThat(
+          fields.includes(field),
+          `an error for ${field}`,
+          `errors for ${fields.join(', ') || 'nothing'}`,
+        );
       }
     },
   },
@@ -117,7 +140,11 @@ export const TRANSPORT: readonly Rule[] = [
     async run(merchant) {
       const planted = 'planted-7f3a';
       const bodies = [
-        { ...merchant.named({ ...UNKNOWN, code: planted, pin: planted }), amount: planted, reference: planted },
+        {
+          ...merchant.named({ ...UNKNOWN, code: planted, pin: planted }),
+          amount: planted,
+          reference: planted,
+        },
         merchant.generateBody(planted, planted, [planted]),
       ];
       for (const [index, body] of bodies.entries()) {

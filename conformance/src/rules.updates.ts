@@ -31,7 +31,8 @@ function expectUpdate({ data }: Seen, reference: string, original: Loose, newAmo
   );
   const named = all.filter((each) => each !== null);
   for (const each of named) expectMatch(each.note, /./, 'a note on each transaction');
-  const ids = (list: Loose) => (Array.isArray(list) ? list.map(({ transactionId }: Loose) => transactionId) : list);
+  const ids = (list: Loose) =>
+    Array.isArray(list) ? list.map(({ transactionId }: Loose) => transactionId) : list;
   expectEqual(ids(data.transactions), ids(named), 'the transactions as a list, in the same order');
   expectEqual(data.originalTransaction.transactionId, original.transactionId, 'the original transaction');
   const { originalAmount, newAmount: summed, reference: about } = data.summary ?? {};
@@ -132,7 +133,11 @@ export const UPDATES: readonly Rule[] = [
       expectEqual(done.length, 1, `the number of updates that were done, out of ${RIVALS}`);
       const other = rivals.find((each) => !done.includes(each) && each.statusCode !== '58');
       expectThat(other === undefined, '58 for the others', () => describe(other as Seen));
-      expectEqual(await merchant.balanceOf(voucher), 5 - (done[0]?.data?.summary?.newAmount ?? 0), 'the balance');
+      expectEqual(
+        await merchant.balanceOf(voucher),
+        5 - (done[0]?.data?.summary?.newAmount ?? 0),
+        'the balance',
+      );
     },
   },
   {
@@ -192,7 +197,8 @@ export const UPDATES: readonly Rule[] = [
   },
   {
     id: 'update-list',
-    title: 'The list of A has all three transactions of an update, the list of B only the redemption in force',
+    title:
+      'The list of A has all three transactions of an update, the list of B only the redemption in force',
     variants: 'between',
     needs,
     async run(merchant) {

@@ -25,7 +25,10 @@ export const VOUCHERS: readonly Rule[] = [
         'code, serial number, balance, usable amount and value',
       );
       expectThat(data.voucherCode === voucher.code, 'the code as it was sent', 'another one');
-      const told = data.transactions?.map((each: Record<string, unknown>) => [each['transactionType'], each['amount']]);
+      const told = data.transactions?.map((each: Record<string, unknown>) => [
+        each['transactionType'],
+        each['amount'],
+      ]);
       expectEqual(
         told,
         [
@@ -139,7 +142,11 @@ export const VOUCHERS: readonly Rule[] = [
       const voucher = await merchant.voucher(5);
       const rivals = await Promise.all(Array.from({ length: RIVALS }, () => merchant.redeem(voucher, 2)));
       const done = rivals.filter(({ statusCode }) => statusCode === '00');
-      expectEqual(done.length, 2, `the number of redemptions of 2 out of ${RIVALS} that a voucher of 5 allows`);
+      expectEqual(
+        done.length,
+        2,
+        `the number of redemptions of 2 out of ${RIVALS} that a voucher of 5 allows`,
+      );
       const isRefused = ({ statusCode }: Seen) => statusCode === '51';
       expectThat(
         rivals.every((each) => done.includes(each) || isRefused(each)),

@@ -85,9 +85,12 @@ export async function runConformance(plan: Plan): Promise<Report> {
     const why = stopped ?? whyNot(step, permitsUpdates);
     const outcome = why === undefined ? await tryRule(step) : ({ result: 'skipped', why } as const);
     if (outcome instanceof Limited) stopped = outcome.message;
-    const found = outcome instanceof Limited ? ({ result: 'skipped', why: outcome.message } as const) : outcome;
+    const found =
+      outcome instanceof Limited ? ({ result: 'skipped', why: outcome.message } as const) : outcome;
     const redact = redactor([...secrets, ...shared.confidential]);
-    const clean = Object.fromEntries(Object.entries(found).map(([name, text]) => [name, redact(text)])) as typeof found;
+    const clean = Object.fromEntries(
+      Object.entries(found).map(([name, text]) => [name, redact(text)]),
+    ) as typeof found;
     results.push({ rule: step.rule.id, title: step.rule.title, variant: step.variant, ...clean });
   }
   const count = (result: Result['result']) => results.filter((each) => each.result === result).length;
@@ -103,7 +106,9 @@ const TEXT_MAX = 400;
  * in harmless numbers.
  */
 function redactor(confidential: readonly string[]): (text: string) => string {
-  const long = confidential.filter((value) => value.length > 4).sort((one, other) => other.length - one.length);
+  const long = confidential
+    .filter((value) => value.length > 4)
+    .sort((one, other) => other.length - one.length);
   const short = new Set(confidential.filter((value) => value.length <= 4));
   return (text) =>
     long
@@ -117,7 +122,9 @@ function planSteps(merchants: readonly TestMerchant[], only: readonly string[]):
   const isWanted = ({ id }: Rule) => only.length === 0 || only.includes(id);
   const ofMerchant = (merchant: TestMerchant, rules: readonly Rule[]) =>
     rules
-      .filter((rule) => isWanted(rule) && rule.variants.includes(merchant.variant) && rule.variants !== 'between')
+      .filter(
+        (rule) => isWanted(rule) && rule.variants.includes(merchant.variant) && rule.variants !== 'between',
+      )
       .map((rule): Step => ({ rule, merchant, variant: merchant.variant }));
   const own = RULES.filter((rule) => !GENERAL.includes(rule));
   const inA = merchants.find(({ variant }) => variant === 'a') ?? merchants[0];
@@ -149,7 +156,11 @@ async function tryRule({ rule, merchant }: Step): Promise<Outcome | Limited> {
     if (error instanceof Untried) return { result: 'skipped', why: error.message };
     if (error instanceof Broken) return { result: 'failed', expected: error.expected, seen: error.seen };
     // A missing field: the response does not have the form that the rule needs.
-    return { result: 'failed', expected: 'an answer of the form of the interface', seen: (error as Error).message };
+    return {
+      result: 'failed',
+      expected: 'an answer of the form of the interface',
+      seen: (error as Error).message,
+    };
   }
 }
 
@@ -158,7 +169,8 @@ async function prepare(merchants: readonly TestMerchant[]): Promise<boolean> {
   let permitsUpdates = false;
   for (const merchant of merchants) {
     const list = await ask(merchant.get('/transactions'));
-    if (list.statusCode === '01' || list.status === 401) throw new Unready('the credentials are not accepted (401)');
+    if (list.statusCode === '01' || list.status === 401)
+      throw new Unready('the credentials are not accepted (401)');
     if (list.statusCode === '04') throw new Unready('the test merchant is suspended (04)');
     const order = await ask(merchant.generate(1, 5));
     if (order.statusCode === '50') {

@@ -69,7 +69,8 @@ export class BatchParser {
    */
   finish(): unknown {
     if (this.#place !== 'frame') throw new BrokenOff('the response broke off');
-    if (this.#depth > 0 || this.#inString || this.#frame === '') throw new BrokenOff('the response broke off');
+    if (this.#depth > 0 || this.#inString || this.#frame === '')
+      throw new BrokenOff('the response broke off');
     return parse(this.#frame);
   }
 
@@ -104,7 +105,8 @@ export class BatchParser {
     else if (character === '{') this.#depth++;
     else if (character === '}' || character === ']') this.#depth--;
     else if (character === '[') {
-      if (this.#depth === 2 && this.#path[1] === 'data' && this.#path[2] === 'vouchers') this.#beginVouchers();
+      if (this.#depth === 2 && this.#path[1] === 'data' && this.#path[2] === 'vouchers')
+        this.#beginVouchers();
       else this.#depth++;
     }
     if (this.#depth < 0) throw new Malformed('the response is not JSON');

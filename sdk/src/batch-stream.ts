@@ -5,7 +5,11 @@ import { type AnswerHead, type Connection, judge, parseBody, type Request, send 
 import { Malformed, readBatchHead, readVoucher } from './read.ts';
 import type { BatchHead, Voucher } from './types.ts';
 
-type Limits = { readonly signal: AbortSignal | undefined; readonly timeoutMs: number; readonly idleTimeoutMs: number };
+type Limits = {
+  readonly signal: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  readonly idleTimeoutMs: number;
+};
 
 /** The response to a download, while it arrives. */
 export class BatchStream {
@@ -38,7 +42,12 @@ export class BatchStream {
    * Requests a batch, and reads until its vouchers begin, or to the end if there are none.
    * @throws Failure
    */
-  static async open(connection: Connection, about: About, request: Request, limits: Limits): Promise<BatchStream> {
+  static async open(
+    connection: Connection,
+    about: About,
+    request: Request,
+    limits: Limits,
+  ): Promise<BatchStream> {
     const deadline = new Deadline(limits.signal);
     try {
       return await send(connection, about, request, { deadline, ...limits }, async (response, head) => {
@@ -78,7 +87,8 @@ export class BatchStream {
         const piece = this.#waiting;
         this.#waiting = [];
         if (piece.length > 0) yield piece;
-        more = !this.#isWhole && (await this.#deadline.run(this.#limits.idleTimeoutMs, () => this.#readMore()));
+        more =
+          !this.#isWhole && (await this.#deadline.run(this.#limits.idleTimeoutMs, () => this.#readMore()));
       }
       return this.#batch as BatchHead;
     } catch (error) {
@@ -101,7 +111,10 @@ export class BatchStream {
 
   /** Undefined for a batch whose fields come after its vouchers. */
   #earlyBatch(): BatchHead | undefined {
-    const { statusCode, data } = this.#parser.head() as { readonly statusCode?: unknown; readonly data?: unknown };
+    const { statusCode, data } = this.#parser.head() as {
+      readonly statusCode?: unknown;
+      readonly data?: unknown;
+    };
     try {
       return statusCode === '00' ? readBatchHead(data) : undefined;
     } catch {

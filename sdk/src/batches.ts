@@ -14,7 +14,11 @@ const POLL_MAX_MS = 10_000;
 function open(
   { connection }: Caller,
   about: About,
-  { signal, timeoutMs, idleTimeoutMs }: { signal: AbortSignal | undefined; timeoutMs: number; idleTimeoutMs: number },
+  {
+    signal,
+    timeoutMs,
+    idleTimeoutMs,
+  }: { signal: AbortSignal | undefined; timeoutMs: number; idleTimeoutMs: number },
 ): Promise<BatchStream> {
   const path = `/vouchers/${encodeURIComponent(about.reference as string)}`;
   return BatchStream.open(connection, about, { method: 'GET', path }, { signal, timeoutMs, idleTimeoutMs });

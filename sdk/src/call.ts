@@ -74,7 +74,12 @@ export class Caller {
 
   /** @param confidential what no error of the call may hold, beside the client's secret */
   about(operation: Operation, reference?: string, confidential: readonly string[] = []): About {
-    return { operation, reference, language: this.#language, confidential: [...this.#confidential, ...confidential] };
+    return {
+      operation,
+      reference,
+      language: this.#language,
+      confidential: [...this.#confidential, ...confidential],
+    };
   }
 
   /** Runs the checks of a call's arguments. @throws ScripError */
@@ -91,7 +96,12 @@ export class Caller {
   }
 
   /** A call that changes nothing. */
-  async read<T>(about: About, request: Request, options: CallOptions, take: (answer: Answer) => T): Promise<T> {
+  async read<T>(
+    about: About,
+    request: Request,
+    options: CallOptions,
+    take: (answer: Answer) => T,
+  ): Promise<T> {
     this.checkTimes(about, options);
     return this.retry(about, options, (timeoutMs) => this.#attempt(about, request, options, timeoutMs, take));
   }
@@ -108,7 +118,11 @@ export class Caller {
    */
   async retry<T>(
     about: About,
-    { signal, deadlineMs = this.rules.deadlineMs, attemptTimeoutMs = this.rules.attemptTimeoutMs }: CallOptions,
+    {
+      signal,
+      deadlineMs = this.rules.deadlineMs,
+      attemptTimeoutMs = this.rules.attemptTimeoutMs,
+    }: CallOptions,
     make: (timeoutMs: number) => Promise<T>,
     effect?: Effect<T>,
   ): Promise<T> {
@@ -152,7 +166,8 @@ export class Caller {
     try {
       return await this.#effect(call, options, true);
     } catch (error) {
-      const isRefused = error instanceof UnknownOutcomeError && (error.cause as ScripError).statusCode !== null;
+      const isRefused =
+        error instanceof UnknownOutcomeError && (error.cause as ScripError).statusCode !== null;
       // If the lookup fails, the outcome is as unknown as before.
       const found = isRefused ? await call.lookup(options).catch(() => null) : null;
       if (found === null) throw error;

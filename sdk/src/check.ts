@@ -66,7 +66,10 @@ export function currencyDecimals(currency: string): number {
 export function checkAmount(
   value: unknown,
   field: string,
-  { decimals = DECIMALS_MAX, least = 'above zero' }: { decimals?: number | undefined; least?: 'above zero' | 'zero' },
+  {
+    decimals = DECIMALS_MAX,
+    least = 'above zero',
+  }: { decimals?: number | undefined; least?: 'above zero' | 'zero' },
 ): number {
   if (typeof value !== 'number') refuse('30', field, 'type', 'must be a number');
   const wrong = (problem: string) => refuse('13', field, 'amount', problem);
@@ -96,11 +99,14 @@ export function checkVoucher({ code, pin }: VoucherInput): { readonly code: stri
   if (!isInOne && !/^\d{12}$/.test(code))
     refuse('30', 'code', 'pattern', 'must be 12 digits (with pin), or 16 digits (code and PIN, without pin)');
   if (isInOne) {
-    if (pin !== undefined && pin !== null) refuse('30', 'pin', 'null', 'must be left out with a code of 16 digits');
+    if (pin !== undefined && pin !== null)
+      refuse('30', 'pin', 'null', 'must be left out with a code of 16 digits');
     return { code: code.slice(0, 12), pin: code.slice(12) };
   }
-  if (pin === undefined || pin === null) refuse('30', 'pin', 'required', 'is required with a code of 12 digits');
-  if (typeof pin !== 'string' || !/^\d{4}$/.test(pin)) refuse('30', 'pin', 'pattern', 'must be 4 digits, as a string');
+  if (pin === undefined || pin === null)
+    refuse('30', 'pin', 'required', 'is required with a code of 12 digits');
+  if (typeof pin !== 'string' || !/^\d{4}$/.test(pin))
+    refuse('30', 'pin', 'pattern', 'must be 4 digits, as a string');
   return { code, pin };
 }
 
@@ -116,7 +122,8 @@ export function checkSerialNumber(value: unknown): number {
 export function checkExpiryDate(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   if (typeof value === 'string') return value;
-  if (!(value instanceof Date)) refuse('30', 'expiryDate', 'type', 'must be a Date, or an ISO 8601 date-time');
+  if (!(value instanceof Date))
+    refuse('30', 'expiryDate', 'type', 'must be a Date, or an ISO 8601 date-time');
   if (Number.isNaN(value.getTime())) refuse('17', 'expiryDate', 'date', 'must be a valid Date');
   return value.toISOString();
 }
@@ -138,18 +145,21 @@ const REFERENCE_MAX = 100;
 export function checkReference(value: unknown): string {
   if (typeof value !== 'string') refuse('30', 'reference', 'type', 'must be a string');
   const length = value.length > 2 * REFERENCE_MAX ? value.length : [...value].length;
-  if (length < 1 || length > REFERENCE_MAX) refuse('18', 'reference', 'length', 'must have 1 to 100 characters');
+  if (length < 1 || length > REFERENCE_MAX)
+    refuse('18', 'reference', 'length', 'must have 1 to 100 characters');
   // UTF-8 changes unpaired surrogates.
   if (/\p{Cc}/u.test(value) || /\p{Surrogate}/u.test(value))
     refuse('18', 'reference', 'characters', 'must be well-formed and have no control characters');
   // URLs lose such a segment on their way, so the request would be about something else.
-  if (value === '.' || value === '..') refuse('18', 'reference', 'characters', 'cannot be a single or a double dot');
+  if (value === '.' || value === '..')
+    refuse('18', 'reference', 'characters', 'cannot be a single or a double dot');
   return value;
 }
 
 /** Checks a reference for something new. */
 export function checkNewReference(value: unknown): string {
   const reference = checkReference(value);
-  if (/^(CANCEL|NEW)-/.test(reference)) refuse('18', 'reference', 'prefix', 'must not begin with CANCEL- or NEW-');
+  if (/^(CANCEL|NEW)-/.test(reference))
+    refuse('18', 'reference', 'prefix', 'must not begin with CANCEL- or NEW-');
   return reference;
 }

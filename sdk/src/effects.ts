@@ -58,7 +58,8 @@ export function takeUpdate(
   amountUsed: number,
 ): RedemptionUpdate & Receipt {
   const update = readUpdate(answer.data);
-  if (update.summary.newAmount !== amountUsed) throw mismatch(about, 'it is about another amount', answer.requestId);
+  if (update.summary.newAmount !== amountUsed)
+    throw mismatch(about, 'it is about another amount', answer.requestId);
   return { ...update, ...receiptOf(answer, reference) };
 }
 

@@ -86,7 +86,8 @@ export class ScripError extends Error {
    */
   userMessage(language?: string | null): string {
     // A mistyped code is worth another look at the card.
-    const isMistyped = this.code === 'invalidRequest' && this.fieldErrors.some(({ field }) => TYPED.has(field));
+    const isMistyped =
+      this.code === 'invalidRequest' && this.fieldErrors.some(({ field }) => TYPED.has(field));
     return messageFor(isMistyped ? 'invalidVoucher' : this.code, language, this.#language);
   }
 

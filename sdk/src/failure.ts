@@ -34,7 +34,12 @@ export class Failure extends Error {
 type Details = Partial<Omit<ScripErrorDetails, 'operation' | 'reference' | 'language' | 'code' | 'message'>>;
 
 /** An error that the client found itself. */
-export function clientError(about: About, code: ClientCode, detail?: string, details: Details = {}): ScripError {
+export function clientError(
+  about: About,
+  code: ClientCode,
+  detail?: string,
+  details: Details = {},
+): ScripError {
   const { operation, reference, language } = about;
   const message = `${operation}: ${textOf(code)}${detail === undefined ? '' : `: ${detail}`}`;
   return new ScripError({ operation, reference, language, code, message, isRetryable: true, ...details });
@@ -68,7 +73,9 @@ export function argumentError(about: About, thrown: unknown): unknown {
     return clientError(about, 'unsupportedByVariant', thrown.message, { isRetryable: false });
   if (!(thrown instanceof InvalidArgument)) return thrown;
   const { statusCode, field, rule, problem } = thrown;
-  return refusalError(about, statusCode, thrown.message, { fieldErrors: [{ field, rule, message: problem }] });
+  return refusalError(about, statusCode, thrown.message, {
+    fieldErrors: [{ field, rule, message: problem }],
+  });
 }
 
 /** Codes of connections that were never made: nothing was sent. */
@@ -131,7 +138,9 @@ export function redact(about: About, text: string): string {
 /** An id, which may hold numbers: only confidential texts, and digits in the form of a code, are masked. */
 export function redactId({ confidential }: About, text: string): string {
   // The longest first: a code of 16 digits begins with one of 12.
-  const known = confidential.filter((value) => value.length > 4).sort((one, other) => other.length - one.length);
+  const known = confidential
+    .filter((value) => value.length > 4)
+    .sort((one, other) => other.length - one.length);
   return known
     .reduce((clean, value) => clean.replaceAll(value, MASK), text)
     .replace(/(?<!\w)\d{12}(\d{4})?(?!\w)/g, MASK);

@@ -24,7 +24,11 @@ export type Request = {
 };
 
 /** The response to a call that succeeded. */
-export type Answer = { readonly data: unknown; readonly replayed: boolean; readonly requestId: string | null };
+export type Answer = {
+  readonly data: unknown;
+  readonly replayed: boolean;
+  readonly requestId: string | null;
+};
 
 /** The head of a response. */
 export type AnswerHead = {
@@ -98,7 +102,8 @@ function readHead({ status, headers }: Response, about: About): AnswerHead {
   return {
     status,
     replayed: headers.get('idempotent-replayed') === 'true',
-    requestId: requestId !== null && /^[\x21-\x7e]{1,128}$/.test(requestId) ? redactId(about, requestId) : undefined,
+    requestId:
+      requestId !== null && /^[\x21-\x7e]{1,128}$/.test(requestId) ? redactId(about, requestId) : undefined,
     retryAfterMs: parseRetryAfter(headers.get('retry-after')),
   };
 }
@@ -144,10 +149,18 @@ function foreign(about: About, { status, requestId, retryAfterMs }: AnswerHead):
   const detail = isRedirect ? `HTTP ${status}, a redirect, which is not followed` : `HTTP ${status}`;
   const again = isFault || status === 429;
   const details = { httpStatus: status, requestId, retryAfterMs, isRetryable: again };
-  return new Failure(clientError(about, 'invalidResponse', detail, details), { mayHaveHappened: isFault, again });
+  return new Failure(clientError(about, 'invalidResponse', detail, details), {
+    mayHaveHappened: isFault,
+    again,
+  });
 }
 
-function refused(about: About, head: AnswerHead, code: string, body: Readonly<Record<string, unknown>>): Failure {
+function refused(
+  about: About,
+  head: AnswerHead,
+  code: string,
+  body: Readonly<Record<string, unknown>>,
+): Failure {
   const { status, requestId, retryAfterMs } = head;
   const mayHaveHappened = status >= 500 || code === '91' || code === '96';
   const { message, data, errors } = body;

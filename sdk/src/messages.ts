@@ -104,7 +104,8 @@ const ES: UserMessages = {
   redemptionAlreadyUpdated: 'Este pago ya se ha modificado una vez y no puede modificarse de nuevo.',
   notFound: 'No encontramos este pago.',
   tryAgainLater: 'No funciona en este momento. Por favor, inténtelo de nuevo en breve.',
-  unknownOutcome: 'Estamos comprobando si se ha cargado su vale. Por favor, espere y no pague de nuevo todavía.',
+  unknownOutcome:
+    'Estamos comprobando si se ha cargado su vale. Por favor, espere y no pague de nuevo todavía.',
   aborted: 'El pago se ha interrumpido.',
   general: 'No es posible en este momento. Por favor, elija otra forma de pago.',
 };
@@ -122,10 +123,12 @@ const DE: UserMessages = {
   voucherExpired: 'Dieser Gutschein ist abgelaufen.',
   insufficientBalance: 'Das Guthaben dieses Gutscheins reicht für diesen Betrag nicht aus.',
   invalidAmount: 'Dieser Betrag ist nicht möglich.',
-  redemptionAlreadyUpdated: 'Diese Zahlung wurde schon einmal geändert und kann nicht noch einmal geändert werden.',
+  redemptionAlreadyUpdated:
+    'Diese Zahlung wurde schon einmal geändert und kann nicht noch einmal geändert werden.',
   notFound: 'Wir finden diese Zahlung nicht.',
   tryAgainLater: 'Das geht im Moment nicht. Bitte versuchen Sie es gleich noch einmal.',
-  unknownOutcome: 'Wir prüfen, ob Ihr Gutschein belastet wurde. Bitte warten Sie, und zahlen Sie noch nicht erneut.',
+  unknownOutcome:
+    'Wir prüfen, ob Ihr Gutschein belastet wurde. Bitte warten Sie, und zahlen Sie noch nicht erneut.',
   aborted: 'Die Zahlung wurde abgebrochen.',
   general: 'Das ist im Moment nicht möglich. Bitte zahlen Sie auf andere Weise.',
 };

@@ -50,7 +50,8 @@ function readBaseUrl(value: unknown): string {
 
 function readPositive(value: number | undefined, name: string, fallback: number): number {
   if (value === undefined) return fallback;
-  if (typeof value !== 'number' || !(value > 0)) throw new TypeError(`Scrip: ${name} must be a number above zero`);
+  if (typeof value !== 'number' || !(value > 0))
+    throw new TypeError(`Scrip: ${name} must be a number above zero`);
   return value;
 }
 
@@ -74,7 +75,8 @@ export function readOptions(options: ScripOptions<Variant>, prefix: string): Set
   const secret = requireText(options.secret, 'secret', /^[^\p{Cc}]+$/u);
   const credentials = base64(`${keyId}:${secret}`);
   // Some runtimes only accept it as a method of the global object; and it may be replaced later.
-  const fetch = options.fetch ?? ((...args: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...args));
+  const fetch =
+    options.fetch ?? ((...args: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...args));
   return {
     baseUrl,
     keyId,

@@ -1,4 +1,11 @@
-import type { Balance, BatchHead, RedemptionUpdate, Transaction, UpdateTransaction, Voucher } from './types.ts';
+import type {
+  Balance,
+  BatchHead,
+  RedemptionUpdate,
+  Transaction,
+  UpdateTransaction,
+  Voucher,
+} from './types.ts';
 
 /** Readers of responses. A field that is missing or of another type makes a response invalid. */
 
@@ -95,7 +102,13 @@ const balance = objectOf<Balance>({
   usableAmount: number,
   value: optional(number),
   transactions: listOf(
-    objectOf({ transactionId: text, transactionType, amount: number, timestamp: text, reference: optional(text) }),
+    objectOf({
+      transactionId: text,
+      transactionType,
+      amount: number,
+      timestamp: text,
+      reference: optional(text),
+    }),
   ),
 });
 
@@ -109,7 +122,11 @@ const batchHead = objectOf<BatchHead>({
   value: optional(number),
 });
 
-const summary = objectOf<RedemptionUpdate['summary']>({ originalAmount: number, newAmount: number, reference: text });
+const summary = objectOf<RedemptionUpdate['summary']>({
+  originalAmount: number,
+  newAmount: number,
+  reference: text,
+});
 
 export const readTransaction = (data: unknown) => transaction(data, 'data');
 export const readTransactions = (data: unknown) => listOf(transaction)(data, 'data');
@@ -122,17 +139,27 @@ export const readVouchers = (data: unknown) => objectOf({ vouchers: listOf(vouch
 export function readUpdate(data: unknown): RedemptionUpdate {
   expect(typeof data === 'object' && data !== null, 'data', 'an object');
   const found = data as Readonly<Record<string, unknown>>;
-  const { originalTransaction, transactions } = found as { originalTransaction?: unknown; transactions?: unknown };
+  const { originalTransaction, transactions } = found as {
+    originalTransaction?: unknown;
+    transactions?: unknown;
+  };
   const [original, cancellation, replacement] =
     originalTransaction === undefined && Array.isArray(transactions)
       ? transactions
       : [originalTransaction, found['cancellationTransaction'], found['newTransaction']];
   const cancellationTransaction = updateTransaction(cancellation, 'the cancellation');
-  expect(cancellationTransaction.transactionType === 'REDEMPTION_REVERSAL', 'the second transaction', 'a reversal');
+  expect(
+    cancellationTransaction.transactionType === 'REDEMPTION_REVERSAL',
+    'the second transaction',
+    'a reversal',
+  );
   const newTransaction = optional(updateTransaction)(replacement, 'the new transaction');
   return {
     // The refund status follows from the place, also where the response leaves it out.
-    originalTransaction: { ...updateTransaction(original, 'the original transaction'), refundStatus: 'CANCELLED' },
+    originalTransaction: {
+      ...updateTransaction(original, 'the original transaction'),
+      refundStatus: 'CANCELLED',
+    },
     cancellationTransaction,
     newTransaction: newTransaction && { ...newTransaction, refundStatus: 'NEW' },
     summary: summary(found['summary'], 'summary'),

@@ -10,7 +10,14 @@ import {
   currencyDecimals,
   Unsupported,
 } from './check.ts';
-import { provesNoEffect, provesNoUpdate, settleUpdate, takeBatch, takeTransaction, takeUpdate } from './effects.ts';
+import {
+  provesNoEffect,
+  provesNoUpdate,
+  settleUpdate,
+  takeBatch,
+  takeTransaction,
+  takeUpdate,
+} from './effects.ts';
 import { type Operation, ScripError } from './errors.ts';
 import type { Request } from './http.ts';
 import { readOptions, type ScripOptions } from './options.ts';
@@ -104,7 +111,10 @@ export class Scrip<V extends Variant> {
    * The vouchers of a completed batch as a stream: any quantity takes the same memory. A connection that breaks is an error,
    * never a short list; begin again then.
    */
-  downloadVouchers(reference: string, options: DownloadOptions = {}): AsyncGenerator<Voucher, BatchHead, undefined> {
+  downloadVouchers(
+    reference: string,
+    options: DownloadOptions = {},
+  ): AsyncGenerator<Voucher, BatchHead, undefined> {
     return streamVouchers(this.#caller, reference, options);
   }
 
@@ -158,7 +168,10 @@ export class Scrip<V extends Variant> {
   ): Promise<RedemptionUpdate & Receipt> {
     const { reference, amountUsed } = this.#caller.check('updateRedemption', undefined, () => {
       checkObject(request);
-      const amountUsed = checkAmount(request['amountUsed'], 'amountUsed', { decimals: this.#decimals, least: 'zero' });
+      const amountUsed = checkAmount(request['amountUsed'], 'amountUsed', {
+        decimals: this.#decimals,
+        least: 'zero',
+      });
       return { reference: checkReference(request['reference']), amountUsed };
     });
     return this.#update('updateRedemption', reference, amountUsed, options);
@@ -175,11 +188,17 @@ export class Scrip<V extends Variant> {
   }
 
   /** The result of the update of a redemption. Variant A only. */
-  async redemptionUpdate(this: Scrip<'a'>, reference: string, options: CallOptions = {}): Promise<RedemptionUpdate> {
+  async redemptionUpdate(
+    this: Scrip<'a'>,
+    reference: string,
+    options: CallOptions = {},
+  ): Promise<RedemptionUpdate> {
     this.#requireUpdates('redemptionUpdate');
     this.#caller.check('redemptionUpdate', undefined, () => checkReference(reference));
     const about = this.#caller.about('redemptionUpdate', reference);
-    return this.#caller.read(about, get('/redemptions/update', reference), options, ({ data }) => readUpdate(data));
+    return this.#caller.read(about, get('/redemptions/update', reference), options, ({ data }) =>
+      readUpdate(data),
+    );
   }
 
   /**
@@ -189,7 +208,9 @@ export class Scrip<V extends Variant> {
   async transaction(reference: string, options: CallOptions = {}): Promise<Transaction> {
     this.#caller.check('transaction', undefined, () => checkReference(reference));
     const about = this.#caller.about('transaction', reference);
-    return this.#caller.read(about, get('/transactions', reference), options, ({ data }) => readTransaction(data));
+    return this.#caller.read(about, get('/transactions', reference), options, ({ data }) =>
+      readTransaction(data),
+    );
   }
 
   /** The most recent transactions, newest first, at most 50. */
@@ -227,7 +248,9 @@ export class Scrip<V extends Variant> {
     { reference, body, amount }: { reference: string; body: object; amount: number | undefined },
     options: CallOptions,
   ): Promise<Transaction & Receipt> {
-    const { code, voucherCode, pin } = body as { readonly [Field in 'code' | 'voucherCode' | 'pin']?: string };
+    const { code, voucherCode, pin } = body as {
+      readonly [Field in 'code' | 'voucherCode' | 'pin']?: string;
+    };
     const confidential = [code, voucherCode, pin].filter((value) => value !== undefined);
     const about = this.#caller.about(operation, reference, confidential);
     return this.#caller.effect(
@@ -239,7 +262,9 @@ export class Scrip<V extends Variant> {
         lookup: (how) =>
           orNull(async () => {
             const found = await this.transaction(reference, how);
-            return found.transactionType === type ? { ...found, reference, replayed: true, requestId: null } : null;
+            return found.transactionType === type
+              ? { ...found, reference, replayed: true, requestId: null }
+              : null;
           }),
       },
       options,

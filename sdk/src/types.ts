@@ -100,7 +100,9 @@ export type BatchHead<Status extends BatchStatus = BatchStatus> = {
 export type CompletedBatch = BatchHead<'COMPLETED'> & { readonly vouchers: readonly Voucher[] };
 
 /** A batch; only a completed one has vouchers. */
-export type Batch = CompletedBatch | (BatchHead<'PROCESSING' | 'CANCELED'> & { readonly vouchers?: undefined });
+export type Batch =
+  | CompletedBatch
+  | (BatchHead<'PROCESSING' | 'CANCELED'> & { readonly vouchers?: undefined });
 
 export type TransactionType = 'ACTIVATION' | 'REDEMPTION' | 'REDEMPTION_REVERSAL';
 

@@ -1,4 +1,11 @@
-import { checkAmount, checkExpiryDate, checkSerialNumber, checkText, checkVoucher, refuseFields } from './check.ts';
+import {
+  checkAmount,
+  checkExpiryDate,
+  checkSerialNumber,
+  checkText,
+  checkVoucher,
+  refuseFields,
+} from './check.ts';
 import type { ActivateInput, GenerateInput, Variant } from './types.ts';
 import type {
   WireActivateA,
@@ -18,7 +25,10 @@ type Checked = { readonly reference: string; readonly decimals: number | undefin
 /** The requests of a variant. What they throw is an argument that cannot be sent. */
 export type Dialect<V extends Variant> = {
   readonly prefix: string;
-  generate(request: GenerateInput<V>, checked: Checked & { readonly quantity: number }): WireGenerateA | WireGenerateB;
+  generate(
+    request: GenerateInput<V>,
+    checked: Checked & { readonly quantity: number },
+  ): WireGenerateA | WireGenerateB;
   activate(request: ActivateInput<V>, checked: Checked): WireActivateA | WireActivateB;
   balance(voucher: CodeAndPin): WireBalanceRequestA | WireBalanceRequestB;
   redeem(voucher: CodeAndPin, amount: number, reference: string): WireRedeemA | WireRedeemB;

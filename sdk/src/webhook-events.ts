@@ -23,11 +23,19 @@ export type RedemptionUpdateEventData = {
   readonly cancellationTransaction: Transaction;
   readonly newTransaction: Transaction | null;
   readonly transactions: readonly Transaction[];
-  readonly summary: { readonly originalAmount: number; readonly newAmount: number; readonly reference: string };
+  readonly summary: {
+    readonly originalAmount: number;
+    readonly newAmount: number;
+    readonly reference: string;
+  };
 };
 
 /** The merchant's prefunded balance went below its threshold. */
-export type FloatLowEventData = { readonly currency: string; readonly balance: number; readonly threshold: number };
+export type FloatLowEventData = {
+  readonly currency: string;
+  readonly balance: number;
+  readonly threshold: number;
+};
 
 export type WebhookEvent =
   | Event<'voucher.batch.completed', BatchEventData<'COMPLETED'>>

@@ -70,7 +70,8 @@ export async function verifyWebhook(
 }
 
 function headerOf(headers: WebhookHeaders, name: string): string {
-  const value = 'get' in headers && typeof headers.get === 'function' ? headers.get(name) : fieldOf(headers, name);
+  const value =
+    'get' in headers && typeof headers.get === 'function' ? headers.get(name) : fieldOf(headers, name);
   if (typeof value !== 'string' || value === '') throw new WebhookVerificationError('missingHeader');
   return value;
 }
@@ -135,7 +136,9 @@ async function isSigned(
     .slice(0, MOST_SIGNATURES)
     .map((each) => decodeBase64(each.slice(3)));
   for (const key of keys) {
-    const imported = await crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
+    const imported = await crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [
+      'verify',
+    ]);
     for (const signature of given) {
       if (signature && (await crypto.subtle.verify('HMAC', imported, signature, signed))) return true;
     }
@@ -146,7 +149,12 @@ async function isSigned(
 /** What the service signed is what it documents: only its frame is looked at. */
 function readEvent(id: string, body: Uint8Array): WebhookEvent {
   const { type, timestamp, data } = (parseJson(body) ?? {}) as Readonly<Record<string, unknown>>;
-  if (typeof type !== 'string' || typeof timestamp !== 'string' || typeof data !== 'object' || data === null) {
+  if (
+    typeof type !== 'string' ||
+    typeof timestamp !== 'string' ||
+    typeof data !== 'object' ||
+    data === null
+  ) {
     throw new WebhookVerificationError('invalidBody');
   }
   return { id, type, timestamp, data } as WebhookEvent;

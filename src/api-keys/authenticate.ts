@@ -40,7 +40,9 @@ export function identify(service: Service, header: string | undefined, from: Fro
   if (known && !sameHash(given, known)) return refuseLikeUnknown(service);
   const key = findKey(service, keyId);
   if (key instanceof Promise) {
-    return key.then((found) => judge(service, keyId, given, found, from) ?? Promise.reject(new Refusal('01')));
+    return key.then(
+      (found) => judge(service, keyId, given, found, from) ?? Promise.reject(new Refusal('01')),
+    );
   }
   return judge(service, keyId, given, key, from) ?? refuseLikeUnknown(service);
 }
@@ -58,7 +60,13 @@ export async function authenticate(service: Service, header: string | undefined)
 type Credentials = { readonly keyId: string; readonly secret: string };
 
 /** The caller that a key and a secret make, or undefined where they do not fit, or may not be used now or from there. */
-function judge(service: Service, keyId: string, given: Buffer, key: Key | undefined, from: From): Caller | undefined {
+function judge(
+  service: Service,
+  keyId: string,
+  given: Buffer,
+  key: Key | undefined,
+  from: From,
+): Caller | undefined {
   const same = sameHash(given, key?.secretHash ?? NO_HASH);
   const now = service.clock();
   if (!key || !same || !isUsable(key, now, from)) return undefined;

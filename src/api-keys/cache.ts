@@ -158,7 +158,13 @@ export function isBlocked(service: Service, keyId: string, day: string): boolean
 function cacheOf(service: Service): Cache {
   let cache = caches.get(service);
   if (!cache) {
-    cache = { entries: new Map(), pending: new Map(), blocks: new Map(), checked: undefined, checking: undefined };
+    cache = {
+      entries: new Map(),
+      pending: new Map(),
+      blocks: new Map(),
+      checked: undefined,
+      checking: undefined,
+    };
     caches.set(service, cache);
   }
   return cache;

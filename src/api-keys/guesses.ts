@@ -57,7 +57,9 @@ export function flushCalls(service: Service): Promise<void> {
     for (const [day, keys] of due) {
       try {
         await retrying(() =>
-          service.db.query(addCalls(textArray([...keys.keys()]), plainArray([...keys.values()]), day, service.clock())),
+          service.db.query(
+            addCalls(textArray([...keys.keys()]), plainArray([...keys.values()]), day, service.clock()),
+          ),
         );
       } catch (error) {
         for (const [keyId, count] of keys) add(calls.days, day, keyId, count);
@@ -101,7 +103,10 @@ const guesses: Operation<Guess, void, void> = {
       else if (count > MOST_GUESSES && !(await judge(service, key_id, day, now))) {
         const before = count - requests.filter(({ keyId }) => keyId === key_id).length;
         if (Math.floor(count / MANY) > Math.floor(before / MANY))
-          service.log.warn({ keyId: key_id, guesses: count }, 'key guesses much, though little for its calls');
+          service.log.warn(
+            { keyId: key_id, guesses: count },
+            'key guesses much, though little for its calls',
+          );
       }
     }
     return requests.map(() => undefined);

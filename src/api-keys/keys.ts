@@ -5,7 +5,15 @@ import type { Queries } from '../db/pool.ts';
 import { findMerchantRow, pardonKey, touchKey } from '../merchants/queries.ts';
 import { dayOf } from './cache.ts';
 import type { Limit } from './limits.ts';
-import { expireRotated, insertKey, type KeyTerms, listKeyRows, lockKey, revokeKeyRow, setLimit } from './queries.ts';
+import {
+  expireRotated,
+  insertKey,
+  type KeyTerms,
+  listKeyRows,
+  lockKey,
+  revokeKeyRow,
+  setLimit,
+} from './queries.ts';
 
 /** An API key as it is shown once. The secret is stored as a hash only. */
 export type NewKey = { readonly keyId: string; readonly secret: string };
@@ -58,9 +66,15 @@ export async function createKey(
     if (scopes) {
       const [merchant] = await tx.query<{ permissions: string[] }>(findMerchantRow(merchantId));
       const missing = scopes.filter((scope) => !merchant?.permissions.includes(scope));
-      if (missing.length > 0) throw new KeyRefused(`the merchant has no permission ${missing.join(', ')} itself`);
+      if (missing.length > 0)
+        throw new KeyRefused(`the merchant has no permission ${missing.join(', ')} itself`);
     }
-    const terms = { ...ANYTHING, scopes: scopes ?? null, networks: networks ?? null, expiresAt: expiresAt ?? null };
+    const terms = {
+      ...ANYTHING,
+      scopes: scopes ?? null,
+      networks: networks ?? null,
+      expiresAt: expiresAt ?? null,
+    };
     const { key, change } = await makeKey(tx, merchantId, terms);
     await audit(tx, operator, change);
     return key;
@@ -108,7 +122,8 @@ export async function rotateKey(
   return operator.service.db.transaction(async (tx) => {
     const [old] = await tx.query<Locked>(lockKey(keyId));
     if (!old) return undefined;
-    if (old.revoked_at || (old.expires_at && old.expires_at <= now)) throw new KeyRefused('it has ended: create a key');
+    if (old.revoked_at || (old.expires_at && old.expires_at <= now))
+      throw new KeyRefused('it has ended: create a key');
     if (old.rotated_to) throw new KeyRefused(`it was rotated already: ${old.rotated_to} takes its place`);
     if (expiresAt && expiresAt <= now) throw new KeyRefused('the new key would have expired already');
     const terms = {
@@ -147,7 +162,11 @@ export async function limitKey(operator: Operator, keyId: string, limit: Limit |
 }
 
 /** Revokes a key, within a second on every process. @returns whether there is such a key */
-export async function revokeKey(operator: Operator, keyId: string, merchantId: number | null): Promise<boolean> {
+export async function revokeKey(
+  operator: Operator,
+  keyId: string,
+  merchantId: number | null,
+): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     const [old] = await tx.query<Locked>(lockKey(keyId));
     const [key] = await tx.query<{ revoked_at: Date }>(revokeKeyRow(keyId, merchantId));

@@ -33,7 +33,11 @@ const GUARD: Actor = {
  * @param tx the transaction of the change; never the database itself
  * @param operator who changed it; its clock says when
  */
-export async function audit(tx: Queries, { actor, service }: Operator, ...changes: readonly Change[]): Promise<void> {
+export async function audit(
+  tx: Queries,
+  { actor, service }: Operator,
+  ...changes: readonly Change[]
+): Promise<void> {
   const { keys } = service;
   await holdKeyRing(tx, keys);
   await tx.query(lockChain());

@@ -63,7 +63,9 @@ export async function verifyAudit({ db, keys }: Service, published: string | nul
     if (isSealed(keys, newest, last)) break;
     // Where somebody has just appended, the walk goes on; where nobody has, this is the end.
     if (!newest || sealed?.equals(newest))
-      return told('the chain does not end with the entry that was sealed: it was cut off at the end, or written anew');
+      return told(
+        'the chain does not end with the entry that was sealed: it was cut off at the end, or written anew',
+      );
     sealed = newest;
   }
   return told(
@@ -73,9 +75,13 @@ export async function verifyAudit({ db, keys }: Service, published: string | nul
 
 function problemOf(row: Row, last: End): string | null {
   const { occurred_at, previous_hash, hash, ...rest } = row;
-  if (row.sequence !== last.sequence + 1n) return `entry ${last.sequence + 1n} is missing, or is not in its place`;
-  if (!previous_hash.equals(last.hash)) return 'it does not follow the entry before it: one of them was replaced';
-  if (!hash.equals(hashOf({ ...rest, occurredAt: occurred_at, previousHash: previous_hash }))) return 'it was changed';
-  if (row.action === BROKEN) return 'it tells that the chain before it did not end with the entry that was sealed';
+  if (row.sequence !== last.sequence + 1n)
+    return `entry ${last.sequence + 1n} is missing, or is not in its place`;
+  if (!previous_hash.equals(last.hash))
+    return 'it does not follow the entry before it: one of them was replaced';
+  if (!hash.equals(hashOf({ ...rest, occurredAt: occurred_at, previousHash: previous_hash })))
+    return 'it was changed';
+  if (row.action === BROKEN)
+    return 'it tells that the chain before it did not end with the entry that was sealed';
   return null;
 }

@@ -54,5 +54,11 @@ export function toBatch(row: BatchRow): Batch {
 
 /** A batch as answers and webhooks show it, without its vouchers (docs/reference/interface.md, "Voucher batch"). */
 export function batchData({ reference, transactionId, status, expiresAt, value }: Batch) {
-  return { reference, transactionId, status, expiryDate: expiresAt.toISOString(), value: value && toNumber(value) };
+  return {
+    reference,
+    transactionId,
+    status,
+    expiryDate: expiresAt.toISOString(),
+    value: value && toNumber(value),
+  };
 }

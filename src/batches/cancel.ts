@@ -9,7 +9,13 @@ import { accountOf, reserveOf } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import { announceEnd } from './announce-end.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { cancelBatchRow, findBatchById, lockBatchByTransactionId, setVoided, voidVouchers } from './queries.ts';
+import {
+  cancelBatchRow,
+  findBatchById,
+  lockBatchByTransactionId,
+  setVoided,
+  voidVouchers,
+} from './queries.ts';
 
 /** Vouchers taken back in one transaction. */
 const CHUNK = 5_000;

@@ -17,7 +17,9 @@ const PAGE = 250;
  */
 export async function findBatch(context: Context, reference: string): Promise<Batch> {
   checkLookupReference(reference);
-  const [row] = await context.service.db.query<BatchRow>(findBatchByReference(context.merchant.id, reference));
+  const [row] = await context.service.db.query<BatchRow>(
+    findBatchByReference(context.merchant.id, reference),
+  );
   if (!row) throw new Refusal('60');
   return toBatch(row);
 }
@@ -32,9 +34,14 @@ export async function* readVouchers(
 ): AsyncGenerator<({ readonly serialNumber: bigint } & CodeAndPin)[]> {
   let after = 0n;
   for (;;) {
-    const rows = await db.query<{ serial_number: bigint; sealed: Buffer }>(listVouchers(batch.id, after, PAGE));
+    const rows = await db.query<{ serial_number: bigint; sealed: Buffer }>(
+      listVouchers(batch.id, after, PAGE),
+    );
     if (rows.length > 0)
-      yield rows.map((row) => ({ serialNumber: row.serial_number, ...keys.open(row.serial_number, row.sealed) }));
+      yield rows.map((row) => ({
+        serialNumber: row.serial_number,
+        ...keys.open(row.serial_number, row.sealed),
+      }));
     if (rows.length < PAGE) return;
     after = rows.at(-1)?.serial_number ?? after;
   }

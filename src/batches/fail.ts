@@ -30,7 +30,10 @@ export async function settleFailure(service: Service, batchId: number, error: un
   const actor = { name: 'scrip', origin: 'background work', reason: failure };
   const batch = await cancelBatch({ service, actor }, transactionId, failure);
   if (batch?.status === 'CANCELED') {
-    service.log.error({ part: 'batches', transactionId, failure }, 'a batch was canceled: its failure did not pass');
+    service.log.error(
+      { part: 'batches', transactionId, failure },
+      'a batch was canceled: its failure did not pass',
+    );
   }
 }
 

@@ -67,7 +67,12 @@ function isRotating({ keys }: Service): boolean {
  * Makes and books chunk after chunk until little is left, or it is to give way. Several things go on at a time: two chunks are
  * made, one is written, and one is committed, which is waiting for the disk above all.
  */
-async function run(service: Service, batch: Batch, looksUp: boolean, givesWay: () => boolean): Promise<Batch> {
+async function run(
+  service: Service,
+  batch: Batch,
+  looksUp: boolean,
+  givesWay: () => boolean,
+): Promise<Batch> {
   let claimed = batch.produced;
   let after = batch;
   const ahead = () => {

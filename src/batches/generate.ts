@@ -11,7 +11,13 @@ import { MINOR_MAX, toPositiveUnits, toText, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { produce } from './produce.ts';
-import { findBatchByTransactionId, findProduct, insertBatch, type NewBatch, reservePrice } from './queries.ts';
+import {
+  findBatchByTransactionId,
+  findProduct,
+  insertBatch,
+  type NewBatch,
+  reservePrice,
+} from './queries.ts';
 
 export type Generate = {
   readonly reference: string;
@@ -29,6 +35,7 @@ type Product = {
   decimals: number;
   activation: string;
   scope: string;
+  expiry_policy: string;
   min_value_minor: bigint;
   max_value_minor: bigint;
   max_quantity: number;
@@ -80,7 +87,10 @@ export async function generate(
 type Order = Generate & { readonly valueUnits: bigint | null; readonly id: string };
 
 /** The product of an order; undefined for an unknown code. PostgreSQL takes no NUL in a text: no product has such a code. */
-async function productOf({ service, merchant }: Context, code: string | undefined): Promise<Product | undefined> {
+async function productOf(
+  { service, merchant }: Context,
+  code: string | undefined,
+): Promise<Product | undefined> {
   if (code?.includes('\0')) return undefined;
   const [product] = await service.db.query<Product>(findProduct(code, merchant.defaultProductId));
   return product;
@@ -144,6 +154,7 @@ function toNewBatch({ merchant, now }: Context, order: Order, product: Product |
     decimals: product.decimals,
     activation: product.activation,
     scope: product.scope,
+    expiryPolicy: product.expiry_policy,
     now,
   };
 }

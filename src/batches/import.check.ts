@@ -68,7 +68,9 @@ function toRow(
   const card = readCard(fields, rules, note('code'), note('pin'));
   const product = products.get(fields.product ?? rules.product);
   if (!product)
-    note('product')(`there is no such product${fields.product ? '' : ': name one by the product column or --product'}`);
+    note('product')(
+      `there is no such product${fields.product ? '' : ': name one by the product column or --product'}`,
+    );
   const balanceMinor = product && readBalance(fields.balance, product, note('balance'));
   const expiresAt = readExpiry(fields.expiry, rules.expiresAt, now, note('expiry'));
   const reference = fields.reference ?? null;
@@ -111,20 +113,29 @@ const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
 function readBalance(text: string | undefined, { currency, decimals, maxValueMinor }: Product, note: Note) {
   if (text === undefined) return void note('is missing');
   if (text.includes(','))
-    return void note('holds a comma: amounts are written with a decimal point and nothing else, such as 1234.50');
+    return void note(
+      'holds a comma: amounts are written with a decimal point and nothing else, such as 1234.50',
+    );
   const decimal = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
   if (!decimal) return void note('is not an amount in plain digits, such as 1234.50');
   if (decimal.scale > decimals) return void note(`has more decimals than ${currency}, which has ${decimals}`);
   const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
   if (minor === 0n) return void note('is 0: leave out vouchers that are used up');
   if (minor > MINOR_MAX || minor > maxValueMinor)
-    return void note(`is above ${toText({ minor: maxValueMinor, decimals })}, the greatest value of its product`);
+    return void note(
+      `is above ${toText({ minor: maxValueMinor, decimals })}, the greatest value of its product`,
+    );
   return minor;
 }
 
 const DAY_MS = 86_400_000;
 
-function readExpiry(text: string | undefined, fallback: Date | null, now: Date, note: Note): Date | undefined {
+function readExpiry(
+  text: string | undefined,
+  fallback: Date | null,
+  now: Date,
+  note: Note,
+): Date | undefined {
   const expiresAt = text === undefined ? fallback : parseTime(text);
   if (expiresAt === null) return void note('is missing, and --expiry is not given');
   if (!expiresAt) return void note('is not a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z');
@@ -146,12 +157,18 @@ function parseTime(text: string): Date | undefined {
 /** What vouchers with these codes could be found by: under every key in use. */
 function codeKeysOf(keys: KeyRing, rows: readonly ImportRow[]): Map<string, ImportRow> {
   return new Map(
-    rows.flatMap((row) => [keys.codeKey(row.code), ...keys.olderCodeKeys(row.code)].map((key) => [key, row] as const)),
+    rows.flatMap((row) =>
+      [keys.codeKey(row.code), ...keys.olderCodeKeys(row.code)].map((key) => [key, row] as const),
+    ),
   );
 }
 
 /** The rows whose codes are those of vouchers in the database. */
-export async function findTaken(db: Queries, { keys }: Service, rows: readonly ImportRow[]): Promise<ImportRow[]> {
+export async function findTaken(
+  db: Queries,
+  { keys }: Service,
+  rows: readonly ImportRow[],
+): Promise<ImportRow[]> {
   const byKey = codeKeysOf(keys, rows);
   const taken = await db.query<{ code_key: string }>(findCodeKeys(plainArray([...byKey.keys()])));
   return taken.flatMap(({ code_key }) => byKey.get(code_key.replaceAll('-', '')) ?? []);

@@ -31,7 +31,16 @@ export type NewImport = {
 };
 
 /** Returns nothing where the reference is taken. */
-export function insertImport({ merchantId, reference, digest, paidFrom, vouchers, chunks, by, now }: NewImport): Sql {
+export function insertImport({
+  merchantId,
+  reference,
+  digest,
+  paidFrom,
+  vouchers,
+  chunks,
+  by,
+  now,
+}: NewImport): Sql {
   return sql`
 insert into voucher_imports (merchant_id, reference, digest, paid_from, vouchers, chunks, imported_by, started_at)
 values (${merchantId}, ${reference}, ${digest}, ${paidFrom}, ${vouchers}, ${chunks}, ${by}, ${now})
@@ -62,22 +71,24 @@ export type NewImportedBatch = {
   readonly productId: number;
   readonly quantity: number;
   readonly expiresAt: Date;
-  readonly currency: string;
-  readonly decimals: number;
-  readonly scope: string;
   readonly now: Date;
 };
 
-/** A batch that is complete from the start. It has no value of its own: each voucher has its balance. */
+/** A batch that is complete from the start, on the terms of its product. It has no value of its own: each voucher has its balance. */
 export function insertImportedBatch(batch: NewImportedBatch): Sql {
-  const { transactionId, merchantId, reference, productId, quantity, expiresAt, currency, decimals, scope, now } =
-    batch;
+  const { transactionId, merchantId, reference, productId, quantity, expiresAt, now } = batch;
   return sql`
 insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced, expires_at, currency, decimals, activation,
-  scope, status, accepted_at, progressed_at, ended_at)
-values (${transactionId}, ${merchantId}, ${reference}, ${productId}, ${quantity}, ${quantity}, ${expiresAt}, ${currency}, ${decimals},
-  'immediate', ${scope}::product_scope, 'COMPLETED', ${now}, now(), ${now})
+  scope, expiry_policy, status, accepted_at, progressed_at, ended_at)
+select ${transactionId}, ${merchantId}, ${reference}, p.id, ${quantity}, ${quantity}, ${expiresAt}, p.currency, p.decimals, 'immediate',
+  p.scope, p.expiry_policy, 'COMPLETED', ${now}, now(), ${now}
+from products p where p.id = ${productId}
 returning id`;
+}
+
+/** Refuses a clock that is wrong, and numbers the transaction (sql/005-rules.sql). */
+export function checkStamp(now: Date): Sql {
+  return sql`select check_stamp(${now})`;
 }
 
 /** Rows in the text format, made by import.ts: the order of the columns is the order of its fields. */

@@ -102,13 +102,24 @@ function isText(bytes: Buffer): boolean {
   }
 }
 
-async function* readCsv(text: AsyncIterable<string>, refuse: (error: RowError) => void): AsyncGenerator<RawRow> {
-  const parser = parse({ bom: true, info: true, relax_column_count: true, max_record_size: ROW_CHARACTERS_MAX });
+async function* readCsv(
+  text: AsyncIterable<string>,
+  refuse: (error: RowError) => void,
+): AsyncGenerator<RawRow> {
+  const parser = parse({
+    bom: true,
+    info: true,
+    relax_column_count: true,
+    max_record_size: ROW_CHARACTERS_MAX,
+  });
   // An error of the text ends the parser, and so the loop, with that error.
   pipeline(text, parser, () => {});
   let columns: readonly ImportField[] | undefined;
   try {
-    for await (const { record, info } of parser as AsyncIterable<{ record: string[]; info: { lines: number } }>) {
+    for await (const { record, info } of parser as AsyncIterable<{
+      record: string[];
+      info: { lines: number };
+    }>) {
       const { lines: line } = info;
       if (!columns) columns = readHeader(record);
       else if (record.length === columns.length) yield { line, fields: fieldsOf(columns, record) };
@@ -147,7 +158,10 @@ function fieldsOf(columns: readonly ImportField[], record: readonly string[]): R
   return Object.fromEntries(entries.filter(([, value]) => value !== ''));
 }
 
-async function* readNdjson(text: AsyncIterable<string>, refuse: (error: RowError) => void): AsyncGenerator<RawRow> {
+async function* readNdjson(
+  text: AsyncIterable<string>,
+  refuse: (error: RowError) => void,
+): AsyncGenerator<RawRow> {
   let number = 0;
   for await (const line of linesOf(text)) {
     number++;
@@ -165,7 +179,10 @@ async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
     const lines = (rest + part).split('\n');
     rest = lines.pop() ?? '';
     if (rest.length > ROW_CHARACTERS_MAX)
-      throw new UnreadableFile(number + lines.length, `the line is longer than ${ROW_CHARACTERS_MAX} characters`);
+      throw new UnreadableFile(
+        number + lines.length,
+        `the line is longer than ${ROW_CHARACTERS_MAX} characters`,
+      );
     number += lines.length;
     yield* lines;
   }
@@ -188,7 +205,8 @@ function readObject(text: string, line: number, refuse: (error: RowError) => voi
   const fields: Partial<Record<ImportField, string>> = {};
   for (const [name, value] of Object.entries(parsed)) {
     const field = IMPORT_FIELDS.find((each) => each === name);
-    if (!field) return wrong('row', `a field has an unknown name: the fields are ${IMPORT_FIELDS.join(', ')}`);
+    if (!field)
+      return wrong('row', `a field has an unknown name: the fields are ${IMPORT_FIELDS.join(', ')}`);
     if (value === null || value === '') continue;
     if (typeof value === 'string') fields[field] = value.trim();
     else if (typeof value === 'number' && field === 'balance') fields[field] = String(value);

@@ -65,7 +65,11 @@ type Checked = {
 export async function importVouchers(
   operator: Operator,
   wanted: ImportWanted,
-  options: { dryRun: boolean; onProgress?: (written: number, vouchers: number) => void; stopping?: () => boolean },
+  options: {
+    dryRun: boolean;
+    onProgress?: (written: number, vouchers: number) => void;
+    stopping?: () => boolean;
+  },
 ): Promise<ImportReport> {
   const { service } = operator;
   const digest = await digestOf(wanted);
@@ -132,10 +136,14 @@ async function check(
   const chunkDigests: string[] = [];
   for await (const chunk of readChunks(wanted.file, wanted.rules, products, now, { digest, refuse })) {
     if (lines.size + chunk.length > VOUCHERS_MAX)
-      throw new UnreadableFile(chunk[0]?.line ?? 0, `a file holds at most ${VOUCHERS_MAX} vouchers: split it`);
+      throw new UnreadableFile(
+        chunk[0]?.line ?? 0,
+        `a file holds at most ${VOUCHERS_MAX} vouchers: split it`,
+      );
     for (const row of chunk) {
       const first = lines.get(Number(row.code));
-      if (first !== undefined) refuse({ line: row.line, field: 'code', message: `stands in line ${first} as well` });
+      if (first !== undefined)
+        refuse({ line: row.line, field: 'code', message: `stands in line ${first} as well` });
       else lines.set(Number(row.code), row.line);
       addTo(sums, row);
     }
@@ -148,7 +156,8 @@ async function check(
     chunkDigests.push(chunkDigest(chunk));
   }
   if (wanted.paidFrom === 'float') await checkFloats(service, wanted.merchantId, due, refuse);
-  if (lines.size === 0 && errorCount === 0) refuse({ line: 1, field: 'row', message: 'the file holds no voucher' });
+  if (lines.size === 0 && errorCount === 0)
+    refuse({ line: 1, field: 'row', message: 'the file holds no voucher' });
   errors.sort((one, other) => one.line - other.line);
   const totals = [...sums.values()].map(({ product, vouchers, minor }) => {
     const { code, currency, decimals } = product;
@@ -158,7 +167,10 @@ async function check(
   return { digest: digest.digest(), chunkDigests, vouchers, totals, errors, errorCount };
 }
 
-function addTo(sums: Map<string, { product: Product; vouchers: number; minor: bigint }>, row: ImportRow): void {
+function addTo(
+  sums: Map<string, { product: Product; vouchers: number; minor: bigint }>,
+  row: ImportRow,
+): void {
   const { product, balanceMinor } = row;
   const sum = sums.get(product.code) ?? { product, vouchers: 0, minor: 0n };
   sum.vouchers++;
@@ -203,8 +215,13 @@ async function start(
     await ensureAccounts(service.db, merchantId, currency);
   return service.db.transaction(async (tx) => {
     const wanted = { merchantId, reference, digest, paidFrom, vouchers, chunks: chunkDigests.length };
-    const [row] = await tx.query<ImportTableRow>(insertImport({ ...wanted, by: actor.name, now: service.clock() }));
-    if (!row) throw new Refusal('94', { message: 'another process has just begun this import: run the command again' });
+    const [row] = await tx.query<ImportTableRow>(
+      insertImport({ ...wanted, by: actor.name, now: service.clock() }),
+    );
+    if (!row)
+      throw new Refusal('94', {
+        message: 'another process has just begun this import: run the command again',
+      });
     const after = { reference, paidFrom, vouchers, totals, digest: digest.toString('hex') };
     await audit(tx, operator, { action: 'voucher.import', subject: `merchant ${merchantId}`, after });
     return row;
@@ -222,7 +239,10 @@ async function write(
     readonly chunkDigests: readonly string[];
     readonly vouchers: number;
   },
-  { onProgress, stopping }: { onProgress?: (written: number, vouchers: number) => void; stopping?: () => boolean },
+  {
+    onProgress,
+    stopping,
+  }: { onProgress?: (written: number, vouchers: number) => void; stopping?: () => boolean },
 ): Promise<void> {
   const digest = newDigest({ ...rules, paidFrom });
   let number = 0;

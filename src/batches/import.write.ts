@@ -13,6 +13,7 @@ import type { Product } from '../merchants/products.ts';
 import { Refusal } from '../refusal.ts';
 import { findTaken, type ImportRow } from './import.check.ts';
 import {
+  checkStamp,
   copyImportedEntries,
   copyImportedVouchers,
   finishImport,
@@ -56,8 +57,12 @@ export function writeChunk(
       // Since the check, an order may have drawn one of these codes.
       const [taken] = await findTaken(tx, service, rows);
       if (taken)
-        throw new UnreadableFile(taken.line, 'the code is that of a voucher that has been made since the check');
+        throw new UnreadableFile(
+          taken.line,
+          'the code is that of a voucher that has been made since the check',
+        );
       const now = service.clock();
+      await tx.query(checkStamp(now));
       const groups: Group[] = [];
       for (const group of groupRows(rows)) groups.push(await prepareGroup(service, tx, to, group, now));
       await copyRows(service, tx, to.merchantId, groups, now);
@@ -90,17 +95,15 @@ async function prepareGroup(
   now: Date,
 ): Promise<Group> {
   const [{ product }] = rows;
-  const { currency, decimals, scope, id: productId } = product;
+  const { currency, id: productId } = product;
   const transactionId = newId(now);
   const reference = `import-${transactionId}`;
   const id = transactionId;
   await claimIn(tx, service, { merchantId, operation: 'generate', reference, id, fingerprint: 'import' });
   // The sweep looks at a batch when it expires: from then on, vouchers that expire later are due one by one.
   const expiresAt = new Date(Math.min(...rows.map((row) => row.expiresAt.getTime())));
-  const terms = { productId, quantity: rows.length, expiresAt, currency, decimals, scope };
-  const [batch] = await tx.query<{ id: number }>(
-    insertImportedBatch({ transactionId, merchantId, reference, ...terms, now }),
-  );
+  const wanted = { transactionId, merchantId, reference, productId, quantity: rows.length, expiresAt, now };
+  const [batch] = await tx.query<{ id: number }>(insertImportedBatch(wanted));
   const isFloat = paidFrom === 'float';
   const payer = await accountOf(tx, isFloat ? merchantId : 0, currency, isFloat ? 'FLOAT' : 'FUNDING');
   if (!batch || payer === undefined)

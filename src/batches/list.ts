@@ -67,7 +67,9 @@ export async function findProgress(
   db: Queries,
   transactionId: string,
 ): Promise<{ batch: Batch; failure: string | null } | undefined> {
-  const [row] = await db.query<BatchRow & { failure: string | null }>(findBatchByTransactionId(transactionId));
+  const [row] = await db.query<BatchRow & { failure: string | null }>(
+    findBatchByTransactionId(transactionId),
+  );
   return row && { batch: toBatch(row), failure: row.failure };
 }
 

@@ -35,7 +35,11 @@ export async function produce(service: Service, tx: Queries, batch: Batch, count
 }
 
 /** Makes vouchers of a batch ahead of their transaction, while the database is busy with others. Numbers that are not used stay gone. */
-export async function prepare({ db, buckets, keys, clock }: Service, batch: Batch, count: number): Promise<MadeRows> {
+export async function prepare(
+  { db, buckets, keys, clock }: Service,
+  batch: Batch,
+  count: number,
+): Promise<MadeRows> {
   const numbers = await takeNumbers(db, count);
   const { id: batchId, expiresAt, value, currency, merchantId, acceptedAt } = batch;
   const activation =
@@ -63,7 +67,13 @@ export async function write(tx: Transaction, { count, vouchers, entries }: MadeR
 }
 
 /** Books the progress of a batch, whose row the caller's transaction holds; the last voucher completes it. */
-export async function advance(service: Service, tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
+export async function advance(
+  service: Service,
+  tx: Queries,
+  batch: Batch,
+  count: number,
+  now: Date,
+): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
   const after = toBatch(row as BatchRow);
   if (after.status === 'COMPLETED') await announceEnd(service, tx, after, now);
@@ -83,7 +93,9 @@ async function drawCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set
   const codes = new Set<string>();
   while (codes.size < count) codes.add(randomCode());
   if (keys.inUse.length === 1) return codes;
-  const byKey = new Map([...codes].flatMap((code) => keys.olderCodeKeys(code).map((key) => [key, code] as const)));
+  const byKey = new Map(
+    [...codes].flatMap((code) => keys.olderCodeKeys(code).map((key) => [key, code] as const)),
+  );
   const taken = await tx.query<{ code_key: string }>(findCodeKeys(plainArray([...byKey.keys()])));
   for (const { code_key } of taken) codes.delete(byKey.get(code_key.replaceAll('-', '')) ?? '');
   return codes;

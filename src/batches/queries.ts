@@ -3,7 +3,7 @@ import { type Sql, sql } from '../db/sql.ts';
 export function findProduct(code: string | undefined, defaultId: number): Sql {
   return sql`
 select p.id, p.currency, p.decimals, p.activation, p.scope, p.min_value_minor, p.max_value_minor, p.max_quantity,
-  p.validity_days, p.on_sale, p.merchant_id
+  p.validity_days, p.expiry_policy, p.on_sale, p.merchant_id
 from products p where case when ${code ?? null}::text is null then p.id = ${defaultId} else p.code = ${code ?? null} end`;
 }
 
@@ -40,16 +40,17 @@ export type NewBatch = {
   readonly decimals: number;
   readonly activation: string;
   readonly scope: string;
+  readonly expiryPolicy: string;
   readonly now: Date;
 };
 
 export function insertBatch(batch: NewBatch): Sql {
   return sql`
 insert into batches (transaction_id, merchant_id, reference, product_id, quantity, value_minor, expires_at, currency, decimals,
-  activation, scope, accepted_at, progressed_at)
+  activation, scope, expiry_policy, accepted_at, progressed_at)
 values (${batch.transactionId}, ${batch.merchantId}, ${batch.reference}, ${batch.productId}, ${batch.quantity},
   ${batch.valueMinor}, ${batch.expiresAt}, ${batch.currency}, ${batch.decimals}, ${batch.activation}::product_activation,
-  ${batch.scope}::product_scope, ${batch.now}, now())
+  ${batch.scope}::product_scope, ${batch.expiryPolicy}::expiry_policy, ${batch.now}, now())
 returning *`;
 }
 
@@ -71,7 +72,14 @@ export function drawNumbers(count: number): Sql {
 /** A few vouchers of a batch (sql/012-vouchers.sql). A code that exists is left out; the number that was made is returned. */
 export function createVouchers(
   batchId: number,
-  columns: { buckets: string; serials: string; codeKeys: string; pinKeys: string; sealed: string; entryIds: string },
+  columns: {
+    buckets: string;
+    serials: string;
+    codeKeys: string;
+    pinKeys: string;
+    sealed: string;
+    entryIds: string;
+  },
 ): Sql {
   const { buckets, serials, codeKeys, pinKeys, sealed, entryIds } = columns;
   return sql`
@@ -116,7 +124,13 @@ order by serial_number limit ${count}`;
 }
 
 /** Takes back vouchers of a canceled batch in one bucket, one for each id, behind a serial number (sql/012-vouchers.sql). */
-export function voidVouchers(bucket: number, batchId: number, after: bigint, entryIds: string, now: Date): Sql {
+export function voidVouchers(
+  bucket: number,
+  batchId: number,
+  after: bigint,
+  entryIds: string,
+  now: Date,
+): Sql {
   return sql`select * from void_vouchers(${bucket}, ${batchId}, ${after}, ${entryIds}::uuid[], ${now})`;
 }
 

@@ -26,7 +26,9 @@ function attempt(wanted: RowsWanted): ThreadAnswer {
   try {
     const { keyId, count, codeKeys, vouchers, entries } = makeRows(keys, wanted);
     const plain = ({ bytes, rowBytes }: typeof vouchers) => ({ bytes, rowBytes });
-    return { made: { keyId, count, codeKeys, vouchers: plain(vouchers), entries: entries && plain(entries) } };
+    return {
+      made: { keyId, count, codeKeys, vouchers: plain(vouchers), entries: entries && plain(entries) },
+    };
   } catch (error) {
     return { error };
   }

@@ -110,7 +110,10 @@ export function makeRows(keys: KeyRing, wanted: RowsWanted): MadeRows {
 }
 
 /** In the order of `copyVouchers`; what differs from row to row is empty. */
-function voucherFields({ batchId, expiresAt, activation }: RowsWanted, sealedBytes: number): (Buffer | null)[] {
+function voucherFields(
+  { batchId, expiresAt, activation }: RowsWanted,
+  sealedBytes: number,
+): (Buffer | null)[] {
   return [
     int64(0n),
     int32(batchId),

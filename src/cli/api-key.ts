@@ -27,7 +27,15 @@ import {
   say,
   wrongUsage,
 } from './output.ts';
-import { parseCount, parseDuration, parseEnd, parseId, parseKeyId, parsePermission, repeat } from './parse.ts';
+import {
+  parseCount,
+  parseDuration,
+  parseEnd,
+  parseId,
+  parseKeyId,
+  parsePermission,
+  repeat,
+} from './parse.ts';
 
 const PER_SECOND_MAX = 1_000_000;
 const BURST_MAX = 10_000_000;
@@ -107,7 +115,8 @@ async function rotate(text: string, options: Json & { overlap: string; expires?:
   const overlapMs = parseDuration(options.overlap, '--overlap');
   const expiresAt = options.expires === undefined ? null : parseEnd(options.expires, '--expires');
   await withOperator(async (operator) => {
-    const made = (await rotateKey(operator, keyId, overlapMs, expiresAt).catch(explain)) ?? notFound(`key ${keyId}`);
+    const made =
+      (await rotateKey(operator, keyId, overlapMs, expiresAt).catch(explain)) ?? notFound(`key ${keyId}`);
     printSecret({ keyId: made.keyId, secret: made.secret, replaces: keyId, until: made.until }, options.json);
   });
 }
@@ -121,7 +130,8 @@ async function revoke(
   argument: string | undefined,
   options: Json & { merchant?: string; key?: string },
 ): Promise<void> {
-  if (argument !== undefined && options.key !== undefined) wrongUsage('give the key once: as the argument or by --key');
+  if (argument !== undefined && options.key !== undefined)
+    wrongUsage('give the key once: as the argument or by --key');
   const text = argument ?? options.key;
   const named = text === undefined ? undefined : parseKeyId(text);
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
@@ -139,7 +149,9 @@ async function onlyKeyOf(service: Service, merchantId: number): Promise<string> 
   await requireMerchant(service.db, merchantId);
   const now = service.clock();
   const keys = await listKeys(service, merchantId);
-  const live = keys.filter(({ revokedAt, expiresAt }) => revokedAt === null && !(expiresAt && expiresAt <= now));
+  const live = keys.filter(
+    ({ revokedAt, expiresAt }) => revokedAt === null && !(expiresAt && expiresAt <= now),
+  );
   const [only, ...others] = live.map(({ keyId }) => keyId);
   if (only === undefined) fail(`merchant ${merchantId} has no key to revoke`);
   if (others.length > 0) wrongUsage(`which key? Merchant ${merchantId} has ${[only, ...others].join(', ')}`);
@@ -148,7 +160,8 @@ async function onlyKeyOf(service: Service, merchantId: number): Promise<string> 
 
 async function limit(text: string, options: Json & { perSecond?: string; burst?: string }): Promise<void> {
   const keyId = parseKeyId(text);
-  if (options.perSecond === undefined && options.burst !== undefined) wrongUsage('--burst needs --per-second');
+  if (options.perSecond === undefined && options.burst !== undefined)
+    wrongUsage('--burst needs --per-second');
   const perSecond = options.perSecond && parseCount(options.perSecond, '--per-second', 1, PER_SECOND_MAX);
   const burst = options.burst ? parseCount(options.burst, '--burst', 1, BURST_MAX) : perSecond;
   await withOperator(async (operator) => {

@@ -49,7 +49,10 @@ export function addExport(batch: Command): void {
       'the file, or - for stdout (default: csv to a stdout that is not a terminal, else a file named after the reference)',
     )
     .option('--force', 'overwrite the file')
-    .option('--font <file>', 'pdf: a TrueType or OpenType font for names, where the built-in fonts lack their letters')
+    .option(
+      '--font <file>',
+      'pdf: a TrueType or OpenType font for names, where the built-in fonts lack their letters',
+    )
     .option('--json', 'print JSON; the export then goes into a file')
     .action(run);
   batch
@@ -62,7 +65,8 @@ export function addExport(batch: Command): void {
 async function run(text: string, options: Options): Promise<void> {
   const transactionId = parseTransactionId(text);
   const format = oneOf(options.format, '--format', ['csv', 'pdf'] as const);
-  const toStdout = options.out === '-' || (!options.out && format === 'csv' && !options.json && !process.stdout.isTTY);
+  const toStdout =
+    options.out === '-' || (!options.out && format === 'csv' && !options.json && !process.stdout.isTTY);
   checkOptions(options, format, toStdout);
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
@@ -88,7 +92,8 @@ function checkOptions({ json, out, font, force }: Options, format: 'csv' | 'pdf'
   if (json && out === '-') wrongUsage('--json and --out - both need stdout');
   if (font !== undefined && format !== 'pdf') wrongUsage('--font needs --format pdf');
   if (force && toStdout) wrongUsage('--force needs a file: give --out FILE');
-  if (toStdout && format === 'pdf' && process.stdout.isTTY) wrongUsage('a terminal cannot show a PDF: give --out FILE');
+  if (toStdout && format === 'pdf' && process.stdout.isTTY)
+    wrongUsage('a terminal cannot show a PDF: give --out FILE');
 }
 
 async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<void> {
@@ -101,7 +106,12 @@ async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<vo
 type Writer = (vouchers: AsyncIterable<print.Voucher[]>, count: number) => AsyncIterable<string | Buffer>;
 
 /** The writer of a format. Its package is loaded only here: no other command needs fonts. */
-async function prepareWriter(format: 'csv' | 'pdf', batch: print.Batch, now: Date, font?: string): Promise<Writer> {
+async function prepareWriter(
+  format: 'csv' | 'pdf',
+  batch: print.Batch,
+  now: Date,
+  font?: string,
+): Promise<Writer> {
   const { findUnprintable, isFont, writeCsv, writeSheet } = await import('@scrip/print');
   if (format === 'csv') return (vouchers) => writeCsv(batch, vouchers);
   if (font !== undefined && !isFont(font)) fail(`${font} is not a TrueType or OpenType font`);
@@ -117,10 +127,12 @@ async function findExportable(
   service: Service,
   transactionId: string,
 ): Promise<{ batch: Batch; printed: print.Batch }> {
-  const { batch, details } = (await findBatchForOperator(service, transactionId)) ?? notFound(`batch ${transactionId}`);
+  const { batch, details } =
+    (await findBatchForOperator(service, transactionId)) ?? notFound(`batch ${transactionId}`);
   if (batch.status === 'PROCESSING')
     fail(`batch ${transactionId} is PROCESSING: it can be exported once it is COMPLETED`);
-  if (batch.status === 'CANCELED') fail(`batch ${transactionId} is CANCELED: none of its vouchers can be used`);
+  if (batch.status === 'CANCELED')
+    fail(`batch ${transactionId} is CANCELED: none of its vouchers can be used`);
   if (details.open === 0) fail(`batch ${transactionId} has no vouchers left`);
   const [merchant, product] = await Promise.all([
     findMerchant(service.db, batch.merchantId),

@@ -51,7 +51,10 @@ export function addGenerate(batch: Command): void {
       '--expiry <date>',
       "the last day of the vouchers (UTC), or a date and time (default: the product's validity)",
     )
-    .option('--reference <reference>', "the merchant's reference: a repetition is the same order (default: a new one)")
+    .option(
+      '--reference <reference>',
+      "the merchant's reference: a repetition is the same order (default: a new one)",
+    )
     .option('--wait', 'wait until the batch is complete')
     .option('--json', 'print JSON')
     .action(run);
@@ -95,7 +98,8 @@ async function order(service: Service, merchantId: number, request: Request) {
     const context = (await actFor(service, merchantId)) ?? notFound(`merchant ${merchantId}`);
     return await generate(context, request, { service, actor: actor() });
   } catch (error) {
-    if (error instanceof Refusal) return fail(await reasonFor(error, service, merchantId, request), error.code);
+    if (error instanceof Refusal)
+      return fail(await reasonFor(error, service, merchantId, request), error.code);
     return explainOutcome(error, `repeat the order with --reference ${request.reference}, which orders once`);
   }
 }
@@ -157,7 +161,8 @@ async function waitFor(service: Service, accepted: Batch, stop: Stop, quiet = fa
       const { batch, failure } = (await findProgress(service.db, transactionId)) ?? notFound(named);
       progress.update(batch.produced);
       if (batch.status === 'COMPLETED') return batch;
-      if (batch.status === 'CANCELED') fail(`${named} was canceled: ${failure ?? 'by its merchant or an operator'}`);
+      if (batch.status === 'CANCELED')
+        fail(`${named} was canceled: ${failure ?? 'by its merchant or an operator'}`);
       if (stop.isAsked()) {
         interrupted(
           `interrupted: ${named} is accepted and at ${percentOf(batch)} %; \`scrip serve\` or \`scrip work\` ` +
@@ -165,13 +170,16 @@ async function waitFor(service: Service, accepted: Batch, stop: Stop, quiet = fa
         );
       }
       if (batch.produced !== produced) grewAtMs = performance.now();
-      else if (!worker && performance.now() - grewAtMs > IDLE_MS) worker = await startWorker(service, TASKS, sweep);
+      else if (!worker && performance.now() - grewAtMs > IDLE_MS)
+        worker = await startWorker(service, TASKS, sweep);
       produced = batch.produced;
       await Promise.race([sleep(POLL_MS), stop.asked]);
     }
   } catch (error) {
     if (!isUnavailable(error)) throw error;
-    return fail(`the connection to the database was lost; ${named} is accepted, and continues when it is back`);
+    return fail(
+      `the connection to the database was lost; ${named} is accepted, and continues when it is back`,
+    );
   } finally {
     progress.stop();
     await worker?.stop();

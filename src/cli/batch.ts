@@ -22,10 +22,16 @@ export function registerBatch(program: Command): void {
     .option('--merchant <id>', 'only those of this merchant')
     .option('--json', 'print JSON')
     .action(list);
-  batch.command('show <transactionId>').description('show a batch').option('--json', 'print JSON').action(show);
+  batch
+    .command('show <transactionId>')
+    .description('show a batch')
+    .option('--json', 'print JSON')
+    .action(show);
   batch
     .command('cancel <transactionId>')
-    .description('cancel a batch that is being produced: its vouchers never exist, and its float is refunded in full')
+    .description(
+      'cancel a batch that is being produced: its vouchers never exist, and its float is refunded in full',
+    )
     .option('--json', 'print JSON')
     .action(cancel);
 }

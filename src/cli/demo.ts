@@ -8,7 +8,13 @@ import type { Actor, Context, Operator, Service } from '../context.ts';
 import { makeDataFolder } from '../db/embedded.ts';
 import { topUp } from '../merchants/floats.ts';
 import { createMerchant } from '../merchants/merchants.ts';
-import { createProduct, DEFAULT_PRODUCT, findProduct, type Product, productDefaults } from '../merchants/products.ts';
+import {
+  createProduct,
+  DEFAULT_PRODUCT,
+  findProduct,
+  type Product,
+  productDefaults,
+} from '../merchants/products.ts';
 import { Refusal } from '../refusal.ts';
 import { actor } from './actor.ts';
 import { curlRound, DEMO_ORDER, type DemoVoucher } from './curl-round.ts';

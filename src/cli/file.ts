@@ -28,8 +28,15 @@ export async function checkTarget(path: string, force: boolean): Promise<void> {
  * Writes a file that is there as a whole or not at all: under a name of its own until everything lies on the disk.
  * @param force whether it may take the place of another
  */
-export async function writeWhole(path: string, pieces: AsyncIterable<string | Buffer>, force: boolean): Promise<void> {
-  const draft = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.part`);
+export async function writeWhole(
+  path: string,
+  pieces: AsyncIterable<string | Buffer>,
+  force: boolean,
+): Promise<void> {
+  const draft = join(
+    dirname(path),
+    `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.part`,
+  );
   const discard = () => rmSync(draft, { force: true });
   // Also where the process is ended in a hurry.
   process.once('exit', discard);
@@ -44,7 +51,8 @@ export async function writeWhole(path: string, pieces: AsyncIterable<string | Bu
       await link(draft, path).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'EEXIST') fail(`${path} is there already: --force overwrites it`);
         // A file system without links (a memory stick).
-        if (error.code === 'EPERM' || error.code === 'ENOTSUP' || error.code === 'ENOSYS') return rename(draft, path);
+        if (error.code === 'EPERM' || error.code === 'ENOTSUP' || error.code === 'ENOSYS')
+          return rename(draft, path);
         throw error;
       });
   } finally {

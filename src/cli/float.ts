@@ -25,9 +25,14 @@ export function registerFloat(program: Command): void {
     .action(add);
   float
     .command('warn')
-    .description('set the threshold of a low float, which its merchant is told by webhook when the float crosses it')
+    .description(
+      'set the threshold of a low float, which its merchant is told by webhook when the float crosses it',
+    )
     .requiredOption('--merchant <id>', 'the merchant')
-    .requiredOption('--below <amount>', 'in major units, or "default": a tenth of the float after its last top-up')
+    .requiredOption(
+      '--below <amount>',
+      'in major units, or "default": a tenth of the float after its last top-up',
+    )
     .option('--currency <code>', 'the currency (default: that of the product DEFAULT)')
     .option('--json', 'print JSON')
     .action(warn);
@@ -50,10 +55,21 @@ async function add(options: TopUpOptions): Promise<void> {
     await requireMerchant(db, merchantId);
     const currency = await currencyOf(db, options.currency);
     const amountMinor = parseAmount(options.amount, '--amount', currency);
-    const { float, transactionId, replayed } = await topUp(operator, { merchantId, currency, amountMinor, reference });
+    const { float, transactionId, replayed } = await topUp(operator, {
+      merchantId,
+      currency,
+      amountMinor,
+      reference,
+    });
     const { balance } = float;
     if (options.json)
-      return printJson({ merchantId: id(merchantId), currency, balance: toNumber(balance), transactionId, replayed });
+      return printJson({
+        merchantId: id(merchantId),
+        currency,
+        balance: toNumber(balance),
+        transactionId,
+        replayed,
+      });
     const done = replayed ? 'this top-up was booked before; ' : '';
     say(`${done}the float is now ${toText(balance)} ${currency}`);
   });
@@ -73,8 +89,13 @@ async function warn(options: Json & { merchant: string; below: string; currency?
     if (!(await setLow(operator, merchantId, currency, lowMinor)))
       fail(`merchant ${merchantId} has no float in ${currency}: top it up first`);
     const below = lowMinor === null ? null : { minor: lowMinor, decimals };
-    if (options.json) return printJson({ merchantId: id(merchantId), currency, below: below && toNumber(below) });
-    say(below ? `low below ${toText(below)} ${currency}` : 'low below a tenth of the float after its last top-up');
+    if (options.json)
+      return printJson({ merchantId: id(merchantId), currency, below: below && toNumber(below) });
+    say(
+      below
+        ? `low below ${toText(below)} ${currency}`
+        : 'low below a tenth of the float after its last top-up',
+    );
   });
 }
 

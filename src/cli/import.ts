@@ -7,7 +7,17 @@ import { DEFAULT_PRODUCT } from '../merchants/products.ts';
 import { actor } from './actor.ts';
 import { requireMerchant, requireProduct } from './merchant.ts';
 import { untilStopped } from './open.ts';
-import { CommandError, fail, id, interrupted, numberOf, printJson, printTable, say, wrongUsage } from './output.ts';
+import {
+  CommandError,
+  fail,
+  id,
+  interrupted,
+  numberOf,
+  printJson,
+  printTable,
+  say,
+  wrongUsage,
+} from './output.ts';
 import { oneOf, parseEnd, parseId, parseText } from './parse.ts';
 import { type Progress, showProgress } from './progress.ts';
 
@@ -35,7 +45,10 @@ export function registerImport(program: Command): void {
     .command('vouchers <file>')
     .description('import vouchers from a file: all of it is checked first, and anything wrong refuses it')
     .requiredOption('--merchant <id>', 'the issuer of the vouchers')
-    .option('--reference <reference>', 'your reference of the import (default: one that follows from the file)')
+    .option(
+      '--reference <reference>',
+      'your reference of the import (default: one that follows from the file)',
+    )
     .option('--format <format>', 'csv or ndjson (default: by the name of the file)')
     .option('--product <code>', 'the product of rows that name none', DEFAULT_PRODUCT)
     .option('--expiry <date>', 'the expiry of rows that name none')
@@ -86,10 +99,14 @@ async function run(file: string, options: Options): Promise<void> {
 function rulesOf(file: string, options: Options): ImportRules {
   const { codes, missingPin, product } = options;
   if (!/^(exact|split|prefix:[1-9]\d{0,10})$/.test(codes))
-    wrongUsage('--codes takes exact, split, or prefix: and up to 11 digits, the first not 0, such as prefix:90');
-  if (!/^(refuse|draw|\d{4})$/.test(missingPin)) wrongUsage('--missing-pin takes refuse, draw, or four digits');
+    wrongUsage(
+      '--codes takes exact, split, or prefix: and up to 11 digits, the first not 0, such as prefix:90',
+    );
+  if (!/^(refuse|draw|\d{4})$/.test(missingPin))
+    wrongUsage('--missing-pin takes refuse, draw, or four digits');
   const given = options.format ?? /\.(csv|ndjson|jsonl)$/i.exec(file)?.[1]?.toLowerCase();
-  if (given === undefined) wrongUsage('--format csv or ndjson is needed: the name of the file does not show it');
+  if (given === undefined)
+    wrongUsage('--format csv or ndjson is needed: the name of the file does not show it');
   const format = oneOf(given === 'jsonl' ? 'ndjson' : given, '--format', ['csv', 'ndjson'] as const);
   const expiresAt = options.expiry === undefined ? null : parseEnd(options.expiry, '--expiry');
   return { format, codes, missingPin, product, expiresAt };

@@ -109,7 +109,9 @@ function make(options: Json): void {
   else say(key);
 }
 
-async function withRing(run: (operator: Operator, config: Config, stop: Stop) => Promise<void>): Promise<void> {
+async function withRing(
+  run: (operator: Operator, config: Config, stop: Stop) => Promise<void>,
+): Promise<void> {
   await untilStopped((service, config, stop) =>
     run({ service, actor: actor() }, config, stop).catch((error: unknown) => {
       if (error instanceof RingRefused) fail(error.message);

@@ -50,7 +50,9 @@ export function registerMerchant(program: Command): void {
       .option('--json', 'print JSON')
       .action((text: string, permission: string, options: Json) => {
         const wanted = parsePermission(permission);
-        return change(text, options, (operator, merchantId) => permitMerchant(operator, merchantId, wanted, allowed));
+        return change(text, options, (operator, merchantId) =>
+          permitMerchant(operator, merchantId, wanted, allowed),
+        );
       });
   }
   for (const [name, suspended] of [

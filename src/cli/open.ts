@@ -154,7 +154,9 @@ function explain(error: unknown, url: string): unknown {
   const { pathname } = new URL(hostAddresses(url)[0] as string);
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
   if (isUnavailable(error))
-    return new StartError(`the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`);
+    return new StartError(
+      `the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`,
+    );
   if (code === '28P01' || code === '28000')
     return new StartError(`the database at ${host} refuses the user or password of SCRIP_DATABASE_URL`);
   if (code === '3D000')
@@ -183,7 +185,8 @@ export async function withOperator(
 ): Promise<void> {
   await untilStopped(async (service, config, stop) => {
     void stop.asked.then(() => {
-      if (process.stderr.isTTY) process.stderr.write('scrip: waiting for the outcome; Ctrl-C again does not wait\n');
+      if (process.stderr.isTTY)
+        process.stderr.write('scrip: waiting for the outcome; Ctrl-C again does not wait\n');
     });
     await Promise.race([
       run({ service, actor: actor() }, config).catch(explainOutcome),
@@ -198,8 +201,15 @@ export function explainOutcome(error: unknown, check?: string): never {
   throw error;
 }
 
-function unknownOutcome(reason: string, check = '`scrip audit list` shows the changes that were made'): never {
-  throw new CommandError(`unknown whether the change was made, since ${reason}: ${check}`, 'unknown', STATUS.unknown);
+function unknownOutcome(
+  reason: string,
+  check = '`scrip audit list` shows the changes that were made',
+): never {
+  throw new CommandError(
+    `unknown whether the change was made, since ${reason}: ${check}`,
+    'unknown',
+    STATUS.unknown,
+  );
 }
 
 const NOT_CONNECTED = new Set([
@@ -218,7 +228,11 @@ function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);
   if (state) return /^(08|57P0[12])/.test(state);
   const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
-  return isUnavailable(error) && !NOT_CONNECTED.has(code) && !/^timeout exceeded when trying to connect/.test(message);
+  return (
+    isUnavailable(error) &&
+    !NOT_CONNECTED.has(code) &&
+    !/^timeout exceeded when trying to connect/.test(message)
+  );
 }
 
 /** Runs a command that leaves something in order: it ends by itself once it is asked to stop. */

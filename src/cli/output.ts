@@ -80,7 +80,11 @@ export function printJson(value: unknown): void {
 
 /** JSON that shows invisible characters as its own escapes. */
 export function toJson(value: unknown, indent?: number): string {
-  const text = JSON.stringify(value, (_key, each) => (typeof each === 'bigint' ? String(each) : each), indent);
+  const text = JSON.stringify(
+    value,
+    (_key, each) => (typeof each === 'bigint' ? String(each) : each),
+    indent,
+  );
   const escaped = (character: string) =>
     Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
       .map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`)

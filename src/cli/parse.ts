@@ -11,7 +11,9 @@ const ID_MAX = 2_147_483_647;
 export function parseId(text: string, what = 'merchant'): number {
   const id = Number(text);
   if (!/^\d{1,10}$/.test(text) || id < 1 || id > ID_MAX)
-    wrongUsage(`${quoted(text)} is not the id of ${/^[aeiou]/.test(what) ? 'an' : 'a'} ${what}: ids are whole numbers`);
+    wrongUsage(
+      `${quoted(text)} is not the id of ${/^[aeiou]/.test(what) ? 'an' : 'a'} ${what}: ids are whole numbers`,
+    );
   return id;
 }
 
@@ -71,14 +73,16 @@ export function parseAmount(text: string, option: string, currency: string): big
 export function parseValue(text: string, option: string): number {
   const typed = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
   const read = parseDecimal(String(Number(text)));
-  if (!typed || typed.digits !== read?.digits || typed.scale !== read.scale) wrongUsage(`${option} ${AMOUNT}`);
+  if (!typed || typed.digits !== read?.digits || typed.scale !== read.scale)
+    wrongUsage(`${option} ${AMOUNT}`);
   return Number(text);
 }
 
 /** The number of decimals of a currency. */
 export function parseCurrency(currency: string): number {
   return (
-    decimalsOf(currency) ?? wrongUsage(`${quoted(currency)} is not a currency code of ISO 4217, such as USD or EUR`)
+    decimalsOf(currency) ??
+    wrongUsage(`${quoted(currency)} is not a currency code of ISO 4217, such as USD or EUR`)
   );
 }
 
@@ -110,7 +114,11 @@ function parseDate(text: string, option: string, timeOfDay: string): Date {
 }
 
 /** One of the words that an option takes. */
-export function oneOf<Choice extends string>(text: string, option: string, choices: readonly Choice[]): Choice {
+export function oneOf<Choice extends string>(
+  text: string,
+  option: string,
+  choices: readonly Choice[],
+): Choice {
   return choices.find((each) => each === text) ?? wrongUsage(`${option} takes ${choices.join(' or ')}`);
 }
 

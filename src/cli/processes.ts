@@ -48,10 +48,12 @@ export async function startProcesses({ db, log }: Service, count: number, stop: 
     stopping = true;
   });
   const first = Array.from({ length: count }, fork);
-  const [port = 0] = await Promise.all(first.map((worker) => listens(worker, stop))).catch(async (error: unknown) => {
-    await endAll();
-    throw error;
-  });
+  const [port = 0] = await Promise.all(first.map((worker) => listens(worker, stop))).catch(
+    async (error: unknown) => {
+      await endAll();
+      throw error;
+    },
+  );
   cluster.on('exit', (worker, status, signal) => {
     if (stopping) return;
     log.error({ pid: worker.process.pid, status, signal }, 'a process that answers has died: replacing it');

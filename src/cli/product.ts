@@ -1,5 +1,11 @@
 import type { Command } from 'commander';
-import { createProduct, listProducts, type Product, productDefaults, putOnSale } from '../merchants/products.ts';
+import {
+  createProduct,
+  listProducts,
+  type Product,
+  productDefaults,
+  putOnSale,
+} from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
 import { requireMerchant, requireProduct } from './merchant.ts';
 import { withOperator, withService } from './open.ts';
@@ -13,7 +19,9 @@ const DAYS_MAX = 36_500;
 type Json = { json?: boolean };
 
 export function registerProduct(program: Command): void {
-  const product = program.command('product').description('products, the terms on which vouchers are generated');
+  const product = program
+    .command('product')
+    .description('products, the terms on which vouchers are generated');
   product
     .command('create')
     .description('create a product')
@@ -24,11 +32,18 @@ export function registerProduct(program: Command): void {
       'immediate, or on-activation: vouchers carry their value once they are activated',
       'immediate',
     )
-    .option('--scope <scope>', 'network: any merchant redeems; issuer: only the one that generated', 'network')
+    .option(
+      '--scope <scope>',
+      'network: any merchant redeems; issuer: only the one that generated',
+      'network',
+    )
     .option('--currency <code>', 'the currency of its vouchers (default: SCRIP_CURRENCY)')
     .option('--min-value <value>', 'the least value of a voucher (default: 0.01, or one minor unit)')
     .option('--max-value <value>', 'the greatest value of a voucher (default: 100000)')
-    .option('--max-quantity <count>', `the greatest quantity of a batch, up to ${QUANTITY_MAX} (default: 100000)`)
+    .option(
+      '--max-quantity <count>',
+      `the greatest quantity of a batch, up to ${QUANTITY_MAX} (default: 100000)`,
+    )
     .option('--validity-days <days>', 'how long vouchers are valid (default: 365)')
     .option('--merchant <id>', 'the only merchant that may generate it')
     .option('--json', 'print JSON')
@@ -41,7 +56,9 @@ export function registerProduct(program: Command): void {
   ] as const) {
     product
       .command(`${name} <code>`)
-      .description(onSale ? 'let merchants generate it' : 'refuse to generate it (15); its vouchers stay as they are')
+      .description(
+        onSale ? 'let merchants generate it' : 'refuse to generate it (15); its vouchers stay as they are',
+      )
       .option('--json', 'print JSON')
       .action((code: string, options: Json) => sell(code, onSale, options));
   }
@@ -71,7 +88,14 @@ async function create(options: CreateOptions): Promise<void> {
     async (operator, config) => {
       const currency = options.currency ?? config.currency;
       const defaults = productDefaults(currency, parseCurrency(currency));
-      const wanted = { ...defaults, ...boundsOf(options, defaults), code: options.code, name, activation, scope };
+      const wanted = {
+        ...defaults,
+        ...boundsOf(options, defaults),
+        code: options.code,
+        name,
+        activation,
+        scope,
+      };
       if (wanted.maxValueMinor < wanted.minValueMinor) wrongUsage('--max-value is below --min-value');
       if (merchantId !== null) await requireMerchant(operator.service.db, merchantId);
       const product =
@@ -90,8 +114,12 @@ function boundsOf(options: CreateOptions, defaults: ReturnType<typeof productDef
   return {
     minValueMinor: value(minValue, '--min-value', defaults.minValueMinor),
     maxValueMinor: value(maxValue, '--max-value', defaults.maxValueMinor),
-    maxQuantity: maxQuantity ? parseCount(maxQuantity, '--max-quantity', 1, QUANTITY_MAX) : defaults.maxQuantity,
-    validityDays: validityDays ? parseCount(validityDays, '--validity-days', 1, DAYS_MAX) : defaults.validityDays,
+    maxQuantity: maxQuantity
+      ? parseCount(maxQuantity, '--max-quantity', 1, QUANTITY_MAX)
+      : defaults.maxQuantity,
+    validityDays: validityDays
+      ? parseCount(validityDays, '--validity-days', 1, DAYS_MAX)
+      : defaults.validityDays,
   };
 }
 

@@ -24,7 +24,10 @@ export function registerServe(program: Command): void {
     .description('run the API and the background work in this process; migrations are applied first')
     .option('--demo', 'add a demo merchant, and print curl lines to paste')
     .option('--no-work', 'leave the background work to `scrip work`')
-    .option('--processes <n>', 'answer in several processes on one port (default: one per core but one, at least 1)')
+    .option(
+      '--processes <n>',
+      'answer in several processes on one port (default: one per core but one, at least 1)',
+    )
     .action(serve);
 }
 
@@ -60,7 +63,8 @@ async function serveUntilStopped(
   try {
     const isSupervised = isOneOfSeveral();
     const worker = options.work && !isSupervised ? await startBackground(service, config) : undefined;
-    if (!isSupervised) await greet(service, config, addressToCall(config.host, listener.port), options.demo ?? false);
+    if (!isSupervised)
+      await greet(service, config, addressToCall(config.host, listener.port), options.demo ?? false);
     log.info(
       { host: config.host, port: listener.port, work: options.work && !isSupervised, processes: count },
       'serving',
@@ -123,14 +127,17 @@ async function greet(service: Service, config: Config, baseUrl: string, demo: bo
     lines.push('', ...(await prepareDemo(service, baseUrl, config.dataDir)));
   } else {
     const [merchants] = await service.db.query<{ found: boolean }>(findAnyMerchant());
-    if (!merchants?.found) lines.push('', 'Next, create a merchant: scrip merchant create --name NAME --float 1000');
+    if (!merchants?.found)
+      lines.push('', 'Next, create a merchant: scrip merchant create --name NAME --float 1000');
   }
   process.stdout.write(`${lines.join('\n')}\n\n`);
 }
 
 function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {
   if (error.code === 'EADDRINUSE')
-    return new StartError(`port ${port} at ${host} is in use: stop the process that listens there, or set SCRIP_PORT`);
+    return new StartError(
+      `port ${port} at ${host} is in use: stop the process that listens there, or set SCRIP_PORT`,
+    );
   if (error.code === 'EACCES')
     return new StartError(`port ${port} is not allowed for this account: set SCRIP_PORT to one above 1023`);
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND' || error.code === 'EAI_AGAIN')

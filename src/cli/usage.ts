@@ -47,7 +47,12 @@ export function settingsHelp({ command }: { command: Command }): string {
   const settings = Object.values(SETTINGS);
   const width = Math.max(...settings.map(({ name }) => name.length));
   const rows = settings.map(({ name, description, fallback }) =>
-    helper.formatItem(name, width, `${description}${fallback === undefined ? '' : ` Default: ${fallback}`}`, helper),
+    helper.formatItem(
+      name,
+      width,
+      `${description}${fallback === undefined ? '' : ` Default: ${fallback}`}`,
+      helper,
+    ),
   );
   return `\nSettings (environment variables):\n${rows.join('\n')}`;
 }

@@ -48,7 +48,9 @@ export function registerVoucher(program: Command): void {
     });
   voucher
     .command('replace <serial>')
-    .description('close it for good and put a new one in its place, whose code is in the download of the batch')
+    .description(
+      'close it for good and put a new one in its place, whose code is in the download of the batch',
+    )
     .option('--json', 'print JSON')
     .action(replace);
 }
@@ -58,7 +60,8 @@ type Shown = { readonly voucher: VoucherInfo; readonly reserved: Money | null };
 
 async function find(service: Service, serialNumber: bigint): Promise<Shown> {
   const voucher = await showVoucher(service, serialNumber);
-  const isWaiting = voucher.activatedAt === null && voucher.state !== 'CANCELED' && voucher.state !== 'REPLACED';
+  const isWaiting =
+    voucher.activatedAt === null && voucher.state !== 'CANCELED' && voucher.state !== 'REPLACED';
   const batch = isWaiting ? (await findProgress(service.db, voucher.batch))?.batch : undefined;
   return { voucher, reserved: batch?.value ?? null };
 }

@@ -38,7 +38,9 @@ const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;
 type Json = { readonly json?: boolean };
 
 export function registerWebhook(program: Command): void {
-  const webhook = program.command('webhook').description('webhook endpoints, to which merchants have events sent');
+  const webhook = program
+    .command('webhook')
+    .description('webhook endpoints, to which merchants have events sent');
   webhook
     .command('add')
     .description('add an endpoint, whose secret is shown once')
@@ -110,7 +112,8 @@ async function add(
       full: options.full ?? false,
     };
     const added = await addEndpoint(operator, wanted, webhookAllowPrivate).catch((error: Error) => {
-      if (error instanceof ForbiddenAddress || error instanceof TooManyEndpoints) fail(`--url: ${error.message}`);
+      if (error instanceof ForbiddenAddress || error instanceof TooManyEndpoints)
+        fail(`--url: ${error.message}`);
       throw error;
     });
     printSecret({ id: id(added.id), secret: added.secret }, options.json);
@@ -149,7 +152,10 @@ function toJson(endpoint: Endpoint) {
   return { id: id(number), merchantId: id(merchantId), enabled: endpoint.disabledAt === null, ...rest };
 }
 
-async function requireEndpoint({ service }: Pick<Operator, 'service'>, endpointId: number): Promise<Endpoint> {
+async function requireEndpoint(
+  { service }: Pick<Operator, 'service'>,
+  endpointId: number,
+): Promise<Endpoint> {
   return (await findEndpoint(service.db, endpointId)) ?? notFound(`endpoint ${endpointId}`);
 }
 
@@ -223,7 +229,8 @@ async function deliveries(
     wrongUsage('--event lists all attempts of one event: leave out --state and --limit');
   await withService(async (service) => {
     await requireEndpoint({ service }, endpointId);
-    if (eventId !== undefined) return printAttempts(await listAttempts(service.db, endpointId, eventId), options);
+    if (eventId !== undefined)
+      return printAttempts(await listAttempts(service.db, endpointId, eventId), options);
     const found = await listDeliveries(service.db, endpointId, wanted, limit);
     if (options.json) return printJson(found);
     printTable(
@@ -258,7 +265,10 @@ function printAttempts(attempts: Awaited<ReturnType<typeof listAttempts>>, optio
     );
 }
 
-async function sendAgain(text: string, options: Json & { event?: string; failedSince?: string }): Promise<void> {
+async function sendAgain(
+  text: string,
+  options: Json & { event?: string; failedSince?: string },
+): Promise<void> {
   const { event, failedSince } = options;
   if ((event === undefined) === (failedSince === undefined))
     wrongUsage('what to send again? Give either --event or --failed-since');

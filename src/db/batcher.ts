@@ -123,7 +123,8 @@ class Queue<Request, Row, Answer> {
 
   add(request: Request): Promise<Answer> {
     const merchant = this.#operation.merchantOf?.(request) ?? 0;
-    if (this.#waiting >= this.#rate.waitingMax() && !this.#makeRoom(merchant)) return Promise.reject(overloaded());
+    if (this.#waiting >= this.#rate.waitingMax() && !this.#makeRoom(merchant))
+      return Promise.reject(overloaded());
     return new Promise((resolve, reject) => {
       const waiting = { request, merchant, keys: this.#operation.keysOf(request), resolve, reject, turns: 0 };
       const lane = this.#lanes.get(merchant);

@@ -14,7 +14,10 @@ const CLAIMED = /^(claims_pkey|redemption_updates_pkey|batches_reference_once)(_
 export function isRetryable(error: unknown): boolean {
   const { constraint } = (error ?? {}) as { constraint?: unknown };
   const state = sqlState(error);
-  return lostRace(state) || (state === UNIQUE_VIOLATION && typeof constraint === 'string' && CLAIMED.test(constraint));
+  return (
+    lostRace(state) ||
+    (state === UNIQUE_VIOLATION && typeof constraint === 'string' && CLAIMED.test(constraint))
+  );
 }
 
 /** Serialization failure, deadlock. */

@@ -8,7 +8,12 @@ import { StartError } from './start-error.ts';
 
 const FOLDER = new URL('../../sql/', import.meta.url);
 
-type Migration = { readonly version: number; readonly name: string; readonly text: string; readonly digest: string };
+type Migration = {
+  readonly version: number;
+  readonly name: string;
+  readonly text: string;
+  readonly digest: string;
+};
 
 const raw = (text: string): Sql => ({ text, values: [] });
 
@@ -18,7 +23,12 @@ async function readMigrations(): Promise<Migration[]> {
   return Promise.all(
     names.map(async (name) => {
       const text = await readFile(new URL(name, FOLDER), 'utf8');
-      return { version: Number(name.slice(0, 3)), name, text, digest: createHash('sha256').update(text).digest('hex') };
+      return {
+        version: Number(name.slice(0, 3)),
+        name,
+        text,
+        digest: createHash('sha256').update(text).digest('hex'),
+      };
     }),
   );
 }

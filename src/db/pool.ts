@@ -126,7 +126,12 @@ export function openDatabase(url: string, name = 'scrip', isReader = false): Dat
   const common = connectionOf(url, name, isReader);
   const onConnect = (client: pg.ClientBase) => configure(client, SESSION);
   const pool = poolOf({ ...common, max: POOL_SIZE, onConnect });
-  const hotPool = poolOf({ ...common, max: HOT_POOL_SIZE, onConnect, query_timeout: HOT_TIMEOUT_MS + GRACE_MS });
+  const hotPool = poolOf({
+    ...common,
+    max: HOT_POOL_SIZE,
+    onConnect,
+    query_timeout: HOT_TIMEOUT_MS + GRACE_MS,
+  });
   const health = new Health(() => new common.Client(common));
   let lastHotAt = Number.NEGATIVE_INFINITY;
   return {
@@ -174,13 +179,18 @@ async function connect(pool: pg.Pool, health: Health): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    if ((error as Error).message === NONE_FREE) throw new PoolExhausted('all connections to the database are in use');
+    if ((error as Error).message === NONE_FREE)
+      throw new PoolExhausted('all connections to the database are in use');
     throw error;
   }
 }
 
 /** Runs one statement on a connection of a pool. */
-async function onClient<T>(pool: pg.Pool, health: Health, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+async function onClient<T>(
+  pool: pg.Pool,
+  health: Health,
+  run: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
   const client = await connect(pool, health);
   try {
     const result = await health.watch(() => run(client));

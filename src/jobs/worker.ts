@@ -74,7 +74,9 @@ export async function startWorker(
     }
   })();
   const look = () =>
-    void sweep(service).catch((error: Error) => log.warn({ part: 'worker', error: error.message }, 'sweep failed'));
+    void sweep(service).catch((error: Error) =>
+      log.warn({ part: 'worker', error: error.message }, 'sweep failed'),
+    );
   look();
   const timer = setInterval(look, SWEEP_MS);
   return {

@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 import { SLOTS } from '../db/buckets.ts';
 import { StartError } from '../db/start-error.ts';
 import { KeyedHash } from './keyed-hash.ts';
@@ -105,7 +112,11 @@ function ringKey(id: string, master: Buffer): RingKey {
 type KeyInUse = RingKey & { readonly code: KeyedHash; readonly pin: KeyedHash };
 
 function inUse(key: RingKey): KeyInUse {
-  return { ...key, code: new KeyedHash(derive(key.master, 'lookup')), pin: new KeyedHash(derive(key.master, 'pin')) };
+  return {
+    ...key,
+    code: new KeyedHash(derive(key.master, 'lookup')),
+    pin: new KeyedHash(derive(key.master, 'pin')),
+  };
 }
 
 /** What a voucher is looked up by, and its PIN compared by, under one key: 128 bits each in the form of a uuid. */
@@ -195,7 +206,10 @@ export class KeyRing {
 
   /** What a voucher could be found by, under each key in use, oldest first. */
   lookUps({ code, pin }: CodeAndPin): LookUp[] {
-    return this.#inUse.map((key) => ({ codeKey: codeKeyUnder(key, code), pinKey: pinKeyUnder(key, code, pin) }));
+    return this.#inUse.map((key) => ({
+      codeKey: codeKeyUnder(key, code),
+      pinKey: pinKeyUnder(key, code, pin),
+    }));
   }
 
   /** What vouchers with this code are found by that are not looked up under the newest key yet. */
@@ -244,7 +258,8 @@ export class KeyRing {
 
   #get(id: string, what: string): RingKey {
     const key = this.#find(id);
-    if (!key) throw new KeyMissing(`${what} is sealed under key ${JSON.stringify(id)}, which the key ring lacks`);
+    if (!key)
+      throw new KeyMissing(`${what} is sealed under key ${JSON.stringify(id)}, which the key ring lacks`);
     return key;
   }
 

@@ -48,7 +48,11 @@ const findVouchers: Operation<Wanted, FoundVoucher | undefined, FoundVoucher | u
 };
 
 /** A voucher of a completed batch, by the key of its code or by its serial number; undefined where there is none. */
-export function findVoucher({ batcher }: Service, bucket: number, wanted: Wanted): Promise<FoundVoucher | undefined> {
+export function findVoucher(
+  { batcher }: Service,
+  bucket: number,
+  wanted: Wanted,
+): Promise<FoundVoucher | undefined> {
   return batcher.add(findVouchers, bucket, wanted);
 }
 
@@ -72,7 +76,9 @@ const claims = {
   redeem: claimOperation('redeem'),
 };
 
-function claimOperation(operation: ClaimedOperation): Operation<ClaimRequest, Claim | undefined, Claim | undefined> {
+function claimOperation(
+  operation: ClaimedOperation,
+): Operation<ClaimRequest, Claim | undefined, Claim | undefined> {
   return {
     merchantOf: ({ merchantId }) => merchantId,
     keysOf: ({ merchantId, reference }) => [`${merchantId} ${reference}`],
@@ -125,7 +131,9 @@ export async function findCandidates(
   const candidates = found.flatMap((claim) =>
     claim ? [{ id: claim.id, bucket: buckets.ofSerial(claim.serial_number as bigint) }] : [],
   );
-  return candidates.length > 0 ? candidates : db.query<Candidate>(findWithoutReference(merchantId, reference));
+  return candidates.length > 0
+    ? candidates
+    : db.query<Candidate>(findWithoutReference(merchantId, reference));
 }
 
 /**
@@ -148,7 +156,8 @@ export async function claimReference(
   for (let gone = voided; ; ) {
     const claim = await batcher.add(claims[operation], bucket, wanted);
     if (!claim) return undefined;
-    const isSame = serialNumber !== null && claim.serial_number === serialNumber && claim.fingerprint === fingerprint;
+    const isSame =
+      serialNumber !== null && claim.serial_number === serialNumber && claim.fingerprint === fingerprint;
     if (isSame && claim.id !== gone) return claim.id;
     if (claim.id !== gone && !(await voidTransaction(service, claim))) return 'used';
     if (serialNumber === null) return undefined;
@@ -174,12 +183,17 @@ export async function claimIn(
 ): Promise<Claim> {
   const { merchantId, operation, reference, id, fingerprint } = request;
   const bucket = buckets.ofReference(merchantId, operation, reference);
-  const [claim] = await tx.query<Claim>(claimOne({ bucket, merchantId, operation, reference, id, fingerprint }));
+  const [claim] = await tx.query<Claim>(
+    claimOne({ bucket, merchantId, operation, reference, id, fingerprint }),
+  );
   if (!claim) throw new Error('a reference was claimed, and no claim stands');
   return claim;
 }
 
-async function voidTransaction({ db, buckets }: Service, { id, serial_number: serial }: Claim): Promise<boolean> {
+async function voidTransaction(
+  { db, buckets }: Service,
+  { id, serial_number: serial }: Claim,
+): Promise<boolean> {
   const bucket = buckets.ofSerial(serial as bigint);
   const [row] = await db.hot<{ done: boolean }>(VOID_TRANSACTION, [bucket, serial, id], bucket);
   return row?.done ?? false;

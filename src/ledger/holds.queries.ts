@@ -18,7 +18,13 @@ values (${hold.id}, ${hold.accountId}, ${hold.merchantId}, ${hold.amountMinor}, 
 on conflict do nothing returning id`;
 }
 
-export type HoldRow = { id: string; account_id: bigint; merchant_id: number; amount_minor: bigint; currency: string };
+export type HoldRow = {
+  id: string;
+  account_id: bigint;
+  merchant_id: number;
+  amount_minor: bigint;
+  currency: string;
+};
 
 export function deleteHold(id: string): Sql {
   return sql`

@@ -61,7 +61,11 @@ export async function releaseHold(
   service: Service,
   { id, bucket, serialNumber }: Pick<Hold, 'id' | 'bucket' | 'serialNumber'>,
 ): Promise<void> {
-  const [voided] = await service.db.hot<{ done: boolean }>(VOID_TRANSACTION, [bucket, serialNumber, id], bucket);
+  const [voided] = await service.db.hot<{ done: boolean }>(
+    VOID_TRANSACTION,
+    [bucket, serialNumber, id],
+    bucket,
+  );
   await endHold(service, id, !voided?.done);
 }
 
@@ -75,7 +79,15 @@ export async function endHold({ db, clock }: Service, id: string, isBooked: bool
       const debit = (await accountOf(tx, 0, currency, 'TRANSIT')) as bigint;
       const now = clock();
       await tx.query(creditFloat(credit, amountMinor));
-      const entry = { id: newId(now), kind: 'HOLD_RELEASE', debit, credit, amountMinor, merchantId, now } as const;
+      const entry = {
+        id: newId(now),
+        kind: 'HOLD_RELEASE',
+        debit,
+        credit,
+        amountMinor,
+        merchantId,
+        now,
+      } as const;
       await tx.query(insertPosting(entry));
     }),
   );
@@ -89,7 +101,9 @@ const PAGE = 100;
 export async function settleOldHolds(service: Service): Promise<void> {
   const { db, clock } = service;
   const before = new Date(clock().getTime() - OLD_MS);
-  const rows = await db.query<{ id: string; bucket: number; serial_number: bigint }>(listOldHolds(before, PAGE));
+  const rows = await db.query<{ id: string; bucket: number; serial_number: bigint }>(
+    listOldHolds(before, PAGE),
+  );
   for (const { id, bucket, serial_number: serialNumber } of rows)
     await releaseHold(service, { id, bucket, serialNumber });
 }

@@ -36,7 +36,9 @@ export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock
     for (const statement of allowLongReading) await tx.query(statement);
     const done: Check[] = [];
     for (const [name, statement] of Object.entries(checks)) {
-      const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(statement(settledBefore));
+      const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(
+        statement(settledBefore),
+      );
       const differing = row?.differing ?? [];
       done.push({ name, ok: differing.length === 0, checked: Number(row?.checked ?? 0), differing });
     }

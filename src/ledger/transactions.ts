@@ -124,7 +124,13 @@ export function toUpdate(keys: KeyRing, row: UpdateRow): RedemptionUpdate {
   const replacement: TransactionRow | null =
     row.new_id === null
       ? null
-      : { ...made, id: row.new_id, kind: 'REDEMPTION', amount_minor: row.new_minor, reference: named('NEW-') };
+      : {
+          ...made,
+          id: row.new_id,
+          kind: 'REDEMPTION',
+          amount_minor: row.new_minor,
+          reference: named('NEW-'),
+        };
   return {
     original: toTransaction(keys, original),
     cancellation: toTransaction(keys, reversal),
@@ -136,7 +142,10 @@ export function toUpdate(keys: KeyRing, row: UpdateRow): RedemptionUpdate {
 type Lookup = { readonly context: Context; readonly reference: string };
 
 /** `reversed`: an update has reversed the redemption in full. */
-type ActiveRow = Omit<TransactionRow, 'canceled'> & { readonly ord: number; readonly outcome: 'ok' | 'reversed' };
+type ActiveRow = Omit<TransactionRow, 'canceled'> & {
+  readonly ord: number;
+  readonly outcome: 'ok' | 'reversed';
+};
 
 /** By reference, where references and vouchers lie in one bucket. */
 const byReference: Operation<Lookup, ActiveRow | undefined, ActiveRow | undefined> = {
@@ -183,8 +192,16 @@ export async function findTransaction(context: Context, reference: string): Prom
   return row?.outcome === 'ok' ? toTransaction(service.keys, { ...row, canceled: false }) : undefined;
 }
 
-async function findOverShards({ service, merchant }: Context, reference: string): Promise<ActiveRow | undefined> {
-  for (const { id, bucket } of await findCandidates(service, merchant.id, ['redeem', 'activate'], reference)) {
+async function findOverShards(
+  { service, merchant }: Context,
+  reference: string,
+): Promise<ActiveRow | undefined> {
+  for (const { id, bucket } of await findCandidates(
+    service,
+    merchant.id,
+    ['redeem', 'activate'],
+    reference,
+  )) {
     const row = await service.batcher.add(byId, bucket, id);
     if (row) return row;
   }
@@ -195,9 +212,14 @@ async function findOverShards({ service, merchant }: Context, reference: string)
  * The merchant's most recent transactions, newest first, at most 50.
  * @param options.inForceOnly leaves out reversals, and redemptions that an update has replaced
  */
-export async function listTransactions(context: Context, options: { inForceOnly: boolean }): Promise<Transaction[]> {
+export async function listTransactions(
+  context: Context,
+  options: { inForceOnly: boolean },
+): Promise<Transaction[]> {
   const { readDb, keys } = context.service;
-  const own = await readDb.query<TransactionRow>(listOwnTransactions(context.merchant.id, options.inForceOnly));
+  const own = await readDb.query<TransactionRow>(
+    listOwnTransactions(context.merchant.id, options.inForceOnly),
+  );
   const generated = await listGenerated(context);
   return [...own, ...generated]
     .sort((one, other) => (one.id < other.id ? 1 : -1))

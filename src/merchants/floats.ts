@@ -63,7 +63,9 @@ export async function bookTopUp(
   if (!row) throw new Error('a float that was made sure of is not there');
   const { balance_minor, decimals } = row;
   if (balance_minor > MINOR_MAX) throw new Refusal('13', { message: 'the float would hold too much' });
-  await tx.query(insertPosting({ id, kind: 'TOP_UP', debit, credit, amountMinor, merchantId, reference, now }));
+  await tx.query(
+    insertPosting({ id, kind: 'TOP_UP', debit, credit, amountMinor, merchantId, reference, now }),
+  );
   const text = (minor: bigint) => toText({ minor, decimals });
   const change = {
     action: 'float.top-up',
@@ -95,7 +97,8 @@ export async function setLow(
       updateLow(merchantId, currency, lowMinor),
     );
     if (!row) return false;
-    const told = (minor: bigint | null) => (minor === null ? null : toText({ minor, decimals: row.decimals }));
+    const told = (minor: bigint | null) =>
+      minor === null ? null : toText({ minor, decimals: row.decimals });
     await audit(tx, operator, {
       action: 'float.warn',
       subject: `merchant ${merchantId}`,
@@ -108,6 +111,11 @@ export async function setLow(
 
 /** A merchant's floats, one for each currency it uses. */
 export async function listFloats(db: Queries, merchantId: number): Promise<Float[]> {
-  const rows = await db.query<{ currency: string; decimals: number; balance_minor: bigint }>(listFloatRows(merchantId));
-  return rows.map((row) => ({ currency: row.currency, balance: { minor: row.balance_minor, decimals: row.decimals } }));
+  const rows = await db.query<{ currency: string; decimals: number; balance_minor: bigint }>(
+    listFloatRows(merchantId),
+  );
+  return rows.map((row) => ({
+    currency: row.currency,
+    balance: { minor: row.balance_minor, decimals: row.decimals },
+  }));
 }

@@ -38,7 +38,10 @@ export type CreateMerchant = {
 };
 
 /** Makes a merchant with its first key and, if asked for, money on its float: all of it or nothing. */
-export async function createMerchant(operator: Operator, wanted: CreateMerchant): Promise<{ id: number } & NewKey> {
+export async function createMerchant(
+  operator: Operator,
+  wanted: CreateMerchant,
+): Promise<{ id: number } & NewKey> {
   const { service } = operator;
   return service.db.transaction(async (tx) => {
     const permissions = [...new Set([...NEW_MERCHANT, ...wanted.permit])];
@@ -49,7 +52,11 @@ export async function createMerchant(operator: Operator, wanted: CreateMerchant)
     const { key, change } = await makeKey(tx, row.id);
     const { name, opaque, productId, float } = wanted;
     const changes: Change[] = [
-      { action: 'merchant.create', subject: subjectOf(row.id), after: { name, permissions, opaque, productId } },
+      {
+        action: 'merchant.create',
+        subject: subjectOf(row.id),
+        after: { name, permissions, opaque, productId },
+      },
       change,
     ];
     if (float) {
@@ -78,7 +85,9 @@ export async function permitMerchant(
   allowed: boolean,
 ): Promise<boolean> {
   const action = allowed ? 'merchant.permit' : 'merchant.forbid';
-  return change(operator, id, action, setPermission(id, permission, allowed), ({ permissions }) => ({ permissions }));
+  return change(operator, id, action, setPermission(id, permission, allowed), ({ permissions }) => ({
+    permissions,
+  }));
 }
 
 /** Suspends a merchant, or lets it go on. @returns whether there is such a merchant */

@@ -2,7 +2,14 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { decimalsOf } from '../money.ts';
-import { findProductRow, insertProduct, listProductRows, lockProduct, type NewProduct, setOnSale } from './queries.ts';
+import {
+  findProductRow,
+  insertProduct,
+  listProductRows,
+  lockProduct,
+  type NewProduct,
+  setOnSale,
+} from './queries.ts';
 
 export type Product = NewProduct & { readonly id: number; readonly onSale: boolean };
 
@@ -36,7 +43,9 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
   if (await findProduct(db, DEFAULT_PRODUCT)) return;
   const decimals = decimalsOf(currency);
   if (decimals === undefined) throw new Error(`${currency} is not a currency of ISO 4217`);
-  await db.query(insertProduct({ code: DEFAULT_PRODUCT, name: 'Voucher', ...productDefaults(currency, decimals) }));
+  await db.query(
+    insertProduct({ code: DEFAULT_PRODUCT, name: 'Voucher', ...productDefaults(currency, decimals) }),
+  );
 }
 
 /** Makes a product. @returns undefined where the code is taken */
@@ -45,7 +54,11 @@ export async function createProduct(operator: Operator, wanted: NewProduct): Pro
     const [row] = await tx.query<ProductRow>(insertProduct(wanted));
     if (!row) return undefined;
     const product = toProduct(row);
-    await audit(tx, operator, { action: 'product.create', subject: `product ${product.code}`, after: product });
+    await audit(tx, operator, {
+      action: 'product.create',
+      subject: `product ${product.code}`,
+      after: product,
+    });
     return product;
   });
 }
@@ -60,7 +73,11 @@ export async function listProducts(db: Queries): Promise<Product[]> {
 }
 
 /** Puts a product on sale or takes it off: vouchers sold stay what they are. */
-export async function putOnSale(operator: Operator, code: string, onSale: boolean): Promise<Product | undefined> {
+export async function putOnSale(
+  operator: Operator,
+  code: string,
+  onSale: boolean,
+): Promise<Product | undefined> {
   return operator.service.db.transaction(async (tx) => {
     const [before] = await tx.query<{ on_sale: boolean }>(lockProduct(code));
     const [row] = await tx.query<ProductRow>(setOnSale(code, onSale));

@@ -91,7 +91,12 @@ export function touchKey(keyId: string): Sql {
   return sql`update api_keys set changed_by = pg_current_xact_id() where id = ${keyId}`;
 }
 
-export function insertMerchant(name: string, permissions: readonly string[], opaque: boolean, productId: number): Sql {
+export function insertMerchant(
+  name: string,
+  permissions: readonly string[],
+  opaque: boolean,
+  productId: number,
+): Sql {
   return sql`
 insert into merchants (name, permissions, opaque, default_product_id)
 values (${name}, ${permissions}, ${opaque}, ${productId}) returning *`;

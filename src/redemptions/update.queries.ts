@@ -6,4 +6,7 @@ export const UPDATE_REDEMPTIONS: HotStatement = {
   text: 'select * from update_redemptions($1, $2, $3, $4, $5, $6, $7, $8, $9)',
 };
 
-export const FIND_UPDATES: HotStatement = { name: 'find-updates', text: 'select * from find_updates($1, $2, $3, $4)' };
+export const FIND_UPDATES: HotStatement = {
+  name: 'find-updates',
+  text: 'select * from find_updates($1, $2, $3, $4)',
+};

@@ -3,7 +3,14 @@ import { retrying } from '../db/retry.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
 import { sealedUnder } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
-import { countPage, findProgress, insertProgress, listSealed, resealVouchers, setProgress } from './queries.ts';
+import {
+  countPage,
+  findProgress,
+  insertProgress,
+  listSealed,
+  resealVouchers,
+  setProgress,
+} from './queries.ts';
 
 /** Vouchers of one transaction: it holds their locks for some milliseconds, which a redemption does not feel. */
 const CHUNK = 500;
@@ -92,7 +99,9 @@ export async function countSealed({ db, buckets }: Service): Promise<Map<string,
   const counts = new Map<string, number>();
   for (const bucket of buckets.all) {
     for (let after = 0n; ; ) {
-      const rows = await db.query<{ key_id: string; vouchers: bigint; last: bigint }>(countPage(bucket, after, PAGE));
+      const rows = await db.query<{ key_id: string; vouchers: bigint; last: bigint }>(
+        countPage(bucket, after, PAGE),
+      );
       for (const { key_id, vouchers, last } of rows) {
         counts.set(key_id, (counts.get(key_id) ?? 0) + Number(vouchers));
         if (last > after) after = last;

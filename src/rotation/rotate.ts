@@ -106,7 +106,8 @@ async function findUnused(tx: Queries, keys: KeyRing, keyFile: string | undefine
   const find = () => keys.checks().find(({ keyId }) => !rows.some(({ key_id }) => key_id === keyId));
   const found = find();
   if (found) return found;
-  if (keyFile !== undefined && keys.holds(await addToKeyFile(keyFile))) return find() as NonNullable<typeof found>;
+  if (keyFile !== undefined && keys.holds(await addToKeyFile(keyFile)))
+    return find() as NonNullable<typeof found>;
   throw new RingRefused(
     'SCRIP_KEYS holds no key that was not used yet: make one (`scrip keyring make`), put it in front in every process, and run this again',
   );
@@ -140,7 +141,9 @@ export async function finishRotation(
   return db.transaction(async (tx) => {
     await tx.query(lockKeyRing());
     // In the order in which a page of vouchers does: the keys, then the progress.
-    const retired = (await tx.query<{ key_id: string }>(retireOlder(keys.current, clock()))).map((row) => row.key_id);
+    const retired = (await tx.query<{ key_id: string }>(retireOlder(keys.current, clock()))).map(
+      (row) => row.key_id,
+    );
     await tx.query(endProgress(keys.current, clock()));
     if (retired.length > 0)
       await audit(tx, operator, {
@@ -187,16 +190,20 @@ async function noteDropped(operator: Operator, row: RingRow, prove: Watch): Prom
   const { service } = operator;
   const { db, clock } = service;
   const keyId = row.key_id;
-  if (!row.retired_at) throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
+  if (!row.retired_at)
+    throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
   const secrets = (await countSecrets(db)).get(keyId) ?? 0;
   if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
   const head = await readSealed(db);
-  if (head && sealedUnder(head) === keyId) throw new RingRefused(`the end of the audit is sealed under ${keyId}`);
+  if (head && sealedUnder(head) === keyId)
+    throw new RingRefused(`the end of the audit is sealed under ${keyId}`);
   await checkKeyRing(db, service.keys);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return false;
   if (left > 0)
-    throw new RingRefused(`${left} vouchers are not under the key in use: \`scrip keyring rotate\` finishes that`);
+    throw new RingRefused(
+      `${left} vouchers are not under the key in use: \`scrip keyring rotate\` finishes that`,
+    );
   await db.transaction(async (tx) => {
     await tx.query(lockKeyRing());
     if ((await tx.query(dropRetired(keyId, clock()))).length === 0)

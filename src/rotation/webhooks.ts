@@ -7,7 +7,8 @@ import { listSecrets, lockSecrets, setSecrets } from './queries.ts';
 
 type Row = { id: number; secret: Buffer; previous_secret: Buffer | null };
 
-const secretsOf = ({ secret, previous_secret }: Row) => (previous_secret ? [secret, previous_secret] : [secret]);
+const secretsOf = ({ secret, previous_secret }: Row) =>
+  previous_secret ? [secret, previous_secret] : [secret];
 
 /** Puts the secrets of all endpoints under the key that seals now, an endpoint in each transaction. */
 export async function resealSecrets({ db, keys }: Service): Promise<void> {
@@ -26,7 +27,8 @@ export async function resealSecrets({ db, keys }: Service): Promise<void> {
 export async function countSecrets(db: Queries): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const row of await db.query<Row>(listSecrets())) {
-    for (const sealed of secretsOf(row)) counts.set(sealedUnder(sealed), (counts.get(sealedUnder(sealed)) ?? 0) + 1);
+    for (const sealed of secretsOf(row))
+      counts.set(sealedUnder(sealed), (counts.get(sealedUnder(sealed)) ?? 0) + 1);
   }
   return counts;
 }

@@ -6,7 +6,10 @@ export const READ_BALANCES: HotStatement = {
   text: 'select * from read_balances($1, $2, $3, $4, $5, $6)',
 };
 
-export const CHECK_PINS: HotStatement = { name: 'check-pins', text: 'select * from check_pins($1, $2, $3, $4)' };
+export const CHECK_PINS: HotStatement = {
+  name: 'check-pins',
+  text: 'select * from check_pins($1, $2, $3, $4)',
+};
 
 export function readHistory(bucket: number, merchantId: number, serialNumber: bigint, entries: number): Sql {
   return sql`select * from read_history(${bucket}, ${merchantId}, ${serialNumber}, ${entries})`;

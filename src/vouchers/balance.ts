@@ -82,7 +82,11 @@ const balances: Operation<Request, Row, Row> = {
   answer: (_, row) => row,
 };
 
-async function read(db: Database, requests: readonly Request[], bucket: number): Promise<(BalanceRow | undefined)[]> {
+async function read(
+  db: Database,
+  requests: readonly Request[],
+  bucket: number,
+): Promise<(BalanceRow | undefined)[]> {
   const found: (BalanceRow | undefined)[] = new Array(requests.length).fill(undefined);
   const merchants = plainArray(requests.map(({ context }) => context.merchant.id));
   const values = [bucket, merchants, ...keysOf(requests), HISTORY_ROWS, requests.at(-1)?.context.now];
@@ -90,7 +94,11 @@ async function read(db: Database, requests: readonly Request[], bucket: number):
   return found;
 }
 
-async function check(db: Database, requests: readonly Request[], bucket: number): Promise<(RefusalCode | 'ok')[]> {
+async function check(
+  db: Database,
+  requests: readonly Request[],
+  bucket: number,
+): Promise<(RefusalCode | 'ok')[]> {
   const outcomes: (RefusalCode | 'ok')[] = [];
   const values = [bucket, ...keysOf(requests), requests.at(-1)?.context.now];
   const rows = await db.hot<{ ord: number; outcome: RefusalCode | 'ok' }>(CHECK_PINS, values, bucket);
@@ -99,7 +107,10 @@ async function check(db: Database, requests: readonly Request[], bucket: number)
 }
 
 function keysOf(requests: readonly Request[]): [codeKeys: string, pinKeys: string] {
-  return [plainArray(requests.map(({ codeKey }) => codeKey)), plainArray(requests.map(({ pinKey }) => pinKey))];
+  return [
+    plainArray(requests.map(({ codeKey }) => codeKey)),
+    plainArray(requests.map(({ pinKey }) => pinKey)),
+  ];
 }
 
 /**
@@ -119,18 +130,30 @@ export async function balance(context: Context, { code, pin }: CodeAndPin): Prom
 type Transactions = VoucherBalance['transactions'];
 
 /** What is in force, oldest first. */
-async function historyOf({ service, merchant }: Context, bucket: number, row: BalanceRow): Promise<Transactions> {
+async function historyOf(
+  { service, merchant }: Context,
+  bucket: number,
+  row: BalanceRow,
+): Promise<Transactions> {
   const entries = row.history ?? [];
   if (entries.length < HISTORY_ROWS) return render(inForce(entries), row.decimals);
   // Which entries of a longer history are in force only the database can say.
-  const rows = await service.db.query<HistoryRow>(readHistory(bucket, merchant.id, row.serial_number, HISTORY_MAX));
+  const rows = await service.db.query<HistoryRow>(
+    readHistory(bucket, merchant.id, row.serial_number, HISTORY_MAX),
+  );
   const newestFirst = rows.map(({ id, kind, amount_minor, occurred_at, reference }): Entry => {
     return [id, kind, Number(amount_minor), isoTime(occurred_at.getTime()), reference, null];
   });
   return render(inForce(newestFirst), row.decimals);
 }
 
-type HistoryRow = { id: string; kind: Entry[1]; amount_minor: bigint; occurred_at: Date; reference: string | null };
+type HistoryRow = {
+  id: string;
+  kind: Entry[1];
+  amount_minor: bigint;
+  occurred_at: Date;
+  reference: string | null;
+};
 
 /**
  * What is in force, oldest first: no reversal, and no redemption that one has reversed. The movements that filled a voucher which
@@ -139,7 +162,8 @@ type HistoryRow = { id: string; kind: Entry[1]; amount_minor: bigint; occurred_a
  */
 export function inForce(newestFirst: readonly Entry[]): Entry[] {
   const reversed = new Set<string | null>();
-  for (const [, kind, , , , originalId] of newestFirst) if (kind === 'REDEMPTION_REVERSAL') reversed.add(originalId);
+  for (const [, kind, , , , originalId] of newestFirst)
+    if (kind === 'REDEMPTION_REVERSAL') reversed.add(originalId);
   const oldestFirst = newestFirst
     .filter(([id, kind]) => kind !== 'REDEMPTION_REVERSAL' && !reversed.has(id))
     .slice(0, HISTORY_MAX)

@@ -90,7 +90,10 @@ type Entry = {
 };
 
 /** A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not completed */
-export async function showVoucher({ db, buckets, keys, clock }: Service, serialNumber: bigint): Promise<VoucherInfo> {
+export async function showVoucher(
+  { db, buckets, keys, clock }: Service,
+  serialNumber: bigint,
+): Promise<VoucherInfo> {
   const bucket = buckets.ofSerial(serialNumber);
   const [row] = await db.query<VoucherRow>(findVoucher(bucket, serialNumber));
   if (!row) throw unknownVoucher();
@@ -169,7 +172,11 @@ export async function unlockPin(operator: Operator, serialNumber: bigint): Promi
  * @param expiresAt later than now and than its present expiry
  * @throws Refusal `14`, `44`, `17`
  */
-export async function extendVoucher(operator: Operator, serialNumber: bigint, expiresAt: Date): Promise<void> {
+export async function extendVoucher(
+  operator: Operator,
+  serialNumber: bigint,
+  expiresAt: Date,
+): Promise<void> {
   await change(operator, serialNumber, 'voucher.extend', async (tx, { bucket, expires_at }) => {
     if (expiresAt <= operator.service.clock() || expiresAt <= expires_at) {
       throw new Refusal('17', {

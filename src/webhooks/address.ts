@@ -36,8 +36,10 @@ export function isPublic(address: string): boolean {
  * @throws ForbiddenAddress with what is wrong, for the operator
  */
 export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
-  if (text.length > LONGEST_URL) throw new ForbiddenAddress(`the URL is longer than ${LONGEST_URL} characters`);
-  if (!URL.canParse(text)) throw new ForbiddenAddress('the URL is none: give one such as https://example.com/hooks');
+  if (text.length > LONGEST_URL)
+    throw new ForbiddenAddress(`the URL is longer than ${LONGEST_URL} characters`);
+  if (!URL.canParse(text))
+    throw new ForbiddenAddress('the URL is none: give one such as https://example.com/hooks');
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
     throw new ForbiddenAddress('webhooks go to https addresses only');
@@ -46,10 +48,13 @@ export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
   if (allowPrivate) return url;
   const port = url.port === '' ? HTTPS_PORT : Number(url.port);
   if (port !== HTTPS_PORT && port < FIRST_FREE_PORT)
-    throw new ForbiddenAddress(`port ${port} belongs to another service: use 443, or one from ${FIRST_FREE_PORT}`);
+    throw new ForbiddenAddress(
+      `port ${port} belongs to another service: use 443, or one from ${FIRST_FREE_PORT}`,
+    );
   // A last dot means the same name; without it, it would pass for another one.
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  if (isIP(host) ? !isPublic(host) : isPrivateName(host)) throw new ForbiddenAddress(`${host} is not a public address`);
+  if (isIP(host) ? !isPublic(host) : isPrivateName(host))
+    throw new ForbiddenAddress(`${host} is not a public address`);
   return url;
 }
 
@@ -74,7 +79,8 @@ export function guardedLookup(
       (error, found) => {
         if (error) return done(error, '', 0);
         const forbidden = allowPrivate ? undefined : found.find(({ address }) => !isPublic(address));
-        if (forbidden) return done(new ForbiddenAddress(`${host} resolves to an address that is not public`), '', 0);
+        if (forbidden)
+          return done(new ForbiddenAddress(`${host} resolves to an address that is not public`), '', 0);
         const [first] = found;
         if (!first) return done(new Error(`${host} has no address`), '', 0);
         if (options.all) done(null, found);

@@ -29,7 +29,11 @@ export type Delivery = {
 type BatchVoucher = { readonly serialNumber: bigint } & CodeAndPin;
 
 /** Reads the vouchers of a completed batch, or nothing where there are more than `most`. */
-export type ReadBatch = (service: Service, transactionId: string, most: number) => Promise<BatchVoucher[] | undefined>;
+export type ReadBatch = (
+  service: Service,
+  transactionId: string,
+  most: number,
+) => Promise<BatchVoucher[] | undefined>;
 
 /** A journal row and, of a reversal, the update that made it. */
 type SubjectRow = TransactionRow & { readonly subject_id: string } & (
@@ -61,7 +65,9 @@ export async function makeBodies(
         );
   const bySubject = new Map(rows.map((row) => [row.subject_id, row]));
   const bodies = deliveries.map((delivery) =>
-    makeBody(service, delivery, bySubject.get(delivery.subject_id ?? ''), read).catch((error: Error) => error),
+    makeBody(service, delivery, bySubject.get(delivery.subject_id ?? ''), read).catch(
+      (error: Error) => error,
+    ),
   );
   return Promise.all(bodies);
 }
@@ -94,6 +100,10 @@ async function vouchersOf(service: Service, { subject_id }: Delivery, read: Read
   const vouchers = await read(service, subject_id ?? '', MOST_VOUCHERS);
   if (!vouchers) return {};
   return {
-    vouchers: vouchers.map(({ serialNumber, code, pin }) => ({ serialNumber: Number(serialNumber), code, pin })),
+    vouchers: vouchers.map(({ serialNumber, code, pin }) => ({
+      serialNumber: Number(serialNumber),
+      code,
+      pin,
+    })),
   };
 }

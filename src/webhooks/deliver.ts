@@ -78,7 +78,9 @@ class Deliverer {
       await (claimed > 0 ? Promise.race([room, this.#pause()]) : this.#pause());
       if (Date.now() < maintainAt) continue;
       maintainAt = Date.now() + MAINTAIN_MS;
-      void maintain(this.#service).catch((error: Error) => this.#warn(error, 'old deliveries cannot be cleaned up'));
+      void maintain(this.#service).catch((error: Error) =>
+        this.#warn(error, 'old deliveries cannot be cleaned up'),
+      );
     }
   }
 
@@ -157,8 +159,15 @@ class Deliverer {
       attempt = await this.#sender.send(prepare(this.#service, delivery, body), this.#hurrying.signal);
     } catch (error) {
       // Nothing that the receiver did: a key that is missing from the ring, or a bug. It is tried again like any failure.
-      log.error({ part: 'webhooks', event: delivery.event_id, error: (error as Error).message }, 'cannot be sent');
-      const failed = { status: null, error: 'it could not be prepared: see the log', retryAfterMs: undefined };
+      log.error(
+        { part: 'webhooks', event: delivery.event_id, error: (error as Error).message },
+        'cannot be sent',
+      );
+      const failed = {
+        status: null,
+        error: 'it could not be prepared: see the log',
+        retryAfterMs: undefined,
+      };
       attempt = { attemptedAt: clock(), durationMs: 0, ...failed };
     }
     if (attempt.error !== null && this.#hurrying.signal.aborted) return this.#release(delivery);

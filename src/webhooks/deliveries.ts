@@ -25,7 +25,11 @@ export type DeliveryRecord = {
   readonly attempts: number;
   /** Of one that is waiting: when it is tried next. */
   readonly dueAt: Date | null;
-  readonly lastAttempt: { readonly at: Date; readonly status: number | null; readonly error: string | null } | null;
+  readonly lastAttempt: {
+    readonly at: Date;
+    readonly status: number | null;
+    readonly error: string | null;
+  } | null;
 };
 
 type DeliveryRow = {
@@ -76,7 +80,11 @@ export async function listDeliveries(
 }
 
 /** Every attempt to tell an endpoint of an event, the first one first. */
-export async function listAttempts(db: Queries, endpointId: number, eventId: string): Promise<AttemptRecord[]> {
+export async function listAttempts(
+  db: Queries,
+  endpointId: number,
+  eventId: string,
+): Promise<AttemptRecord[]> {
   const rows = await db.query<AttemptRow>(listAttemptRows(endpointId, eventId));
   return rows.map(({ number, attempted_at, duration_ms, status, error }) => ({
     number,
@@ -112,7 +120,8 @@ export async function resend(
     const count = await db.transaction(async (tx) => {
       const sent = await part(tx);
       const subject = `webhook ${endpointId}`;
-      if (sent > 0) await audit(tx, operator, { action: 'webhook.resend', subject, after: { ...what, count: sent } });
+      if (sent > 0)
+        await audit(tx, operator, { action: 'webhook.resend', subject, after: { ...what, count: sent } });
       return sent;
     });
     total += count;
@@ -124,7 +133,11 @@ export async function resend(
  * Sends a test to an endpoint from this process, once, whether the endpoint is enabled or not.
  * @returns the attempt; undefined where there is no such endpoint
  */
-export async function sendTest(operator: Operator, sender: Sender, endpointId: number): Promise<Attempt | undefined> {
+export async function sendTest(
+  operator: Operator,
+  sender: Sender,
+  endpointId: number,
+): Promise<Attempt | undefined> {
   const { service } = operator;
   const now = service.clock();
   const leaseUntil = new Date(now.getTime() + LEASE_MS);
@@ -134,7 +147,11 @@ export async function sendTest(operator: Operator, sender: Sender, endpointId: n
     if (!endpoint) return undefined;
     const bucket = service.buckets.ofMerchant(endpoint.merchant_id);
     await tx.query(insertTest(bucket, endpointId, eventId, TEST_EVENT, now, leaseUntil));
-    await audit(tx, operator, { action: 'webhook.test', subject: `webhook ${endpointId}`, after: { eventId } });
+    await audit(tx, operator, {
+      action: 'webhook.test',
+      subject: `webhook ${endpointId}`,
+      after: { eventId },
+    });
     const event = { event_id: eventId, type: TEST_EVENT, subject_id: null, data: {}, occurred_at: now };
     return { ...endpoint, ...event, bucket, endpoint_id: endpointId, attempts: 1, tries: 1 };
   });

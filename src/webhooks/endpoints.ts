@@ -78,7 +78,9 @@ export async function addEndpoint(
   const { db, keys, clock } = operator.service;
   const target = await checkTarget(url, allowPrivate);
   if (full && target.protocol !== 'https:')
-    throw new ForbiddenAddress('codes and PINs are sent to https addresses only: leave out --full, or use https');
+    throw new ForbiddenAddress(
+      'codes and PINs are sent to https addresses only: leave out --full, or use https',
+    );
   const secret = newWebhookSecret();
   return db.transaction(async (tx) => {
     await tx.query(lockMerchant(merchantId));
@@ -89,7 +91,9 @@ export async function addEndpoint(
     const [next] = await tx.query<{ id: number }>(nextEndpointId());
     const id = next?.id as number;
     const sealed = keys.sealText(ownerOf(id), secret);
-    await tx.query(insertEndpoint({ id, merchantId, url: target.href, events, full, secret: sealed, now: clock() }));
+    await tx.query(
+      insertEndpoint({ id, merchantId, url: target.href, events, full, secret: sealed, now: clock() }),
+    );
     const after = { merchantId, url: target.href, events, full };
     await audit(tx, operator, { action: 'webhook.add', subject: subjectOf(id), after });
     return { id, secret };
@@ -144,7 +148,13 @@ const subjectOf = (id: number) => `webhook ${id}`;
 export function removeEndpoint(operator: Operator, id: number): Promise<boolean> {
   const now = operator.service.clock();
   return change(operator, id, 'webhook.remove', removeEndpointRow(id, now), (old) => ({
-    before: { merchantId: old.merchant_id, url: old.url, events: old.events, full: old.full_vouchers, removedAt: null },
+    before: {
+      merchantId: old.merchant_id,
+      url: old.url,
+      events: old.events,
+      full: old.full_vouchers,
+      removedAt: null,
+    },
     after: { removedAt: now },
   }));
 }
@@ -152,7 +162,11 @@ export function removeEndpoint(operator: Operator, id: number): Promise<boolean>
 /** Turns an endpoint on again; what happened while it was off is not sent by itself. False where there is none. */
 export function enableEndpoint(operator: Operator, id: number): Promise<boolean> {
   return change(operator, id, 'webhook.enable', enableEndpointRow(id), (old) => ({
-    before: { failingSince: old.failing_since, disabledAt: old.disabled_at, disabledReason: old.disabled_reason },
+    before: {
+      failingSince: old.failing_since,
+      disabledAt: old.disabled_at,
+      disabledReason: old.disabled_reason,
+    },
     after: { failingSince: null, disabledAt: null, disabledReason: null },
   }));
 }

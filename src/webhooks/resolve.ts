@@ -38,7 +38,12 @@ export function resolverOf(servers?: readonly string[]): Resolve {
 
 type Answer = { readonly addresses: LookupAddress[]; readonly code?: string | undefined };
 
-function ask(resolver: Resolver, question: 'resolve4' | 'resolve6', host: string, family: 4 | 6): Promise<Answer> {
+function ask(
+  resolver: Resolver,
+  question: 'resolve4' | 'resolve6',
+  host: string,
+  family: 4 | 6,
+): Promise<Answer> {
   return new Promise((resolve) => {
     resolver[question](host, (error: NodeJS.ErrnoException | null, addresses: string[] | undefined) =>
       resolve(

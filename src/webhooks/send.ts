@@ -41,7 +41,12 @@ const MOST_HEADER_BYTES = 16_384;
 const KEEP_ALIVE_MS = 10_000;
 
 /** Makes what sends. It keeps connections open, follows no redirect, and goes through no proxy of the environment. */
-export function createSender({ allowPrivate, clock, timeoutMs = TIMEOUT_MS, resolve }: SenderOptions): Sender {
+export function createSender({
+  allowPrivate,
+  clock,
+  timeoutMs = TIMEOUT_MS,
+  resolve,
+}: SenderOptions): Sender {
   const agent = new Agent({
     connect: { lookup: guardedLookup(allowPrivate, resolve), timeout: timeoutMs },
     headersTimeout: timeoutMs,
@@ -84,7 +89,11 @@ export function createSender({ allowPrivate, clock, timeoutMs = TIMEOUT_MS, reso
         attemptedAt,
         durationMs,
         status,
-        error: ok ? null : status >= 300 && status < 400 ? 'redirects are not followed' : `answered ${status}`,
+        error: ok
+          ? null
+          : status >= 300 && status < 400
+            ? 'redirects are not followed'
+            : `answered ${status}`,
         retryAfterMs: ok ? undefined : readRetryAfter(header, clock()),
       };
     },

@@ -18,7 +18,9 @@ type Verdict = { readonly state: 'DELIVERED' | 'FAILED' | 'PENDING'; readonly du
 function judge({ delivery, attempt, final }: Made, now: Date): Verdict {
   if (attempt.error === null) return { state: 'DELIVERED', dueAt: null };
   const delay =
-    final || attempt.status === GONE ? undefined : nextTry(delivery.tries, attempt.retryAfterMs, Math.random());
+    final || attempt.status === GONE
+      ? undefined
+      : nextTry(delivery.tries, attempt.retryAfterMs, Math.random());
   if (delay === undefined) return { state: 'FAILED', dueAt: null };
   return { state: 'PENDING', dueAt: new Date(now.getTime() + delay) };
 }
@@ -60,9 +62,14 @@ export async function judgeEndpoints({ db, log, clock }: Service, made: readonly
     if (failed.length === 0) continue;
     const isGone = failed.some(({ attempt }) => attempt.status === GONE);
     const before = new Date(now.getTime() - FAILING_DAYS_MS);
-    const [off] = await retrying(() => db.query<{ disabled_reason: string }>(disableEndpoint(id, isGone, before, now)));
+    const [off] = await retrying(() =>
+      db.query<{ disabled_reason: string }>(disableEndpoint(id, isGone, before, now)),
+    );
     if (off)
-      log.warn({ part: 'webhooks', endpoint: id, reason: off.disabled_reason }, 'a webhook endpoint was disabled');
+      log.warn(
+        { part: 'webhooks', endpoint: id, reason: off.disabled_reason },
+        'a webhook endpoint was disabled',
+      );
   }
 }
 

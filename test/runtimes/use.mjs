@@ -1,4 +1,10 @@
-import { Scrip, ScripError, UnknownOutcomeError, verifyWebhook, WebhookVerificationError } from '@scrip/client';
+import {
+  Scrip,
+  ScripError,
+  UnknownOutcomeError,
+  verifyWebhook,
+  WebhookVerificationError,
+} from '@scrip/client';
 
 /** What a merchant does in a day, with nothing but what every runtime has: it is run on each of them as it stands. */
 
@@ -24,7 +30,8 @@ async function large(scrip) {
   for await (const _voucher of scrip.downloadVouchers(reference)) if (++first === 3) break;
   const stopping = new AbortController();
   async function untilAborted() {
-    for await (const _voucher of scrip.downloadVouchers(reference, { signal: stopping.signal })) stopping.abort();
+    for await (const _voucher of scrip.downloadVouchers(reference, { signal: stopping.signal }))
+      stopping.abort();
   }
   return { reference, status, codes: codes.size, first, aborted: nameOf(await failure(untilAborted())) };
 }
@@ -50,7 +57,9 @@ async function overBadNetwork({ scrip, voucher, reference, settings, connect }) 
   const unknown = await failure(
     shaky('never', { maxAttempts: 1 }).redeem({ ...voucher, amount: 2, reference: 'unknown' }),
   );
-  const elsewhere = await failure(shaky('redirect').redeem({ ...voucher, amount: 3, reference: 'elsewhere' }));
+  const elsewhere = await failure(
+    shaky('redirect').redeem({ ...voucher, amount: 3, reference: 'elsewhere' }),
+  );
   const broken = await failure(readAll(shaky('download-cut', { maxAttempts: 1 }), reference));
   const nobody = await failure(shaky('x', { baseUrl: settings.closedUrl, maxAttempts: 1 }).balance(voucher));
   return {
@@ -70,7 +79,12 @@ async function webhooks({ body, headers, secret }) {
   const event = await verifyWebhook(body, headers, secret);
   const fromBytes = await verifyWebhook(new TextEncoder().encode(body), new Headers(headers), [secret]);
   const changed = await failure(verifyWebhook(`${body} `, headers, secret));
-  return [event.type, event.data.balance, fromBytes.id === event.id, changed instanceof WebhookVerificationError];
+  return [
+    event.type,
+    event.data.balance,
+    fromBytes.id === event.id,
+    changed instanceof WebhookVerificationError,
+  ];
 }
 
 /** Everything that a log could make of it. */

@@ -17,7 +17,10 @@ export const GENERATE: Command = {
 does --out. The same order under the same reference is the same batch, which is paid for once.`,
   options: {
     quantity: { value: 'N', summary: 'how many vouchers', required: true },
-    value: { value: 'AMOUNT', summary: 'the value of each voucher; in variant b it may be given at activation' },
+    value: {
+      value: 'AMOUNT',
+      summary: 'the value of each voucher; in variant b it may be given at activation',
+    },
     product: { value: 'CODE', summary: 'variant a: the product (default: DEFAULT)' },
     expiry: { value: 'DATE', summary: 'variant b: the last day of the vouchers (UTC), or a date and time' },
     reference: { value: 'REF', summary: 'your reference (default: a generated one)' },
@@ -52,7 +55,10 @@ async function generate(line: Line): Promise<void> {
   if (out !== undefined) await checkTarget(out, line.has('force'));
   const reference = newReference(line);
   const batch = inA
-    ? await inA.generate({ productCode: productCode ?? 'DEFAULT', quantity, value: value as number, reference }, call)
+    ? await inA.generate(
+        { productCode: productCode ?? 'DEFAULT', quantity, value: value as number, reference },
+        call,
+      )
     : await (inB as NonNullable<typeof inB>).generate({ quantity, value, expiryDate, reference }, call);
   if (batch.replayed) say('this order had been made before: it is the same batch');
   await finish(session, line, batch, quantity);
@@ -82,7 +88,9 @@ async function finish(session: Session, line: Line, batch: Batch & Receipt, quan
     );
   }
   if (batch.status === 'CANCELED') return;
-  say(`${isReady ? '' : 'when it is COMPLETED, '}download it: scrip-client download ${batch.reference} --out FILE`);
+  say(
+    `${isReady ? '' : 'when it is COMPLETED, '}download it: scrip-client download ${batch.reference} --out FILE`,
+  );
 }
 
 function fieldsOf({

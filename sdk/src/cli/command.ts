@@ -49,7 +49,11 @@ export function fail(message: string): never {
 /** Options of every command that calls the service. */
 export const CONNECTION: Options = {
   'base-url': { value: 'URL', summary: 'the address of the service (SCRIP_BASE_URL)' },
-  variant: { value: 'a|b', summary: 'the variant of the interface (SCRIP_VARIANT; default: a)', choices: ['a', 'b'] },
+  variant: {
+    value: 'a|b',
+    summary: 'the variant of the interface (SCRIP_VARIANT; default: a)',
+    choices: ['a', 'b'],
+  },
   credentials: { value: 'FILE', summary: 'the file of credentials (SCRIP_CREDENTIALS)' },
   timeout: { value: 'SECONDS', summary: 'give up after this time, with all attempts' },
   json: { summary: 'print one JSON document on stdout, and nothing else' },
@@ -78,7 +82,8 @@ export function readLine(command: Command, argv: readonly string[]): Line {
 
 function parse(options: Options, argv: readonly string[]) {
   const types = Object.entries(options).map(
-    ([name, { value }]) => [name, { type: value === undefined ? ('boolean' as const) : ('string' as const) }] as const,
+    ([name, { value }]) =>
+      [name, { type: value === undefined ? ('boolean' as const) : ('string' as const) }] as const,
   );
   const known = { ...Object.fromEntries(types), help: { type: 'boolean' as const, short: 'h' } };
   try {
@@ -157,7 +162,10 @@ function aligned(rows: readonly (readonly [string, string])[]): string[] {
 export function helpOf({ name, args, summary, details, options }: Command): string {
   const rows = Object.entries({ ...options, ...HELP }).map(
     ([option, { value, summary: text, required }]) =>
-      [`--${option}${value === undefined ? '' : ` ${value}`}`, `${text}${required ? ' (required)' : ''}`] as const,
+      [
+        `--${option}${value === undefined ? '' : ` ${value}`}`,
+        `${text}${required ? ' (required)' : ''}`,
+      ] as const,
   );
   const head = `Usage: ${[PROGRAM, name, ...args].join(' ')} [options]`;
   const paragraphs = [head, summary, ...(details === undefined ? [] : [details])];

@@ -16,7 +16,9 @@ const PIECE = 500;
  * a response must not run where the file is opened.
  */
 function row(cells: readonly string[]): string {
-  const quoted = cells.map((cell) => `"${(/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell).replaceAll('"', '""')}"`);
+  const quoted = cells.map(
+    (cell) => `"${(/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell).replaceAll('"', '""')}"`,
+  );
   return `${quoted.join(',')}\r\n`;
 }
 
@@ -80,7 +82,10 @@ async function place(draft: string, path: string): Promise<void> {
 }
 
 async function openDraft(path: string) {
-  const draft = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.part`);
+  const draft = join(
+    dirname(path),
+    `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.part`,
+  );
   try {
     return { draft, file: await open(draft, 'wx', MODE) };
   } catch (error) {

@@ -87,7 +87,8 @@ async function report(error: unknown, isJson: boolean, command: Command): Promis
     say(`  it was changed before, from ${originalAmount} to ${newAmount}; nothing was changed now`);
   }
   if (error.requestId !== null) say(`  request id ${clean(error.requestId)}`);
-  if ([REDEEM, BALANCE, ACTIVATE].includes(command)) say(`  for the customer: ${error.userMessage(userLanguage())}`);
+  if ([REDEEM, BALANCE, ACTIVATE].includes(command))
+    say(`  for the customer: ${error.userMessage(userLanguage())}`);
   return FAILED;
 }
 

@@ -17,7 +17,10 @@ export const UPDATE: Command = {
   async run(line) {
     const amountUsed = amountOf(line, 'amount-used') as number;
     const { scrip, call } = await openForUpdates(line);
-    await printUpdate(line, await scrip.updateRedemption({ reference: line.args[0] ?? '', amountUsed }, call));
+    await printUpdate(
+      line,
+      await scrip.updateRedemption({ reference: line.args[0] ?? '', amountUsed }, call),
+    );
   },
 };
 

@@ -111,7 +111,8 @@ async function requirePrivate(file: FileHandle, path: string): Promise<void> {
   if (process.platform === 'win32') return;
   if ((stats.mode & 0o077) !== 0)
     fail(`${path} can be read by others, so it is not used: chmod 600 ${path}, and have the key rotated`);
-  if (stats.uid !== process.getuid?.() && stats.uid !== 0) fail(`${path} belongs to another user, so it is not used`);
+  if (stats.uid !== process.getuid?.() && stats.uid !== 0)
+    fail(`${path} belongs to another user, so it is not used`);
 }
 
 function parse(text: string, path: string): Found {

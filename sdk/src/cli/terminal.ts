@@ -32,7 +32,8 @@ export function say(text: string): void {
 
 type Cell = string | number | null | undefined;
 
-const cellText = (cell: Cell) => (cell === null || cell === undefined || cell === '' ? '-' : clean(String(cell)));
+const cellText = (cell: Cell) =>
+  cell === null || cell === undefined || cell === '' ? '-' : clean(String(cell));
 
 /** A column that is wider is cut; `--json` has all of it. */
 const CELL_MAX = 40;
@@ -98,7 +99,9 @@ let lines: Promise<string[]> | undefined;
 export async function askHidden(what: string): Promise<string> {
   if (process.stdin.isTTY) return askTerminal(what);
   lines ??= readAll();
-  return (await lines).shift() ?? wrongUsage(`the ${what} is expected on standard input, as a line of its own`);
+  return (
+    (await lines).shift() ?? wrongUsage(`the ${what} is expected on standard input, as a line of its own`)
+  );
 }
 
 async function readAll(): Promise<string[]> {

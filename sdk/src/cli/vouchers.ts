@@ -23,7 +23,10 @@ export const REDEEM: Command = {
   details: `${ABOUT_PIN}\n\nThe same reference again takes nothing a second time.`,
   options: {
     amount: { value: 'AMOUNT', summary: 'the amount: all of it is taken, or nothing', required: true },
-    reference: { value: 'REF', summary: "your reference, such as the order's number (default: a generated one)" },
+    reference: {
+      value: 'REF',
+      summary: "your reference, such as the order's number (default: a generated one)",
+    },
     ...CONNECTION,
   },
   run: redeem,
@@ -48,7 +51,9 @@ async function voucherOf(line: Line): Promise<{ code: string; pin?: string }> {
   const [argument] = line.args;
   const given = argument?.replace(/[\s-]/g, '');
   if (given !== undefined && /^\d{16}$/.test(given)) {
-    wrongUsage('a code of 16 digits holds the PIN, and arguments can be seen by others: give the first 12 digits');
+    wrongUsage(
+      'a code of 16 digits holds the PIN, and arguments can be seen by others: give the first 12 digits',
+    );
   }
   if (given !== undefined && !/^\d{12}$/.test(given)) wrongUsage('CODE must be 12 digits');
   const code = given ?? (await askHidden('code')).replace(/[\s-]/g, '');
@@ -109,7 +114,10 @@ async function activate(line: Line): Promise<void> {
 }
 
 /** A transaction for people or programs. */
-export async function printTransaction(line: Line, transaction: Transaction & { replayed?: boolean }): Promise<void> {
+export async function printTransaction(
+  line: Line,
+  transaction: Transaction & { replayed?: boolean },
+): Promise<void> {
   if (line.has('json')) return printJson(transaction);
   if (transaction.replayed) say('this had been done before, and was not done again');
   await printFields({
