@@ -3,7 +3,7 @@ import type { Operator, Service } from '../context.ts';
 import { randomPin } from '../credentials.ts';
 import { serialOf } from '../db/buckets.ts';
 import type { Transaction } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
+import { retrying } from '../db/errors.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { debitFloat } from '../ledger/accounts.queries.ts';
 import { accountOf } from '../ledger/accounts.ts';
