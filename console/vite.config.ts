@@ -29,7 +29,9 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 800,
-    rollupOptions: { input: { console: `${import.meta.dirname}/index.html`, portal: `${import.meta.dirname}/portal.html` } },
+    rollupOptions: {
+      input: { console: `${import.meta.dirname}/index.html`, portal: `${import.meta.dirname}/portal.html` },
+    },
   },
   server: {
     proxy: {

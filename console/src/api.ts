@@ -48,7 +48,11 @@ export function get<Answer>(path: string, query: Query = {}): Promise<Answer> {
  * Sends a change. The caller keeps the key while it tries again: a change that arrived twice happens once.
  * @throws ApiProblem
  */
-export function send<Answer>(method: 'POST' | 'PATCH' | 'DELETE', path: string, sent: Sent = {}): Promise<Answer> {
+export function send<Answer>(
+  method: 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  sent: Sent = {},
+): Promise<Answer> {
   return call(method, path, sent);
 }
 

@@ -37,7 +37,13 @@ type Schema = {
 type Described = {
   operationId?: string;
   summary?: string;
-  parameters?: { name: string; in: 'path' | 'query'; required?: boolean; description?: string; schema: Schema }[];
+  parameters?: {
+    name: string;
+    in: 'path' | 'query';
+    required?: boolean;
+    description?: string;
+    schema: Schema;
+  }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
   'x-command'?: string;
   'x-roles'?: string[];
@@ -57,15 +63,18 @@ export function useOperations(door: Door): ReadonlyMap<string, Operation> | unde
 
 function readDocument({ paths }: Document, door: Door): Map<string, Operation> {
   const found = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, described]) => readOperation(path.replace(`/${door}/v1`, ''), method, described)),
+    Object.entries(methods).map(([method, described]) =>
+      readOperation(path.replace(`/${door}/v1`, ''), method, described),
+    ),
   );
   return new Map(found.map((operation) => [operation.name, operation]));
 }
 
 function readOperation(path: string, method: string, described: Described): Operation {
   const body = Object.values(described.requestBody?.content ?? {})[0]?.schema;
-  const given = (described.parameters ?? []).map(({ name, in: place, required = false, description, schema }) =>
-    readField(name, place, required, { ...schema, description: description ?? schema.description }),
+  const given = (described.parameters ?? []).map(
+    ({ name, in: place, required = false, description, schema }) =>
+      readField(name, place, required, { ...schema, description: description ?? schema.description }),
   );
   const sent = Object.entries(body?.properties ?? {}).map(([name, schema]) =>
     readField(name, 'body', body?.required?.includes(name) ?? false, schema),
@@ -84,7 +93,9 @@ function readOperation(path: string, method: string, described: Described): Oper
 
 function readField(name: string, place: Field['in'], required: boolean, schema: Schema): Field {
   const types = [schema, ...(schema.anyOf ?? [])].flatMap(({ type = [] }) => type);
-  const options = [schema, ...(schema.anyOf ?? [])].flatMap((each) => each.enum ?? (each.const === undefined ? [] : [each.const]));
+  const options = [schema, ...(schema.anyOf ?? [])].flatMap(
+    (each) => each.enum ?? (each.const === undefined ? [] : [each.const]),
+  );
   return {
     name,
     in: place,

@@ -9,6 +9,7 @@ import Fastify, {
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
 import { sendRefusal } from './answer.ts';
+import { serveConsole } from './console.ts';
 import { serveDocs } from './docs.ts';
 import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
@@ -140,6 +141,7 @@ export function buildServer(
   serveOperator(app, operatorService.service, publicUrl);
   serveSessions(app, operatorService.service, { publicUrl });
   serveDocs(app, DIALECTS);
+  serveConsole(app, service);
   return app;
 }
 

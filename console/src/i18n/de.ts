@@ -65,7 +65,8 @@ export const de: Catalogue = {
   problem: {
     title: 'Das hat nicht geklappt',
     retry: 'Erneut versuchen',
-    noAnswer: 'Der Dienst hat nicht geantwortet. Ihre Eingabe bleibt erhalten: Versuchen Sie es gleich noch einmal.',
+    noAnswer:
+      'Der Dienst hat nicht geantwortet. Ihre Eingabe bleibt erhalten: Versuchen Sie es gleich noch einmal.',
     ended: 'Ihre Sitzung ist beendet. Melden Sie sich neu an; Ihre Eingabe bleibt erhalten.',
     request: 'Anfrage',
     notFound: 'Diese Seite gibt es nicht.',
@@ -90,7 +91,8 @@ export const de: Catalogue = {
     passwordHint: 'Mindestens 12 Zeichen. Ein Satz ist gut.',
     scan: 'Scannen Sie dies mit Ihrer Authenticator-App, oder tippen Sie den Schlüssel:',
     codes: 'Wiederherstellungscodes',
-    codesHint: 'Jeder gilt einmal, wenn der Authenticator verloren ist. Bewahren Sie sie getrennt vom Passwort auf.',
+    codesHint:
+      'Jeder gilt einmal, wenn der Authenticator verloren ist. Bewahren Sie sie getrennt vom Passwort auf.',
     finish: 'Fertig',
     open: 'Zur Konsole',
   },
@@ -135,8 +137,19 @@ export const de: Catalogue = {
     waiting: 'Warten auf Sie',
     done: 'Erledigt',
   },
-  system: { title: 'System', reconcile: 'Bücher abgleichen', ok: 'Alles stimmt.', differs: 'Diese Prüfungen weichen ab:' },
-  account: { title: 'Mein Konto', sessions: 'Sitzungen', current: 'diese', end: 'Beenden', endOthers: 'Alle anderen beenden' },
+  system: {
+    title: 'System',
+    reconcile: 'Bücher abgleichen',
+    ok: 'Alles stimmt.',
+    differs: 'Diese Prüfungen weichen ab:',
+  },
+  account: {
+    title: 'Mein Konto',
+    sessions: 'Sitzungen',
+    current: 'diese',
+    end: 'Beenden',
+    endOthers: 'Alle anderen beenden',
+  },
   portal: {
     title: 'Händlerportal',
     check: 'Gutschein prüfen',
@@ -145,7 +158,8 @@ export const de: Catalogue = {
     balance: 'Guthaben',
     usable: 'Nutzbar',
     reconcileTitle: 'Kasse abgleichen',
-    reconcileLead: 'Wählen Sie die CSV-Datei Ihrer Kasse. Sie bleibt im Browser: Von Scrip werden nur Ihre Transaktionen gelesen.',
+    reconcileLead:
+      'Wählen Sie die CSV-Datei Ihrer Kasse. Sie bleibt im Browser: Von Scrip werden nur Ihre Transaktionen gelesen.',
     chooseFile: 'CSV-Datei wählen',
     referenceColumn: 'Spalte der Referenz',
     amountColumn: 'Spalte des Betrags',

@@ -28,7 +28,8 @@ export const en = {
     label: 'Search',
     placeholder: 'Serial number, masked code, reference, transaction id …',
     hint: 'Press / to search',
-    isSecret: 'These 16 digits are a code with its PIN. They were not sent. Search by the serial number or the masked code.',
+    isSecret:
+      'These 16 digits are a code with its PIN. They were not sent. Search by the serial number or the masked code.',
     isCode: 'A full code is searched in the request body and recorded in the audit.',
     nothing: 'Nothing was found. Check the digits, or search by the reference of the merchant.',
     merchantNeeded: 'A reference belongs to a merchant: choose one.',
@@ -125,9 +126,26 @@ export const en = {
     closed: 'closed',
     provisional: 'provisional',
   },
-  approvals: { title: 'Approvals', effect: 'Effect', mine: 'Proposed by you', waiting: 'Waiting for you', done: 'Done' },
-  system: { title: 'System', reconcile: 'Reconcile the books', ok: 'Everything agrees.', differs: 'These checks differ:' },
-  account: { title: 'My account', sessions: 'Sessions', current: 'this one', end: 'End', endOthers: 'End all others' },
+  approvals: {
+    title: 'Approvals',
+    effect: 'Effect',
+    mine: 'Proposed by you',
+    waiting: 'Waiting for you',
+    done: 'Done',
+  },
+  system: {
+    title: 'System',
+    reconcile: 'Reconcile the books',
+    ok: 'Everything agrees.',
+    differs: 'These checks differ:',
+  },
+  account: {
+    title: 'My account',
+    sessions: 'Sessions',
+    current: 'this one',
+    end: 'End',
+    endOthers: 'End all others',
+  },
   portal: {
     title: 'Merchant portal',
     check: 'Check a voucher',
@@ -136,7 +154,8 @@ export const en = {
     balance: 'Balance',
     usable: 'Usable',
     reconcileTitle: 'Reconcile your till',
-    reconcileLead: 'Choose the CSV of your till. It stays in your browser: only your transactions are read from Scrip.',
+    reconcileLead:
+      'Choose the CSV of your till. It stays in your browser: only your transactions are read from Scrip.',
     chooseFile: 'Choose a CSV file',
     referenceColumn: 'Column of the reference',
     amountColumn: 'Column of the amount',
@@ -151,7 +170,13 @@ export const en = {
   skip: 'Skip to the content',
 };
 
-type Texts<T> = { readonly [K in keyof T]: T[K] extends (...input: infer I) => string ? (...input: I) => string : T[K] extends string ? string : Texts<T[K]> };
+type Texts<T> = {
+  readonly [K in keyof T]: T[K] extends (...input: infer I) => string
+    ? (...input: I) => string
+    : T[K] extends string
+      ? string
+      : Texts<T[K]>;
+};
 
 /** Every catalogue has the keys of the English one: another does not compile. */
 export type Catalogue = Texts<typeof en>;
