@@ -66,6 +66,25 @@ begin
   where k.bucket = p_bucket and u.outcome = 'ok';
 end $$;
 
+-- The time by which the books go. The only function that a demo or a test replaces, to move it: that takes the rights of the schema's owner.
+create function database_time() returns timestamptz language sql volatile as $$ select clock_timestamp() $$;
+
+-- Refuses (SC001) a booking whose stamp is older than 150 seconds, or more than a minute ahead, by the database's clock, or whose ids are
+-- not of the hour around it: a day can be closed because nothing is stamped into it any more (docs/books.md). The transaction is
+-- numbered first, so that it began before the mark of a close that comes after its stamp was accepted.
+create function check_stamp(p_stamp timestamptz, p_ids uuid[] default '{}') returns void
+language plpgsql as $$
+begin
+  perform pg_current_xact_id();
+  if p_stamp between database_time() - interval '150 seconds' and database_time() + interval '1 minute'
+    and id_floor(p_stamp - interval '1 hour') <= all (p_ids)
+    and id_floor(p_stamp + interval '1 hour') > all (p_ids)
+  then return; end if;
+  raise exception 'the clock of the process is wrong: it has %, the database %', p_stamp, database_time()
+    using errcode = 'SC001';
+end $$;
+grant execute on function database_time to scrip_service, scrip_producer;
+
 revoke execute on function announce from public;
 grant execute on function announce to scrip_service;
 

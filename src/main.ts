@@ -4,13 +4,14 @@ import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, settingsHelp } from './cli/usage.ts';
 import { StartError } from './db/errors.ts';
+import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
 
 /** Loaded when they are asked for: a top-up does not wait for the web server. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
-  migrate: async () => (await import('./cli/database.ts')).registerMigrate,
+  migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
   db: async () => (await import('./cli/database.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
   'api-key': async () => (await import('./cli/api-key.ts')).registerApiKey,
@@ -20,6 +21,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
+  token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
@@ -80,6 +82,7 @@ async function describe(error: unknown): Promise<{ code: string; message: string
   }
   const status = STATUS.failed;
   if (error instanceof StartError) return { code: 'not-started', message: error.message, status };
+  if (error instanceof Problem) return { code: error.code, message: readable(error.message), status };
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
   const { isUnavailable } = await import('./db/errors.ts');
   if (isUnavailable(error)) {

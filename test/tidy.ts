@@ -15,12 +15,13 @@ const ROWS = [
   ['main'],
   ['cli'],
   ['http'],
+  ['operator'],
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],
   ['ledger', 'jobs', 'audit'],
   ['context'],
-  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log', 'draft'],
+  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log', 'draft', 'schema'],
   ['refusal'],
 ];
 

@@ -35,6 +35,7 @@ type Product = {
   decimals: number;
   activation: string;
   scope: string;
+  expiry_policy: string;
   min_value_minor: bigint;
   max_value_minor: bigint;
   max_quantity: number;
@@ -153,6 +154,7 @@ function toNewBatch({ merchant, now }: Context, order: Order, product: Product |
     decimals: product.decimals,
     activation: product.activation,
     scope: product.scope,
+    expiryPolicy: product.expiry_policy,
     now,
   };
 }

@@ -3,7 +3,7 @@ import { type Sql, sql } from '../db/sql.ts';
 export function findProduct(code: string | undefined, defaultId: number): Sql {
   return sql`
 select p.id, p.currency, p.decimals, p.activation, p.scope, p.min_value_minor, p.max_value_minor, p.max_quantity,
-  p.validity_days, p.on_sale, p.merchant_id
+  p.validity_days, p.expiry_policy, p.on_sale, p.merchant_id
 from products p where case when ${code ?? null}::text is null then p.id = ${defaultId} else p.code = ${code ?? null} end`;
 }
 
@@ -40,16 +40,17 @@ export type NewBatch = {
   readonly decimals: number;
   readonly activation: string;
   readonly scope: string;
+  readonly expiryPolicy: string;
   readonly now: Date;
 };
 
 export function insertBatch(batch: NewBatch): Sql {
   return sql`
 insert into batches (transaction_id, merchant_id, reference, product_id, quantity, value_minor, expires_at, currency, decimals,
-  activation, scope, accepted_at, progressed_at)
+  activation, scope, expiry_policy, accepted_at, progressed_at)
 values (${batch.transactionId}, ${batch.merchantId}, ${batch.reference}, ${batch.productId}, ${batch.quantity},
   ${batch.valueMinor}, ${batch.expiresAt}, ${batch.currency}, ${batch.decimals}, ${batch.activation}::product_activation,
-  ${batch.scope}::product_scope, ${batch.now}, now())
+  ${batch.scope}::product_scope, ${batch.expiryPolicy}::expiry_policy, ${batch.now}, now())
 returning *`;
 }
 
@@ -78,12 +79,18 @@ export function createVouchers(
     pinKeys: string;
     sealed: string;
     entryIds: string;
+    now: Date;
   },
 ): Sql {
-  const { buckets, serials, codeKeys, pinKeys, sealed, entryIds } = columns;
+  const { buckets, serials, codeKeys, pinKeys, sealed, entryIds, now } = columns;
   return sql`
 select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${codeKeys}::uuid[], ${pinKeys}::uuid[],
-  ${sealed}::bytea[], ${entryIds}::uuid[]) as made`;
+  ${sealed}::bytea[], ${entryIds}::uuid[], ${now}) as made`;
+}
+
+/** Fails where the stamp of rows that are copied is too old for the books (sql/005-rules.sql). */
+export function checkStamp(at: Date): Sql {
+  return sql`select check_stamp(${at})`;
 }
 
 /** Works as the role that may copy rows into vouchers and journal, until the transaction ends. */

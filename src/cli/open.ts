@@ -3,11 +3,13 @@ import { flushCalls } from '../api-keys/guesses.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
+import { type Distribution, distribute } from '../db/distribute.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { isUnavailable, StartError, sqlState } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
+import { withWorkers } from '../db/workers.ts';
 import { keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
@@ -57,16 +59,18 @@ export async function openService(config: Config, { name, create, log }: Opening
       await checkBeforeMigration(owner, config, false);
     });
     if (applied.length > 0) log.info({ applied }, 'migrations applied');
-    const db = openDatabase(url, name);
-    const readDb = config.readDatabaseUrl === undefined ? db : openReader(config.readDatabaseUrl, name);
+    let db = openDatabase(url, name);
+    const readDb =
+      config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name);
     try {
+      db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
       const buckets = await readBuckets(db);
-      service = createService({ db, readDb, buckets, keys, log, clock: () => new Date() });
+      service = createService({ db, readDb: readDb ?? db, buckets, keys, log, clock: () => new Date() });
       return { service, config, close };
     } catch (error) {
-      await Promise.all([db.close(), ...(readDb === db ? [] : [readDb.close()])]);
+      await Promise.all([db.close(), readDb?.close()]);
       throw error;
     }
   } catch (error) {
@@ -133,6 +137,21 @@ export async function migrateOnly(): Promise<string[]> {
   } finally {
     await embedded?.release();
   }
+}
+
+/**
+ * Distributes the database over a Citus cluster; it is migrated by then.
+ * @param buckets how many; left out: the default, or what there is
+ */
+export async function distributeOnly(buckets?: number): Promise<Distribution> {
+  const { databaseUrl } = readConfig();
+  if (databaseUrl === undefined)
+    throw new StartError(
+      'the embedded database cannot be distributed: set SCRIP_DATABASE_URL to the coordinator of a Citus cluster',
+    );
+  return distribute(databaseUrl, buckets).catch((error: unknown) => {
+    throw explain(error, databaseUrl);
+  });
 }
 
 async function closeService(service: Service | undefined): Promise<void> {

@@ -39,7 +39,7 @@ export function bucketsOf(all: readonly number[]): Buckets {
 
 /** Reads which buckets the database has: one, or several where it is distributed. */
 export async function readBuckets(db: Queries): Promise<Buckets> {
-  const rows = await db.query<{ bucket: number }>(sql`select bucket from buckets order by position`);
+  const rows = await db.query<{ bucket: number }>(sql`select bucket from bucket_positions order by position`);
   return bucketsOf(rows.map(({ bucket }) => bucket));
 }
 

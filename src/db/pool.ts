@@ -121,11 +121,12 @@ function connectionOf(url: string, name: string, isReader = false) {
 /**
  * Opens the pools of a process. Nothing connects before the first statement.
  * @param url a PostgreSQL address; its user is, or may become, `scrip_service`
+ * @param size how many connections ordinary work may use
  */
-export function openDatabase(url: string, name = 'scrip', isReader = false): Database {
+export function openDatabase(url: string, name = 'scrip', isReader = false, size = POOL_SIZE): Database {
   const common = connectionOf(url, name, isReader);
   const onConnect = (client: pg.ClientBase) => configure(client, SESSION);
-  const pool = poolOf({ ...common, max: POOL_SIZE, onConnect });
+  const pool = poolOf({ ...common, max: size, onConnect });
   const hotPool = poolOf({
     ...common,
     max: HOT_POOL_SIZE,
@@ -166,8 +167,8 @@ export function openDatabase(url: string, name = 'scrip', isReader = false): Dat
 }
 
 /** Opens a standby, which answers lists and reports. It may lag behind, and takes no writes. */
-export function openReader(url: string, name = 'scrip'): Database {
-  return openDatabase(url, `${name}-reader`, true);
+export function openReader(url: string, name = 'scrip', size = POOL_SIZE): Database {
+  return openDatabase(url, `${name}-reader`, true, size);
 }
 
 /** The pool's words for a wait in vain; a connection that cannot be made fails in its own. */

@@ -13,6 +13,9 @@ import { serveDocs } from './docs.ts';
 import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
+import { sendProblem } from './operator/problems.ts';
+import { OPERATOR_PREFIX, serveOperator } from './operator/routes.ts';
+import { openOperatorService } from './operator/service.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
@@ -129,6 +132,9 @@ export function buildServer(
   serveHealth(app, service, isDraining);
   const admission = new AdmissionControl();
   for (const dialect of DIALECTS) serveDialect(app, { service, admission, dialect });
+  const operatorService = openOperatorService(service);
+  app.addHook('onClose', operatorService.close);
+  serveOperator(app, operatorService.service);
   serveDocs(app, DIALECTS);
   return app;
 }
@@ -146,8 +152,14 @@ function followRequests(app: FastifyInstance, service: Service): void {
     done(checkHost(request) ?? (request.is404 ? refuseUnrouted(request.raw.url ?? '', routes) : undefined));
   });
   app.setErrorHandler((error, request, reply) => {
-    sendRefusal(service, request, reply, error, {});
+    if (isOperatorPath(request.raw.url)) sendProblem(service, request, reply, error);
+    else sendRefusal(service, request, reply, error, {});
   });
+}
+
+/** Below the prefix of the operator API errors are problem documents, on unknown paths too. */
+function isOperatorPath(url = ''): boolean {
+  return url.startsWith(`${OPERATOR_PREFIX}/`);
 }
 
 /** HTTP/1.1 demands a Host (RFC 9112, 3.2); HTTP/1.0 does not know it. */
