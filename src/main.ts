@@ -21,6 +21,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
+  approval: async () => (await import('./cli/approval.ts')).registerApproval,
+  settings: async () => (await import('./cli/settings.ts')).registerSettings,
   user: async () => (await import('./cli/user.ts')).registerUser,
   token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,

@@ -47,6 +47,22 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;
 };
 
+type Defaults = 'risk' | 'audit' | 'effect';
+
+/** Defines an operation that changes nothing. */
+export function reading<Input extends TObject, Output extends TSchema>(
+  definition: Omit<Operation<Input, Output>, Defaults>,
+): Operation<Input, Output> {
+  return { risk: 'plain', audit: null, effect: 'read', ...definition };
+}
+
+/** Defines an operation that changes something, under its own name in the audit. */
+export function changing<Input extends TObject, Output extends TSchema>(
+  definition: Omit<Operation<Input, Output>, Defaults> & Partial<Pick<Operation<Input, Output>, Defaults>>,
+): Operation<Input, Output> {
+  return { risk: 'plain', audit: definition.name, effect: 'change', ...definition };
+}
+
 /** Defines an operation with its types inferred, in the form in which a table lists it. */
 export function operation<Input extends TObject, Output extends TSchema>(
   definition: Operation<Input, Output>,
