@@ -64,7 +64,15 @@ export async function openService(config: Config, { name, create, log }: Opening
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
       const buckets = await readBuckets(db);
-      service = createService({ db, readDb, buckets, keys, log, clock: () => new Date() });
+      service = createService({
+        db,
+        readDb,
+        buckets,
+        keys,
+        log,
+        clock: () => new Date(),
+        allowPrivateWebhooks: config.webhookAllowPrivate,
+      });
       return { service, config, close };
     } catch (error) {
       await Promise.all([db.close(), ...(readDb === db ? [] : [readDb.close()])]);
