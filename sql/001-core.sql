@@ -5,7 +5,10 @@
 -- voucher lies in one bucket: its row, its journal rows, its webhook deliveries. The bucket is the distribution column.
 -- On one server there is one bucket, 0.
 
-create type account_kind as enum ('FUNDING', 'FLOAT', 'RESERVE', 'SETTLEMENT', 'TRANSIT');
+create type account_kind as enum (
+  'FUNDING', 'FLOAT', 'RESERVE', 'SETTLEMENT', 'TRANSIT',
+  'FEES', 'VAT', 'GOODWILL', 'UNCLAIMED', 'BREAKAGE' -- the operator's own, one for each currency
+);
 create type entry_kind as enum (
   'TOP_UP',              -- funding -> float
   'RESERVATION',         -- float -> reserve of a batch, when the batch is accepted
@@ -16,12 +19,31 @@ create type entry_kind as enum (
   'REDEMPTION_REVERSAL', -- settlement -> voucher
   'REPLACEMENT',         -- voucher -> the voucher that replaces it
   'VOID',                -- voucher of a canceled batch -> reserve
-  'RELEASE'              -- reserve of a canceled batch -> float
+  'RELEASE',             -- reserve of a canceled batch -> float
+  'EXPIRY',              -- voucher -> breakage, the issuer's float, or unclaimed, by the batch's expiry policy
+  'REINSTATEMENT',       -- where the expiry went -> voucher
+  'FLOAT_REFUND',        -- float -> funding: an unused prepayment is paid back
+  'FLOAT_CORRECTION',    -- float -> funding: a wrong top-up
+  'FEE',                 -- settlement -> fees
+  'FEE_REVERSAL',        -- fees -> settlement
+  'FEE_VAT',             -- settlement -> VAT
+  'FEE_VAT_REVERSAL',    -- VAT -> settlement
+  'PAYOUT',              -- settlement -> funding
+  'PAYOUT_RETURN',       -- funding -> settlement: a payout that bounced
+  'ADJUSTMENT',          -- goodwill -> voucher, or back
+  'CASH_OUT',            -- voucher -> settlement of the merchant that paid the cash, or funding
+  'ESCHEAT',             -- unclaimed or voucher -> funding: paid to a state
+  'OWN_TRANSFER',        -- fees, breakage or VAT -> funding; funding -> goodwill
+  'IMPORT'               -- funding or float -> voucher taken over from another system
 );
-create type operation as enum ('generate', 'activate', 'redeem', 'top-up');
+create type operation as enum (
+  'generate', 'activate', 'redeem', 'top-up', 'float-refund', 'float-correct', 'adjust', 'cash-out', 'escheat', 'own-transfer',
+  'payout', 'payout-return', 'import'
+);
 create type batch_status as enum ('PROCESSING', 'COMPLETED', 'CANCELED');
 create type product_activation as enum ('immediate', 'on-activation');
 create type product_scope as enum ('network', 'issuer');
+create type expiry_policy as enum ('operator', 'issuer', 'unclaimed'); -- who is entitled to what expires
 create type voucher_closure as enum ('CANCELED', 'REPLACED');
 
 create table products (
@@ -37,6 +59,7 @@ create table products (
   max_quantity integer not null default 100000
     constraint products_max_quantity_bounds check (max_quantity between 1 and 5000000),
   validity_days integer not null default 365 constraint products_validity_bounds check (validity_days between 1 and 36500),
+  expiry_policy expiry_policy not null default 'operator',
   on_sale boolean not null default true,
   merchant_id integer, -- null: any merchant may sell it
   created_at timestamptz not null default now(),
@@ -137,6 +160,7 @@ create table batches (
   decimals smallint not null,
   activation product_activation not null,
   scope product_scope not null,
+  expiry_policy expiry_policy not null default 'operator', -- as the product's was when the batch was accepted
   status batch_status not null default 'PROCESSING',
   accepted_at timestamptz not null,
   progressed_at timestamptz not null,
@@ -145,12 +169,15 @@ create table batches (
   failing_since timestamptz, -- null: the last chunk succeeded
   failure text, -- why it was canceled, for the operator
   voided_at timestamptz, -- of a canceled batch: when the last of its vouchers was taken back
+  swept_to bigint not null default 0, -- after its expiry: the last serial number that the sweep has seen
+  swept_at timestamptz, -- when the sweep had seen all of them
   constraint batches_reference_once unique (merchant_id, reference),
   constraint batches_produced_bounds check (produced between 0 and quantity),
   constraint batches_complete_is_complete check (status <> 'COMPLETED' or produced = quantity),
   constraint batches_end_has_time check ((status = 'PROCESSING') = (ended_at is null))
 );
 create index batches_in_process on batches (progressed_at) where status = 'PROCESSING';
+create index batches_to_sweep on batches (expires_at) where status = 'COMPLETED' and swept_at is null;
 create index batches_to_void on batches (ended_at) where status = 'CANCELED' and voided_at is null;
 -- The batches whose vouchers were activated by their generation: a merchant's list of transactions shows these.
 create index batches_activated on batches (merchant_id, ended_at)
@@ -194,6 +221,16 @@ create table vouchers (
 );
 create index vouchers_by_batch on vouchers (batch_id, serial_number);
 
+-- Vouchers whose sweep does not follow the expiry of their batch: extended one by one, or with money that
+-- came back after the sweep.
+create table voucher_expiries (
+  bucket integer not null default 0,
+  serial_number bigint not null,
+  due_at timestamptz not null,
+  constraint voucher_expiries_pkey primary key (serial_number)
+);
+create index voucher_expiries_due on voucher_expiries (due_at);
+
 -- The journal: every movement of money is one row, from the debit account to the credit account. Rows are never updated
 -- or deleted; a correction is a new row. Ids are UUIDs of version 7, which begin with the time: the journal is partitioned
 -- by month along them (002-partitions.sql).
@@ -217,6 +254,9 @@ create table journal (
 create index journal_by_voucher on journal (serial_number, id) where serial_number is not null;
 create index journal_by_merchant on journal (merchant_id, id)
   where batch_id is null and kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL');
+-- All other movements on a merchant's float and settlement account: its statements show them.
+create index journal_by_merchant_account on journal (merchant_id, id)
+  where merchant_id is not null and kind not in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'VOID');
 
 -- Idempotency: the first request under a reference claims it, for its merchant and operation, for ever. The claim names
 -- the transaction and what makes a request the same: the voucher (null for an order of vouchers) and the fingerprint
@@ -251,7 +291,8 @@ create table redemption_updates (
   constraint redemption_updates_pkey primary key (original_id)
 );
 
--- Over shards: money that left a float for an activation on another shard, until that is booked or declined.
+-- Over shards: money that left a float for an activation on another shard, until that is booked or declined. The row stays:
+-- a late copy of the request under the same id must not take the money again.
 create table float_holds (
   id uuid primary key, -- of the activation
   account_id bigint not null,
@@ -259,8 +300,10 @@ create table float_holds (
   amount_minor bigint not null,
   bucket integer not null, -- of the voucher
   serial_number bigint not null,
-  held_at timestamptz not null
+  held_at timestamptz not null,
+  ended_at timestamptz -- null: the activation is neither booked nor declined yet
 );
+create index float_holds_open on float_holds (held_at) where ended_at is null;
 
 -- The keys of the key ring that this database has used: a value derived from each key, never the key. `activation` is
 -- the order in which they were put to use.
@@ -315,7 +358,6 @@ grant select on all tables in schema scrip to scrip_service, scrip_producer;
 grant usage on all sequences in schema scrip to scrip_service;
 grant insert, update on products, merchants, api_keys, api_key_days, accounts, floats, batches, float_holds,
   keyring_rotations to scrip_service;
-grant delete on float_holds to scrip_service;
 grant insert on keyring_keys, routing, batch_exports, batch_export_ends to scrip_service;
 grant update (superseded_at, retired_at, dropped_at) on keyring_keys to scrip_service;
 grant insert on vouchers, journal to scrip_producer;

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, settingsHelp } from './cli/usage.ts';
-import { StartError } from './db/start-error.ts';
+import { readVersion } from './cli/version.ts';
+import { StartError } from './db/errors.ts';
 import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
 
@@ -12,7 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
   migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
-  db: async () => (await import('./cli/db.ts')).registerDb,
+  db: async () => (await import('./cli/database.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
   'api-key': async () => (await import('./cli/api-key.ts')).registerApiKey,
   keyring: async () => (await import('./cli/keyring.ts')).registerKeyring,
@@ -21,6 +21,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
+  user: async () => (await import('./cli/user.ts')).registerUser,
+  backup: async () => (await import('./cli/backup.ts')).registerBackup,
+  restore: async () => (await import('./cli/restore.ts')).registerRestore,
   token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
@@ -55,11 +58,6 @@ try {
   process.exitCode = await report(error);
   // Work that was abandoned must not hold the process.
   if (process.exitCode === STATUS.unknown || process.exitCode === STATUS.interrupted) process.exit();
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 /** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */

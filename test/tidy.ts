@@ -15,13 +15,13 @@ const ROWS = [
   ['main'],
   ['cli'],
   ['http'],
-  ['operator'],
+  ['operator', 'people'],
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],
   ['ledger', 'jobs', 'audit'],
   ['context'],
-  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log', 'schema'],
+  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log', 'draft', 'schema'],
   ['refusal'],
 ];
 

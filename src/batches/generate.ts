@@ -1,7 +1,7 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { enqueue } from '../jobs/enqueue.ts';
 import { claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
@@ -35,6 +35,7 @@ type Product = {
   decimals: number;
   activation: string;
   scope: string;
+  expiry_policy: string;
   min_value_minor: bigint;
   max_value_minor: bigint;
   max_quantity: number;
@@ -153,6 +154,7 @@ function toNewBatch({ merchant, now }: Context, order: Order, product: Product |
     decimals: product.decimals,
     activation: product.activation,
     scope: product.scope,
+    expiryPolicy: product.expiry_policy,
     now,
   };
 }

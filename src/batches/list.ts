@@ -1,8 +1,13 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { allowLongDetails, type BatchFilter, findBatchDetails, listBatchRows } from './list.queries.ts';
-import { findBatchByTransactionId } from './queries.ts';
+import {
+  allowLongDetails,
+  type BatchFilter,
+  findBatchByTransactionId,
+  findBatchDetails,
+  listBatchRows,
+} from './queries.ts';
 
 /** What the operator is told of a batch beside what its merchant sees. */
 export type BatchDetails = {

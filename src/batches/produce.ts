@@ -7,20 +7,20 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { reserveOf } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
-import { announceEnd } from './announce-end.ts';
-import { type Batch, type BatchRow, toBatch } from './batch.ts';
+import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
 import {
   advanceBatch,
   becomeProducer,
   becomeService,
+  checkStamp,
   copyEntries,
   copyVouchers,
   createVouchers,
   drawNumbers,
   findCodeKeys,
 } from './queries.ts';
-import { makeRowsAside } from './rows.aside.ts';
 import { firstRows, type MadeRows, withoutRows } from './rows.ts';
+import { makeRowsAside } from './rows.worker.ts';
 
 /**
  * Makes `count` vouchers of a batch and books the progress, within the caller's transaction. The caller holds the batch's
@@ -41,10 +41,10 @@ export async function prepare(
   count: number,
 ): Promise<MadeRows> {
   const numbers = await takeNumbers(db, count);
-  const { id: batchId, expiresAt, value, currency, merchantId, acceptedAt } = batch;
+  const { id: batchId, expiresAt, value, currency, merchantId } = batch;
   const activation =
     batch.immediate && value
-      ? { amountMinor: value.minor, currency, merchantId, reserveAccount: reserveOf(batchId), at: acceptedAt }
+      ? { amountMinor: value.minor, currency, merchantId, reserveAccount: reserveOf(batchId) }
       : null;
   return makeRowsAside(keys, { numbers, buckets: buckets.all, batchId, expiresAt, now: clock(), activation });
 }
@@ -59,7 +59,8 @@ export async function withoutTaken(tx: Queries, made: MadeRows): Promise<MadeRow
  * Writes vouchers that were made ahead, within the caller's transaction, which holds the key ring; `advance` books them. A code that
  * exists fails the transaction.
  */
-export async function write(tx: Transaction, { count, vouchers, entries }: MadeRows): Promise<void> {
+export async function write(tx: Transaction, { at, count, vouchers, entries }: MadeRows): Promise<void> {
+  await tx.query(checkStamp(at));
   await tx.query(becomeProducer);
   await tx.copyIn(copyVouchers, firstRows(vouchers, count));
   if (entries) await tx.copyIn(copyEntries, firstRows(entries, count));
@@ -76,7 +77,7 @@ export async function advance(
 ): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
   const after = toBatch(row as BatchRow);
-  if (after.status === 'COMPLETED') await announceEnd(service, tx, after, now);
+  if (after.status === 'COMPLETED') await enqueueBatchEvent(service, tx, after, now);
   return after;
 }
 
@@ -129,6 +130,7 @@ async function create(
       pinKeys: plainArray(vouchers.map(({ pinKey }) => pinKey)),
       sealed: bytesArray(vouchers.map(({ sealed }) => sealed)),
       entryIds: plainArray(vouchers.map(() => newId(now))),
+      now,
     }),
   );
   return result?.made ?? 0;

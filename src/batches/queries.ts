@@ -3,7 +3,7 @@ import { type Sql, sql } from '../db/sql.ts';
 export function findProduct(code: string | undefined, defaultId: number): Sql {
   return sql`
 select p.id, p.currency, p.decimals, p.activation, p.scope, p.min_value_minor, p.max_value_minor, p.max_quantity,
-  p.validity_days, p.on_sale, p.merchant_id
+  p.validity_days, p.expiry_policy, p.on_sale, p.merchant_id
 from products p where case when ${code ?? null}::text is null then p.id = ${defaultId} else p.code = ${code ?? null} end`;
 }
 
@@ -40,16 +40,17 @@ export type NewBatch = {
   readonly decimals: number;
   readonly activation: string;
   readonly scope: string;
+  readonly expiryPolicy: string;
   readonly now: Date;
 };
 
 export function insertBatch(batch: NewBatch): Sql {
   return sql`
 insert into batches (transaction_id, merchant_id, reference, product_id, quantity, value_minor, expires_at, currency, decimals,
-  activation, scope, accepted_at, progressed_at)
+  activation, scope, expiry_policy, accepted_at, progressed_at)
 values (${batch.transactionId}, ${batch.merchantId}, ${batch.reference}, ${batch.productId}, ${batch.quantity},
   ${batch.valueMinor}, ${batch.expiresAt}, ${batch.currency}, ${batch.decimals}, ${batch.activation}::product_activation,
-  ${batch.scope}::product_scope, ${batch.now}, now())
+  ${batch.scope}::product_scope, ${batch.expiryPolicy}::expiry_policy, ${batch.now}, now())
 returning *`;
 }
 
@@ -78,12 +79,18 @@ export function createVouchers(
     pinKeys: string;
     sealed: string;
     entryIds: string;
+    now: Date;
   },
 ): Sql {
-  const { buckets, serials, codeKeys, pinKeys, sealed, entryIds } = columns;
+  const { buckets, serials, codeKeys, pinKeys, sealed, entryIds, now } = columns;
   return sql`
 select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${codeKeys}::uuid[], ${pinKeys}::uuid[],
-  ${sealed}::bytea[], ${entryIds}::uuid[]) as made`;
+  ${sealed}::bytea[], ${entryIds}::uuid[], ${now}) as made`;
+}
+
+/** Fails where the stamp of rows that are copied is too old for the books (sql/005-rules.sql). */
+export function checkStamp(at: Date): Sql {
+  return sql`select check_stamp(${at})`;
 }
 
 /** Works as the role that may copy rows into vouchers and journal, until the transaction ends. */
@@ -154,4 +161,83 @@ union all
 (select id, 'void-batch' from batches
   where status = 'CANCELED' and voided_at is null and ended_at < now() - make_interval(secs => ${quietSeconds})
   order by ended_at limit 1000)`;
+}
+
+export type BatchFilter = { readonly merchantId: number | null; readonly status: string | null };
+
+/** A page of batches, newest first, before an id; each filter has an index (sql/020-operator.sql). */
+export function listBatchRows(
+  { merchantId, status }: BatchFilter,
+  before: number | null,
+  limit: number,
+): Sql {
+  const values: unknown[] = [before, limit];
+  const conditions = ['($1::int is null or id < $1)'];
+  if (merchantId !== null) conditions.push(`merchant_id = $${values.push(merchantId)}`);
+  if (status !== null) conditions.push(`status = $${values.push(status)}::batch_status`);
+  return {
+    text: `select * from batches where ${conditions.join(' and ')} order by id desc limit $2`,
+    values,
+  };
+}
+
+/** What the operator sees of a batch beside what the merchant sees. Reads all its vouchers. */
+export function findBatchDetails(id: number): Sql {
+  return sql`
+select p.code as product, b.failure, b.ended_at, b.decimals, v.open, v.activated, v.balance_minor
+from batches b
+join products p on p.id = b.product_id
+cross join (
+  select count(*) filter (where closed is null) as open,
+    count(*) filter (where activated_at is not null and closed is distinct from 'REPLACED') as activated,
+    coalesce(sum(balance_minor), 0)::bigint as balance_minor
+  from vouchers where batch_id = ${id}
+) v
+where b.id = ${id}`;
+}
+
+/** Five million vouchers take longer than a request may. */
+export const allowLongDetails = sql`set local statement_timeout = '2min'`;
+
+export type NewExport = {
+  readonly format: 'csv' | 'pdf';
+  /** Who asks for it. */
+  readonly by: string;
+  readonly reason: string | null;
+};
+
+/** Records an export with the number of vouchers that it is going to hold: of a completed batch, as many as were ordered. */
+export function insertExport(batchId: number, { format, by, reason }: NewExport, now: Date): Sql {
+  return sql`
+insert into batch_exports (batch_id, format, exported_by, reason, vouchers, begun_at)
+select id, ${format}, ${by}, ${reason}, quantity, ${now} from batches where id = ${batchId}
+returning id, vouchers`;
+}
+
+export function insertExportEnd(exportId: number, complete: boolean, vouchers: number, now: Date): Sql {
+  return sql`
+insert into batch_export_ends (export_id, complete, vouchers, ended_at)
+values (${exportId}, ${complete}, ${vouchers}, ${now})`;
+}
+
+export function listExportRows(batchId: number, most: number): Sql {
+  return sql`
+select e.id, e.format, e.exported_by, e.reason, e.begun_at, n.ended_at, n.complete,
+  coalesce(n.vouchers, e.vouchers) as vouchers
+from batch_exports e left join batch_export_ends n on n.export_id = e.id
+where e.batch_id = ${batchId} order by e.id desc limit ${most}`;
+}
+
+export function findLastExport(batchId: number): Sql {
+  return sql`
+select count(*)::int as exports, max(begun_at) as last from batch_exports where batch_id = ${batchId}`;
+}
+
+/** What is printed of a page of vouchers beside their codes. The value of one that is not active yet is its batch's. */
+export function listFaces(batchId: number, first: bigint, last: bigint): Sql {
+  return sql`
+select v.serial_number, v.expires_at, b.decimals,
+  case when v.activated_at is null then b.value_minor else v.balance_minor end as value_minor
+from vouchers v join batches b on b.id = v.batch_id
+where v.batch_id = ${batchId} and v.serial_number between ${first} and ${last} and v.closed is null`;
 }

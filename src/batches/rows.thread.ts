@@ -1,8 +1,8 @@
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { KeyRing } from '../keyring/ring.ts';
-import type { ThreadAnswer } from './rows.aside.ts';
 import { makeRows, type RowsWanted } from './rows.ts';
+import type { ThreadAnswer } from './rows.worker.ts';
 
 /** The thread on which the vouchers of large batches are made: it asks nobody, and answers with rows. */
 
@@ -24,10 +24,10 @@ parentPort?.on('message', (wanted: RowsWanted) => {
 
 function attempt(wanted: RowsWanted): ThreadAnswer {
   try {
-    const { keyId, count, codeKeys, vouchers, entries } = makeRows(keys, wanted);
+    const { keyId, at, count, codeKeys, vouchers, entries } = makeRows(keys, wanted);
     const plain = ({ bytes, rowBytes }: typeof vouchers) => ({ bytes, rowBytes });
     return {
-      made: { keyId, count, codeKeys, vouchers: plain(vouchers), entries: entries && plain(entries) },
+      made: { keyId, at, count, codeKeys, vouchers: plain(vouchers), entries: entries && plain(entries) },
     };
   } catch (error) {
     return { error };

@@ -29,19 +29,21 @@ type Json = { readonly json?: boolean };
 
 /**
  * Runs a command that performs one operation, and prints what came of it: as JSON, the very answer of the API; else by `print`.
+ * @param input or a function that reads it, where it depends on what is in the database
  * @param command.create whether a database may be created where there is none
  * @param command.end what is done with the output whether it is printed as JSON or not
  * @throws Problem, Refusal
  */
 export async function performCommand<Input extends TObject, Output extends TSchema>(
   operation: Operation<Input, Output>,
-  input: Static<Input>,
+  input: Static<Input> | ((service: Service) => Promise<Static<Input>>),
   { json }: Json,
   print: (output: Static<Output>) => void,
   command: { readonly create?: boolean; readonly end?: (output: Static<Output>) => void } = {},
 ): Promise<void> {
   const run = async (service: Service) => {
-    const output = await performWith(service, operation, input);
+    const given = typeof input === 'function' ? await input(service) : input;
+    const output = await performWith(service, operation, given);
     if (json) printJson(output);
     else print(output);
     command.end?.(output);

@@ -5,7 +5,7 @@ import {
   type WebhookEndpoint,
   webhooks,
 } from '../operator/webhooks.ts';
-import { EVENTS } from '../webhooks/events.ts';
+import { EVENTS } from '../webhooks/outbox.ts';
 import { numberOf, printFields, printSecret, printTable, quoted, say, wrongUsage } from './output.ts';
 import { parseCount, parseEventId, parseId, parseStart, repeat } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';

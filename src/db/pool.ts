@@ -60,7 +60,7 @@ const KEEP_ALIVE_MS = 10_000;
 const BUSY_MS = 200;
 
 /**
- * What every session of the service needs. An account that has these by `alter role … set` (behind a pooler, docs/operating.md) needs no
+ * What every session of the service needs. An account that has these by `alter role … set` (behind a pooler, docs/how-to/operate.md) needs no
  * statement for them. `pg_temp` stands last in the path, so that no temporary table hides a table of the books. Pages of long lists are
  * read along an index: in a young table the planner would sort all that is left of the list for each page.
  */
@@ -84,7 +84,7 @@ async function configure(client: pg.ClientBase, session: Readonly<Record<string,
 }
 
 /** Every connection of a pool is in use: the service is overloaded, the server need not be away. */
-export class PoolExhausted extends Error {
+class PoolExhausted extends Error {
   readonly code = 'EPOOLEXHAUSTED';
 }
 
@@ -194,7 +194,7 @@ async function onClient<T>(
 ): Promise<T> {
   const client = await connect(pool, health);
   try {
-    const result = await health.watch(() => run(client));
+    const result = await health.track(() => run(client));
     client.release();
     return result;
   } catch (error) {
@@ -261,14 +261,14 @@ async function inTransaction<T>(
   // A transaction with an isolation of its own reads through everything, and sets its own limit.
   const limits = isolation === undefined;
   const ask = <Row>(statement: Sql, timeoutMs?: number) =>
-    health.watch(() => rowsOf<Row>(client, statement, timeoutMs));
+    health.track(() => rowsOf<Row>(client, statement, timeoutMs));
   const control = (text: string) => ask({ text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {
     await control(isolation ? `begin isolation level ${isolation}` : 'begin');
     const result = await run({
       query: (statement) => ask(statement, limits ? STATEMENT_TIMEOUT_MS + GRACE_MS : undefined),
-      copyIn: (statement, parts) => health.watch(() => copyIn(client, statement, parts)),
+      copyIn: (statement, parts) => health.track(() => copyIn(client, statement, parts)),
     });
     await control('commit');
     return result;

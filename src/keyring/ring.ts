@@ -8,7 +8,7 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { SLOTS } from '../db/buckets.ts';
-import { StartError } from '../db/start-error.ts';
+import { StartError } from '../db/errors.ts';
 import { KeyedHash } from './keyed-hash.ts';
 
 /**

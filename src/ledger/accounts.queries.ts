@@ -6,6 +6,11 @@ export function insertAccounts(merchantId: number, currency: string, decimals: n
 insert into accounts (kind, merchant_id, currency, decimals) values
   ('FUNDING', 0, ${currency}, ${decimals}),
   ('TRANSIT', 0, ${currency}, ${decimals}),
+  ('FEES', 0, ${currency}, ${decimals}),
+  ('VAT', 0, ${currency}, ${decimals}),
+  ('GOODWILL', 0, ${currency}, ${decimals}),
+  ('UNCLAIMED', 0, ${currency}, ${decimals}),
+  ('BREAKAGE', 0, ${currency}, ${decimals}),
   ('FLOAT', ${merchantId}, ${currency}, ${decimals}),
   ('SETTLEMENT', ${merchantId}, ${currency}, ${decimals})
 on conflict do nothing`;
@@ -19,7 +24,16 @@ where merchant_id = ${merchantId} and currency = ${currency} and kind = 'FLOAT'
 on conflict do nothing`;
 }
 
-export type AccountKind = 'FUNDING' | 'TRANSIT' | 'FLOAT' | 'SETTLEMENT';
+export type AccountKind =
+  | 'FUNDING'
+  | 'TRANSIT'
+  | 'FLOAT'
+  | 'SETTLEMENT'
+  | 'FEES'
+  | 'VAT'
+  | 'GOODWILL'
+  | 'UNCLAIMED'
+  | 'BREAKAGE';
 
 /** @param merchantId 0 for the operator's own */
 export function findAccount(merchantId: number, currency: string, kind: AccountKind): Sql {

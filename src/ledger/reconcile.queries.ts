@@ -87,18 +87,14 @@ select (select count(*) from journal) as checked, json_agg(e) as differing from 
     left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
     left join batches n on n.id = v.batch_id
   ) s
-  where case s.kind
-      when 'TOP_UP' then s.debit = 'FUNDING' and s.credit = 'FLOAT'
-      when 'RESERVATION' then s.debit = 'FLOAT' and s.credit = 'RESERVE' and s.credit_account = reserve_of(s.batch_id)
-      when 'HOLD' then s.debit = 'FLOAT' and s.credit = 'TRANSIT'
-      when 'HOLD_RELEASE' then s.debit = 'TRANSIT' and s.credit = 'FLOAT'
-      when 'ACTIVATION' then s.credit = 'VOUCHER' and case when s.batch_value is null then s.debit in ('FLOAT', 'TRANSIT')
-        else s.debit = 'RESERVE' and s.debit_account = reserve_of(s.voucher_batch) end
-      when 'REDEMPTION' then s.debit = 'VOUCHER' and s.credit = 'SETTLEMENT'
-      when 'REDEMPTION_REVERSAL' then s.debit = 'SETTLEMENT' and s.credit = 'VOUCHER'
-      when 'REPLACEMENT' then s.debit = 'VOUCHER' and s.credit = 'VOUCHER'
-      when 'VOID' then s.debit = 'VOUCHER' and s.credit = 'RESERVE' and s.credit_account = reserve_of(s.voucher_batch)
-      when 'RELEASE' then s.debit = 'RESERVE' and s.credit = 'FLOAT' and s.debit_account = reserve_of(s.batch_id)
+  where is_movement(s.kind::text, s.debit, s.credit) is not true
+    or case s.kind
+      when 'RESERVATION' then s.credit_account = reserve_of(s.batch_id)
+      when 'RELEASE' then s.debit_account = reserve_of(s.batch_id)
+      when 'VOID' then s.credit_account = reserve_of(s.voucher_batch)
+      when 'ACTIVATION' then case when s.batch_value is null then s.debit in ('FLOAT', 'TRANSIT')
+        else s.debit_account = reserve_of(s.voucher_batch) end
+      else true
     end is not true
     or s.amount_minor <= 0 or s.debit_account = s.credit_account
     or s.currency <> s.debit_currency or s.currency <> s.credit_currency
@@ -138,7 +134,10 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
 select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
   select coalesce(u.original_id, j.original_id) as "originalId", j.id as "transactionId", j.kind
   from redemption_updates u
-  full join (select * from journal where original_id is not null) j on j.bucket = u.bucket and j.original_id = u.original_id
+  full join (
+    select * from journal
+    where original_id is not null and kind in ('REDEMPTION', 'REDEMPTION_REVERSAL', 'REPLACEMENT')
+  ) j on j.bucket = u.bucket and j.original_id = u.original_id
   left join journal o on o.bucket = u.bucket and o.id = u.original_id and o.kind = 'REDEMPTION' and o.original_id is null
   where u.original_id is null or o.id is null or j.id is null or j.currency <> o.currency or j.occurred_at <> u.updated_at
     or u.new_minor < 0 or (u.new_id is null) <> (u.new_minor = 0)
@@ -328,7 +327,8 @@ with transit as (
   from accounts a join journal j on a.id in (j.credit_account, j.debit_account)
   where a.kind = 'TRANSIT' and j.kind in ('HOLD', 'HOLD_RELEASE', 'ACTIVATION') group by a.currency
 ), held as (
-  select f.currency, sum(h.amount_minor) as amount_minor from float_holds h join floats f on f.account_id = h.account_id group by f.currency
+  select f.currency, sum(h.amount_minor) as amount_minor from float_holds h join floats f on f.account_id = h.account_id
+  where h.ended_at is null group by f.currency
 )
 select (select count(*) from float_holds) as checked, json_agg(d) as differing from (
   select coalesce(t.currency, h.currency) as currency, t.amount_minor::text as "journalMinor", h.amount_minor::text as "heldMinor"

@@ -5,7 +5,7 @@ import { cancelBatch } from '../batches/cancel.ts';
 import { countExports, listExports } from '../batches/export.ts';
 import { generate } from '../batches/generate.ts';
 import { findBatchForOperator, findProgress, pageOfBatches, percentOf } from '../batches/list.ts';
-import { actFor } from '../merchants/act-for.ts';
+import { actFor } from '../merchants/impersonate.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { findProduct, type Product } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';

@@ -47,6 +47,13 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;
 };
 
+/** Defines an operation with its types inferred. */
+export function operation<Input extends TObject, Output extends TSchema>(
+  definition: Operation<Input, Output>,
+): Operation<Input, Output> {
+  return definition;
+}
+
 type Defaults = 'risk' | 'audit' | 'effect';
 
 /** Defines an operation that changes nothing. */

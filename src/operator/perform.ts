@@ -1,6 +1,6 @@
 import { createService, type Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { within } from '../db/within.ts';
 import { Refusal } from '../refusal.ts';
 import type { AnyOperation, Caller } from './operations.ts';

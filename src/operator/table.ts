@@ -5,6 +5,7 @@ import { MERCHANTS } from './merchants.ts';
 import type { AnyOperation } from './operations.ts';
 import { PRODUCTS } from './products.ts';
 import { TOKENS } from './token-operations.ts';
+import { USERS } from './users.ts';
 import { VOUCHERS } from './vouchers.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
@@ -18,4 +19,5 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...VOUCHERS,
   ...WEBHOOKS,
   ...TOKENS,
+  ...USERS,
 ];

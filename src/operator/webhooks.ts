@@ -12,7 +12,7 @@ import {
   rotateSecret,
   TooManyEndpoints,
 } from '../webhooks/endpoints.ts';
-import { EVENTS } from '../webhooks/events.ts';
+import { EVENTS } from '../webhooks/outbox.ts';
 import { createSender } from '../webhooks/send.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import {

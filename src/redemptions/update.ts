@@ -8,7 +8,7 @@ import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/trans
 import { permitAmount } from '../merchants/permit.ts';
 import { toUnits } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { FIND_UPDATES, UPDATE_REDEMPTIONS } from './update.queries.ts';
+import { FIND_UPDATES, UPDATE_REDEMPTIONS } from './queries.ts';
 
 type Lookup = {
   readonly context: Context;
@@ -50,7 +50,7 @@ const updates: Operation<Request, Row, Row> = {
         plainArray(requests.map(({ reversalId }) => reversalId)),
         plainArray(requests.map((request) => request.newId)),
         plainArray(requests.map(({ replacementId }) => replacementId)),
-        requests.at(-1)?.context.now,
+        requests.at(-1)?.context.service.clock(),
       ],
       bucket,
     );

@@ -1,0 +1,142 @@
+-- 014: the books: the days, and what a closed day leaves behind (docs/books.md).
+-- New tables only: nothing is locked; milliseconds.
+
+-- The installation's books: one row.
+create table books (
+  only_row boolean primary key default true constraint books_is_one_row check (only_row),
+  zone text not null default 'UTC', -- of the days that have not begun
+  grace_minutes integer not null default 15
+    constraint books_grace_bounds check (grace_minutes between 5 and 60),
+  sealed_until timestamptz, -- the slices before it are sealed: nothing is stamped into them; null: none yet
+  mark xid8, -- the newest transaction at `marked_at`
+  marked_at timestamptz,
+  passed_at timestamptz -- the newest mark before which all transactions have ended
+);
+insert into books default values;
+
+-- The days, one after the other without a gap; a row is made when its day begins. 23, 24 or 25 hours, or more
+-- where the zone changed.
+create table book_days (
+  day date primary key,
+  starts_at timestamptz not null constraint book_days_starts_once unique,
+  ends_at timestamptz not null,
+  zone text not null,
+  constraint book_days_have_length check (ends_at > starts_at)
+);
+
+-- The movements of a sealed slice: 15 minutes of UTC. 0 stands for none.
+create table book_slices (
+  starts_at timestamptz not null,
+  currency text not null,
+  kind entry_kind not null,
+  debit_kind text not null, -- of the account, VOUCHER included
+  credit_kind text not null,
+  merchant_id integer not null,
+  issuer_id integer not null, -- the merchant that generated the voucher
+  product_id integer not null,
+  rows bigint not null,
+  amount_minor bigint not null,
+  constraint book_slices_pkey
+    primary key (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
+);
+
+-- What proves the rows of a slice; a slice without rows has none. `listing` names each row, in order: its id
+-- (16 bytes) and the first four bytes of its digest, so that one that was altered, removed or added can be
+-- named.
+create table book_seals (
+  starts_at timestamptz primary key,
+  rows bigint not null constraint book_seals_has_rows check (rows > 0),
+  hash bytea not null, -- SHA-256 over the digests of the rows, in the order of time and id
+  listing bytea not null
+);
+alter table book_seals alter column listing set storage external; -- random bytes do not compress
+
+-- The same as book_slices for closed days.
+create table book_movements (
+  day date not null,
+  currency text not null,
+  kind entry_kind not null,
+  debit_kind text not null,
+  credit_kind text not null,
+  merchant_id integer not null,
+  issuer_id integer not null,
+  product_id integer not null,
+  rows bigint not null,
+  amount_minor bigint not null,
+  constraint book_movements_pkey
+    primary key (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
+);
+
+-- Balances at the end of each closed day, credit minus debit: of floats and settlement accounts by merchant,
+-- of vouchers and reserves by issuer and product, of all others by currency.
+create table book_balances (
+  day date not null,
+  currency text not null,
+  account_kind text not null,
+  merchant_id integer not null,
+  issuer_id integer not null,
+  product_id integer not null,
+  balance_minor bigint not null,
+  constraint book_balances_pkey primary key (day, account_kind, currency, merchant_id, issuer_id, product_id)
+);
+
+-- Movements of vouchers on closed days by the month in which the voucher was activated.
+create table book_cohorts (
+  day date not null,
+  currency text not null,
+  product_id integer not null,
+  issuer_id integer not null,
+  issue_month date not null,
+  kind entry_kind not null,
+  is_credit boolean not null, -- towards the voucher
+  rows bigint not null,
+  amount_minor bigint not null,
+  constraint book_cohorts_pkey
+    primary key (day, currency, product_id, issuer_id, issue_month, kind, is_credit)
+);
+
+-- Vouchers with a balance at the end of a closed day, by the days until they expire and by the days since
+-- they were last used.
+create table book_aging (
+  day date not null,
+  currency text not null,
+  product_id integer not null,
+  issuer_id integer not null,
+  basis text not null constraint book_aging_basis check (basis in ('expires', 'idle')),
+  from_days integer not null, -- the lower bound of the bucket
+  vouchers bigint not null,
+  amount_minor bigint not null,
+  constraint book_aging_pkey primary key (day, currency, product_id, issuer_id, basis, from_days)
+);
+
+-- The closing of a day. Each holds the hash of the closing before it: one that is changed, removed or
+-- inserted later is found.
+create table book_closings (
+  day date primary key,
+  starts_at timestamptz not null,
+  ends_at timestamptz not null,
+  zone text not null,
+  rows bigint not null,
+  first_id uuid,
+  last_id uuid,
+  rows_hash bytea not null, -- SHA-256 over the hashes of the slices, in order
+  totals text not null, -- JSON, as it was hashed
+  version integer not null, -- of how all this is computed
+  closed_at timestamptz not null,
+  previous_hash bytea not null constraint book_closings_links_once unique,
+  hash bytea not null constraint book_closings_hash_once unique
+);
+
+-- Rows that were found in a day after it was closed: a break, and a movement of the day in which they were
+-- found.
+create table book_late_rows (
+  id uuid primary key,
+  occurred_at timestamptz not null,
+  found_in date not null
+);
+
+grant select on books, book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
+  book_aging, book_closings, book_late_rows to scrip_service;
+grant update on books to scrip_service;
+grant insert on book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
+  book_aging, book_closings, book_late_rows to scrip_service;
