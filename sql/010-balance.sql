@@ -71,6 +71,8 @@ declare
   rows tid[];
   pin_counts smallint[];
 begin
+  -- Over shards: the shard stays where it is until this transaction ends (006-redeem.sql).
+  update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys) order by v.serial_number for update;
   select array_agg(d.outcome), array_agg(d.row), array_agg(wrong_pins_after(d.outcome, d.wrong_pins))
   into outcomes, rows, pin_counts

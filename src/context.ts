@@ -13,6 +13,8 @@ type Resources = {
   readonly keys: KeyRing;
   readonly log: Logger;
   readonly clock: () => Date;
+  /** Whether webhooks may be sent to http and private addresses: for development only. */
+  readonly allowPrivateWebhooks?: boolean;
 };
 
 /** What a process holds for its life. */

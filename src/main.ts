@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, settingsHelp } from './cli/usage.ts';
+import { readVersion } from './cli/version.ts';
 import { StartError } from './db/errors.ts';
 import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
@@ -24,6 +24,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   approval: async () => (await import('./cli/approval.ts')).registerApproval,
   settings: async () => (await import('./cli/settings.ts')).registerSettings,
   user: async () => (await import('./cli/user.ts')).registerUser,
+  backup: async () => (await import('./cli/backup.ts')).registerBackup,
+  restore: async () => (await import('./cli/restore.ts')).registerRestore,
   token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
@@ -60,11 +62,6 @@ try {
   if (process.exitCode === STATUS.unknown || process.exitCode === STATUS.interrupted) process.exit();
 }
 
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-}
-
 /** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */
 async function report(error: unknown): Promise<number> {
   // The help and the version end a command as well.
@@ -77,6 +74,18 @@ async function report(error: unknown): Promise<number> {
   return status;
 }
 
+/** A field of an operation is an option of its command: `expiresAt` is refused as `--expires-at`. */
+function describeProblem({ code, message, errors }: Problem): {
+  code: string;
+  message: string;
+  status: number;
+} {
+  const [first] = errors ?? [];
+  if (code !== 'invalid' || !first) return { code, message: readable(message), status: STATUS.failed };
+  const option = `--${first.field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return { code: 'usage', message: readable(`${option} ${first.message}`), status: STATUS.usage };
+}
+
 async function describe(error: unknown): Promise<{ code: string; message: string; status: number }> {
   if (error instanceof CommandError) return { ...error, message: readable(error.message) };
   if (error instanceof CommanderError) {
@@ -85,7 +94,7 @@ async function describe(error: unknown): Promise<{ code: string; message: string
   }
   const status = STATUS.failed;
   if (error instanceof StartError) return { code: 'not-started', message: error.message, status };
-  if (error instanceof Problem) return { code: error.code, message: readable(error.message), status };
+  if (error instanceof Problem) return describeProblem(error);
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
   const { isUnavailable } = await import('./db/errors.ts');
   if (isUnavailable(error)) {

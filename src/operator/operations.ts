@@ -47,6 +47,13 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;
 };
 
+/** Defines an operation with its types inferred. */
+export function operation<Input extends TObject, Output extends TSchema>(
+  definition: Operation<Input, Output>,
+): Operation<Input, Output> {
+  return definition;
+}
+
 type Defaults = 'risk' | 'audit' | 'effect';
 
 /** Defines an operation that changes nothing. */
@@ -61,13 +68,6 @@ export function changing<Input extends TObject, Output extends TSchema>(
   definition: Omit<Operation<Input, Output>, Defaults> & Partial<Pick<Operation<Input, Output>, Defaults>>,
 ): Operation<Input, Output> {
   return { risk: 'plain', audit: definition.name, effect: 'change', ...definition };
-}
-
-/** Defines an operation with its types inferred, in the form in which a table lists it. */
-export function operation<Input extends TObject, Output extends TSchema>(
-  definition: Operation<Input, Output>,
-): Operation<Input, Output> {
-  return definition;
 }
 
 /** An operation of a table, whose types are known to itself only: its input is checked before it runs. */
