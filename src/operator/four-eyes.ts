@@ -44,7 +44,6 @@ const RULES: Readonly<Record<string, Rule>> = {
   'keyring.drop': { proposers: ['operations'] },
   'user.invite': { applies: grantsPower },
   'user.set-roles': { applies: grantsPower },
-  'user.enable': {},
   'user.reset-2fa': {},
   'settings.set': {},
 };
