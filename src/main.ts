@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   restore: async () => (await import('./cli/restore.ts')).registerRestore,
   token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
+  import: async () => (await import('./cli/import.ts')).registerImport,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
 
