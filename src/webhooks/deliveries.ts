@@ -60,14 +60,15 @@ type AttemptRow = {
   error: string | null;
 };
 
-/** The newest deliveries of an endpoint, newest first. */
+/** Deliveries of an endpoint, newest first, before the id of an event. */
 export async function listDeliveries(
   db: Queries,
   endpointId: number,
   state: DeliveryRecord['state'] | null,
   most: number,
+  before: string | null = null,
 ): Promise<DeliveryRecord[]> {
-  const rows = await db.query<DeliveryRow>(listDeliveryRows(endpointId, state, most));
+  const rows = await db.query<DeliveryRow>(listDeliveryRows(endpointId, state, most, before));
   return rows.map((row) => ({
     eventId: row.event_id,
     type: row.type,

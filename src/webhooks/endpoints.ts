@@ -51,7 +51,6 @@ type EndpointRow = {
 
 /** Every event is written once for each endpoint that takes it. */
 const MOST_ENDPOINTS = 20;
-const MOST_LISTED = 10_000;
 const OVERLAP_MS = 24 * 3_600_000;
 
 /** A merchant has as many endpoints as it may have. */
@@ -116,9 +115,14 @@ async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
   return url;
 }
 
-/** Endpoints that were not removed: of one merchant, or all. */
-export async function listEndpoints(db: Queries, merchantId: number | null): Promise<Endpoint[]> {
-  return (await db.query<EndpointRow>(listEndpointRows(merchantId, null, MOST_LISTED))).map(toEndpoint);
+/** A page of endpoints that were not removed, of one merchant or of all, oldest first, behind an id. */
+export async function pageOfEndpoints(
+  db: Queries,
+  merchantId: number | null,
+  after: number,
+  limit: number,
+): Promise<Endpoint[]> {
+  return (await db.query<EndpointRow>(listEndpointRows(merchantId, null, limit, after))).map(toEndpoint);
 }
 
 export async function findEndpoint(db: Queries, id: number): Promise<Endpoint | undefined> {

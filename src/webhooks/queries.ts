@@ -112,7 +112,7 @@ values (${id}, ${merchantId}, ${url}, ${events}::text[], ${full}, ${secret}, ${n
 const COUNT_MAX = 100;
 
 /** Endpoints that were not removed, with how many deliveries wait and how many failed at each, counted up to COUNT_MAX. */
-export function listEndpointRows(merchantId: number | null, id: number | null, most: number): Sql {
+export function listEndpointRows(merchantId: number | null, id: number | null, most: number, after = 0): Sql {
   return sql`
 select e.*,
   (select count(*) from (
@@ -121,7 +121,7 @@ select e.*,
     select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'FAILED' limit ${COUNT_MAX}) f) as failed
 from (
   select * from webhook_endpoints
-  where removed_at is null and (${merchantId}::int is null or merchant_id = ${merchantId}::int)
+  where removed_at is null and id > ${after} and (${merchantId}::int is null or merchant_id = ${merchantId}::int)
     and (${id}::int is null or id = ${id}::int)
   order by id limit ${most}
 ) e order by e.id`;
@@ -158,12 +158,18 @@ where id = ${id}`;
 }
 
 /** The newest deliveries of an endpoint first: their ids are in the order of time. */
-export function listDeliveryRows(endpointId: number, state: string | null, most: number): Sql {
+export function listDeliveryRows(
+  endpointId: number,
+  state: string | null,
+  most: number,
+  before: string | null,
+): Sql {
   return sql`
 select d.event_id, d.type, d.occurred_at, d.state, d.attempts, d.due_at, d.finished_at, a.status, a.error, a.attempted_at
 from (
   select * from webhook_deliveries
   where endpoint_id = ${endpointId} and (${state}::text is null or state::text = ${state}::text)
+    and (${before}::uuid is null or event_id < ${before}::uuid)
   order by event_id desc limit ${most}
 ) d
 left join lateral (
