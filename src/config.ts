@@ -60,6 +60,14 @@ export const SETTINGS = {
     description: 'The data folder: the embedded database, and the key file that a first start makes.',
     refuse: (value) => (value.includes('\0') ? 'must be the path of a folder' : undefined),
   },
+  archiveDir: {
+    name: 'SCRIP_ARCHIVE_DIR',
+    fallback: undefined,
+    description:
+      'A folder, best on another disk, in which `scrip serve` and `scrip work` archive the log of the embedded ' +
+      'database: `scrip restore` replays it on top of a backup. Without it the log is not archived.',
+    refuse: (value) => (/[\0\n\r"]/.test(value) ? 'must be the path of a folder' : undefined),
+  },
   keys: {
     name: 'SCRIP_KEYS',
     fallback: undefined,
@@ -133,6 +141,7 @@ export type Config = {
   readonly databaseUrl: string | undefined;
   readonly readDatabaseUrl: string | undefined;
   readonly dataDir: string;
+  readonly archiveDir: string | undefined;
   readonly keys: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly publicUrl: string | undefined;
@@ -158,6 +167,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: read(SETTINGS.databaseUrl),
     readDatabaseUrl: read(SETTINGS.readDatabaseUrl),
     dataDir: read(SETTINGS.dataDir) as string,
+    archiveDir: read(SETTINGS.archiveDir),
     keys: read(SETTINGS.keys),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
     publicUrl: read(SETTINGS.publicUrl)?.replace(/\/$/, ''),

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, settingsHelp } from './cli/usage.ts';
+import { readVersion } from './cli/version.ts';
 import { StartError } from './db/errors.ts';
 import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
@@ -22,8 +22,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   user: async () => (await import('./cli/user.ts')).registerUser,
+  backup: async () => (await import('./cli/backup.ts')).registerBackup,
+  restore: async () => (await import('./cli/restore.ts')).registerRestore,
   token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
+  import: async () => (await import('./cli/import.ts')).registerImport,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
 
@@ -56,11 +59,6 @@ try {
   process.exitCode = await report(error);
   // Work that was abandoned must not hold the process.
   if (process.exitCode === STATUS.unknown || process.exitCode === STATUS.interrupted) process.exit();
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 /** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */

@@ -36,13 +36,18 @@ type Opening = {
   /** Whether a database may be created where there is none: a listing in a mistyped folder must not make one. */
   readonly create: boolean;
   readonly log: Logger;
+  /** Whether this is the service itself, whose settings say where the log is archived; a command leaves that as it is. */
+  readonly isService?: boolean;
 };
 
 /**
  * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens the key ring.
  * @throws StartError, one clear line, with everything closed that was opened
  */
-export async function openService(config: Config, { name, create, log }: Opening): Promise<Opened> {
+export async function openService(
+  config: Config,
+  { name, create, log, isService = false }: Opening,
+): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
   const close = async (hurried?: Promise<void>) => {
@@ -52,7 +57,7 @@ export async function openService(config: Config, { name, create, log }: Opening
     return hadToHurry;
   };
   try {
-    if (config.databaseUrl === undefined) embedded = await openFolder(config.dataDir, create, log);
+    if (config.databaseUrl === undefined) embedded = await openFolder(config, create, log, isService);
     const url = embedded?.url ?? (config.databaseUrl as string);
     const applied = await migrate(embedded?.ownerUrl ?? url, async (owner) => {
       if (!create) await requireSchema(owner, url);
@@ -79,9 +84,15 @@ export async function openService(config: Config, { name, create, log }: Opening
   }
 }
 
-async function openFolder(dataDir: string, create: boolean, log: Logger): Promise<Embedded> {
+async function openFolder(
+  config: Config,
+  create: boolean,
+  log: Logger,
+  isService: boolean,
+): Promise<Embedded> {
+  const { dataDir, archiveDir = null } = config;
   if (!create && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
-  return openEmbedded(dataDir, log);
+  return openEmbedded(dataDir, log, isService ? archiveDir : undefined);
 }
 
 export function noDatabase(dataDir: string): StartError {

@@ -39,7 +39,12 @@ async function serve(options: ServeOptions): Promise<void> {
   // Before anything is created or started: a port in use is the most frequent failure.
   if (!isOneOfSeveral()) await checkAddress(config);
   const log = createLogger(config.logLevel);
-  const { service, close } = await openService(config, { name: 'scrip-serve', create: true, log });
+  const { service, close } = await openService(config, {
+    name: 'scrip-serve',
+    create: true,
+    log,
+    isService: true,
+  });
   try {
     if (!stop.isAsked()) await serveUntilStopped(service, config, options, count, stop);
   } finally {

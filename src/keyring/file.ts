@@ -10,9 +10,9 @@ export function keyFile({ dataDir }: { dataDir: string }): string {
 }
 
 /** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */
-export async function createKeyFile(file: string): Promise<void> {
+export async function createKeyFile(file: string, text = `${newKeyRing()}\n`): Promise<void> {
   await makeDataFolder(dirname(file));
-  const draft = await writeDraft(file, `${newKeyRing()}\n`);
+  const draft = await writeDraft(file, text);
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });

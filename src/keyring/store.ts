@@ -149,6 +149,12 @@ function use(ring: KeyRing, inUse: readonly Known[]): void {
   ring.use(inUse.map(({ key_id }) => key_id));
 }
 
+/** The text of the key ring as it is given, for a copy of it; undefined where there is none. */
+export async function readKeyRingText(config: Given): Promise<string | undefined> {
+  if (!(await findKeyRing(config))) return undefined;
+  return config.keys ?? (await readFile(keyFile(config), 'utf8'));
+}
+
 /** The key ring as it is given; undefined where there is no setting, and no key file either. */
 async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
   if (config.keys !== undefined) return readKeyRing(config.keys, 'SCRIP_KEYS');

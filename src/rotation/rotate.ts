@@ -27,7 +27,7 @@ import {
 } from './reseal.ts';
 
 /**
- * Rotating the key ring while traffic runs (docs/keys.md, "How it stays right").
+ * Rotating the key ring while traffic runs (docs/how-to/api-keys.md, "How it stays right").
  *
  * A new key is put to use: from one moment on, in all processes, it seals what is new. Then every voucher is sealed anew and
  * looked up under it, a few at a time. Then the keys before it are retired, and can be dropped once it is proven, voucher by
