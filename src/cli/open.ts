@@ -72,7 +72,15 @@ export async function openService(
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
       const buckets = await readBuckets(db);
-      service = createService({ db, readDb: readDb ?? db, buckets, keys, log, clock: () => new Date() });
+      service = createService({
+        db,
+        readDb: readDb ?? db,
+        buckets,
+        keys,
+        log,
+        clock: () => new Date(),
+        allowPrivateWebhooks: config.webhookAllowPrivate,
+      });
       return { service, config, close };
     } catch (error) {
       await Promise.all([db.close(), readDb?.close()]);
