@@ -54,7 +54,7 @@ begin
   return query
     select j.id, j.kind, j.amount_minor, j.occurred_at, case when j.merchant_id = p_merchant then coalesce(b.reference, j.reference) else '' end
     from journal j left join batches b on b.id = j.batch_id
-    where j.bucket = p_bucket and j.serial_number = p_serial and j.kind in ('ACTIVATION', 'REPLACEMENT', 'REDEMPTION')
+    where j.bucket = p_bucket and j.serial_number = p_serial and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION')
       and not exists (select from redemption_updates u where u.bucket = p_bucket and u.original_id = j.id)
     order by j.id desc limit p_entries;
 end $$;
@@ -71,6 +71,8 @@ declare
   rows tid[];
   pin_counts smallint[];
 begin
+  -- Over shards: the shard stays where it is until this transaction ends (006-redeem.sql).
+  update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys) order by v.serial_number for update;
   select array_agg(d.outcome), array_agg(d.row), array_agg(wrong_pins_after(d.outcome, d.wrong_pins))
   into outcomes, rows, pin_counts

@@ -98,6 +98,15 @@ export const SETTINGS = {
         ? undefined
         : 'must be networks such as 10.0.0.0/8, separated by commas',
   },
+  publicUrl: {
+    name: 'SCRIP_PUBLIC_URL',
+    fallback: undefined,
+    description:
+      'Where browsers reach the console and the portal, such as https://vouchers.example.com. Links of invitations begin with it. ' +
+      'Without it, the address that the service listens at.',
+    refuse: (value) =>
+      isOrigin(value) ? undefined : 'must be an address such as https://vouchers.example.com, without a path',
+  },
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
     fallback: 'info',
@@ -123,6 +132,15 @@ export const SETTINGS = {
 
 const toPort = (text: string | undefined) => (text === undefined ? undefined : Number(text));
 
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return (
+    url !== undefined &&
+    /^https?:$/.test(url.protocol) &&
+    url.origin === text.replace(/\/$/, '').toLowerCase()
+  );
+}
+
 function splitList(text: string): string[] {
   return text
     .split(',')
@@ -140,6 +158,7 @@ export type Config = {
   readonly metricsPort: number | undefined;
   readonly keys: string | undefined;
   readonly trustedProxies: readonly string[];
+  readonly publicUrl: string | undefined;
   readonly logLevel: string;
   readonly currency: string;
   readonly webhookAllowPrivate: boolean;
@@ -166,6 +185,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     metricsPort: toPort(read(SETTINGS.metricsPort)),
     keys: read(SETTINGS.keys),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
+    publicUrl: read(SETTINGS.publicUrl)?.replace(/\/$/, ''),
     logLevel: read(SETTINGS.logLevel) as string,
     currency: read(SETTINGS.currency) as string,
     webhookAllowPrivate: read(SETTINGS.webhookAllowPrivate) === 'true',

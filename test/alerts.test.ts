@@ -28,18 +28,22 @@ test('the alerts and the dashboard use metrics that exist, and the page shows ea
   const known = await names();
   for (const file of ['deploy/prometheus/alerts.yaml', 'deploy/grafana/scrip.json'])
     for (const name of usedIn(await read(file))) assert.ok(known.has(name), `${file} uses ${name}`);
-  const page = new Set(usedIn(await read('docs/metrics.md')));
-  for (const name of known) assert.ok(page.has(name), `docs/metrics.md lacks ${name}`);
+  const page = new Set(usedIn(await read('docs/how-to/monitor.md')));
+  for (const name of known) assert.ok(page.has(name), `docs/how-to/monitor.md lacks ${name}`);
 });
 
 test('each alert has a section of the runbook, and no section is left of none', async () => {
   const rules = await read('deploy/prometheus/alerts.yaml');
   const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
-  const runbooks = [...rules.matchAll(/runbook: docs\/metrics\.md#(\w+)/g)].map(([, anchor]) => anchor);
+  const runbooks = [...rules.matchAll(/runbook: docs\/how-to\/monitor\.md#(\w+)/g)].map(
+    ([, anchor]) => anchor,
+  );
   assert.deepEqual(
     runbooks,
     alerts.map((name) => name.toLowerCase()),
   );
-  const sections = [...(await read('docs/metrics.md')).matchAll(/^### (\w+)/gm)].map(([, name]) => name);
+  const sections = [...(await read('docs/how-to/monitor.md')).matchAll(/^### (\w+)/gm)].map(
+    ([, name]) => name,
+  );
   assert.deepEqual(sections, alerts);
 });

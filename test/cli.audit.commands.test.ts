@@ -166,7 +166,7 @@ test('there is no other command that changes something', async () => {
 });
 
 test('the page of the audit tells every action that there is, and no others', async () => {
-  const page = await readFile(new URL('../docs/audit.md', import.meta.url), 'utf8');
+  const page = await readFile(new URL('../docs/how-to/audit.md', import.meta.url), 'utf8');
   const rows = page.split('\n').filter((line) => /^\| `[a-z-]+\.[a-z-]+`/.test(line));
   const told = rows.flatMap((row) =>
     [...(row.split('|')[1] ?? '').matchAll(/`([a-z-]+\.[a-z-]+)`/g)].map(([, name]) => name),

@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import type { TestContext } from 'node:test';
 import { flushCalls } from '../src/api-keys/guesses.ts';
+import { fillBatch } from '../src/batches/fill.ts';
+import { findBatchById } from '../src/batches/queries.ts';
 import { createService, type Operator, type Permission, type Service } from '../src/context.ts';
 import { bucketsOf, readBuckets } from '../src/db/buckets.ts';
 import { type Database, openDatabase, openOwner } from '../src/db/pool.ts';
@@ -84,6 +86,15 @@ export function asOperator(service: Service): Operator {
     service,
     actor: { kind: 'command-line', id: null, requestId: null, name: 'tester', origin: 'tests', reason: null },
   };
+}
+
+/** Produces a batch to its end, however many turns a busy machine takes for it. */
+export async function produceAll(service: Service, batchId: number): Promise<void> {
+  for (let isDone = false; !isDone; ) {
+    await fillBatch(service, batchId, () => false);
+    const [batch] = await service.db.query<{ status: string }>(findBatchById(batchId));
+    isDone = batch?.status !== 'PROCESSING';
+  }
 }
 
 const FLOAT_MINOR = 10_000_000n;

@@ -22,7 +22,7 @@ const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
 
 /** What runs on Citus: behaviour. Tests that call the functions of one server, or look into its tables and plans, do not. */
 const ON_CITUS =
-  /^(citus\.|activate\.test|balance\.(test|race)|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
+  /^(citus\.|activate\.test|balance\.test|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
 /** Needs Citus. */
 const ONLY_CITUS = /^citus\./;
 

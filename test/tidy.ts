@@ -15,7 +15,7 @@ const ROWS = [
   ['main'],
   ['cli'],
   ['http'],
-  ['operator'],
+  ['operator', 'people'],
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],

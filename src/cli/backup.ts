@@ -62,7 +62,7 @@ export function requireEmbedded({ databaseUrl }: Config): void {
   if (databaseUrl !== undefined)
     fail(
       'this is for the embedded database only, and SCRIP_DATABASE_URL is set: back up your PostgreSQL server with its ' +
-        'own tools (docs/backup.md)',
+        'own tools (docs/how-to/back-up.md)',
     );
 }
 

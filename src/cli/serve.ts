@@ -5,6 +5,7 @@ import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
+import { addressToCall } from './link.ts';
 import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
@@ -116,12 +117,6 @@ async function checkAddress(config: Config): Promise<void> {
     probe.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)));
     probe.listen(config.port, config.host, () => probe.close(() => resolve()));
   });
-}
-
-/** An address that can be called: one that means "every address" cannot. */
-function addressToCall(host: string, port: number): string {
-  const called = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
-  return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
 }
 
 async function greet(service: Service, config: Config, baseUrl: string, demo: boolean): Promise<void> {

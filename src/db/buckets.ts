@@ -54,6 +54,6 @@ export function serialOf(voucherNumber: bigint, slot: number): bigint {
 }
 
 /** The slot of a reference; `slot_of_reference` in sql/distribute.sql gives the same. */
-export function slotOfReference(merchantId: number, operation: string, reference: string): number {
+function slotOfReference(merchantId: number, operation: string, reference: string): number {
   return Number.parseInt(hash('sha256', `${merchantId} ${operation} ${reference}`).slice(0, 2), 16) % SLOTS;
 }

@@ -63,7 +63,7 @@ const KEEP_ALIVE_MS = 10_000;
 const BUSY_MS = 200;
 
 /**
- * What every session of the service needs. An account that has these by `alter role … set` (behind a pooler, docs/operating.md) needs no
+ * What every session of the service needs. An account that has these by `alter role … set` (behind a pooler, docs/how-to/operate.md) needs no
  * statement for them. `pg_temp` stands last in the path, so that no temporary table hides a table of the books. Pages of long lists are
  * read along an index: in a young table the planner would sort all that is left of the list for each page.
  */
@@ -87,7 +87,7 @@ async function configure(client: pg.ClientBase, session: Readonly<Record<string,
 }
 
 /** Every connection of a pool is in use: the service is overloaded, the server need not be away. */
-export class PoolExhausted extends Error {
+class PoolExhausted extends Error {
   readonly code = 'EPOOLEXHAUSTED';
 }
 

@@ -5,6 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { addToKeyFile, removeFromKeyFile } from '../keyring/file.ts';
 import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
+import { countTotpSecrets, resealTotpSecrets } from './people.ts';
 import {
   dropRetired,
   endProgress,
@@ -26,7 +27,7 @@ import {
 } from './reseal.ts';
 
 /**
- * Rotating the key ring while traffic runs (docs/keys.md, "How it stays right").
+ * Rotating the key ring while traffic runs (docs/how-to/api-keys.md, "How it stays right").
  *
  * A new key is put to use: from one moment on, in all processes, it seals what is new. Then every voucher is sealed anew and
  * looked up under it, a few at a time. Then the keys before it are retired, and can be dropped once it is proven, voucher by
@@ -139,6 +140,7 @@ export async function finishRotation(
   const { db, keys, clock } = service;
   if (!(await resealAll(service, reseal))) return undefined;
   await resealSecrets(service);
+  await resealTotpSecrets(service);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return undefined;
   if (left > 0)
@@ -201,6 +203,8 @@ async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress):
     throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
   const secrets = (await countSecrets(db)).get(keyId) ?? 0;
   if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
+  const apps = (await countTotpSecrets(db)).get(keyId) ?? 0;
+  if (apps > 0) throw new RingRefused(`${apps} secrets of authenticator apps are sealed under ${keyId}`);
   const head = await readSealed(db);
   if (head && sealedUnder(head) === keyId)
     throw new RingRefused(`the end of the audit is sealed under ${keyId}`);

@@ -109,7 +109,7 @@ values (${id}, ${merchantId}, ${url}, ${events}::text[], ${full}, ${secret}, ${n
 }
 
 /** Deliveries of an endpoint in a state that a list counts: more are "this many or more". */
-export const COUNT_MAX = 100;
+const COUNT_MAX = 100;
 
 /** Endpoints that were not removed, with how many deliveries wait and how many failed at each, counted up to COUNT_MAX. */
 export function listEndpointRows(merchantId: number | null, id: number | null, most: number): Sql {

@@ -15,13 +15,13 @@ export const OPERATOR_PREFIX = '/operator/v1';
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
 
 /** Serves every operation of the table below its prefix. */
-export function serveOperator(app: FastifyInstance, service: Service): void {
-  for (const operation of OPERATIONS) serveOperation(app, service, OPERATOR_PREFIX, operation);
+export function serveOperator(app: FastifyInstance, service: Service, publicUrl: string | undefined): void {
+  for (const operation of OPERATIONS) serveOperation(app, { service, publicUrl }, OPERATOR_PREFIX, operation);
 }
 
 function serveOperation(
   app: FastifyInstance,
-  service: Service,
+  { service, publicUrl }: { readonly service: Service; readonly publicUrl: string | undefined },
   prefix: string,
   operation: AnyOperation,
 ): void {
@@ -36,7 +36,8 @@ function serveOperation(
       done(hasBody ? checkHead(request.headers, ['application/json']) : undefined);
     },
     async handler(request, reply) {
-      const principal = await identifyPrincipal(service, request);
+      const door = prefix === OPERATOR_PREFIX ? 'operator' : 'portal';
+      const principal = await identifyPrincipal(service, request, door, publicUrl);
       if ((principal.merchantId === null) !== (prefix === OPERATOR_PREFIX)) throw new Problem('forbidden');
       const input = inputOf(operation, request, hasBody);
       const idempotencyKey = keyOf(request, operation);
