@@ -31,7 +31,7 @@ export function Screen() {
   const signIn = useTexts().signIn;
   const navigate = useNavigate();
   const client = useQueryClient();
-  const [token] = useState(() => new URLSearchParams(location.hash.slice(1)).get('token') ?? '');
+  const [token] = useState(() => location.hash.slice(1));
   const [opened, setOpened] = useState<Opened>();
   const [codes, setCodes] = useState<readonly string[]>();
   const [error, setError] = useState<unknown>();

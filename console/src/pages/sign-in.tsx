@@ -19,7 +19,7 @@ export function Screen() {
   const [values, setValues] = useState({ email: '', password: '', totp: '', recoveryCode: '' });
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
-  const link = useRef(new URLSearchParams(location.hash.slice(1)).get('link'));
+  const link = useRef<string | null>(location.hash.slice(1));
 
   const enter = async (body: object) => {
     setBusy(true);

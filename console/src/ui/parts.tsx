@@ -150,7 +150,6 @@ const isMoney = (name: string) =>
 const isIdentifier = (name: string) =>
   /(id|serialNumber|voucherCode|reference|hash|batch|url|replacedBy)$/i.test(name);
 
-
 /** The fields of one thing. */
 export function Fields({
   of,
