@@ -37,7 +37,7 @@ export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock
     const done: Check[] = [];
     for (const [name, statement] of Object.entries(checks)) {
       const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(
-        statement(settledBefore),
+        statement({ settledBefore, buckets: service.buckets.all }),
       );
       const differing = row?.differing ?? [];
       done.push({ name, ok: differing.length === 0, checked: Number(row?.checked ?? 0), differing });
