@@ -1,4 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os';
+import { archiveCommand } from './archive.ts';
 
 export const ADDRESS = '127.0.0.1';
 
@@ -6,8 +7,8 @@ const BUFFERS_MIN_MB = 128;
 const BUFFERS_MAX_MB = 2_048;
 
 /**
- * An eighth of the memory, within bounds. With ten million journal rows, 256 MB cost a third of the redemptions per
- * second: the pages that every call needs had to be read from the system's cache.
+ * An eighth of the memory, within bounds. With ten million journal rows, 256 MB cost a third of the
+ * redemptions per second: the pages that every call needs had to be read from the system's cache.
  */
 function sharedBuffersMb(): number {
   // The limit of a container; without one it is a number beyond all memory, or 0.
@@ -16,11 +17,17 @@ function sharedBuffersMb(): number {
 }
 
 /**
- * The server's settings. An acknowledged commit is on the disk: fsync, synchronous_commit and full_page_writes keep their
- * defaults. Statements, parameters and errors (which can quote them) never reach the server's log; clients see their
- * errors themselves. There are connections for a process on each core, sixteen each, and for commands.
+ * The server's settings. An acknowledged commit is on the disk: fsync, synchronous_commit and
+ * full_page_writes keep their defaults. Statements, parameters and errors (which can quote them) never
+ * reach the server's log; clients see their errors themselves. There are connections for a process on
+ * each core, sixteen each, and for commands.
+ *
+ * The log is always in a form that can be archived: turning the archive on takes no restart.
+ * @param archiveDir where the log is archived; undefined: nowhere
  */
-export const CONFIGURATION = `# Written at every start. Put your own settings below the include line of postgresql.conf.
+export const configuration = (
+  archiveDir: string | undefined,
+) => `# Written at every start. Put your own settings below the include line of postgresql.conf.
 listen_addresses = '${ADDRESS}'
 unix_socket_directories = ''
 max_connections = ${100 + 16 * availableParallelism()}
@@ -52,4 +59,8 @@ log_parameter_max_length = 0
 log_parameter_max_length_on_error = 0
 log_checkpoints = off
 log_autovacuum_min_duration = -1
+
+archive_mode = on
+archive_command = '${archiveCommand(archiveDir).replaceAll("'", "''")}'
+archive_timeout = 5min
 `;

@@ -20,6 +20,8 @@ export type Settings = {
   readonly port: number;
   readonly ownerPassword: string;
   readonly servicePassword: string;
+  /** Where the log is archived, as the last process that was configured to said. */
+  readonly archiveDir?: string | undefined;
 };
 
 /** Below the range from which the system takes ports for outgoing connections. */
@@ -76,7 +78,9 @@ export async function makeFolder(path: string): Promise<void> {
   });
 }
 
-/** Unlike a recursive mkdir, it ends where a file system answers ENOENT below a folder that exists (/proc). */
+/**
+ * Unlike a recursive mkdir, it ends where a file system answers ENOENT below a folder that exists (/proc).
+ */
 async function make(path: string): Promise<void> {
   const makeOne = () => mkdir(path, { mode: 0o700 });
   await makeOne()
@@ -121,11 +125,10 @@ export async function listAccounts(): Promise<Account[]> {
  */
 export async function readSettings({ cluster, settings: file }: Folder): Promise<Settings | undefined> {
   try {
-    const { port, ownerPassword, servicePassword } = JSON.parse(
-      await readFile(file, 'utf8'),
-    ) as Partial<Settings>;
+    const read = JSON.parse(await readFile(file, 'utf8')) as Partial<Settings>;
+    const { port, ownerPassword, servicePassword, archiveDir } = read;
     if (!Number.isInteger(port) || !ownerPassword || !servicePassword) throw new SyntaxError('incomplete');
-    return { port: port as number, ownerPassword, servicePassword };
+    return { port: port as number, ownerPassword, servicePassword, archiveDir };
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOTDIR' || (code === 'ENOENT' && !(await exists(cluster)))) return undefined;

@@ -1,11 +1,11 @@
 import { copyFile, stat, truncate } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { ADDRESS } from './configuration.ts';
+import type pg from 'pg';
+import { prepareArchive, Tail } from './archive.ts';
+import { addressOf, connect, isUnavailable, ownerOf, systemIdentifier } from './connect.ts';
 import { EmbeddedError } from './error.ts';
 import {
-  codeOf,
   describeFolder,
   exists,
   type Folder,
@@ -15,14 +15,15 @@ import {
   type Settings,
 } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
-import { endServer, findServer, type Log, startServer, stopServer } from './server.ts';
+import { changeArchive, endServer, findServer, type Log, startServer, stopServer } from './server.ts';
 
 /**
- * One process's use of the database in a folder. Any number of processes use it together: the first one starts the
- * server, the last one stops it, and the lock that each of them holds for as long says which one is the last.
+ * One process's use of the database in a folder. Any number of processes use it together: the first one
+ * starts the server, the last one stops it, and the lock that each of them holds for as long says which
+ * one is the last.
  *
- * All users see the server's process. A container that shares only the volume does not, and is refused for as long as
- * there are users elsewhere: a second server on the same files would destroy them.
+ * All users see the server's process. A container that shares only the volume does not, and is refused
+ * for as long as there are users elsewhere: a second server on the same files would destroy them.
  */
 
 export type Options = {
@@ -33,6 +34,11 @@ export type Options = {
   readonly log: Log;
   /** How long a start waits for users elsewhere to release the folder, in milliseconds. */
   readonly waitMs?: number;
+  /**
+   * The folder in which the log is archived; null: nowhere. Left out: as it was, which is right for a
+   * command beside the service.
+   */
+  readonly archiveDir?: string | null | undefined;
 };
 
 export type Embedded = {
@@ -49,14 +55,12 @@ const WAIT_RETRY_MS = 100;
 const LOG_MAX_BYTES = 5 * 1024 * 1024;
 const LOG_CHECK_MS = 10 * 60_000;
 const RESTORE_RETRY_MS = 500;
-const CONNECT_ATTEMPTS = 10;
-const CONNECT_RETRY_MS = 100;
 /** A server can die between being found and being connected to, but not time and again. */
 const JOIN_ATTEMPTS = 5;
 
 /**
- * Uses the database in a folder: creates it if there is none, starts its server if it does not run. A server that dies is
- * started again, at the same address, for as long as it is used.
+ * Uses the database in a folder: creates it if there is none, starts its server if it does not run. A
+ * server that dies is started again, at the same address, for as long as it is used.
  * @throws EmbeddedError, one line for the operator
  */
 export async function start(folder: string, options: Options): Promise<Embedded> {
@@ -82,13 +86,6 @@ export async function find(
   return settings && addressOf(user, settings.servicePassword, settings.port, database);
 }
 
-const ownerOf = ({ database }: Options) => `${database}_owner`;
-
-function addressOf(user: string, password: string, port: number, database: string): string {
-  // Explicit, since PGSSLMODE in the environment could ask for TLS, which a server on the loopback does not have.
-  return `postgres://${user}:${password}@${ADDRESS}:${port}/${database}?sslmode=disable`;
-}
-
 class Use {
   readonly #folder: Folder;
   readonly #lock: UseLock;
@@ -98,6 +95,7 @@ class Use {
   #pid = 0;
   #isReleased = false;
   #rotation: NodeJS.Timeout | undefined;
+  #tail: Tail | undefined;
   port = 0;
 
   constructor(folder: Folder, lock: UseLock, options: Options) {
@@ -140,7 +138,8 @@ class Use {
     try {
       // Released while it waited for the lock: nobody would stop the server that it starts now.
       if (this.#isReleased) throw new Error('the database was released');
-      // Users of a server that died may start it again: no one elsewhere can have started one while they hold the lock.
+      // Users of a server that died may start it again: no one elsewhere can have started one while they
+      // hold the lock.
       const isFirst = keepPort === undefined && this.#lock.release();
       if (keepPort === undefined && !isFirst && !(await findServer(this.#folder))) return undefined;
       this.#lock.hold();
@@ -165,12 +164,24 @@ class Use {
       this.port = server.port;
       this.#pid = server.pid;
       try {
-        this.#client = await this.#connect(settings);
+        await this.#open(settings);
         return settings;
       } catch (error) {
         if (server.startedHere) await stopServer(this.#folder, this.#log);
         if (attempts === JOIN_ATTEMPTS || !isUnavailable(error)) throw error;
       }
+    }
+  }
+
+  async #open(settings: Settings): Promise<void> {
+    const client = await this.#connect(settings);
+    this.#client = client;
+    try {
+      await this.#archive(client, settings);
+    } catch (error) {
+      this.#client = undefined;
+      await client.end().catch(() => {});
+      throw error;
     }
   }
 
@@ -192,6 +203,21 @@ class Use {
     return client;
   }
 
+  /** Archives the log where this process was configured to, and no longer where it was configured not to. */
+  async #archive(client: pg.Client, settings: Settings): Promise<void> {
+    const { archiveDir, log } = this.#options;
+    if (archiveDir === undefined) return;
+    const wanted = archiveDir === null ? undefined : resolve(archiveDir);
+    if (wanted !== undefined) await prepareArchive(wanted, await systemIdentifier(client));
+    if (wanted !== settings.archiveDir) {
+      await changeArchive(this.#folder, settings, wanted);
+      await client.query('select pg_reload_conf()');
+    }
+    if (wanted === undefined) return;
+    if (this.#tail) this.#tail.use(client);
+    else this.#tail = new Tail(this.#folder, wanted, client, log);
+  }
+
   async #restore(): Promise<void> {
     this.#log.warn('the database has died: starting it again');
     while (!this.#isReleased) {
@@ -211,6 +237,7 @@ class Use {
     if (this.#isReleased) return;
     this.#isReleased = true;
     clearInterval(this.#rotation);
+    await this.#tail?.stop();
     if (!(await exists(this.#folder.cluster))) {
       await this.#client?.end().catch(() => {});
       this.#lock.close();
@@ -228,34 +255,10 @@ class Use {
   }
 }
 
-/** Connects to a server, which may be starting or stopping just then. */
-async function connect(connectionString: string): Promise<pg.Client> {
-  for (let attempts = 1; ; attempts++) {
-    const client = new pg.Client({ connectionString, application_name: 'scrip-embedded', keepAlive: true });
-    client.on('error', () => {}); // 'end' follows.
-    try {
-      await client.connect();
-      return client;
-    } catch (error) {
-      await client.end().catch(() => {});
-      if (codeOf(error) === '28P01') {
-        throw new EmbeddedError(
-          `the database does not accept the password in ${SETTINGS_FILE}: restore the file that belongs to it`,
-        );
-      }
-      if (attempts >= CONNECT_ATTEMPTS || !isUnavailable(error)) throw error;
-      await sleep(CONNECT_RETRY_MS);
-    }
-  }
-}
-
-/** Whether the server is gone, or just starting or stopping. */
-function isUnavailable(error: unknown): boolean {
-  const { code = '', message = '' } = error as { code?: string; message?: string };
-  return /^(ECONN|EPIPE|08|57P0)/.test(code) || message.startsWith('Connection terminated');
-}
-
-/** Creates the user and the database, where a first start has not created them yet. Under the lock of the folder. */
+/**
+ * Creates the user and the database, where a first start has not created them yet. Under the lock of the
+ * folder.
+ */
 async function createContents(
   client: pg.Client,
   { database, user }: Options,
@@ -275,7 +278,9 @@ async function createContents(
   if (!found?.database) await client.query(`create database ${database}`);
 }
 
-/** Keeps the server's log within bounds. The server appends to it, so it can be truncated while it is open. */
+/**
+ * Keeps the server's log within bounds. The server appends to it, so it can be truncated while it is open.
+ */
 async function rotateLog({ log }: Folder): Promise<void> {
   const facts = await stat(log).catch(() => undefined);
   if (!facts || facts.size < LOG_MAX_BYTES) return;

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, settingsHelp } from './cli/usage.ts';
+import { readVersion } from './cli/version.ts';
 import { StartError } from './db/errors.ts';
 import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
@@ -21,21 +21,25 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
+  user: async () => (await import('./cli/user.ts')).registerUser,
+  backup: async () => (await import('./cli/backup.ts')).registerBackup,
+  restore: async () => (await import('./cli/restore.ts')).registerRestore,
   token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
+  import: async () => (await import('./cli/import.ts')).registerImport,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
 
-// A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was closed: a service
-// that runs in it still has to stop in order.
+// A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was
+// closed: a service that runs in it still has to stop in order.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
 }
 
-// Without a handler Node opens its debugger at this signal: a port at which every account of the machine could run code
-// beside the keys. Log rotation often sends it.
+// Without a handler Node opens its debugger at this signal: a port at which every account of the machine
+// could run code beside the keys. Log rotation often sends it.
 process.on('SIGUSR1', () => {});
 
 const program = new Command('scrip')
@@ -55,11 +59,6 @@ try {
   process.exitCode = await report(error);
   // Work that was abandoned must not hold the process.
   if (process.exitCode === STATUS.unknown || process.exitCode === STATUS.interrupted) process.exit();
-}
-
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
 }
 
 /** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */

@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import type { TestContext } from 'node:test';
 import { flushCalls } from '../src/api-keys/guesses.ts';
+import { fillBatch } from '../src/batches/fill.ts';
+import { findBatchById } from '../src/batches/queries.ts';
 import { createService, type Operator, type Permission, type Service } from '../src/context.ts';
 import { bucketsOf, readBuckets } from '../src/db/buckets.ts';
 import { type Database, openDatabase, openOwner } from '../src/db/pool.ts';
@@ -86,6 +88,15 @@ export function asOperator(service: Service): Operator {
   };
 }
 
+/** Produces a batch to its end, however many turns a busy machine takes for it. */
+export async function produceAll(service: Service, batchId: number): Promise<void> {
+  for (let isDone = false; !isDone; ) {
+    await fillBatch(service, batchId, () => false);
+    const [batch] = await service.db.query<{ status: string }>(findBatchById(batchId));
+    isDone = batch?.status !== 'PROCESSING';
+  }
+}
+
 const FLOAT_MINOR = 10_000_000n;
 
 function required(name: string): string {
@@ -101,7 +112,10 @@ function databaseUrl(name: string): string {
   return url.href;
 }
 
-/** On the server; on Citus, on the coordinator and on every worker: a database has the same name on all of them. */
+/**
+ * On the server; on Citus, on the coordinator and on every worker: a database has the same name on all of
+ * them.
+ */
 async function execute(text: string): Promise<void> {
   const workers = process.env['SCRIP_TEST_WORKERS']?.split(' ') ?? [];
   await Promise.all(
@@ -181,7 +195,10 @@ export async function startTestService(on?: TestService): Promise<TestService> {
   };
 }
 
-/** A service whose database is never reached, for what gets no further than the HTTP layer; close its `db` at the end. */
+/**
+ * A service whose database is never reached, for what gets no further than the HTTP layer; close its `db`
+ * at the end.
+ */
 export function serviceWithoutDatabase(): Service {
   const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
   const keys = readKeyRing(newKeyRing(), 'the test');

@@ -22,7 +22,7 @@ async function emptyDatabase(t: TestContext): Promise<string> {
 
 test('applies every migration once, whoever else does so at the same time', async (t) => {
   const url = await emptyDatabase(t);
-  const names = (await readdir(MIGRATIONS)).sort();
+  const names = (await readdir(MIGRATIONS)).filter((name) => /^\d/.test(name)).sort();
   const applied = await Promise.all([migrate(url), migrate(url), migrate(url)]);
   assert.deepEqual(applied.flat(), names);
   assert.deepEqual(await migrate(url), []);

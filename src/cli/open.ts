@@ -33,16 +33,27 @@ export type Opened = {
 type Opening = {
   /** As the database's connections are named. */
   readonly name: string;
-  /** Whether a database may be created where there is none: a listing in a mistyped folder must not make one. */
+  /**
+   * Whether a database may be created where there is none: a listing in a mistyped folder must not make one.
+   */
   readonly create: boolean;
   readonly log: Logger;
+  /**
+   * Whether this is the service itself, whose settings say where the log is archived; a command leaves
+   * that as it is.
+   */
+  readonly isService?: boolean;
 };
 
 /**
- * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens the key ring.
+ * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens
+ * the key ring.
  * @throws StartError, one clear line, with everything closed that was opened
  */
-export async function openService(config: Config, { name, create, log }: Opening): Promise<Opened> {
+export async function openService(
+  config: Config,
+  { name, create, log, isService = false }: Opening,
+): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
   const close = async (hurried?: Promise<void>) => {
@@ -52,7 +63,7 @@ export async function openService(config: Config, { name, create, log }: Opening
     return hadToHurry;
   };
   try {
-    if (config.databaseUrl === undefined) embedded = await openFolder(config.dataDir, create, log);
+    if (config.databaseUrl === undefined) embedded = await openFolder(config, create, log, isService);
     const url = embedded?.url ?? (config.databaseUrl as string);
     const applied = await migrate(embedded?.ownerUrl ?? url, async (owner) => {
       if (!create) await requireSchema(owner, url);
@@ -79,9 +90,15 @@ export async function openService(config: Config, { name, create, log }: Opening
   }
 }
 
-async function openFolder(dataDir: string, create: boolean, log: Logger): Promise<Embedded> {
+async function openFolder(
+  config: Config,
+  create: boolean,
+  log: Logger,
+  isService: boolean,
+): Promise<Embedded> {
+  const { dataDir, archiveDir = null } = config;
   if (!create && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
-  return openEmbedded(dataDir, log);
+  return openEmbedded(dataDir, log, isService ? archiveDir : undefined);
 }
 
 export function noDatabase(dataDir: string): StartError {
@@ -98,7 +115,10 @@ async function requireSchema(owner: Queries, url: string): Promise<void> {
   );
 }
 
-/** Opens the key ring, which a first start makes; with a database elsewhere it is easily lost, so the log says where it is. */
+/**
+ * Opens the key ring, which a first start makes; with a database elsewhere it is easily lost, so the log
+ * says where it is.
+ */
 async function openKeys(db: Service['db'], config: Config, log: Logger): Promise<Service['keys']> {
   const file = keyFile(config);
   const isElsewhere = config.databaseUrl !== undefined && config.keys === undefined;
@@ -120,7 +140,8 @@ async function openKeys(db: Service['db'], config: Config, log: Logger): Promise
 }
 
 /**
- * Applies the migrations and does nothing else. It needs no key ring; one that is given must belong to the database.
+ * Applies the migrations and does nothing else. It needs no key ring; one that is given must belong to
+ * the database.
  * @returns the names of the migrations
  */
 export async function migrateOnly(): Promise<string[]> {
@@ -194,8 +215,9 @@ export async function withService(run: (service: Service, config: Config) => Pro
 }
 
 /**
- * Runs a command that changes something. A signal that comes while the change is made waits for its outcome; a second one
- * does not wait, and then, as after a lost connection, the outcome is reported as unknown.
+ * Runs a command that changes something. A signal that comes while the change is made waits for its
+ * outcome; a second one does not wait, and then, as after a lost connection, the outcome is reported as
+ * unknown.
  */
 export async function withOperator(
   run: (operator: Operator, config: Config) => Promise<void>,
@@ -241,7 +263,10 @@ const NOT_CONNECTED = new Set([
   'ENFILE',
 ]);
 
-/** Whether a connection broke on which a commit may have been sent. A connection that was never made carried none. */
+/**
+ * Whether a connection broke on which a commit may have been sent. A connection that was never made
+ * carried none.
+ */
 function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);
   if (state) return /^(08|57P0[12])/.test(state);
@@ -275,8 +300,8 @@ export async function untilStopped(
 }
 
 /**
- * The log of a command: only trouble is of interest beside what it prints. With `--json` it is held back, since a failure
- * puts one JSON document on stderr and nothing else.
+ * The log of a command: only trouble is of interest beside what it prints. With `--json` it is held back,
+ * since a failure puts one JSON document on stderr and nothing else.
  */
 function commandLog({ logLevel }: Config): { log: Logger; flush: () => void } {
   const level = logLevel === 'info' ? 'warn' : logLevel;

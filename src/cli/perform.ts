@@ -7,7 +7,9 @@ import { actor } from './actor.ts';
 import { withOperator, withService } from './open.ts';
 import { printJson } from './output.ts';
 
-/** The account of the machine that runs a command: whoever has the key ring and the database has every right. */
+/**
+ * The account of the machine that runs a command: whoever has the key ring and the database has every right.
+ */
 function commandLine(): Principal {
   const { name, origin } = actor();
   return {
@@ -25,17 +27,20 @@ function commandLine(): Principal {
 type Json = { readonly json?: boolean };
 
 /**
- * Runs a command that performs one operation, and prints what came of it: as JSON, the very answer of the API; else by `print`.
+ * Runs a command that performs one operation, and prints what came of it: as JSON, the very answer of the
+ * API; else by `print`.
+ * @param input or a function that reads it, where it depends on what is in the database
  * @throws Problem, Refusal
  */
 export async function performCommand<Input extends TObject, Output extends TSchema>(
   operation: Operation<Input, Output>,
-  input: Static<Input>,
+  input: Static<Input> | ((service: Service) => Promise<Static<Input>>),
   { json }: Json,
   print: (output: Static<Output>) => void,
 ): Promise<void> {
   const run = async (service: Service) => {
-    const output = await performed(service, operation, input);
+    const given = typeof input === 'function' ? await input(service) : input;
+    const output = await performed(service, operation, given);
     if (json) printJson(output);
     else print(output);
   };

@@ -21,7 +21,12 @@ async function work(): Promise<void> {
   const stop = listenForStop();
   const config = readConfig();
   const log = createLogger(config.logLevel);
-  const { service, close } = await openService(config, { name: 'scrip-work', create: true, log });
+  const { service, close } = await openService(config, {
+    name: 'scrip-work',
+    create: true,
+    log,
+    isService: true,
+  });
   try {
     if (!stop.isAsked()) {
       const worker = await startBackground(service, config);

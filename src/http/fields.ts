@@ -112,7 +112,7 @@ export const ProductCode = withLimits(
   { minLength: 1, maxLength: 50, pattern: '^[A-Za-z0-9_.-]+$' },
 );
 
-export const DateTime = Type.String({
+const DateTime = Type.String({
   format: 'date-time',
   description: 'ISO 8601, in UTC, with milliseconds.',
 });

@@ -16,6 +16,7 @@ import { serveHealth } from './health.ts';
 import { sendProblem } from './operator/problems.ts';
 import { OPERATOR_PREFIX, serveOperator } from './operator/routes.ts';
 import { openOperatorService } from './operator/service.ts';
+import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
@@ -52,6 +53,8 @@ export type Reach = {
   readonly trustedProxies?: readonly string[];
   /** How long the server still accepts connections once it is asked to close; left out: not at all. */
   readonly graceMs?: number;
+  /** Where browsers reach the service; left out where that is the Host that they name. */
+  readonly publicUrl?: string | undefined;
 };
 
 /** What is known of a request while it is served, for its line in the access log. */
@@ -76,7 +79,7 @@ declare module 'fastify' {
  */
 export function buildServer(
   service: Service,
-  { trustedProxies = [], graceMs = 0 }: Reach = {},
+  { trustedProxies = [], graceMs = 0, publicUrl }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
@@ -134,7 +137,8 @@ export function buildServer(
   for (const dialect of DIALECTS) serveDialect(app, { service, admission, dialect });
   const operatorService = openOperatorService(service);
   app.addHook('onClose', operatorService.close);
-  serveOperator(app, operatorService.service);
+  serveOperator(app, operatorService.service, publicUrl);
+  serveSessions(app, operatorService.service, { publicUrl });
   serveDocs(app, DIALECTS);
   return app;
 }

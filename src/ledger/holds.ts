@@ -3,13 +3,14 @@ import { retrying } from '../db/errors.ts';
 import { creditFloat, debitFloat, insertPosting } from './accounts.queries.ts';
 import { accountOf, ensureAccounts } from './accounts.ts';
 import { VOID_TRANSACTION } from './claims.queries.ts';
-import { deleteHold, type HoldRow, insertHold, listOldHolds } from './holds.queries.ts';
+import { type HoldRow, insertHold, listOldHolds, setHoldEnded } from './holds.queries.ts';
 import { newId } from './id.ts';
 
 /**
- * Over shards, a float and the voucher that it pays for may lie on different servers. The money goes from the float to the transit account
- * under the id of the activation, and from there to the voucher; where the activation is declined, it goes back. A hold that a
- * crash has left is settled by the sweep: it is ended where the activation was booked, and released where it never will be.
+ * Over shards, a float and the voucher that it pays for may lie on different servers. The money goes from
+ * the float to the transit account under the id of the activation, and from there to the voucher; where
+ * the activation is declined, it goes back. A hold that a crash has left is settled by the sweep: it is
+ * ended where the activation was booked, and released where it never will be.
  */
 
 type Hold = {
@@ -26,10 +27,15 @@ type Hold = {
 
 class Uncovered extends Error {}
 
-/** Moves an activation's amount out of the float, once for each id. @returns false where the float does not cover it */
+/**
+ * Moves an activation's amount out of the float, once for each id. @returns false where the float does
+ * not cover it
+ */
 export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boolean> {
   const { id, lowId, merchantId, currency, amountMinor, bucket, serialNumber } = hold;
-  await ensureAccounts(db, merchantId, currency);
+  // Accounts are written on all workers: only where they are missing.
+  if ((await accountOf(db, merchantId, currency, 'FLOAT')) === undefined)
+    await ensureAccounts(db, merchantId, currency);
   const debit = (await accountOf(db, merchantId, currency, 'FLOAT')) as bigint;
   const credit = (await accountOf(db, 0, currency, 'TRANSIT')) as bigint;
   const now = clock();
@@ -54,8 +60,8 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
 }
 
 /**
- * Releases a hold whose activation was declined. Its id is voided first: another copy of the request may be on its way under the same id, and
- * must not be booked any more.
+ * Releases a hold whose activation was declined. Its id is voided first: another copy of the request may
+ * be on its way under the same id, and must not be booked any more.
  */
 export async function releaseHold(
   service: Service,
@@ -73,7 +79,7 @@ export async function releaseHold(
 export async function endHold({ db, clock }: Service, id: string, isBooked: boolean): Promise<void> {
   await retrying(() =>
     db.transaction(async (tx) => {
-      const [hold] = await tx.query<HoldRow>(deleteHold(id));
+      const [hold] = await tx.query<HoldRow>(setHoldEnded(id, clock()));
       if (!hold || isBooked) return;
       const { account_id: credit, merchant_id: merchantId, amount_minor: amountMinor, currency } = hold;
       const debit = (await accountOf(tx, 0, currency, 'TRANSIT')) as bigint;

@@ -11,16 +11,18 @@ const FIRST_VOUCHER = 10_000_000_000n;
 const SIDES = `
   select j.bucket, j.kind, j.currency, s.account, s.amount_minor
   from journal j
-  cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)) as s (account, amount_minor)`;
+  cross join lateral (values (j.credit_account, j.amount_minor),
+    (j.debit_account, -j.amount_minor)) as s (account, amount_minor)`;
 
 /**
- * One statement for each check, over the whole database. Out: how many rows were checked, and examples of what differs, as JSON, or null.
- * Each reads its tables once or twice from end to end and joins them by hash, whatever their size; amounts are text in minor units,
- * since what differs can be of any size. Examples stand in no order: sorted, they would be found by walking an index.
+ * One statement for each check, over the whole database. Out: how many rows were checked, and examples of
+ * what differs, as JSON, or null. Each reads its tables once or twice from end to end and joins them by
+ * hash, whatever their size; amounts are text in minor units, since what differs can be of any size.
+ * Examples stand in no order: sorted, they would be found by walking an index.
  *
- * Over shards there is no snapshot of all of them at one moment. So everything that changes while the tills run is compared within a
- * bucket (joined by it, without a union): a shard answers from one snapshot of its own. What spans shards is compared only where it
- * has settled before `settledBefore`.
+ * Over shards there is no snapshot of all of them at one moment. So everything that changes while the
+ * tills run is compared within a bucket (joined by it, without a union): a shard answers from one
+ * snapshot of its own. What spans shards is compared only where it has settled before `settledBefore`.
  */
 export const checks: Readonly<Record<string, (settledBefore: Date | null) => Sql>> = {
   'float-balances': () => ({
@@ -30,7 +32,8 @@ with moved as (
   where s.account < ${FIRST_RESERVE} group by s.account
 )
 select (select count(*) from floats) as checked, json_agg(d) as differing from (
-  select f.account_id as account, f.merchant_id as "merchantId", f.currency, f.balance_minor::text as "balanceMinor",
+  select f.account_id as account, f.merchant_id as "merchantId", f.currency,
+    f.balance_minor::text as "balanceMinor",
     coalesce(m.amount_minor, 0)::text as "journalMinor"
   from floats f left join moved m on m.account = f.account_id
   where f.balance_minor <> coalesce(m.amount_minor, 0)
@@ -47,7 +50,8 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
     coalesce(m.amount_minor, 0)::text as "journalMinor", b.currency, m.currency as "journalCurrency"
   from vouchers v
   full join (
-    select s.bucket, s.account, sum(s.amount_minor) as amount_minor, min(s.currency) as currency, max(s.currency) as other_currency
+    select s.bucket, s.account, sum(s.amount_minor) as amount_minor, min(s.currency) as currency,
+      max(s.currency) as other_currency
     from (${SIDES}) s where s.account >= ${FIRST_VOUCHER} group by s.bucket, s.account
   ) m on m.bucket = v.bucket and m.account = v.serial_number
   left join batches b on b.id = v.batch_id
@@ -58,23 +62,30 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
     values: [],
   }),
 
-  // One row moves one amount between two accounts, so it balances by itself: if both exist, are of the kinds that its own kind allows, and
-  // are in its currency and of its merchant. An activation is paid from its own batch's reserve, or from the float (over shards, the
-  // transit account) where its batch has none. Vouchers that do not exist: voucher-balances.
+  // One row moves one amount between two accounts, so it balances by itself: if both exist, are of the
+  // kinds that its own kind allows, and are in its currency and of its merchant. An activation is paid
+  // from its own batch's reserve, or from the float (over shards, the transit account) where its batch
+  // has none. Vouchers that do not exist: voucher-balances.
   'journal-entries': () => ({
     text: `
 select (select count(*) from journal) as checked, json_agg(e) as differing from (
-  select s.id as "transactionId", s.kind, s.debit_account as "debitAccount", s.credit_account as "creditAccount",
+  select s.id as "transactionId", s.kind, s.debit_account as "debitAccount",
+    s.credit_account as "creditAccount",
     s.debit as "debitKind", s.credit as "creditKind", s.currency
   from (
     select j.*, v.batch_id as voucher_batch, n.value_minor as batch_value,
-      case when j.debit_account >= ${FIRST_VOUCHER} then 'VOUCHER' when j.debit_account >= ${FIRST_RESERVE} then 'RESERVE'
+      case when j.debit_account >= ${FIRST_VOUCHER} then 'VOUCHER' when j.debit_account >= ${FIRST_RESERVE}
+        then 'RESERVE'
         else d.kind::text end as debit,
-      case when j.credit_account >= ${FIRST_VOUCHER} then 'VOUCHER' when j.credit_account >= ${FIRST_RESERVE} then 'RESERVE'
+      case when j.credit_account >= ${FIRST_VOUCHER} then 'VOUCHER'
+        when j.credit_account >= ${FIRST_RESERVE} then 'RESERVE'
         else c.kind::text end as credit,
-      coalesce(d.currency, r.currency, j.currency) as debit_currency, coalesce(c.currency, r.currency, j.currency) as credit_currency,
-      case when d.kind in ('FLOAT', 'SETTLEMENT') then d.merchant_id when c.kind in ('FLOAT', 'SETTLEMENT') then c.merchant_id
-        when j.kind = 'ACTIVATION' and d.kind is not null then j.merchant_id when j.kind = 'REPLACEMENT' then null
+      coalesce(d.currency, r.currency, j.currency) as debit_currency,
+        coalesce(c.currency, r.currency, j.currency) as credit_currency,
+      case when d.kind in ('FLOAT', 'SETTLEMENT') then d.merchant_id when c.kind in ('FLOAT', 'SETTLEMENT')
+        then c.merchant_id
+        when j.kind = 'ACTIVATION' and d.kind is not null then j.merchant_id when j.kind = 'REPLACEMENT'
+          then null
         else coalesce(r.merchant_id, j.merchant_id) end as owner,
       case when j.credit_account >= ${FIRST_VOUCHER} then j.credit_account
         when j.debit_account >= ${FIRST_VOUCHER} then j.debit_account end as voucher
@@ -82,7 +93,8 @@ select (select count(*) from journal) as checked, json_agg(e) as differing from 
     left join accounts d on d.id = j.debit_account
     left join accounts c on c.id = j.credit_account
     left join batches r on r.id = case when j.debit_account between ${FIRST_RESERVE} and ${FIRST_VOUCHER} - 1
-      then j.debit_account - ${FIRST_RESERVE} when j.credit_account between ${FIRST_RESERVE} and ${FIRST_VOUCHER} - 1
+      then j.debit_account - ${FIRST_RESERVE} when j.credit_account between ${FIRST_RESERVE}
+        and ${FIRST_VOUCHER} - 1
       then j.credit_account - ${FIRST_RESERVE} end
     left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
     left join batches n on n.id = v.batch_id
@@ -104,17 +116,19 @@ select (select count(*) from journal) as checked, json_agg(e) as differing from 
     values: [],
   }),
 
-  // A voucher is activated once, with its value, or has taken over the value of the voucher that it replaced.
+  // A voucher is activated or imported once, with its value, or has taken over the value of the voucher
+  // that it replaced.
   activations: () => ({
     text: `
 select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
-  select v.serial_number as "serialNumber", v.activated_at as "activatedAt", v.value_minor::text as "valueMinor",
+  select v.serial_number as "serialNumber", v.activated_at as "activatedAt",
+    v.value_minor::text as "valueMinor",
     coalesce(a.activations, 0) as activations, a.amount_minor::text as "activationMinor"
   from vouchers v
   left join (
-    select bucket, serial_number, count(*) filter (where kind = 'ACTIVATION') as activations,
+    select bucket, serial_number, count(*) filter (where kind in ('ACTIVATION', 'IMPORT')) as activations,
       count(*) filter (where kind = 'REPLACEMENT') as replacements, sum(amount_minor) as amount_minor
-    from journal where kind in ('ACTIVATION', 'REPLACEMENT') group by bucket, serial_number
+    from journal where kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT') group by bucket, serial_number
   ) a on a.bucket = v.bucket and a.serial_number = v.serial_number
   left join vouchers p on p.bucket = v.bucket and p.replaced_by = v.serial_number
   where case when p.serial_number is null
@@ -138,8 +152,10 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
     select * from journal
     where original_id is not null and kind in ('REDEMPTION', 'REDEMPTION_REVERSAL', 'REPLACEMENT')
   ) j on j.bucket = u.bucket and j.original_id = u.original_id
-  left join journal o on o.bucket = u.bucket and o.id = u.original_id and o.kind = 'REDEMPTION' and o.original_id is null
-  where u.original_id is null or o.id is null or j.id is null or j.currency <> o.currency or j.occurred_at <> u.updated_at
+  left join journal o on o.bucket = u.bucket and o.id = u.original_id and o.kind = 'REDEMPTION'
+    and o.original_id is null
+  where u.original_id is null or o.id is null or j.id is null or j.currency <> o.currency
+    or j.occurred_at <> u.updated_at
     or u.new_minor < 0 or (u.new_id is null) <> (u.new_minor = 0)
     or case j.kind
       when 'REDEMPTION_REVERSAL' then j.id = u.reversal_id and j.amount_minor = o.amount_minor
@@ -150,14 +166,16 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
         and j.debit_account = o.debit_account and j.credit_account = o.credit_account
         and j.reference is not distinct from 'NEW-' || o.reference
         and j.serial_number = o.serial_number and j.merchant_id = o.merchant_id
-      when 'REPLACEMENT' then j.debit_account = o.serial_number and j.amount_minor = o.amount_minor - u.new_minor
+      when 'REPLACEMENT' then j.debit_account = o.serial_number
+        and j.amount_minor = o.amount_minor - u.new_minor
     end is not true
   limit ${EXAMPLES}
 ) d`,
     values: [],
   }),
 
-  // What belongs to an update is there once: its reversal and, unless it reversed in full, its new redemption. A reversal belongs to one.
+  // What belongs to an update is there once: its reversal and, unless it reversed in full, its new
+  // redemption. A reversal belongs to one.
   'update-entries': () => ({
     text: `
 select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
@@ -181,7 +199,8 @@ with made as (
   from vouchers group by batch_id
 )
 select (select count(*) from batches) as checked, json_agg(d) as differing from (
-  select coalesce(b.id, m.batch_id) as "batchId", b.transaction_id as "transactionId", b.status, b.quantity, b.produced,
+  select coalesce(b.id, m.batch_id) as "batchId", b.transaction_id as "transactionId", b.status, b.quantity,
+    b.produced,
     coalesce(m.vouchers, 0) as vouchers
   from batches b
   full join made m on m.batch_id = b.id
@@ -191,11 +210,12 @@ select (select count(*) from batches) as checked, json_agg(d) as differing from 
   limit ${EXAMPLES}
 ) d`,
 
-  // Of the reserve of a batch, in each bucket: what its vouchers took is what they were activated with, and a canceled batch was given back
-  // all that its vouchers no longer carry.
+  // Of the reserve of a batch, in each bucket: what its vouchers took is what they were activated with,
+  // and a canceled batch was given back all that its vouchers no longer carry.
   'reserve-shares': () => ({
     text: `
-select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing from (
+select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing
+  from (
   select b.transaction_id as "transactionId", b.status, v.bucket, v.taken_minor::text as "expectedMinor",
     coalesce(m.amount_minor, 0)::text as "journalMinor"
   from (
@@ -203,7 +223,8 @@ select (select count(*) from batches where value_minor is not null) as checked, 
       count(*) filter (where n.activated_at is not null and n.closed is distinct from 'REPLACED') as active,
       coalesce(sum(n.balance_minor) filter (where n.closed is null), 0) as open_minor,
       case when c.status = 'CANCELED' then coalesce(sum(n.balance_minor) filter (where n.closed is null), 0)
-        else c.value_minor * count(*) filter (where n.activated_at is not null and n.closed is distinct from 'REPLACED') end
+        else c.value_minor * count(*) filter (where n.activated_at is not null and n.closed is distinct
+          from 'REPLACED') end
         as taken_minor
     from vouchers n join batches c on c.id = n.batch_id and c.value_minor is not null
     group by n.bucket, n.batch_id, c.status, c.value_minor
@@ -227,7 +248,8 @@ with moved as (
     coalesce(sum(amount_minor) filter (where kind = 'RELEASE'), 0) as released
   from journal where kind in ('RESERVATION', 'RELEASE') group by batch_id
 )
-select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing from (
+select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing
+  from (
   select b.transaction_id as "transactionId", b.status, (b.quantity * b.value_minor)::text as "expectedMinor",
     m.reserved::text as "reservedMinor", m.released::text as "releasedMinor"
   from (select * from batches where value_minor is not null) b
@@ -240,15 +262,19 @@ select (select count(*) from batches where value_minor is not null) as checked, 
 
   replacements: () => ({
     text: `
-select (select count(*) from vouchers where closed = 'REPLACED' or replaced_by is not null) as checked, json_agg(d) as differing from (
-  select o.serial_number as "serialNumber", o.replaced_by as "replacedBy", o.balance_minor::text as "balanceMinor"
+select (select count(*) from vouchers where closed = 'REPLACED' or replaced_by is not null) as checked,
+  json_agg(d) as differing from (
+  select o.serial_number as "serialNumber", o.replaced_by as "replacedBy",
+    o.balance_minor::text as "balanceMinor"
   from vouchers o
   left join vouchers n on n.bucket = o.bucket and n.serial_number = o.replaced_by
   left join (
-    select bucket, replaced_by, count(*) as times from vouchers where replaced_by is not null group by bucket, replaced_by
+    select bucket, replaced_by, count(*) as times from vouchers where replaced_by is not null
+      group by bucket, replaced_by
   ) t on t.bucket = o.bucket and t.replaced_by = o.replaced_by
   where (o.closed = 'REPLACED' or o.replaced_by is not null)
-    and (o.closed is distinct from 'REPLACED' or n.serial_number is null or n.batch_id <> o.batch_id or o.balance_minor <> 0 or t.times > 1)
+    and (o.closed is distinct from 'REPLACED' or n.serial_number is null or n.batch_id <> o.batch_id
+      or o.balance_minor <> 0 or t.times > 1)
   limit ${EXAMPLES}
 ) d`,
     values: [],
@@ -262,20 +288,23 @@ select (select count(*) from journal where kind = 'REPLACEMENT') as checked, jso
   from journal j
   left join vouchers o on o.bucket = j.bucket and o.serial_number = j.debit_account and o.closed = 'REPLACED'
   left join vouchers n on n.bucket = j.bucket and n.serial_number = j.credit_account
-  where j.kind = 'REPLACEMENT' and (o.serial_number is null or n.serial_number is null or n.batch_id <> o.batch_id
+  where j.kind = 'REPLACEMENT' and (o.serial_number is null or n.serial_number is null
+    or n.batch_id <> o.batch_id
     or j.original_id is null and o.replaced_by <> j.credit_account)
   limit ${EXAMPLES}
 ) d`,
     values: [],
   }),
 
-  // A booking has used its reference up: without the claim a retry would be a second payment. On one server a claim was written with
-  // its booking, so there is no claim without one either.
+  // A booking has used its reference up: without the claim a retry would be a second payment. On one
+  // server a claim was written with its booking, so there is no claim without one either.
   references: (settledBefore) => sql`
 with booked as (
-  select j.merchant_id, j.reference, j.id, case j.kind when 'ACTIVATION' then 'activate' when 'REDEMPTION' then 'redeem' else 'top-up' end as operation
+  select j.merchant_id, j.reference, j.id, case j.kind when 'ACTIVATION' then 'activate' when 'REDEMPTION'
+    then 'redeem' else 'top-up' end as operation
   from journal j
-  where j.reference is not null and j.original_id is null and j.batch_id is null and j.kind in ('ACTIVATION', 'REDEMPTION', 'TOP_UP')
+  where j.reference is not null and j.original_id is null and j.batch_id is null
+    and j.kind in ('ACTIVATION', 'REDEMPTION', 'TOP_UP')
     and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
   union all
   select merchant_id, reference, transaction_id, 'generate' from batches
@@ -285,7 +314,8 @@ select (select count(*) from claims) as checked, json_agg(d) as differing from (
   select coalesce(b.id, c.id) as "transactionId", coalesce(b.operation, c.operation::text) as operation,
     c.id is not null as claimed, b.id is not null as booked
   from booked b
-  full join claims c on c.merchant_id = b.merchant_id and c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
+  full join claims c on c.merchant_id = b.merchant_id and c.operation::text = b.operation
+    and c.reference = b.reference and c.id = b.id
   where c.id is null or (b.id is null and ${settledBefore}::timestamptz is null)
   limit ${EXAMPLES}
 ) d`,
@@ -298,11 +328,13 @@ with told as (
 select (select count(*) from journal where kind = 'TOP_UP') as checked, json_agg(d) as differing from (
   select j.id as "transactionId", j.merchant_id as "merchantId", j.amount_minor::text as "amountMinor"
   from journal j left join told t on t.id = j.id::text
-  where j.kind = 'TOP_UP' and t.id is null and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
+  where j.kind = 'TOP_UP' and t.id is null and (${settledBefore}::timestamptz is null
+    or j.occurred_at < ${settledBefore})
   limit ${EXAMPLES}
 ) d`,
 
-  // Every booking since an endpoint was enabled has its delivery to that endpoint, for as long as deliveries are kept.
+  // Every booking since an endpoint was enabled has its delivery to that endpoint, for as long as
+  // deliveries are kept.
   deliveries: () => ({
     text: `
 select (select count(*) from webhook_deliveries) as checked, json_agg(d) as differing from (
@@ -310,7 +342,8 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
   from journal j
   join webhook_endpoints e on e.merchant_id = j.merchant_id and e.disabled_at is null and e.removed_at is null
     and j.id >= id_floor(greatest(e.enabled_at + interval '1 minute', now() - interval '60 days'))
-    and (e.events is null or case j.kind when 'ACTIVATION' then 'voucher.activated' when 'REDEMPTION' then 'voucher.redeemed'
+    and (e.events is null or case j.kind when 'ACTIVATION' then 'voucher.activated' when 'REDEMPTION'
+      then 'voucher.redeemed'
       else 'redemption.updated' end = any (e.events))
   left join webhook_deliveries w on w.bucket = j.bucket and w.endpoint_id = e.id and w.event_id = j.id
   where w.event_id is null and j.batch_id is null
@@ -323,14 +356,18 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
   // Over shards: what is in transit is what is held. On one server nothing ever is.
   holds: () => sql`
 with transit as (
-  select a.currency, sum(case when j.credit_account = a.id then j.amount_minor else -j.amount_minor end) as amount_minor
+  select a.currency, sum(case when j.credit_account = a.id then j.amount_minor
+    else -j.amount_minor end) as amount_minor
   from accounts a join journal j on a.id in (j.credit_account, j.debit_account)
   where a.kind = 'TRANSIT' and j.kind in ('HOLD', 'HOLD_RELEASE', 'ACTIVATION') group by a.currency
 ), held as (
-  select f.currency, sum(h.amount_minor) as amount_minor from float_holds h join floats f on f.account_id = h.account_id group by f.currency
+  select f.currency, sum(h.amount_minor) as amount_minor from float_holds h join floats f
+    on f.account_id = h.account_id
+  where h.ended_at is null group by f.currency
 )
 select (select count(*) from float_holds) as checked, json_agg(d) as differing from (
-  select coalesce(t.currency, h.currency) as currency, t.amount_minor::text as "journalMinor", h.amount_minor::text as "heldMinor"
+  select coalesce(t.currency, h.currency) as currency, t.amount_minor::text as "journalMinor",
+    h.amount_minor::text as "heldMinor"
   from transit t full join held h on h.currency = t.currency
   where coalesce(t.amount_minor, 0) <> coalesce(h.amount_minor, 0)
   limit ${EXAMPLES}
@@ -338,19 +375,23 @@ select (select count(*) from float_holds) as checked, json_agg(d) as differing f
 };
 
 /**
- * What all accounts of a kind hold together, positive where more was credited than debited. Of floats and vouchers what is stored,
- * of all others what the journal moved: that they sum to zero proves that all stored balances together are right.
+ * What all accounts of a kind hold together, positive where more was credited than debited. Of floats and
+ * vouchers what is stored, of all others what the journal moved: that they sum to zero proves that all
+ * stored balances together are right.
  */
 export function sumByKind(): Sql {
   return {
     text: `
-select 'FLOAT' as kind, currency, min(decimals) as decimals, sum(balance_minor)::text as minor from floats group by currency
+select 'FLOAT' as kind, currency, min(decimals) as decimals, sum(balance_minor)::text as minor from floats
+  group by currency
 union all
 select 'VOUCHER', b.currency, min(b.decimals), sum(v.balance_minor)::text
-from (select batch_id, sum(balance_minor) as balance_minor from vouchers group by batch_id) v join batches b on b.id = v.batch_id
+from (select batch_id, sum(balance_minor) as balance_minor from vouchers group by batch_id) v join batches b
+  on b.id = v.batch_id
 group by b.currency
 union all
-select coalesce(a.kind::text, case when m.account >= ${FIRST_RESERVE} then 'RESERVE' else 'UNKNOWN' end), m.currency,
+select coalesce(a.kind::text, case when m.account >= ${FIRST_RESERVE} then 'RESERVE' else 'UNKNOWN' end),
+  m.currency,
   min(a.decimals), sum(m.amount_minor)::text
 from (
   select s.account, s.currency, sum(s.amount_minor) as amount_minor from (${SIDES}) s
@@ -363,7 +404,10 @@ order by 2, 1`,
   };
 }
 
-/** A reconciliation reads everything that ever happened: it may take longer than a request, and memory for its joins. */
+/**
+ * A reconciliation reads everything that ever happened: it may take longer than a request, and memory for
+ * its joins.
+ */
 export const allowLongReading: readonly Sql[] = [
   sql`set transaction read only`,
   sql`set local statement_timeout = '2h'`,

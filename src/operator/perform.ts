@@ -24,7 +24,8 @@ export type Request = {
 export type Performed<Output = unknown> = { readonly output: Output; readonly replayed: boolean };
 
 /**
- * Performs an operation: checks the role, the input and the risk, then runs it, a change in one transaction with its Idempotency-Key.
+ * Performs an operation: checks the role, the input and the risk, then runs it, a change in one
+ * transaction with its Idempotency-Key.
  * @throws Problem; Refusal of the core. Nothing has changed then.
  */
 export async function perform(operation: AnyOperation, request: Request): Promise<Performed> {
@@ -54,7 +55,10 @@ function checkRole(operation: AnyOperation, principal: Principal): void {
   throw new Problem('forbidden', `${operation.name} needs one of the roles ${operation.roles.join(', ')}`);
 }
 
-/** A machine's account by the command line has every right of the machine already; what it does is in the audit. */
+/**
+ * A machine's account by the command line has every right of the machine already; what it does is in the
+ * audit.
+ */
 async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<void> {
   const { principal } = caller;
   if (principal.kind === 'command-line') return;
@@ -95,7 +99,9 @@ function claimOf(operation: AnyOperation, { service, principal }: Caller, key: s
   };
 }
 
-/** Claims a key. @returns what the first request under it was answered, or undefined where this is the first */
+/**
+ * Claims a key. @returns what the first request under it was answered, or undefined where this is the first
+ */
 async function claim(
   tx: Queries,
   { actor, key, operation, fingerprint }: Claim,

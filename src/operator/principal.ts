@@ -8,7 +8,9 @@ export type Role = (typeof ROLES)[number];
 export const PORTAL_ROLES = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'] as const;
 export type PortalRole = (typeof PORTAL_ROLES)[number];
 
-/** Who calls an operation: a token, a user by its session, or an account of the machine by the command line. */
+/**
+ * Who calls an operation: a token, a user by its session, or an account of the machine by the command line.
+ */
 export type Principal = {
   readonly kind: Exclude<ActorKind, 'service'>;
   /** Of the token or the user; null for the command line. */
@@ -22,7 +24,10 @@ export type Principal = {
   readonly origin: string;
   /** Null for the command line. */
   readonly requestId: string | null;
-  /** Whether it may run operations of the risk `step-up`: a second factor was given within five minutes, or the token carries the right. */
+  /**
+   * Whether it may run operations of the risk `step-up`: a second factor was given within five minutes,
+   * or the token carries the right.
+   */
   readonly steppedUp: boolean;
 };
 

@@ -5,6 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { addToKeyFile, removeFromKeyFile } from '../keyring/file.ts';
 import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
+import { countTotpSecrets, resealTotpSecrets } from './people.ts';
 import {
   dropRetired,
   endProgress,
@@ -28,9 +29,9 @@ import {
 /**
  * Rotating the key ring while traffic runs (docs/how-to/api-keys.md, "How it stays right").
  *
- * A new key is put to use: from one moment on, in all processes, it seals what is new. Then every voucher is sealed anew and
- * looked up under it, a few at a time. Then the keys before it are retired, and can be dropped once it is proven, voucher by
- * voucher, that nothing depends on them.
+ * A new key is put to use: from one moment on, in all processes, it seals what is new. Then every voucher
+ * is sealed anew and looked up under it, a few at a time. Then the keys before it are retired, and can be
+ * dropped once it is proven, voucher by voucher, that nothing depends on them.
  */
 
 type RingRow = {
@@ -81,8 +82,10 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
 }
 
 /**
- * Puts a new key to use, unless an earlier rotation is not finished, or somebody else has just begun one: then that one goes on.
- * @param keyFile where a new key is made if the key ring holds none that was not used; undefined where it cannot be written
+ * Puts a new key to use, unless an earlier rotation is not finished, or somebody else has just begun one:
+ * then that one goes on.
+ * @param keyFile where a new key is made if the key ring holds none that was not used; undefined where it
+ *   cannot be written
  * @throws RingRefused where there is no new key
  */
 export async function beginRotation(
@@ -127,7 +130,8 @@ export async function estimateAll(db: Queries): Promise<number> {
 }
 
 /**
- * Seals everything anew under the key in use, proves that nothing is left under another one, and retires those before it.
+ * Seals everything anew under the key in use, proves that nothing is left under another one, and retires
+ * those before it.
  * @returns the ids of the keys that were retired; undefined where it was stopped, to be gone on with later
  */
 export async function finishRotation(
@@ -139,6 +143,7 @@ export async function finishRotation(
   const { db, keys, clock } = service;
   if (!(await resealAll(service, reseal))) return undefined;
   await resealSecrets(service);
+  await resealTotpSecrets(service);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return undefined;
   if (left > 0)
@@ -164,9 +169,9 @@ export async function finishRotation(
 }
 
 /**
- * Lets the key ring go without a key. That nothing depends on it is not noted anywhere but looked up: every voucher is opened and
- * compared, every secret looked at. One that was dropped and is in the key file still is taken out of it: so ends what was
- * interrupted between the two.
+ * Lets the key ring go without a key. That nothing depends on it is not noted anywhere but looked up:
+ * every voucher is opened and compared, every secret looked at. One that was dropped and is in the key
+ * file still is taken out of it: so ends what was interrupted between the two.
  * @param keyFile out of which the key is taken; undefined where it cannot be written
  * @returns whether it was done; false where it was stopped
  * @throws RingRefused where something depends on it
@@ -192,7 +197,10 @@ export async function dropKey(
   return true;
 }
 
-/** The part of the database, where a key that is noted as dropped is not asked for any more. False where it was stopped. */
+/**
+ * The part of the database, where a key that is noted as dropped is not asked for any more. False where
+ * it was stopped.
+ */
 async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress): Promise<boolean> {
   const { service } = operator;
   const { db, clock } = service;
@@ -201,6 +209,8 @@ async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress):
     throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
   const secrets = (await countSecrets(db)).get(keyId) ?? 0;
   if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
+  const apps = (await countTotpSecrets(db)).get(keyId) ?? 0;
+  if (apps > 0) throw new RingRefused(`${apps} secrets of authenticator apps are sealed under ${keyId}`);
   const head = await readSealed(db);
   if (head && sealedUnder(head) === keyId)
     throw new RingRefused(`the end of the audit is sealed under ${keyId}`);

@@ -1,4 +1,5 @@
-import type { Service } from '../context.ts';
+import { isSharded, type Service } from '../context.ts';
+import { resolveOldHolds } from '../ledger/holds.ts';
 import { createPartitions, dropOldDeliveries, failPending, listAbandoned } from './queries.ts';
 
 const DAY_MS = 86_400_000;
@@ -9,7 +10,9 @@ const AHEAD_DAYS = 365;
 /** Deliveries ended by one statement: a moment's work. */
 const PART = 5_000;
 
-/** What the tables of the journal and of webhooks need from time to time; any number of processes may do it. */
+/**
+ * What the tables of the journal and of webhooks need from time to time; any number of processes may do it.
+ */
 export async function maintain(service: Service): Promise<void> {
   const { db, log, clock } = service;
   const now = clock().getTime();
@@ -18,10 +21,11 @@ export async function maintain(service: Service): Promise<void> {
   if (dropped.length > 0)
     log.info({ part: 'webhooks', months: dropped.map(({ month }) => month) }, 'old deliveries were dropped');
   await endAbandoned(service);
+  if (isSharded(service)) await resolveOldHolds(service);
 }
 
 /** Ends what waits for endpoints that are disabled or removed, a part at a time. */
-export async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
+async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
   for (const { id } of await db.query<{ id: number }>(listAbandoned())) {
     for (const bucket of buckets.all) {
       for (let failed = PART; failed === PART; ) {

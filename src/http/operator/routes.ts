@@ -15,13 +15,13 @@ export const OPERATOR_PREFIX = '/operator/v1';
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
 
 /** Serves every operation of the table below its prefix. */
-export function serveOperator(app: FastifyInstance, service: Service): void {
-  for (const operation of OPERATIONS) serveOperation(app, service, OPERATOR_PREFIX, operation);
+export function serveOperator(app: FastifyInstance, service: Service, publicUrl: string | undefined): void {
+  for (const operation of OPERATIONS) serveOperation(app, { service, publicUrl }, OPERATOR_PREFIX, operation);
 }
 
 function serveOperation(
   app: FastifyInstance,
-  service: Service,
+  { service, publicUrl }: { readonly service: Service; readonly publicUrl: string | undefined },
   prefix: string,
   operation: AnyOperation,
 ): void {
@@ -36,7 +36,8 @@ function serveOperation(
       done(hasBody ? checkHead(request.headers, ['application/json']) : undefined);
     },
     async handler(request, reply) {
-      const principal = await identifyPrincipal(service, request);
+      const door = prefix === OPERATOR_PREFIX ? 'operator' : 'portal';
+      const principal = await identifyPrincipal(service, request, door, publicUrl);
       if ((principal.merchantId === null) !== (prefix === OPERATOR_PREFIX)) throw new Problem('forbidden');
       const input = inputOf(operation, request, hasBody);
       const idempotencyKey = keyOf(request, operation);
@@ -78,7 +79,10 @@ function bodyOf({ body }: FastifyRequest): unknown {
   return bytes === undefined || bytes.length === 0 ? {} : parseJson(bytes);
 }
 
-/** The fields of a query, as the schema types them. What does not fit is left as text, for the schema to refuse. */
+/**
+ * The fields of a query, as the schema types them. What does not fit is left as text, for the schema to
+ * refuse.
+ */
 function queryOf({ input }: AnyOperation, query: Record<string, string | string[]>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(query).map(([name, value]) => {
