@@ -32,16 +32,16 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
 
-// A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was closed: a service
-// that runs in it still has to stop in order.
+// A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was
+// closed: a service that runs in it still has to stop in order.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
 }
 
-// Without a handler Node opens its debugger at this signal: a port at which every account of the machine could run code
-// beside the keys. Log rotation often sends it.
+// Without a handler Node opens its debugger at this signal: a port at which every account of the machine
+// could run code beside the keys. Log rotation often sends it.
 process.on('SIGUSR1', () => {});
 
 const program = new Command('scrip')
