@@ -27,7 +27,14 @@ import {
  * changes nothing.
  */
 
-type VoucherState = 'INACTIVE' | 'ACTIVE' | 'REDEEMED' | 'BLOCKED' | 'EXPIRED' | 'CANCELED' | 'REPLACED';
+export type VoucherState =
+  | 'INACTIVE'
+  | 'ACTIVE'
+  | 'REDEEMED'
+  | 'BLOCKED'
+  | 'EXPIRED'
+  | 'CANCELED'
+  | 'REPLACED';
 
 export type VoucherInfo = {
   readonly serialNumber: bigint;
