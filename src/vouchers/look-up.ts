@@ -5,18 +5,21 @@ import type { Context } from '../context.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
 import { REFRESH_KEY_RING } from '../keyring/store.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
+import { type Asked, recordDecline } from './declines.ts';
 
 /**
  * Looks a voucher up by its code.
  *
  * An unknown code and a wrong PIN count as guesses of the API key before they are answered. An opaque merchant gets the same answer for
  * both, and for a locked PIN, after the same time: answers wait for the end of a fixed step, counted from the start of the request.
+ * @param asked what the request is, for the record of declines
  * @throws Refusal whatever code `ask` returns
  */
 export async function lookUp<Answer extends object>(
   context: Context,
   voucher: CodeAndPin,
   ask: (lookUp: LookUp) => Promise<Answer | RefusalCode>,
+  asked?: Asked,
 ): Promise<Answer> {
   const { service, merchant, keyId } = context;
   const steps = merchant.opaque ? new Steps() : undefined;
@@ -30,6 +33,7 @@ export async function lookUp<Answer extends object>(
       return found;
     });
     if (typeof answer !== 'string') return answer;
+    if (asked) recordDecline(context, asked, answer, voucher);
     if (!isHidden(answer)) throw new Refusal(answer);
     await steps?.next();
     throw new Refusal(merchant.opaque ? '14' : answer);

@@ -24,7 +24,14 @@ import {
 
 /** What the operator can do to a single voucher. Each either takes effect in full, or is declined and changes nothing. */
 
-type VoucherState = 'INACTIVE' | 'ACTIVE' | 'REDEEMED' | 'BLOCKED' | 'EXPIRED' | 'CANCELED' | 'REPLACED';
+export type VoucherState =
+  | 'INACTIVE'
+  | 'ACTIVE'
+  | 'REDEEMED'
+  | 'BLOCKED'
+  | 'EXPIRED'
+  | 'CANCELED'
+  | 'REPLACED';
 
 export type VoucherInfo = {
   readonly serialNumber: bigint;
