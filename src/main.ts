@@ -22,6 +22,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   user: async () => (await import('./cli/user.ts')).registerUser,
+  doctor: async () => (await import('./cli/doctor.ts')).registerDoctor,
   backup: async () => (await import('./cli/backup.ts')).registerBackup,
   restore: async () => (await import('./cli/restore.ts')).registerRestore,
   token: async () => (await import('./cli/token.ts')).registerToken,
