@@ -14,6 +14,8 @@ type Resources = {
   readonly keys: KeyRing;
   readonly log: Logger;
   readonly clock: () => Date;
+  /** Whether webhooks may be sent to http and private addresses: for development only. */
+  readonly allowPrivateWebhooks?: boolean;
   /** Where the process counts what it does; left out where no metrics are wanted. */
   readonly metrics?: Metrics | undefined;
 };
@@ -62,8 +64,11 @@ export type Context = {
   readonly now: Date;
 };
 
-/** What an actor is. `service`: the service itself, in the background. */
-export type ActorKind = 'command-line' | 'token' | 'user' | 'service';
+/**
+ * What an actor is. `break-glass`: the command line, with what two people would have to agree on; `service`: the service itself, in the
+ * background.
+ */
+export type ActorKind = 'command-line' | 'break-glass' | 'token' | 'user' | 'service';
 
 /** Who operates the service, from where, and why: the author of a change in the audit. */
 export type Actor = {

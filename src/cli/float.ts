@@ -1,12 +1,9 @@
 import type { Command } from 'commander';
-import type { Queries } from '../db/pool.ts';
-import { listFloats, setLow, topUp } from '../merchants/floats.ts';
-import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
-import { toNumber, toText } from '../money.ts';
-import { requireMerchant } from './merchant.ts';
-import { withOperator, withService } from './open.ts';
-import { fail, id, printJson, printTable, say } from './output.ts';
-import { parseAmount, parseCurrency, parseId, parseText } from './parse.ts';
+import { type Float, floats } from '../operator/floats.ts';
+import { amountText } from './merchant.ts';
+import { printTable, say } from './output.ts';
+import { parseCurrencyCode, parseId, parseText, parseValue } from './parse.ts';
+import { listCommand, performCommand } from './perform.ts';
 
 const REFERENCE_MAX = 100;
 
@@ -47,68 +44,45 @@ export function registerFloat(program: Command): void {
 type TopUpOptions = Json & { merchant: string; amount: string; currency?: string; reference?: string };
 
 async function add(options: TopUpOptions): Promise<void> {
-  const merchantId = parseId(options.merchant);
-  const { reference } = options;
-  if (reference !== undefined) parseText(reference, '--reference', REFERENCE_MAX);
-  await withOperator(async (operator) => {
-    const { db } = operator.service;
-    await requireMerchant(db, merchantId);
-    const currency = await currencyOf(db, options.currency);
-    const amountMinor = parseAmount(options.amount, '--amount', currency);
-    const { float, transactionId, replayed } = await topUp(operator, {
-      merchantId,
-      currency,
-      amountMinor,
-      reference,
-    });
-    const { balance } = float;
-    if (options.json)
-      return printJson({
-        merchantId: id(merchantId),
-        currency,
-        balance: toNumber(balance),
-        transactionId,
-        replayed,
-      });
-    const done = replayed ? 'this top-up was booked before; ' : '';
-    say(`${done}the float is now ${toText(balance)} ${currency}`);
+  const { reference, currency } = options;
+  const input = {
+    merchantId: String(parseId(options.merchant)),
+    amount: parseValue(options.amount, '--amount'),
+    ...(currency !== undefined && { currency: parseCurrencyCode(currency) }),
+    ...(reference !== undefined && { reference: parseText(reference, '--reference', REFERENCE_MAX) }),
+  };
+  await performCommand(floats.topUp, input, options, (done) => {
+    const before = done.replayed ? 'this top-up was booked before; ' : '';
+    say(`${before}the float is now ${amountText(done.balance, done.currency)} ${done.currency}`);
   });
-}
-
-async function currencyOf(db: Queries, given: string | undefined): Promise<string> {
-  return given ?? (await findProduct(db, DEFAULT_PRODUCT))?.currency ?? '';
 }
 
 async function warn(options: Json & { merchant: string; below: string; currency?: string }): Promise<void> {
-  const merchantId = parseId(options.merchant);
-  await withOperator(async (operator) => {
-    await requireMerchant(operator.service.db, merchantId);
-    const currency = await currencyOf(operator.service.db, options.currency);
-    const decimals = parseCurrency(currency);
-    const lowMinor = options.below === 'default' ? null : parseAmount(options.below, '--below', currency);
-    if (!(await setLow(operator, merchantId, currency, lowMinor)))
-      fail(`merchant ${merchantId} has no float in ${currency}: top it up first`);
-    const below = lowMinor === null ? null : { minor: lowMinor, decimals };
-    if (options.json)
-      return printJson({ merchantId: id(merchantId), currency, below: below && toNumber(below) });
+  const { currency } = options;
+  const input = {
+    merchantId: String(parseId(options.merchant)),
+    below: options.below === 'default' ? null : parseValue(options.below, '--below'),
+    ...(currency !== undefined && { currency: parseCurrencyCode(currency) }),
+  };
+  await performCommand(floats.warn, input, options, ({ below, currency: of }) =>
     say(
-      below
-        ? `low below ${toText(below)} ${currency}`
-        : 'low below a tenth of the float after its last top-up',
-    );
-  });
+      below === null
+        ? 'low below a tenth of the float after its last top-up'
+        : `low below ${amountText(below, of)} ${of}`,
+    ),
+  );
 }
 
 async function show(options: Json & { merchant: string }): Promise<void> {
-  const merchantId = parseId(options.merchant);
-  await withService(async ({ db }) => {
-    await requireMerchant(db, merchantId);
-    const floats = await listFloats(db, merchantId);
-    if (options.json)
-      return printJson(floats.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) })));
-    printTable(
-      ['currency', 'balance'],
-      floats.map(({ currency, balance }) => [currency, toText(balance)]),
-    );
-  });
+  await listCommand(
+    floats.show,
+    { merchantId: String(parseId(options.merchant)) },
+    undefined,
+    options,
+    (found: Float[]) =>
+      printTable(
+        ['currency', 'balance'],
+        found.map(({ currency, balance }) => [currency, amountText(balance, currency)]),
+      ),
+  );
 }

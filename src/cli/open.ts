@@ -74,8 +74,16 @@ export async function openService(
       const buckets = await readBuckets(db);
       const counts = isService && config.metricsPort !== undefined;
       const metrics = counts ? (await import('../metrics.ts')).createMetrics() : undefined;
-      const clock = () => new Date();
-      service = createService({ db, readDb: readDb ?? db, buckets, keys, log, clock, metrics });
+      service = createService({
+        db,
+        readDb: readDb ?? db,
+        buckets,
+        keys,
+        log,
+        clock: () => new Date(),
+        allowPrivateWebhooks: config.webhookAllowPrivate,
+        metrics,
+      });
       return { service, config, close };
     } catch (error) {
       await Promise.all([db.close(), readDb?.close()]);

@@ -5,7 +5,8 @@ import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
-import { addressToCall } from './link.ts';
+import { actor } from './actor.ts';
+import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
 import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
@@ -128,6 +129,9 @@ async function greet(service: Service, config: Config, baseUrl: string, demo: bo
   ];
   if (demo) {
     const { prepareDemo } = await import('./demo.ts');
+    const port = Number(new URL(baseUrl).port);
+    const link = await signInLink(service, { ...config, port });
+    if (link) lines.push(`  ${'Console, once'.padEnd(24)}${link}`);
     lines.push('', ...(await prepareDemo(service, baseUrl, config.dataDir)));
   } else {
     const [merchants] = await service.db.query<{ found: boolean }>(findAnyMerchant());
@@ -135,6 +139,14 @@ async function greet(service: Service, config: Config, baseUrl: string, demo: bo
       lines.push('', 'Next, create a merchant: scrip merchant create --name NAME --float 1000');
   }
   process.stdout.write(`${lines.join('\n')}\n\n`);
+}
+
+/** A link that signs the owner of the demo in; where others can reach this machine's port there is none. */
+async function signInLink(service: Service, config: Config): Promise<string | undefined> {
+  if (!isLoopback(config.host) || config.publicUrl !== undefined) return undefined;
+  const { inviteDemoOwner } = await import('../people/users.ts');
+  const token = await inviteDemoOwner({ service, actor: { ...actor(), reason: 'the demo' } });
+  return `${baseUrlOf(config)}/console/sign-in#${token}`;
 }
 
 function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {

@@ -6,9 +6,12 @@ import {
   findProductRow,
   insertProduct,
   listProductRows,
+  listProductRowsAfter,
   lockProduct,
   type NewProduct,
+  type ProductChange,
   setOnSale,
+  setProduct,
 } from './queries.ts';
 
 export type Product = NewProduct & { readonly id: number; readonly onSale: boolean };
@@ -70,6 +73,48 @@ export async function findProduct(db: Queries, code: string): Promise<Product | 
 
 export async function listProducts(db: Queries): Promise<Product[]> {
   return (await db.query<ProductRow>(listProductRows())).map(toProduct);
+}
+
+/** A page of products, oldest first, behind an id. */
+export async function pageOfProducts(db: Queries, after: number, limit: number): Promise<Product[]> {
+  return (await db.query<ProductRow>(listProductRowsAfter(after, limit))).map(toProduct);
+}
+
+/** The least value of a product would be above its greatest one. */
+export class ValuesNotOrdered extends Error {}
+
+/**
+ * Changes terms of a product, for batches to come. @returns undefined where there is none
+ * @throws ValuesNotOrdered
+ */
+export async function changeProduct(
+  operator: Operator,
+  code: string,
+  wanted: ProductChange,
+): Promise<Product | undefined> {
+  return operator.service.db.transaction(async (tx) => {
+    const [row] = await tx.query<ProductRow>(lockProduct(code));
+    if (!row) return undefined;
+    const before = toProduct(row);
+    const least = wanted.minValueMinor ?? before.minValueMinor;
+    if (least > (wanted.maxValueMinor ?? before.maxValueMinor)) throw new ValuesNotOrdered();
+    const [changed] = await tx.query<ProductRow>(setProduct(code, wanted));
+    const after = toProduct(changed as ProductRow);
+    const told = ({ name, minValueMinor, maxValueMinor, maxQuantity, validityDays }: Product) => ({
+      name,
+      minValueMinor,
+      maxValueMinor,
+      maxQuantity,
+      validityDays,
+    });
+    await audit(tx, operator, {
+      action: 'product.set',
+      subject: `product ${code}`,
+      before: told(before),
+      after: told(after),
+    });
+    return after;
+  });
 }
 
 /** Puts a product on sale or takes it off: vouchers sold stay what they are. */
