@@ -27,6 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   approval: async () => (await import('./cli/approval.ts')).registerApproval,
   settings: async () => (await import('./cli/settings.ts')).registerSettings,
   user: async () => (await import('./cli/user.ts')).registerUser,
+  doctor: async () => (await import('./cli/doctor.ts')).registerDoctor,
   backup: async () => (await import('./cli/backup.ts')).registerBackup,
   restore: async () => (await import('./cli/restore.ts')).registerRestore,
   job: async () => (await import('./cli/job.ts')).registerJob,

@@ -52,6 +52,8 @@ export type Database = Queries & {
  */
 const POOL_SIZE = 10;
 const HOT_POOL_SIZE = 6;
+/** What a process takes for calls. */
+export const CONNECTIONS_MAX = POOL_SIZE + HOT_POOL_SIZE;
 /** A hundred processes together hold many connections: those that are not used are given back. */
 const IDLE_TIMEOUT_MS = 10_000;
 
