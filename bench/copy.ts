@@ -18,7 +18,7 @@ async function makeFor({ service }: Context, count: number): Promise<MadeRows> {
     batchId: 0,
     expiresAt: now,
     now,
-    activation: { amountMinor: VALUE, currency: 'USD', merchantId: 1, reserveAccount: 1n, at: now },
+    activation: { amountMinor: VALUE, currency: 'USD', merchantId: 1, reserveAccount: 1n },
   });
 }
 

@@ -221,6 +221,16 @@ create table vouchers (
 );
 create index vouchers_by_batch on vouchers (batch_id, serial_number);
 
+-- Vouchers whose sweep does not follow the expiry of their batch: extended one by one, or with money that
+-- came back after the sweep.
+create table voucher_expiries (
+  bucket integer not null default 0,
+  serial_number bigint not null,
+  due_at timestamptz not null,
+  constraint voucher_expiries_pkey primary key (serial_number)
+);
+create index voucher_expiries_due on voucher_expiries (due_at);
+
 -- The journal: every movement of money is one row, from the debit account to the credit account. Rows are never updated
 -- or deleted; a correction is a new row. Ids are UUIDs of version 7, which begin with the time: the journal is partitioned
 -- by month along them (002-partitions.sql).

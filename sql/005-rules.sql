@@ -73,13 +73,14 @@ create function database_time() returns timestamptz language sql volatile as $$ 
 -- not of the hour around it: a day can be closed because nothing is stamped into it any more (docs/books.md). The transaction is
 -- numbered first, so that it began before the mark of a close that comes after its stamp was accepted.
 create function check_stamp(p_stamp timestamptz, p_ids uuid[] default '{}') returns void
-language plpgsql security definer set search_path = scrip, pg_temp as $$
+language plpgsql as $$
 begin
   perform pg_current_xact_id();
   if p_stamp between database_time() - interval '150 seconds' and database_time() + interval '1 minute'
-    and id_floor(p_stamp - interval '1 hour') <= all (p_ids) and id_floor(p_stamp + interval '1 hour') > all (p_ids)
+    and id_floor(p_stamp - interval '1 hour') <= all (p_ids)
+    and id_floor(p_stamp + interval '1 hour') > all (p_ids)
   then return; end if;
-  raise exception 'the clock of the process is wrong: it stamps %, the database has %', p_stamp, database_time()
+  raise exception 'the clock of the process is wrong: it has %, the database %', p_stamp, database_time()
     using errcode = 'SC001';
 end $$;
 grant execute on function database_time to scrip_service, scrip_producer;

@@ -34,6 +34,7 @@ declare
   changed integer;
   updated integer;
 begin
+  perform check_stamp(p_now, case when p_claimed then '{}' else p_ids end);
   -- Lock. Over shards the bucket is pinned first: the shard cannot move before this transaction ends.
   if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0; end if;
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys) order by v.serial_number for update;

@@ -66,6 +66,7 @@ declare
   changed integer;
   updated integer;
 begin
+  perform check_stamp(p_now, case when p_claimed then '{}' else p_ids end);
   -- Lock.
   if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0; end if;
   select array_agg(coalesce(a.serial_number, v.serial_number) order by a.ord) into serials

@@ -54,6 +54,7 @@ declare
   is_replaced boolean;
   updated integer;
 begin
+  perform check_stamp(p_now, p_reversal_ids || p_new_ids || p_replacement_ids);
   if originals is null then
     select array_agg(f.id order by a.ord) into originals
     from generate_series(1, cardinality(p_references)) as a (ord)
@@ -157,6 +158,13 @@ begin
     if updated <> cardinality(array_positions(outcomes, 'ok')) then
       raise exception 'a voucher stands twice in one call';
     end if;
+    -- Money that comes back to a voucher that has expired, or is about to, is swept again.
+    insert into voucher_expiries (bucket, serial_number, due_at)
+    select v.bucket, v.serial_number, v.expires_at
+    from vouchers v
+    where v.bucket = p_bucket and v.serial_number = any (successors) and v.balance_minor > 0
+      and v.expires_at <= p_now + interval '5 minutes'
+    on conflict do nothing;
   end if;
 
   return query

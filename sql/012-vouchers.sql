@@ -31,7 +31,9 @@ $$;
 
 create function set_voucher_expiry(p_bucket integer, p_serial bigint, p_expires_at timestamptz) returns void
 language sql security definer set search_path = scrip, pg_temp as $$
-  update vouchers set expires_at = p_expires_at where bucket = p_bucket and serial_number = p_serial
+  update vouchers set expires_at = p_expires_at where bucket = p_bucket and serial_number = p_serial;
+  insert into voucher_expiries (bucket, serial_number, due_at) values (p_bucket, p_serial, p_expires_at)
+  on conflict (serial_number) do update set due_at = excluded.due_at;
 $$;
 
 -- Replaces a voucher by a new one in the same bucket: balance, activation and expiry go over, a block and wrong PINs do not; the value of
@@ -43,12 +45,15 @@ language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   old vouchers;
 begin
+  perform check_stamp(p_now, array[p_entry_id]);
   select * into strict old from vouchers where bucket = p_bucket and serial_number = p_serial;
   insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor, activated_at, expires_at)
   values (p_bucket, p_new_serial, old.batch_id, p_code_key, p_pin_key, p_sealed,
     case when old.activated_at is not null then old.balance_minor end, old.balance_minor, old.activated_at, old.expires_at)
   on conflict do nothing;
   if not found then return false; end if;
+  insert into voucher_expiries (bucket, serial_number, due_at)
+  select bucket, p_new_serial, due_at from voucher_expiries where serial_number = p_serial;
   update vouchers set closed = 'REPLACED', replaced_by = p_new_serial, balance_minor = 0
   where bucket = p_bucket and serial_number = p_serial;
   if old.balance_minor > 0 then
@@ -62,7 +67,8 @@ end $$;
 -- Makes vouchers of a batch and, where they carry their value from the start, their activations. A code that exists already is left out.
 -- Returns how many were made. The arrays stand side by side; every voucher names its own bucket.
 create function create_vouchers(
-  p_batch integer, p_buckets integer[], p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[], p_sealed bytea[], p_entry_ids uuid[]
+  p_batch integer, p_buckets integer[], p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[], p_sealed bytea[], p_entry_ids uuid[],
+  p_now timestamptz
 ) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -70,13 +76,14 @@ declare
   is_active boolean;
   made bigint[];
 begin
+  perform check_stamp(p_now, p_entry_ids);
   select * into strict b from batches where id = p_batch;
   is_active := b.value_minor is not null and b.activation = 'immediate';
   with made as (
     insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor, balance_minor, activated_at)
     select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, b.expires_at,
       case when is_active then b.value_minor end, case when is_active then b.value_minor else 0 end,
-      case when is_active then b.accepted_at end
+      case when is_active then p_now end
     from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed) as u (bucket, serial_number, code_key, pin_key, sealed)
     on conflict do nothing
     returning serial_number
@@ -86,7 +93,7 @@ begin
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id,
       occurred_at)
     select u.bucket, u.id, 'ACTIVATION', reserve_of(b.id), u.serial_number, b.value_minor, b.currency, b.merchant_id, u.serial_number,
-      p_batch, b.accepted_at
+      p_batch, p_now
     from unnest(p_buckets, p_serials, p_entry_ids) as u (bucket, serial_number, id)
     where u.serial_number = any (made);
   end if;
@@ -102,6 +109,7 @@ declare
   b batches;
   serials bigint[];
 begin
+  perform check_stamp(p_now, p_ids);
   select * into strict b from batches where id = p_batch and status = 'CANCELED';
   select array_agg(d.serial_number) into serials from (
     select v.serial_number from vouchers v
@@ -159,6 +167,7 @@ declare
   debit_kind text := coalesce((select kind::text from accounts where id = p_debit), case when p_debit = reserve_of(p_batch) then 'RESERVE' end);
   credit_kind text := coalesce((select kind::text from accounts where id = p_credit), case when p_credit = reserve_of(p_batch) then 'RESERVE' end);
 begin
+  perform check_stamp(p_now, array[p_id]);
   if (p_kind::text, debit_kind, credit_kind) not in (
     ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE'), ('RELEASE', 'RESERVE', 'FLOAT'),
     ('HOLD', 'FLOAT', 'TRANSIT'), ('HOLD_RELEASE', 'TRANSIT', 'FLOAT')

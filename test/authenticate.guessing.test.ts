@@ -103,10 +103,10 @@ describe('a key that keeps guessing', () => {
     for (let guess = 1; guess <= 50; guess++) await call(process, key, true);
     await flushCalls(process);
 <<<<<<< HEAD
-    await process.db.query(sql`update api_key_days set guesses = 51 where key_id = ${key.keyId}`);
+    await process.db.query(sql`update api_key_days set guesses = 51 where key_id = $key.keyId`);
     const block = (at: number) => process.db.query(blockGuesser(key.keyId, '2030-01-15', 50, 0.02, new Date(at)));
 =======
-    await process.db.query(sql`update key_days set guesses = 51 where key_id = ${key.keyId}`);
+    await process.db.query(sql`update key_days set guesses = 51 where key_id = $key.keyId`);
     const block = (at: number) =>
       process.db.query(blockGuesser(key.keyId, '2030-01-15', 50, 0.02, new Date(at)));
 >>>>>>> w-docs
@@ -190,7 +190,7 @@ describe('a key that mostly calls with right codes', () => {
     assert.equal(told.length, 2);
     for (const [at, least] of [500, 1_000].entries()) {
       const [count, words] = told[at] as [number, string];
-      assert.ok(count >= least && count < least + 150, `${count}`);
+      assert.ok(count >= least && count < least + 150, `$count`);
       assert.equal(words, text);
     }
   });

@@ -1,4 +1,5 @@
 import type { Service } from '../context.ts';
+import { isStampRefused } from '../db/errors.ts';
 import type { Database, Transaction } from '../db/pool.ts';
 import { retrying } from '../db/retry.ts';
 import { enqueue, keepQueued, type Task } from '../jobs/enqueue.ts';
@@ -127,8 +128,10 @@ async function book(service: Service, batchId: number, chunk: MadeRows, looksUp:
       return advance(service, tx, batch, made.count, service.clock());
     });
   } catch (error) {
-    // Too much, or a code that exists already: what is missing is made anew, in the way that leaves such a code out.
-    if (error instanceof Surplus || isCodeTaken(error)) return bookFew(service, batchId);
+    // Too much, too old, or a code that exists already: what is missing is made anew, in the way that leaves such a
+    // code out.
+    if (error instanceof Surplus || isCodeTaken(error) || isStampRefused(error))
+      return bookFew(service, batchId);
     throw error;
   }
 }

@@ -13,6 +13,7 @@ import {
   advanceBatch,
   becomeProducer,
   becomeService,
+  checkStamp,
   copyEntries,
   copyVouchers,
   createVouchers,
@@ -41,10 +42,10 @@ export async function prepare(
   count: number,
 ): Promise<MadeRows> {
   const numbers = await takeNumbers(db, count);
-  const { id: batchId, expiresAt, value, currency, merchantId, acceptedAt } = batch;
+  const { id: batchId, expiresAt, value, currency, merchantId } = batch;
   const activation =
     batch.immediate && value
-      ? { amountMinor: value.minor, currency, merchantId, reserveAccount: reserveOf(batchId), at: acceptedAt }
+      ? { amountMinor: value.minor, currency, merchantId, reserveAccount: reserveOf(batchId) }
       : null;
   return makeRowsAside(keys, { numbers, buckets: buckets.all, batchId, expiresAt, now: clock(), activation });
 }
@@ -59,7 +60,8 @@ export async function withoutTaken(tx: Queries, made: MadeRows): Promise<MadeRow
  * Writes vouchers that were made ahead, within the caller's transaction, which holds the key ring; `advance` books them. A code that
  * exists fails the transaction.
  */
-export async function write(tx: Transaction, { count, vouchers, entries }: MadeRows): Promise<void> {
+export async function write(tx: Transaction, { at, count, vouchers, entries }: MadeRows): Promise<void> {
+  await tx.query(checkStamp(at));
   await tx.query(becomeProducer);
   await tx.copyIn(copyVouchers, firstRows(vouchers, count));
   if (entries) await tx.copyIn(copyEntries, firstRows(entries, count));
@@ -129,6 +131,7 @@ async function create(
       pinKeys: plainArray(vouchers.map(({ pinKey }) => pinKey)),
       sealed: bytesArray(vouchers.map(({ sealed }) => sealed)),
       entryIds: plainArray(vouchers.map(() => newId(now))),
+      now,
     }),
   );
   return result?.made ?? 0;

@@ -79,12 +79,18 @@ export function createVouchers(
     pinKeys: string;
     sealed: string;
     entryIds: string;
+    now: Date;
   },
 ): Sql {
-  const { buckets, serials, codeKeys, pinKeys, sealed, entryIds } = columns;
+  const { buckets, serials, codeKeys, pinKeys, sealed, entryIds, now } = columns;
   return sql`
 select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${codeKeys}::uuid[], ${pinKeys}::uuid[],
-  ${sealed}::bytea[], ${entryIds}::uuid[]) as made`;
+  ${sealed}::bytea[], ${entryIds}::uuid[], ${now}) as made`;
+}
+
+/** Fails where the stamp of rows that are copied is too old for the books (sql/005-rules.sql). */
+export function checkStamp(at: Date): Sql {
+  return sql`select check_stamp(${at})`;
 }
 
 /** Works as the role that may copy rows into vouchers and journal, until the transaction ends. */

@@ -24,10 +24,10 @@ parentPort?.on('message', (wanted: RowsWanted) => {
 
 function attempt(wanted: RowsWanted): ThreadAnswer {
   try {
-    const { keyId, count, codeKeys, vouchers, entries } = makeRows(keys, wanted);
+    const { keyId, at, count, codeKeys, vouchers, entries } = makeRows(keys, wanted);
     const plain = ({ bytes, rowBytes }: typeof vouchers) => ({ bytes, rowBytes });
     return {
-      made: { keyId, count, codeKeys, vouchers: plain(vouchers), entries: entries && plain(entries) },
+      made: { keyId, at, count, codeKeys, vouchers: plain(vouchers), entries: entries && plain(entries) },
     };
   } catch (error) {
     return { error };

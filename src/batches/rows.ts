@@ -19,7 +19,7 @@ export type RowsWanted = {
   readonly buckets: readonly number[];
   readonly batchId: number;
   readonly expiresAt: Date;
-  /** The time that the activations' ids tell. */
+  /** When the vouchers are activated. */
   readonly now: Date;
   readonly activation: Activation | null;
 };
@@ -29,7 +29,6 @@ type Activation = {
   readonly currency: string;
   readonly merchantId: number;
   readonly reserveAccount: bigint;
-  readonly at: Date;
 };
 
 /** Rows of a table, equally long, behind the head of a COPY. */
@@ -37,6 +36,8 @@ export type Rows = { readonly bytes: Uint8Array; readonly rowBytes: number };
 export type MadeRows = {
   /** The key that they are sealed under. */
   readonly keyId: string;
+  /** When the vouchers are activated. */
+  readonly at: Date;
   readonly count: number;
   /** What their codes are found by, in the order of the rows. */
   readonly codeKeys: readonly string[];
@@ -82,7 +83,8 @@ export function makeRows(keys: KeyRing, wanted: RowsWanted): MadeRows {
   // The length of a sealed voucher depends on the id of the key alone.
   const sealedBytes = keys.seal(0n, randomCode(), randomPin()).length;
   const vouchers = repeat(voucherFields(wanted, sealedBytes), count);
-  const entries = wanted.activation && repeat(entryFields(wanted.batchId, wanted.activation), count);
+  const entries =
+    wanted.activation && repeat(entryFields(wanted.batchId, wanted.activation, wanted.now), count);
   const codeKeys: string[] = [];
   for (const code of codes) {
     const row = codeKeys.length;
@@ -106,12 +108,12 @@ export function makeRows(keys: KeyRing, wanted: RowsWanted): MadeRows {
       entries.bytes.writeInt32BE(bucket, entries.at(row, 9));
     }
   }
-  return { keyId: keys.current, count, codeKeys, vouchers, entries };
+  return { keyId: keys.current, at: wanted.now, count, codeKeys, vouchers, entries };
 }
 
 /** In the order of `copyVouchers`; what differs from row to row is empty. */
 function voucherFields(
-  { batchId, expiresAt, activation }: RowsWanted,
+  { batchId, expiresAt, activation, now }: RowsWanted,
   sealedBytes: number,
 ): (Buffer | null)[] {
   return [
@@ -124,12 +126,12 @@ function voucherFields(
     timestamp(expiresAt),
     activation && int64(activation.amountMinor),
     int64(activation?.amountMinor ?? 0n),
-    activation && timestamp(activation.at),
+    activation && timestamp(now),
   ];
 }
 
 /** In the order of `copyEntries`. */
-function entryFields(batchId: number, activation: Activation): Buffer[] {
+function entryFields(batchId: number, activation: Activation, now: Date): Buffer[] {
   return [
     Buffer.alloc(UUID_BYTES),
     Buffer.from('ACTIVATION'),
@@ -141,7 +143,7 @@ function entryFields(batchId: number, activation: Activation): Buffer[] {
     int64(0n),
     int32(batchId),
     int32(0),
-    timestamp(activation.at),
+    timestamp(now),
   ];
 }
 

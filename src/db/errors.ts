@@ -16,6 +16,7 @@ export function isRetryable(error: unknown): boolean {
   const state = sqlState(error);
   return (
     lostRace(state) ||
+    isStampRefused(error) ||
     (state === UNIQUE_VIOLATION && typeof constraint === 'string' && CLAIMED.test(constraint))
   );
 }
@@ -23,6 +24,14 @@ export function isRetryable(error: unknown): boolean {
 /** Serialization failure, deadlock. */
 function lostRace(state: string | undefined): boolean {
   return state === '40001' || state === '40P01';
+}
+
+/**
+ * Whether a booking was refused for its stamp (sql/005-rules.sql): it waited too long, and is sent again with a new one; or
+ * the clock of this process is wrong, and no repetition helps.
+ */
+export function isStampRefused(error: unknown): boolean {
+  return sqlState(error) === 'SC001';
 }
 
 /** Whether nobody answered at all: the server is gone, out of reach, or hangs. */
@@ -66,7 +75,14 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const state = sqlState(error);
   // 08 connection, 53 out of resources, 57 operator intervention (shutdown, statement timeout), 25006 read-only standby.
-  if (state) return /^(08|53|57)/.test(state) || state === '25006' || state === '25P03' || lostRace(state);
+  if (state)
+    return (
+      /^(08|53|57)/.test(state) ||
+      state === '25006' ||
+      state === '25P03' ||
+      lostRace(state) ||
+      isStampRefused(error)
+    );
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if (typeof code === 'string' && (NETWORK.has(code) || BUSY.has(code))) return true;
   return (

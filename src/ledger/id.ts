@@ -6,6 +6,8 @@ const RANDOM_BYTES = 8;
 
 let pool = Buffer.alloc(0);
 let offset = 0;
+/** Ids that run further ahead of the time than this were made by a clock that was wrong: they are left behind. */
+const AHEAD_MAX_MS = 600_000n;
 /** Milliseconds and counter of the last id, as one number of 60 bits. */
 let last = 0n;
 
@@ -16,7 +18,7 @@ let last = 0n;
  */
 export function newId(now: Date): string {
   const time = BigInt(now.getTime()) << 12n;
-  last = time > last ? time : last + 1n;
+  last = time > last || last - time > AHEAD_MAX_MS << 12n ? time : last + 1n;
   if (offset === pool.length) {
     pool = randomBytes(RANDOM_BYTES * POOL_IDS);
     offset = 0;

@@ -61,7 +61,7 @@ const redemptions: Operation<Request, Row, Row> = {
         textArray(requests.map(({ reference }) => reference ?? null)),
         plainArray(requests.map(({ id }) => id)),
         isSharded(context.service),
-        context.now,
+        context.service.clock(),
       ],
       bucket,
     );

@@ -50,7 +50,7 @@ const updates: Operation<Request, Row, Row> = {
         plainArray(requests.map(({ reversalId }) => reversalId)),
         plainArray(requests.map((request) => request.newId)),
         plainArray(requests.map(({ replacementId }) => replacementId)),
-        requests.at(-1)?.context.now,
+        requests.at(-1)?.context.service.clock(),
       ],
       bucket,
     );

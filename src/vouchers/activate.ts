@@ -75,7 +75,7 @@ const byCode: Operation<Request, Row, Row> = {
         plainArray(requests.map(({ lowId }) => lowId)),
         plainArray(requests.map(({ isUnfunded }) => String(isUnfunded ?? false))),
         isSharded(context.service),
-        context.now,
+        context.service.clock(),
       ],
       bucket,
     );

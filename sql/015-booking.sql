@@ -1,0 +1,243 @@
+-- 015: how the books are kept: what moves where, movements by the operator, the sweep of what has expired.
+-- Built like redemptions (006-redeem.sql): lock, check, write. New functions only: nothing is locked;
+-- milliseconds.
+
+-- Who may move what to where. One row of the journal is one movement between two kinds of accounts.
+create function is_movement(kind text, debit text, credit text) returns boolean
+language sql immutable parallel safe as $$
+  select (kind, debit, credit) in (
+    ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE'), ('RELEASE', 'RESERVE', 'FLOAT'),
+    ('HOLD', 'FLOAT', 'TRANSIT'), ('HOLD_RELEASE', 'TRANSIT', 'FLOAT'),
+    ('ACTIVATION', 'RESERVE', 'VOUCHER'), ('ACTIVATION', 'FLOAT', 'VOUCHER'),
+    ('ACTIVATION', 'TRANSIT', 'VOUCHER'),
+    ('REDEMPTION', 'VOUCHER', 'SETTLEMENT'), ('REDEMPTION_REVERSAL', 'SETTLEMENT', 'VOUCHER'),
+    ('REPLACEMENT', 'VOUCHER', 'VOUCHER'), ('VOID', 'VOUCHER', 'RESERVE'),
+    ('EXPIRY', 'VOUCHER', 'BREAKAGE'), ('EXPIRY', 'VOUCHER', 'FLOAT'), ('EXPIRY', 'VOUCHER', 'UNCLAIMED'),
+    ('REINSTATEMENT', 'BREAKAGE', 'VOUCHER'), ('REINSTATEMENT', 'FLOAT', 'VOUCHER'),
+    ('REINSTATEMENT', 'UNCLAIMED', 'VOUCHER'),
+    ('FLOAT_REFUND', 'FLOAT', 'FUNDING'), ('FLOAT_CORRECTION', 'FLOAT', 'FUNDING'),
+    ('FEE', 'SETTLEMENT', 'FEES'), ('FEE_REVERSAL', 'FEES', 'SETTLEMENT'),
+    ('FEE_VAT', 'SETTLEMENT', 'VAT'), ('FEE_VAT_REVERSAL', 'VAT', 'SETTLEMENT'),
+    ('PAYOUT', 'SETTLEMENT', 'FUNDING'), ('PAYOUT_RETURN', 'FUNDING', 'SETTLEMENT'),
+    ('ADJUSTMENT', 'GOODWILL', 'VOUCHER'), ('ADJUSTMENT', 'VOUCHER', 'GOODWILL'),
+    ('CASH_OUT', 'VOUCHER', 'SETTLEMENT'), ('CASH_OUT', 'VOUCHER', 'FUNDING'),
+    ('ESCHEAT', 'UNCLAIMED', 'FUNDING'), ('ESCHEAT', 'VOUCHER', 'FUNDING'),
+    ('OWN_TRANSFER', 'FEES', 'FUNDING'), ('OWN_TRANSFER', 'BREAKAGE', 'FUNDING'),
+    ('OWN_TRANSFER', 'VAT', 'FUNDING'), ('OWN_TRANSFER', 'FUNDING', 'GOODWILL'),
+    ('IMPORT', 'FUNDING', 'VOUCHER'), ('IMPORT', 'FLOAT', 'VOUCHER')
+  )
+$$;
+
+-- What an account of the table `accounts` holds, credit minus debit: from the last closed day, the slices
+-- since, and the rows since those. A decision on it needs the lock of the account's row (`book` takes it),
+-- and that only `book` debits such accounts.
+create function account_balance(p_account bigint) returns bigint
+language sql stable security definer set search_path = scrip, pg_temp as $$
+  with account as (
+    select id, kind::text as kind, merchant_id, currency from accounts where id = p_account
+  ), closed as (
+    select day, ends_at from book_closings order by day desc limit 1
+  ), sealed as (
+    select sealed_until from books
+  )
+  select (
+    coalesce((select sum(b.balance_minor) from account a, closed c, book_balances b
+      where b.day = c.day and b.account_kind = a.kind and b.currency = a.currency
+        and b.merchant_id = a.merchant_id), 0)
+    + coalesce((select sum(case when s.credit_kind = a.kind then s.amount_minor else -s.amount_minor end)
+      from account a, book_slices s
+      where s.currency = a.currency and a.kind in (s.credit_kind, s.debit_kind)
+        and a.merchant_id in (0, s.merchant_id)
+        and s.starts_at >= coalesce((select ends_at from closed), '-infinity')), 0)
+    + coalesce((
+      select sum(case when j.credit_account = p_account then j.amount_minor else -j.amount_minor end)
+      from journal j
+      where p_account in (j.credit_account, j.debit_account)
+        and j.id >= id_floor(coalesce((select sealed_until from sealed), 'epoch') - interval '1 hour')
+        and j.occurred_at >= coalesce((select sealed_until from sealed), '-infinity')), 0)
+  )::bigint
+$$;
+
+-- Books a movement between two accounts, none of them a voucher or a reserve. Lock, check, write. Out: `ok`,
+-- or why it was declined, and then nothing has changed: `50` the float, `51` another account does not cover
+-- it; `13` the float would hold too much. p_merchant: the owner of the float or settlement account, null
+-- where there is none. p_original: the row that this one corrects. p_event: the id of a `float.low` event to
+-- be. p_now: checked by the caller where it lies in the past (only the close may do that).
+create function book(
+  p_kind entry_kind, p_id uuid, p_debit bigint, p_credit bigint, p_amount bigint, p_merchant integer,
+  p_original uuid, p_reference text, p_event uuid, p_now timestamptz
+) returns text
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  d accounts;
+  c accounts;
+  is_closing constant boolean := p_kind in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL');
+begin
+  -- The close books commission into the day that it closes, behind the last sealed slice.
+  if is_closing then
+    perform from books b where p_now >= coalesce(b.sealed_until, '-infinity') for share;
+    if not found then raise exception 'the slice of % is sealed', p_now; end if;
+  else
+    perform check_stamp(p_now, array[p_id]);
+  end if;
+  perform from accounts where id in (p_debit, p_credit) order by id for update;
+  select * into strict d from accounts where id = p_debit;
+  select * into strict c from accounts where id = p_credit;
+  if is_movement(p_kind::text, d.kind::text, c.kind::text) is not true or d.currency <> c.currency then
+    raise exception 'no % goes from % % to % %', p_kind, d.kind, d.currency, c.kind, c.currency;
+  end if;
+  if nullif(greatest(d.merchant_id, c.merchant_id), 0) is distinct from p_merchant then
+    raise exception 'a % between accounts of merchant % is not one of merchant %', p_kind,
+      greatest(d.merchant_id, c.merchant_id), p_merchant;
+  end if;
+  if d.kind = 'FLOAT' then
+    if not debit_float(p_debit, p_amount, p_event, p_now) then return '50'; end if;
+  elsif p_kind in ('PAYOUT', 'ESCHEAT') or p_kind = 'OWN_TRANSFER' and d.kind <> 'FUNDING' then
+    if account_balance(p_debit) < p_amount then return '51'; end if;
+  end if;
+  if c.kind = 'FLOAT' then
+    update floats set balance_minor = balance_minor + p_amount
+    where account_id = p_credit and balance_minor + p_amount < 1000000000000000;
+    if not found then return '13'; end if;
+  end if;
+  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    original_id, reference, occurred_at)
+  values (bucket_of(coalesce(p_merchant, 0)), case when is_closing then id_at(p_id, p_now) else p_id end,
+    p_kind, p_debit, p_credit, p_amount, d.currency, p_merchant, p_original, p_reference, p_now);
+  return 'ok';
+end $$;
+
+-- Books a movement between a voucher and an account: towards the voucher (p_to_voucher), or away from it.
+-- Lock, check, write. Out: `ok`, or why it was declined, and then nothing has changed: the status codes, the
+-- one that precedes first.
+create function book_voucher(
+  p_kind entry_kind, p_id uuid, p_bucket integer, p_serial bigint, p_account bigint, p_to_voucher boolean,
+  p_amount bigint, p_original uuid, p_reference text, p_event uuid, p_now timestamptz
+) returns text
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  v vouchers;
+  b batches;
+  a accounts;
+  outcome text;
+begin
+  perform check_stamp(p_now, array[p_id]);
+  select * into v from vouchers where bucket = p_bucket and serial_number = p_serial for update;
+  select * into b from batches where id = v.batch_id and status = 'COMPLETED';
+  if b.id is null then return '14'; end if;
+  select * into strict a from accounts where id = p_account;
+  if is_movement(p_kind::text, case when p_to_voucher then a.kind::text else 'VOUCHER' end,
+    case when p_to_voucher then 'VOUCHER' else a.kind::text end) is not true or a.currency <> b.currency
+  then
+    raise exception 'no % goes between a voucher in % and % in %', p_kind, b.currency, a.kind, a.currency;
+  end if;
+  outcome := case
+    when v.closed is not null then '44'
+    when v.blocked_at is not null and p_kind = 'CASH_OUT' then '43'
+    when v.expires_at <= p_now and p_kind in ('ADJUSTMENT', 'CASH_OUT') then '54'
+    when v.activated_at is null then '40'
+    when not p_to_voucher and v.balance_minor < p_amount then '51'
+    when p_to_voucher and v.balance_minor + p_amount >= 1000000000000000 then '13'
+    when p_kind = 'REINSTATEMENT' and (
+      not exists (select from journal j where j.bucket = p_bucket and j.id = p_original and j.kind = 'EXPIRY'
+        and j.serial_number = p_serial and j.credit_account = p_account and j.amount_minor = p_amount)
+      or exists (select from journal j where j.bucket = p_bucket and j.serial_number = p_serial
+        and j.kind = 'REINSTATEMENT' and j.original_id = p_original)) then '94'
+  end;
+  if outcome is not null then return outcome; end if;
+  if p_to_voucher and a.kind = 'FLOAT' and not debit_float(p_account, p_amount, p_event, p_now) then
+    return '50';
+  end if;
+  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, original_id, reference, occurred_at)
+  values (p_bucket, p_id, p_kind, case when p_to_voucher then p_account else p_serial end,
+    case when p_to_voucher then p_serial else p_account end, p_amount, b.currency,
+    nullif(a.merchant_id, 0), p_serial, p_original, p_reference, p_now);
+  update vouchers set balance_minor = balance_minor + case when p_to_voucher then p_amount else -p_amount end
+  where bucket = p_bucket and serial_number = p_serial;
+  if p_to_voucher then
+    insert into voucher_expiries (bucket, serial_number, due_at)
+    select p_bucket, p_serial, v.expires_at where v.expires_at <= p_now + interval '5 minutes'
+    on conflict (serial_number) do update set due_at = excluded.due_at;
+  end if;
+  return 'ok';
+end $$;
+
+-- The id of a row that is stamped into the past: of that time, with the rest of a new id.
+create function id_at(id uuid, at timestamptz) returns uuid language sql immutable parallel safe as $$
+  select (left(id_floor(at)::text, 13) || substr(id::text, 14))::uuid
+$$;
+
+-- Sweeps vouchers of one bucket that have expired: what they hold goes to where the policy of their batch
+-- says. A row is dated at the expiry where that lies behind the last sealed slice and no later row of the
+-- voucher stands, else p_now. Vouchers that are locked by another transaction are left for later. p_ids: one
+-- for each serial number. Out: how many vouchers were swept.
+create function sweep_vouchers(
+  p_bucket integer, p_serials bigint[], p_ids uuid[], p_now timestamptz
+) returns integer
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  horizon timestamptz;
+  due bigint[];
+  amounts bigint[];
+  targets bigint[];
+  owners integer[];
+  currencies text[];
+  stamps timestamptz[];
+begin
+  perform check_stamp(p_now, p_ids);
+  -- Shared with other sweeps; a seal takes it alone, so no row is stamped into a slice while that is sealed.
+  select coalesce(b.sealed_until, '-infinity') into strict horizon from books b for share;
+  select array_agg(l.serial_number) into due from (
+    select v.serial_number from vouchers v
+    where v.bucket = p_bucket and v.serial_number = any (p_serials) and v.expires_at <= p_now
+      and v.balance_minor > 0 and v.closed is null
+    order by v.serial_number for update skip locked
+  ) l;
+  -- A voucher that is locked, or that expires later than its batch, is due by itself from now on.
+  delete from voucher_expiries e where e.serial_number = any (p_serials);
+  insert into voucher_expiries (bucket, serial_number, due_at)
+  select v.bucket, v.serial_number, v.expires_at from vouchers v
+  where v.bucket = p_bucket and v.serial_number = any (p_serials) and v.closed is null
+    and v.serial_number <> all (coalesce(due, '{}')) and (v.balance_minor > 0 or v.expires_at > p_now)
+  on conflict (serial_number) do update set due_at = excluded.due_at;
+  if due is null then return 0; end if;
+
+  select array_agg(v.balance_minor order by u.ord), array_agg(a.id order by u.ord),
+    array_agg(nullif(a.merchant_id, 0) order by u.ord), array_agg(b.currency order by u.ord),
+    array_agg(case when v.expires_at >= horizon and not exists (
+      select from journal j where j.bucket = p_bucket and j.serial_number = v.serial_number
+        and j.occurred_at > v.expires_at
+        and j.id >= id_floor(v.expires_at - interval '1 hour')
+    ) then v.expires_at else p_now end order by u.ord)
+  into amounts, targets, owners, currencies, stamps
+  from unnest(due) with ordinality as u (serial_number, ord)
+  join vouchers v on v.bucket = p_bucket and v.serial_number = u.serial_number
+  join batches b on b.id = v.batch_id
+  left join accounts a on a.currency = b.currency
+    and a.merchant_id = case b.expiry_policy when 'issuer' then b.merchant_id else 0 end
+    and a.kind = case b.expiry_policy
+      when 'issuer' then 'FLOAT'::account_kind when 'operator' then 'BREAKAGE' else 'UNCLAIMED' end;
+  if array_position(targets, null) is not null then
+    raise exception 'there is no account for what expires';
+  end if;
+  perform from floats f where f.account_id = any (targets) order by f.account_id for update;
+  update floats f set balance_minor = f.balance_minor + s.amount_minor
+  from (
+    select u.target, sum(u.amount) as amount_minor
+    from unnest(targets, amounts) as u (target, amount) group by u.target
+  ) s
+  where f.account_id = s.target;
+  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, occurred_at)
+  select p_bucket, id_at(u.id, u.stamp), 'EXPIRY', u.serial_number, u.target, u.amount, u.currency, u.owner,
+    u.serial_number, u.stamp
+  from unnest(due, p_ids[:cardinality(due)], amounts, targets, owners, currencies, stamps)
+    as u (serial_number, id, amount, target, owner, currency, stamp);
+  update vouchers v set balance_minor = 0 where v.bucket = p_bucket and v.serial_number = any (due);
+  return cardinality(due);
+end $$;
+
+revoke execute on function account_balance, book, book_voucher, sweep_vouchers from public;
+grant execute on function is_movement, id_at, account_balance, book, book_voucher, sweep_vouchers
+  to scrip_service;
