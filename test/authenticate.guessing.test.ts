@@ -102,14 +102,9 @@ describe('a key that keeps guessing', () => {
     const { process } = startProcess();
     for (let guess = 1; guess <= 50; guess++) await call(process, key, true);
     await flushCalls(process);
-<<<<<<< HEAD
-    await process.db.query(sql`update api_key_days set guesses = 51 where key_id = $key.keyId`);
-    const block = (at: number) => process.db.query(blockGuesser(key.keyId, '2030-01-15', 50, 0.02, new Date(at)));
-=======
-    await process.db.query(sql`update key_days set guesses = 51 where key_id = $key.keyId`);
+    await process.db.query(sql`update api_key_days set guesses = 51 where key_id = ${key.keyId}`);
     const block = (at: number) =>
       process.db.query(blockGuesser(key.keyId, '2030-01-15', 50, 0.02, new Date(at)));
->>>>>>> w-docs
     assert.deepEqual(await block(NOON), [{ guesses: 51, calls: 50n, first: true }]);
     assert.deepEqual(await block(NOON + 1), [{ guesses: 51, calls: 50n, first: false }]);
   });
