@@ -127,13 +127,127 @@ create table book_closings (
   hash bytea not null constraint book_closings_hash_once unique
 );
 
--- Rows that were found in a day after it was closed: a break, and a movement of the day in which they were
--- found.
+-- Rows that were found in a slice after it was sealed: a break, and a movement of a later slice
+-- (docs/books.md).
 create table book_late_rows (
   id uuid primary key,
   occurred_at timestamptz not null,
+  slice_at timestamptz not null, -- the slice that it is booked in
   found_in date not null
 );
+
+-- What a slice's proof is made of: SHA-256 over the fields of a row, separated by |, the reference last.
+create function entry_digest(j journal) returns bytea language sql stable parallel safe as $$
+  select sha256(convert_to(concat(j.id, '|', j.kind, '|', j.debit_account, '|', j.credit_account, '|',
+    j.amount_minor, '|', j.currency, '|', (extract(epoch from j.occurred_at) * 1000000)::bigint, '|',
+    j.serial_number, '|', j.original_id, '|', j.merchant_id, '|', j.batch_id, '|', j.reference), 'UTF8'))
+$$;
+
+-- The rows of an interval with their slices. An id is of the hour around the time of its row: the primary key
+-- leads to them.
+create function slice_rows(p_from timestamptz, p_to timestamptz)
+returns table (slice_at timestamptz, j journal) language sql stable as $$
+  select date_bin('15 minutes', j.occurred_at, 'epoch'), j
+  from journal j
+  where j.id >= id_floor(p_from - interval '1 hour') and j.id < id_floor(p_to + interval '1 hour')
+    and j.occurred_at >= p_from and j.occurred_at < p_to
+    and not exists (select from book_late_rows l where l.id = j.id)
+  union all
+  select l.slice_at, j from book_late_rows l join journal j on j.id = l.id
+  where l.slice_at >= p_from and l.slice_at < p_to
+$$;
+
+-- The same, summed up as `book_slices` has it.
+create function slice_movements(p_from timestamptz, p_to timestamptz) returns table (
+  slice_at timestamptz, currency text, kind entry_kind, debit_kind text, credit_kind text,
+  merchant_id integer, issuer_id integer, product_id integer, rows bigint, amount_minor bigint
+) language sql stable as $$
+  select r.slice_at, (r.j).currency, (r.j).kind, k.debit, k.credit, coalesce((r.j).merchant_id, 0),
+    coalesce(b.merchant_id, 0), coalesce(b.product_id, 0), count(*), sum((r.j).amount_minor)::bigint
+  from slice_rows(p_from, p_to) r
+  left join accounts d on d.id = (r.j).debit_account
+  left join accounts c on c.id = (r.j).credit_account
+  left join vouchers v on (r.j).batch_id is null and v.bucket = (r.j).bucket
+    and v.serial_number = (r.j).serial_number
+  left join batches b on b.id = coalesce((r.j).batch_id, v.batch_id)
+  cross join lateral (
+    select coalesce(d.kind::text, case when (r.j).debit_account > 10000000000 then 'VOUCHER'
+        when (r.j).debit_account >= 5000000000 then 'RESERVE' else 'UNKNOWN' end) as debit,
+      coalesce(c.kind::text, case when (r.j).credit_account > 10000000000 then 'VOUCHER'
+        when (r.j).credit_account >= 5000000000 then 'RESERVE' else 'UNKNOWN' end) as credit
+  ) k
+  group by 1, 2, 3, 4, 5, 6, 7, 8
+$$;
+
+-- The movements of any interval: of the closed days in it, of the sealed slices beside them, and of the rows
+-- since.
+create function movements(p_from timestamptz, p_to timestamptz) returns table (
+  currency text, kind entry_kind, debit_kind text, credit_kind text, merchant_id integer, issuer_id integer,
+  product_id integer, rows bigint, amount_minor bigint
+) language sql stable as $$
+  with closed as (
+    select min(c.starts_at) as starts_at, max(c.ends_at) as ends_at from book_closings c
+    where c.starts_at >= p_from and c.ends_at <= p_to
+  ), edge as (
+    select greatest(p_from, coalesce(b.sealed_until, p_from)) as at from books b
+  ), parts as (
+    select m.currency, m.kind, m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.rows,
+      m.amount_minor
+    from book_movements m join book_closings c on c.day = m.day
+    where c.starts_at >= p_from and c.ends_at <= p_to
+    union all
+    select s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant_id, s.issuer_id, s.product_id, s.rows,
+      s.amount_minor
+    from book_slices s, closed c
+    where s.starts_at >= p_from and s.starts_at < p_to
+      and (c.starts_at is null or s.starts_at < c.starts_at or s.starts_at >= c.ends_at)
+    union all
+    select l.currency, l.kind, l.debit_kind, l.credit_kind, l.merchant_id, l.issuer_id, l.product_id, l.rows,
+      l.amount_minor
+    from edge e cross join lateral slice_movements(e.at, p_to) l
+    where e.at < p_to
+  )
+  select p.currency, p.kind, p.debit_kind, p.credit_kind, p.merchant_id, p.issuer_id, p.product_id,
+    sum(p.rows)::bigint, sum(p.amount_minor)::bigint
+  from parts p group by 1, 2, 3, 4, 5, 6, 7
+$$;
+
+-- What a movement does to the balances: each account kind with the merchant, or the issuer and the product,
+-- by which it is kept.
+create function effects(
+  debit_kind text, credit_kind text, merchant_id integer, issuer_id integer, product_id integer,
+  amount_minor bigint
+) returns table (
+  account_kind text, owner_id integer, by_issuer integer, by_product integer, debit_minor bigint,
+  credit_minor bigint
+) language sql immutable parallel safe as $$
+  select s.kind, case when s.kind in ('FLOAT', 'SETTLEMENT') then merchant_id else 0 end,
+    case when s.kind in ('VOUCHER', 'RESERVE') then issuer_id else 0 end,
+    case when s.kind in ('VOUCHER', 'RESERVE') then product_id else 0 end, s.debit, s.credit
+  from (values (debit_kind, amount_minor, 0::bigint), (credit_kind, 0::bigint, amount_minor))
+    as s (kind, debit, credit)
+$$;
+
+-- The balances at an instant: those of the last day closed by then, and what has moved since.
+create function balances_at(p_at timestamptz) returns table (
+  currency text, account_kind text, merchant_id integer, issuer_id integer, product_id integer,
+  balance_minor bigint
+) language sql stable as $$
+  with base as (
+    select c.day, c.ends_at from book_closings c where c.ends_at <= p_at order by c.day desc limit 1
+  ), parts as (
+    select b.currency, b.account_kind, b.merchant_id, b.issuer_id, b.product_id, b.balance_minor
+    from book_balances b join base on base.day = b.day
+    union all
+    select m.currency, e.account_kind, e.owner_id, e.by_issuer, e.by_product, e.credit_minor - e.debit_minor
+    from movements(coalesce((select ends_at from base), '1970-01-01T00:00Z'), p_at) m
+    cross join lateral effects(
+      m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
+    ) e
+  )
+  select p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id, sum(p.balance_minor)::bigint
+  from parts p group by 1, 2, 3, 4, 5 having sum(p.balance_minor) <> 0
+$$;
 
 grant select on books, book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
   book_aging, book_closings, book_late_rows to scrip_service;

@@ -19,6 +19,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   product: async () => (await import('./cli/product.ts')).registerProduct,
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
+  books: async () => (await import('./cli/books.ts')).registerBooks,
+  redemption: async () => (await import('./cli/redemption.ts')).registerRedemption,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   import: async () => (await import('./cli/import.ts')).registerImport,

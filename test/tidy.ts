@@ -15,6 +15,7 @@ const ROWS = [
   ['main'],
   ['cli'],
   ['http'],
+  ['books'],
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],

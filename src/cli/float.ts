@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
-import type { Queries } from '../db/pool.ts';
+import { correctTopUp, getTopUp, refundFloat } from '../books/floats.ts';
 import { listFloats, setLow, topUp } from '../merchants/floats.ts';
-import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
 import { requireMerchant } from './merchant.ts';
+import { asMoneyCommand, currencyOf, type MoneyOptions, parseReference, printBooked } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { fail, id, printJson, printTable, say } from './output.ts';
-import { parseAmount, parseCurrency, parseId, parseText } from './parse.ts';
-
-const REFERENCE_MAX = 100;
+import { parseAmount, parseCurrency, parseId, parseTransactionId } from './parse.ts';
 
 type Json = { json?: boolean };
 
@@ -23,6 +21,20 @@ export function registerFloat(program: Command): void {
     .option('--reference <reference>', 'your reference, under which a repetition tops up once')
     .option('--json', 'print JSON')
     .action(add);
+  asMoneyCommand(
+    float
+      .command('refund')
+      .description('book unused prepayment that was paid back to a merchant')
+      .requiredOption('--merchant <id>', 'the merchant')
+      .requiredOption('--amount <amount>', 'the amount, in major units')
+      .option('--currency <code>', 'the currency (default: that of the product DEFAULT)'),
+  ).action(refund);
+  asMoneyCommand(
+    float
+      .command('correct <transaction-id>')
+      .description('take back a top-up that was wrong, or a part of it: once for each top-up')
+      .option('--amount <amount>', 'the amount, in major units (default: all of it)'),
+  ).action(correct);
   float
     .command('warn')
     .description(
@@ -49,7 +61,7 @@ type TopUpOptions = Json & { merchant: string; amount: string; currency?: string
 async function add(options: TopUpOptions): Promise<void> {
   const merchantId = parseId(options.merchant);
   const { reference } = options;
-  if (reference !== undefined) parseText(reference, '--reference', REFERENCE_MAX);
+  if (reference !== undefined) parseReference(reference);
   await withOperator(async (operator) => {
     const { db } = operator.service;
     await requireMerchant(db, merchantId);
@@ -75,8 +87,43 @@ async function add(options: TopUpOptions): Promise<void> {
   });
 }
 
-async function currencyOf(db: Queries, given: string | undefined): Promise<string> {
-  return given ?? (await findProduct(db, DEFAULT_PRODUCT))?.currency ?? '';
+type RefundOptions = MoneyOptions & { merchant: string; amount: string; currency?: string };
+
+async function refund(options: RefundOptions): Promise<void> {
+  const merchantId = parseId(options.merchant);
+  const reference = parseReference(options.reference);
+  await withOperator(async (operator) => {
+    const { db } = operator.service;
+    await requireMerchant(db, merchantId);
+    const currency = await currencyOf(db, options.currency);
+    const decimals = parseCurrency(currency);
+    const amountMinor = parseAmount(options.amount, '--amount', currency);
+    const wanted = { merchantId, currency, amountMinor, decimals, reference };
+    const booked = await refundFloat(operator, wanted);
+    const amount = { minor: amountMinor, decimals };
+    const details = { merchantId: id(merchantId), currency, amount: toNumber(amount) };
+    printBooked(booked, details, `${toText(amount)} ${currency} left the float`, options);
+  });
+}
+
+async function correct(topUpId: string, options: MoneyOptions & { amount?: string }): Promise<void> {
+  const transactionId = parseTransactionId(topUpId);
+  const reference = parseReference(options.reference);
+  await withOperator(async (operator) => {
+    const topUp = await getTopUp(operator, transactionId);
+    const { currency, decimals } = topUp;
+    const amountMinor =
+      options.amount === undefined ? topUp.amount_minor : parseAmount(options.amount, '--amount', currency);
+    const booked = await correctTopUp(operator, { topUp, amountMinor, reference });
+    const amount = { minor: amountMinor, decimals };
+    const details = {
+      topUp: topUp.id,
+      merchantId: id(topUp.merchant_id),
+      currency,
+      amount: toNumber(amount),
+    };
+    printBooked(booked, details, `${toText(amount)} ${currency} of the top-up were taken back`, options);
+  });
 }
 
 async function warn(options: Json & { merchant: string; below: string; currency?: string }): Promise<void> {

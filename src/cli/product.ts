@@ -5,6 +5,7 @@ import {
   type Product,
   productDefaults,
   putOnSale,
+  setProductExpiry,
 } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
 import { requireMerchant, requireProduct } from './merchant.ts';
@@ -15,6 +16,7 @@ import { oneOf, parseAmount, parseCount, parseCurrency, parseId, parseText } fro
 const NAME_MAX = 200;
 const QUANTITY_MAX = 5_000_000;
 const DAYS_MAX = 36_500;
+const POLICIES = ['operator', 'issuer', 'unclaimed'] as const;
 
 type Json = { json?: boolean };
 
@@ -37,6 +39,11 @@ export function registerProduct(program: Command): void {
       'network: any merchant redeems; issuer: only the one that generated',
       'network',
     )
+    .option(
+      '--expiry-policy <policy>',
+      'to whom belongs what expires: operator, issuer (its float), or unclaimed',
+      'operator',
+    )
     .option('--currency <code>', 'the currency of its vouchers (default: SCRIP_CURRENCY)')
     .option('--min-value <value>', 'the least value of a voucher (default: 0.01, or one minor unit)')
     .option('--max-value <value>', 'the greatest value of a voucher (default: 100000)')
@@ -50,6 +57,11 @@ export function registerProduct(program: Command): void {
     .action(create);
   product.command('list').description('list all products').option('--json', 'print JSON').action(list);
   product.command('show <code>').description('show a product').option('--json', 'print JSON').action(show);
+  product
+    .command('expiry-policy <code> <policy>')
+    .description('decide to whom belongs what expires of later batches: operator, issuer or unclaimed')
+    .option('--json', 'print JSON')
+    .action(setPolicy);
   for (const [name, onSale] of [
     ['on-sale', true],
     ['off-sale', false],
@@ -69,6 +81,7 @@ type CreateOptions = Json & {
   name: string;
   activation: string;
   scope: string;
+  expiryPolicy: string;
   currency?: string;
   minValue?: string;
   maxValue?: string;
@@ -83,6 +96,7 @@ async function create(options: CreateOptions): Promise<void> {
   const name = parseText(options.name, '--name', NAME_MAX);
   const activation = oneOf(options.activation, '--activation', ['immediate', 'on-activation'] as const);
   const scope = oneOf(options.scope, '--scope', ['network', 'issuer'] as const);
+  const expiryPolicy = oneOf(options.expiryPolicy, '--expiry-policy', POLICIES);
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
   await withOperator(
     async (operator, config) => {
@@ -95,6 +109,7 @@ async function create(options: CreateOptions): Promise<void> {
         name,
         activation,
         scope,
+        expiryPolicy,
       };
       if (wanted.maxValueMinor < wanted.minValueMinor) wrongUsage('--max-value is below --min-value');
       if (merchantId !== null) await requireMerchant(operator.service.db, merchantId);
@@ -131,6 +146,16 @@ async function sell(code: string, onSale: boolean, options: Json): Promise<void>
   await withOperator(async (operator) => {
     await requireProduct(operator.service.db, code);
     const product = await putOnSale(operator, code, onSale);
+    if (product && options.json) return printJson(toJson(product));
+    say('done');
+  });
+}
+
+async function setPolicy(code: string, given: string, options: Json): Promise<void> {
+  const policy = oneOf(given, 'the policy', POLICIES);
+  await withOperator(async (operator) => {
+    await requireProduct(operator.service.db, code);
+    const product = await setProductExpiry(operator, code, policy);
     if (product && options.json) return printJson(toJson(product));
     say('done');
   });

@@ -15,6 +15,7 @@ import {
 import { withOperator, withService } from './open.ts';
 import { id, printFields, printJson, printTable, say } from './output.ts';
 import { parseEnd, parseSerial } from './parse.ts';
+import { registerVoucherMoney } from './voucher-money.ts';
 
 type Json = { json?: boolean };
 
@@ -46,6 +47,7 @@ export function registerVoucher(program: Command): void {
       const expiresAt = parseEnd(options.expiry, '--expiry');
       return change(serial, options, (operator, number) => extendVoucher(operator, number, expiresAt));
     });
+  registerVoucherMoney(voucher);
   voucher
     .command('replace <serial>')
     .description(
