@@ -4,6 +4,7 @@ import { getBooks, type ListedDay, listDays, setBooks } from '../books/days.ts';
 import { escheatUnclaimed, INCOME, transferOwn } from '../books/own.ts';
 import { verifyBooks } from '../books/verify.ts';
 import { toNumber, toText } from '../money.ts';
+import { addBooksReport } from './books-report.ts';
 import { asMoneyCommand, currencyOf, type MoneyOptions, parseReference, printBooked } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
@@ -46,6 +47,7 @@ export function registerBooks(program: Command): void {
     .option('--json', 'print JSON')
     .action(set);
   registerOwn(books);
+  addBooksReport(books);
 }
 
 function registerOwn(books: Command): void {
