@@ -15,7 +15,7 @@ const ROWS = [
   ['main'],
   ['cli'],
   ['http'],
-  ['books'],
+  ['books', 'settlement', 'bank'],
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],
