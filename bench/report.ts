@@ -17,10 +17,10 @@ import type { Stage } from './stage.ts';
 import { table } from './table.ts';
 import { DATABASE_GENERATOR } from './yardstick.ts';
 
-/** The report: tables in docs/performance.md between two marks, charts and history in its folder. */
+/** The report: tables in docs/explanation/performance.md between two marks, charts and history in its folder. */
 
-const PAGE = new URL('../docs/performance.md', import.meta.url);
-const FOLDER = new URL('../docs/performance/', import.meta.url);
+const PAGE = new URL('../docs/explanation/performance.md', import.meta.url);
+const FOLDER = new URL('../docs/explanation/performance/', import.meta.url);
 const HISTORY = new URL('history.jsonl', FOLDER);
 const BEGIN = '<!-- figures: written by npm run bench -->';
 const END = '<!-- end of figures -->';

@@ -2,7 +2,7 @@
  * `npm run bench`: what the service does over HTTP, with everything switched on, beside yardsticks of the same run on the
  * same machine. What counts is the ratio: machines are shared, and a figure alone says little.
  *
- *   npm run bench                              the suite; its report goes to docs/performance.md
+ *   npm run bench                              the suite; its report goes to docs/explanation/performance.md
  *   npm run bench -- redeem balance --seconds 3 --turns 1    parts of it, printed only
  *   npm run bench -- growth --vouchers 100000,1000000 --entries 10     a part that takes long and stands for itself
  *   npm run bench -- bloat --redemptions 1000000                       another one

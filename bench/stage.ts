@@ -182,7 +182,10 @@ export class Stage {
 }
 
 function operatorOf(service: Service): Operator {
-  return { service, actor: { name: 'bench', origin: 'bench', reason: null } };
+  return {
+    service,
+    actor: { kind: 'command-line', id: null, requestId: null, name: 'bench', origin: 'bench', reason: null },
+  };
 }
 
 /** Starts a service on a data folder, and waits until it is ready. */

@@ -73,7 +73,14 @@ async function bench(folder: string): Promise<void> {
 
 const operatorOf = (service: Service) => ({
   service,
-  actor: { name: 'bench', origin: 'bench', reason: null },
+  actor: {
+    kind: 'command-line' as const,
+    id: null,
+    requestId: null,
+    name: 'bench',
+    origin: 'bench',
+    reason: null,
+  },
 });
 const round = (figure: number | undefined) => Math.round(figure ?? 0).toLocaleString('en');
 

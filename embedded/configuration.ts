@@ -1,4 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os';
+import { archiveCommand } from './archive.ts';
 
 export const ADDRESS = '127.0.0.1';
 
@@ -19,8 +20,13 @@ function sharedBuffersMb(): number {
  * The server's settings. An acknowledged commit is on the disk: fsync, synchronous_commit and full_page_writes keep their
  * defaults. Statements, parameters and errors (which can quote them) never reach the server's log; clients see their
  * errors themselves. There are connections for a process on each core, sixteen each, and for commands.
+ *
+ * The log is always in a form that can be archived: turning the archive on takes no restart.
+ * @param archiveDir where the log is archived; undefined: nowhere
  */
-export const CONFIGURATION = `# Written at every start. Put your own settings below the include line of postgresql.conf.
+export const configuration = (
+  archiveDir: string | undefined,
+) => `# Written at every start. Put your own settings below the include line of postgresql.conf.
 listen_addresses = '${ADDRESS}'
 unix_socket_directories = ''
 max_connections = ${100 + 16 * availableParallelism()}
@@ -52,4 +58,8 @@ log_parameter_max_length = 0
 log_parameter_max_length_on_error = 0
 log_checkpoints = off
 log_autovacuum_min_duration = -1
+
+archive_mode = on
+archive_command = '${archiveCommand(archiveDir).replaceAll("'", "''")}'
+archive_timeout = 5min
 `;

@@ -20,6 +20,8 @@ export type Settings = {
   readonly port: number;
   readonly ownerPassword: string;
   readonly servicePassword: string;
+  /** Where the log is archived, as the last process that was configured to said. */
+  readonly archiveDir?: string | undefined;
 };
 
 /** Below the range from which the system takes ports for outgoing connections. */
@@ -121,11 +123,10 @@ export async function listAccounts(): Promise<Account[]> {
  */
 export async function readSettings({ cluster, settings: file }: Folder): Promise<Settings | undefined> {
   try {
-    const { port, ownerPassword, servicePassword } = JSON.parse(
-      await readFile(file, 'utf8'),
-    ) as Partial<Settings>;
+    const read = JSON.parse(await readFile(file, 'utf8')) as Partial<Settings>;
+    const { port, ownerPassword, servicePassword, archiveDir } = read;
     if (!Number.isInteger(port) || !ownerPassword || !servicePassword) throw new SyntaxError('incomplete');
-    return { port: port as number, ownerPassword, servicePassword };
+    return { port: port as number, ownerPassword, servicePassword, archiveDir };
   } catch (error) {
     const code = codeOf(error);
     if (code === 'ENOTDIR' || (code === 'ENOENT' && !(await exists(cluster)))) return undefined;

@@ -14,7 +14,7 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ADDRESS, CONFIGURATION } from './configuration.ts';
+import { ADDRESS, configuration } from './configuration.ts';
 import { EmbeddedError } from './error.ts';
 import {
   choosePort,
@@ -37,7 +37,7 @@ export type Log = {
   error(details: object, message: string): void;
 };
 
-const MAJOR = '18';
+export const MAJOR = '18';
 const POLL_MS = 10;
 /** Recovery after a crash takes as long as it takes; after this time the log says so. */
 const SLOW_START_MS = 5_000;
@@ -55,6 +55,7 @@ export type Server = { readonly pid: number; readonly port: number; readonly sta
  * Starts the server of a folder that has none running, and creates its files if there are none.
  * @param owner the superuser of a new database
  * @param keepPort the port that it must have, since connections use its address already
+ * @param args settings of this start only, which a restore needs
  * @throws EmbeddedError where it cannot be started
  */
 export async function startServer(
@@ -62,6 +63,7 @@ export async function startServer(
   owner: string,
   log: Log,
   keepPort: number | undefined,
+  args: readonly string[] = [],
 ): Promise<Server> {
   await checkVersion(folder);
   const programs = await findPrograms(folder);
@@ -72,10 +74,10 @@ export async function startServer(
       throw new EmbeddedError(`the files of the database are gone: ${folder.cluster}`);
     settings = await createCluster(folder, owner, programs, log);
   }
-  await writeConfiguration(folder.cluster, programs);
+  await writeConfiguration(folder, settings, programs);
   // A dead server's process id may belong to another process by now, and PostgreSQL would refuse to start.
   await rm(pidFile(folder), { force: true });
-  const server = await launch(folder, settings, programs, log, keepPort);
+  const server = await launch(folder, settings, { ...programs, args }, log, keepPort);
   if (server.port !== settings.port) await saveSettings(folder.settings, { ...settings, port: server.port });
   return server;
 }
@@ -131,22 +133,45 @@ async function createCluster(folder: Folder, owner: string, programs: Programs, 
   }
 }
 
-async function writeConfiguration(cluster: string, programs: Programs): Promise<void> {
+async function writeConfiguration(
+  { cluster }: Folder,
+  { archiveDir }: Settings,
+  programs: Programs,
+): Promise<void> {
   const own = join(cluster, 'scrip.conf');
+  const text = configuration(archiveDir);
   // A file that is right already stays as it is: on a full disk it would be lost.
-  if ((await readFile(own, 'utf8').catch(() => '')) !== CONFIGURATION) {
-    await writeFile(own, CONFIGURATION, { mode: 0o600 });
+  if ((await readFile(own, 'utf8').catch(() => '')) !== text) {
+    await writeFile(own, text, { mode: 0o600 });
     await programs.give(own);
   }
   const main = join(cluster, 'postgresql.conf');
   if (!(await readFile(main, 'utf8')).includes(INCLUDE)) await appendFile(main, `\n${INCLUDE}\n`);
 }
 
+/**
+ * Archives the log of a running server in another folder, or no longer; the server reads its configuration anew when it
+ * is asked to (`pg_reload_conf`).
+ */
+export async function changeArchive(
+  folder: Folder,
+  settings: Settings,
+  archiveDir: string | undefined,
+): Promise<void> {
+  const programs = await findPrograms(folder);
+  if (archiveDir !== undefined) await programs.give(archiveDir);
+  const changed = { ...settings, archiveDir };
+  await saveSettings(folder.settings, changed);
+  await writeConfiguration(folder, changed, programs);
+}
+
+type Launching = Programs & { readonly args: readonly string[] };
+
 /** Starts the server, on another port if its own is taken and may change. */
 async function launch(
   folder: Folder,
   settings: Settings,
-  programs: Programs,
+  programs: Launching,
   log: Log,
   keepPort: number | undefined,
 ): Promise<Server> {
@@ -173,14 +198,14 @@ async function launch(
 /** One attempt. Returns the server's process once it accepts connections, or its log if it ended. */
 async function launchOnce(
   folder: Folder,
-  programs: Programs,
+  programs: Launching,
   port: number,
   log: Log,
 ): Promise<ChildProcess | string> {
   const output = await open(folder.log, 'a', 0o600);
   try {
     const { size } = await output.stat();
-    const child = programs.start(['-D', folder.cluster, '-p', String(port)], output.fd);
+    const child = programs.start(['-D', folder.cluster, '-p', String(port), ...programs.args], output.fd);
     let failure: string | undefined;
     child.on('error', (error) => {
       failure = error.message;

@@ -1,11 +1,11 @@
 import { copyFile, stat, truncate } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { ADDRESS } from './configuration.ts';
+import type pg from 'pg';
+import { prepareArchive, Tail } from './archive.ts';
+import { addressOf, connect, isUnavailable, ownerOf, systemIdentifier } from './connect.ts';
 import { EmbeddedError } from './error.ts';
 import {
-  codeOf,
   describeFolder,
   exists,
   type Folder,
@@ -15,7 +15,7 @@ import {
   type Settings,
 } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
-import { endServer, findServer, type Log, startServer, stopServer } from './server.ts';
+import { changeArchive, endServer, findServer, type Log, startServer, stopServer } from './server.ts';
 
 /**
  * One process's use of the database in a folder. Any number of processes use it together: the first one starts the
@@ -33,6 +33,11 @@ export type Options = {
   readonly log: Log;
   /** How long a start waits for users elsewhere to release the folder, in milliseconds. */
   readonly waitMs?: number;
+  /**
+   * The folder in which the log is archived; null: nowhere. Left out: as it was, which is right for a command beside the
+   * service.
+   */
+  readonly archiveDir?: string | null | undefined;
 };
 
 export type Embedded = {
@@ -49,8 +54,6 @@ const WAIT_RETRY_MS = 100;
 const LOG_MAX_BYTES = 5 * 1024 * 1024;
 const LOG_CHECK_MS = 10 * 60_000;
 const RESTORE_RETRY_MS = 500;
-const CONNECT_ATTEMPTS = 10;
-const CONNECT_RETRY_MS = 100;
 /** A server can die between being found and being connected to, but not time and again. */
 const JOIN_ATTEMPTS = 5;
 
@@ -82,13 +85,6 @@ export async function find(
   return settings && addressOf(user, settings.servicePassword, settings.port, database);
 }
 
-const ownerOf = ({ database }: Options) => `${database}_owner`;
-
-function addressOf(user: string, password: string, port: number, database: string): string {
-  // Explicit, since PGSSLMODE in the environment could ask for TLS, which a server on the loopback does not have.
-  return `postgres://${user}:${password}@${ADDRESS}:${port}/${database}?sslmode=disable`;
-}
-
 class Use {
   readonly #folder: Folder;
   readonly #lock: UseLock;
@@ -98,6 +94,7 @@ class Use {
   #pid = 0;
   #isReleased = false;
   #rotation: NodeJS.Timeout | undefined;
+  #tail: Tail | undefined;
   port = 0;
 
   constructor(folder: Folder, lock: UseLock, options: Options) {
@@ -165,12 +162,24 @@ class Use {
       this.port = server.port;
       this.#pid = server.pid;
       try {
-        this.#client = await this.#connect(settings);
+        await this.#open(settings);
         return settings;
       } catch (error) {
         if (server.startedHere) await stopServer(this.#folder, this.#log);
         if (attempts === JOIN_ATTEMPTS || !isUnavailable(error)) throw error;
       }
+    }
+  }
+
+  async #open(settings: Settings): Promise<void> {
+    const client = await this.#connect(settings);
+    this.#client = client;
+    try {
+      await this.#archive(client, settings);
+    } catch (error) {
+      this.#client = undefined;
+      await client.end().catch(() => {});
+      throw error;
     }
   }
 
@@ -192,6 +201,21 @@ class Use {
     return client;
   }
 
+  /** Archives the log where this process was configured to, and no longer where it was configured not to. */
+  async #archive(client: pg.Client, settings: Settings): Promise<void> {
+    const { archiveDir, log } = this.#options;
+    if (archiveDir === undefined) return;
+    const wanted = archiveDir === null ? undefined : resolve(archiveDir);
+    if (wanted !== undefined) await prepareArchive(wanted, await systemIdentifier(client));
+    if (wanted !== settings.archiveDir) {
+      await changeArchive(this.#folder, settings, wanted);
+      await client.query('select pg_reload_conf()');
+    }
+    if (wanted === undefined) return;
+    if (this.#tail) this.#tail.use(client);
+    else this.#tail = new Tail(this.#folder, wanted, client, log);
+  }
+
   async #restore(): Promise<void> {
     this.#log.warn('the database has died: starting it again');
     while (!this.#isReleased) {
@@ -211,6 +235,7 @@ class Use {
     if (this.#isReleased) return;
     this.#isReleased = true;
     clearInterval(this.#rotation);
+    await this.#tail?.stop();
     if (!(await exists(this.#folder.cluster))) {
       await this.#client?.end().catch(() => {});
       this.#lock.close();
@@ -226,33 +251,6 @@ class Use {
       unlock();
     }
   }
-}
-
-/** Connects to a server, which may be starting or stopping just then. */
-async function connect(connectionString: string): Promise<pg.Client> {
-  for (let attempts = 1; ; attempts++) {
-    const client = new pg.Client({ connectionString, application_name: 'scrip-embedded', keepAlive: true });
-    client.on('error', () => {}); // 'end' follows.
-    try {
-      await client.connect();
-      return client;
-    } catch (error) {
-      await client.end().catch(() => {});
-      if (codeOf(error) === '28P01') {
-        throw new EmbeddedError(
-          `the database does not accept the password in ${SETTINGS_FILE}: restore the file that belongs to it`,
-        );
-      }
-      if (attempts >= CONNECT_ATTEMPTS || !isUnavailable(error)) throw error;
-      await sleep(CONNECT_RETRY_MS);
-    }
-  }
-}
-
-/** Whether the server is gone, or just starting or stopping. */
-function isUnavailable(error: unknown): boolean {
-  const { code = '', message = '' } = error as { code?: string; message?: string };
-  return /^(ECONN|EPIPE|08|57P0)/.test(code) || message.startsWith('Connection terminated');
 }
 
 /** Creates the user and the database, where a first start has not created them yet. Under the lock of the folder. */

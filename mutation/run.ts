@@ -1,5 +1,5 @@
 /**
- * Mutation testing: changes the code in many small ways, one at a time, and sees whether a test notices (docs/mutation.md).
+ * Mutation testing: changes the code in many small ways, one at a time, and sees whether a test notices (docs/explanation/mutation.md).
  *
  * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--thorough] [--test WORD…] [--score] [--survivors] [--verify N]
  */

@@ -59,18 +59,13 @@ export class Server {
     return opened(() => this.#run(program, ...args));
   }
 
-  /** @param synchronousNames what `synchronous_standby_names` is set to */
-  async create(synchronousNames: string): Promise<void> {
+  /** @param settings lines of its configuration file */
+  async create(settings: readonly string[], auth = 'scram-sha-256'): Promise<void> {
     const passwordFile = `${this.data}.password`;
     await writeFile(passwordFile, PASSWORD, { mode: 0o644 });
-    const auth = ['--auth=scram-sha-256', `--pwfile=${passwordFile}`];
-    await this.#do('initdb', '-D', this.data, '-U', ACCOUNT, ...auth, '--encoding=UTF8', '--locale=C');
-    await this.#configure([
-      'wal_level = replica',
-      'max_wal_senders = 4',
-      'synchronous_commit = on',
-      `synchronous_standby_names = '${synchronousNames}'`,
-    ]);
+    const options = [`--auth=${auth}`, `--pwfile=${passwordFile}`, '--encoding=UTF8', '--locale=C'];
+    await this.#do('initdb', '-D', this.data, '-U', ACCOUNT, ...options);
+    await this.#configure(settings);
   }
 
   /** Copies a running server, to follow it from here on. */
@@ -113,12 +108,8 @@ export class Server {
   }
 }
 
-/** Two servers below a folder, both running, the second one following the first, synchronously or not. */
-export async function startCluster(
-  programs: Programs,
-  folder: string,
-  isAsync: boolean,
-): Promise<readonly [Server, Server]> {
+/** A folder below another one that the servers may write to. */
+export async function makeDataFolder(folder: string): Promise<string> {
   const data = join(folder, 'cluster');
   await mkdir(data);
   if (isRoot()) {
@@ -126,9 +117,24 @@ export async function startCluster(
     const { stdout } = await run('id', ['-u', ACCOUNT]);
     await chown(data, Number(stdout), 0);
   }
+  return data;
+}
+
+/** Two servers below a folder, both running, the second one following the first, synchronously or not. */
+export async function startCluster(
+  programs: Programs,
+  folder: string,
+  isAsync: boolean,
+): Promise<readonly [Server, Server]> {
+  const data = await makeDataFolder(folder);
   const primary = new Server(programs, join(data, 'one'), await freePort());
   const standby = new Server(programs, join(data, 'two'), await freePort());
-  await primary.create(isAsync ? '' : `ANY 1 (${STANDBY_NAME})`);
+  await primary.create([
+    'wal_level = replica',
+    'max_wal_senders = 4',
+    'synchronous_commit = on',
+    `synchronous_standby_names = '${isAsync ? '' : `ANY 1 (${STANDBY_NAME})`}'`,
+  ]);
   await primary.start();
   await standby.follow(primary);
   await standby.start();

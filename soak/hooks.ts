@@ -8,7 +8,7 @@ import type { Queries } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { listFloats, setLow } from '../src/merchants/floats.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
-import type { EventType } from '../src/webhooks/events.ts';
+import type { EventType } from '../src/webhooks/outbox.ts';
 import type { Merchant } from './load.ts';
 import type { Random } from './random.ts';
 

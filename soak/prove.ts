@@ -17,7 +17,10 @@ const FLOAT_MINOR = 1_000_000_000_00n;
 const BATCH_TRIES = 600;
 
 export function operatorOf(service: Service): Operator {
-  return { service, actor: { name: 'soak', origin: 'soak', reason: null } };
+  return {
+    service,
+    actor: { kind: 'command-line', id: null, requestId: null, name: 'soak', origin: 'soak', reason: null },
+  };
 }
 
 export async function createMerchants(service: Service): Promise<Merchant[]> {

@@ -291,7 +291,8 @@ create table redemption_updates (
   constraint redemption_updates_pkey primary key (original_id)
 );
 
--- Over shards: money that left a float for an activation on another shard, until that is booked or declined.
+-- Over shards: money that left a float for an activation on another shard, until that is booked or declined. The row stays:
+-- a late copy of the request under the same id must not take the money again.
 create table float_holds (
   id uuid primary key, -- of the activation
   account_id bigint not null,
@@ -299,8 +300,10 @@ create table float_holds (
   amount_minor bigint not null,
   bucket integer not null, -- of the voucher
   serial_number bigint not null,
-  held_at timestamptz not null
+  held_at timestamptz not null,
+  ended_at timestamptz -- null: the activation is neither booked nor declined yet
 );
+create index float_holds_open on float_holds (held_at) where ended_at is null;
 
 -- The keys of the key ring that this database has used: a value derived from each key, never the key. `activation` is
 -- the order in which they were put to use.
@@ -355,7 +358,6 @@ grant select on all tables in schema scrip to scrip_service, scrip_producer;
 grant usage on all sequences in schema scrip to scrip_service;
 grant insert, update on products, merchants, api_keys, api_key_days, accounts, floats, batches, float_holds,
   keyring_rotations to scrip_service;
-grant delete on float_holds to scrip_service;
 grant insert on keyring_keys, routing, batch_exports, batch_export_ends to scrip_service;
 grant update (superseded_at, retired_at, dropped_at) on keyring_keys to scrip_service;
 grant insert on vouchers, journal to scrip_producer;

@@ -62,8 +62,12 @@ begin
   select k.bucket, e.id, u.event_id, p_type, u.event_id, p_now, p_now
   from buckets k
   cross join unnest(p_merchants, p_events, p_outcomes) as u (merchant_id, event_id, outcome)
-  join webhook_endpoints e on e.merchant_id = u.merchant_id and e.disabled_at is null and e.removed_at is null
-    and (e.events is null or p_type = any (e.events))
+  -- `offset 0` keeps this a look-up for each request, whatever the planner knows of the endpoints.
+  cross join lateral (
+    select r.id from webhook_endpoints r
+    where r.merchant_id = u.merchant_id and r.disabled_at is null and r.removed_at is null
+      and (r.events is null or p_type = any (r.events)) offset 0
+  ) e
   where k.bucket = p_bucket and u.outcome = 'ok';
 end $$;
 

@@ -19,6 +19,8 @@ language plpgsql security definer set search_path = scrip, pg_temp set plan_cach
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
+  -- Over shards the claims of these requests were made before, some of them in this very bucket: they do not tell what was booked.
+  unclaimed text[] := case when not p_claimed then p_references end;
   booked uuid[];
   voided uuid[];
   known_ids uuid[];
@@ -53,7 +55,7 @@ begin
   from (
     select o.outcome, v.ctid as row, v.serial_number, a.amount / b.unit as amount_minor, b.currency, b.decimals, s.id as settlement,
       coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id, wrong_pins_after(o.outcome, v.wrong_pins) as pin_count
-    from unnest(p_merchants, p_code_keys, p_pin_keys, p_amounts, p_references, p_ids) with ordinality
+    from unnest(p_merchants, p_code_keys, p_pin_keys, p_amounts, unclaimed, p_ids) with ordinality
       as a (merchant_id, code_key, pin_key, amount, reference, id, ord)
     left join lateral (
       select r.ctid, r.* from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1

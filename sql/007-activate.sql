@@ -43,6 +43,8 @@ language plpgsql security definer set search_path = scrip, pg_temp set plan_cach
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
+  -- Over shards the claims of these requests were made before, some of them in this very bucket: they do not tell what was booked.
+  unclaimed text[] := case when not p_claimed then p_references end;
   booked uuid[];
   voided uuid[];
   serials bigint[];
@@ -101,7 +103,7 @@ begin
           case when b.value_minor is null and f.id is null then 'account' when b.value_minor is null and a.is_unfunded then '50'
             else 'ok' end)
       end as outcome
-    from unnest(p_merchants, p_code_keys, p_pin_keys, serials, p_values, p_references, p_ids, p_unfunded) with ordinality
+    from unnest(p_merchants, p_code_keys, p_pin_keys, serials, p_values, unclaimed, p_ids, p_unfunded) with ordinality
       as a (merchant_id, code_key, pin_key, serial_number, value, reference, id, is_unfunded, ord)
     left join lateral (
       select r.ctid, r.* from vouchers r

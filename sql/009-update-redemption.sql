@@ -4,7 +4,8 @@
 -- Only an increase needs a voucher that could be spent: money back goes through on one that is blocked or expired. On one that was
 -- replaced, money back goes on to the voucher that replaced it, the last of the chain.
 
--- The redemptions of merchants by reference or, where they have none, by transaction id.
+-- The redemptions of merchants by reference or, where they have none, by transaction id. Out: a row for each reference, its id null where
+-- there is no such redemption.
 create function find_redemptions(p_bucket integer, p_merchants integer[], p_references text[]) returns table (ord integer, id uuid)
 language plpgsql stable security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
@@ -21,8 +22,7 @@ begin
       select r.id from journal r
       where c.id is null and r.bucket = p_bucket and r.id = uuid_from(a.reference) and r.merchant_id = a.merchant_id
         and r.kind = 'REDEMPTION' and r.reference is null and r.original_id is null limit 1
-    ) j on true
-    where c.id is not null or j.id is not null;
+    ) j on true;
 end $$;
 
 -- In: arrays side by side: the merchant; the original redemption; the new amount in ten-thousandths; ids for the reversal, the new
@@ -56,9 +56,7 @@ declare
 begin
   perform check_stamp(p_now, p_reversal_ids || p_new_ids || p_replacement_ids);
   if originals is null then
-    select array_agg(f.id order by a.ord) into originals
-    from generate_series(1, cardinality(p_references)) as a (ord)
-    left join find_redemptions(p_bucket, p_merchants, p_references) f on f.ord = a.ord;
+    select array_agg(f.id order by f.ord) into originals from find_redemptions(p_bucket, p_merchants, p_references) f;
   else
     update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   end if;
@@ -153,7 +151,7 @@ begin
       balance_minor = v.balance_minor + u.original_minor - u.new_minor,
       value_minor = v.value_minor + case when u.successor <> u.serial_number then u.original_minor - u.new_minor else 0 end
     from unnest(outcomes, serials, successors, minors, new_minors) as u (outcome, serial_number, successor, original_minor, new_minor)
-    where v.bucket = p_bucket and v.serial_number = any (successors) and v.serial_number = u.successor and u.outcome = 'ok';
+    where v.bucket = p_bucket and v.serial_number = u.successor and u.outcome = 'ok';
     get diagnostics updated = row_count;
     if updated <> cardinality(array_positions(outcomes, 'ok')) then
       raise exception 'a voucher stands twice in one call';
@@ -190,9 +188,7 @@ declare
   originals uuid[] := p_originals;
 begin
   if originals is null then
-    select array_agg(f.id order by a.ord) into originals
-    from generate_series(1, cardinality(p_references)) as a (ord)
-    left join find_redemptions(p_bucket, p_merchants, p_references) f on f.ord = a.ord;
+    select array_agg(f.id order by f.ord) into originals from find_redemptions(p_bucket, p_merchants, p_references) f;
   end if;
   return query
     select a.ord::integer, j.id, j.amount_minor, j.occurred_at, j.reference, j.serial_number, v.sealed, b.decimals,

@@ -9,6 +9,8 @@ create function lock_voucher(p_bucket integer, p_serial bigint) returns table (
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column
 begin
+  -- Over shards: the shard stays where it is until this transaction ends (006-redeem.sql).
+  update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform from vouchers v where v.bucket = p_bucket and v.serial_number = p_serial for update;
   return query
     select v.batch_id, v.balance_minor, v.value_minor, v.activated_at, v.expires_at, v.blocked_at, v.closed, v.wrong_pins,
@@ -44,9 +46,11 @@ create function replace_voucher(
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   old vouchers;
+  batch_currency text;
 begin
   perform check_stamp(p_now, array[p_entry_id]);
   select * into strict old from vouchers where bucket = p_bucket and serial_number = p_serial;
+  select b.currency into batch_currency from batches b where b.id = old.batch_id;
   insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor, activated_at, expires_at)
   values (p_bucket, p_new_serial, old.batch_id, p_code_key, p_pin_key, p_sealed,
     case when old.activated_at is not null then old.balance_minor end, old.balance_minor, old.activated_at, old.expires_at)
@@ -58,8 +62,7 @@ begin
   where bucket = p_bucket and serial_number = p_serial;
   if old.balance_minor > 0 then
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, serial_number, occurred_at)
-    values (p_bucket, p_entry_id, 'REPLACEMENT', p_serial, p_new_serial, old.balance_minor,
-      (select b.currency from batches b where b.id = old.batch_id), p_new_serial, p_now);
+    values (p_bucket, p_entry_id, 'REPLACEMENT', p_serial, p_new_serial, old.balance_minor, batch_currency, p_new_serial, p_now);
   end if;
   return true;
 end $$;
@@ -109,6 +112,7 @@ declare
   b batches;
   serials bigint[];
 begin
+  update buckets k set position = k.position where k.bucket = p_bucket and k.position < 0;
   perform check_stamp(p_now, p_ids);
   select * into strict b from batches where id = p_batch and status = 'CANCELED';
   select array_agg(d.serial_number) into serials from (
@@ -135,6 +139,7 @@ language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   resealed integer;
 begin
+  update buckets k set position = k.position where k.bucket = p_bucket and k.position < 0;
   perform from vouchers where bucket = p_bucket and serial_number = any (p_serials) order by serial_number for update;
   update vouchers v set sealed = u.sealed, code_key = u.code_key, pin_key = u.pin_key
   from unnest(p_serials, p_before, p_sealed, p_code_keys, p_pin_keys) as u (serial_number, before, sealed, code_key, pin_key)

@@ -41,8 +41,8 @@ begin
     end if;
     exit when wrapped and p_after > 0 and at > p_after;
     continue when first_due > p_now;
-    select * into e from webhook_endpoints r where r.id = at and r.disabled_at is null and r.removed_at is null;
-    continue when not found;
+    select * into e from webhook_endpoints r where r.id = at;
+    continue when not found or e.disabled_at is not null or e.removed_at is not null;
     room := case when e.failing_since is null then p_room_each else p_room_failing end
       - coalesce(p_in_flight[array_position(p_busy, at)], 0);
     continue when room <= 0;
@@ -83,7 +83,7 @@ begin
   update webhook_deliveries d set state = t.state, due_at = coalesce(t.due_at, d.due_at),
     finished_at = case when t.state <> 'PENDING' then p_now end
   from unnest(p_endpoints, p_events, p_numbers, p_states, p_due) as t (endpoint_id, event_id, number, state, due_at)
-  where d.bucket = p_bucket and d.event_id = any (p_events) and d.endpoint_id = t.endpoint_id and d.event_id = t.event_id
+  where d.bucket = p_bucket and d.endpoint_id = t.endpoint_id and d.event_id = t.event_id
     and d.finished_at is null and (d.attempts = t.number or t.state = 'DELIVERED');
 end $$;
 

@@ -1,5 +1,5 @@
+import { StartError } from './db/errors.ts';
 import { isAddress } from './db/hosts.ts';
-import { StartError } from './db/start-error.ts';
 import { refuseKeyRing } from './keyring/ring.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';
@@ -60,6 +60,14 @@ export const SETTINGS = {
     description: 'The data folder: the embedded database, and the key file that a first start makes.',
     refuse: (value) => (value.includes('\0') ? 'must be the path of a folder' : undefined),
   },
+  archiveDir: {
+    name: 'SCRIP_ARCHIVE_DIR',
+    fallback: undefined,
+    description:
+      'A folder, best on another disk, in which `scrip serve` and `scrip work` archive the log of the embedded ' +
+      'database: `scrip restore` replays it on top of a backup. Without it the log is not archived.',
+    refuse: (value) => (/[\0\n\r"]/.test(value) ? 'must be the path of a folder' : undefined),
+  },
   keys: {
     name: 'SCRIP_KEYS',
     fallback: undefined,
@@ -78,6 +86,15 @@ export const SETTINGS = {
       splitList(value).every(readNetwork)
         ? undefined
         : 'must be networks such as 10.0.0.0/8, separated by commas',
+  },
+  publicUrl: {
+    name: 'SCRIP_PUBLIC_URL',
+    fallback: undefined,
+    description:
+      'Where browsers reach the console and the portal, such as https://vouchers.example.com. Links of invitations begin with it. ' +
+      'Without it, the address that the service listens at.',
+    refuse: (value) =>
+      isOrigin(value) ? undefined : 'must be an address such as https://vouchers.example.com, without a path',
   },
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
@@ -102,6 +119,15 @@ export const SETTINGS = {
   },
 } as const satisfies Record<string, Setting>;
 
+function isOrigin(text: string): boolean {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return (
+    url !== undefined &&
+    /^https?:$/.test(url.protocol) &&
+    url.origin === text.replace(/\/$/, '').toLowerCase()
+  );
+}
+
 function splitList(text: string): string[] {
   return text
     .split(',')
@@ -115,8 +141,10 @@ export type Config = {
   readonly databaseUrl: string | undefined;
   readonly readDatabaseUrl: string | undefined;
   readonly dataDir: string;
+  readonly archiveDir: string | undefined;
   readonly keys: string | undefined;
   readonly trustedProxies: readonly string[];
+  readonly publicUrl: string | undefined;
   readonly logLevel: string;
   readonly currency: string;
   readonly webhookAllowPrivate: boolean;
@@ -139,8 +167,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: read(SETTINGS.databaseUrl),
     readDatabaseUrl: read(SETTINGS.readDatabaseUrl),
     dataDir: read(SETTINGS.dataDir) as string,
+    archiveDir: read(SETTINGS.archiveDir),
     keys: read(SETTINGS.keys),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
+    publicUrl: read(SETTINGS.publicUrl)?.replace(/\/$/, ''),
     logLevel: read(SETTINGS.logLevel) as string,
     currency: read(SETTINGS.currency) as string,
     webhookAllowPrivate: read(SETTINGS.webhookAllowPrivate) === 'true',

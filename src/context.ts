@@ -59,8 +59,20 @@ export type Context = {
   readonly now: Date;
 };
 
-/** Who operates the service, from where, and why: what the audit tells of a change. */
-export type Actor = { readonly name: string; readonly origin: string; readonly reason: string | null };
+/** What an actor is. `service`: the service itself, in the background. */
+export type ActorKind = 'command-line' | 'token' | 'user' | 'service';
+
+/** Who operates the service, from where, and why: the author of a change in the audit. */
+export type Actor = {
+  readonly kind: ActorKind;
+  /** Of the token or the user; null for others. */
+  readonly id: string | null;
+  readonly name: string;
+  readonly origin: string;
+  /** Of the request over HTTP; null for others. */
+  readonly requestId: string | null;
+  readonly reason: string | null;
+};
 
 /** Who operates, with which service: the first argument of everything that only an operator can ask for. */
 export type Operator = { readonly service: Service; readonly actor: Actor };

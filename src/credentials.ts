@@ -42,3 +42,14 @@ export function sameHash(one: Uint8Array, other: Uint8Array): boolean {
 export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
+
+/** A token of 256 random bits that is stored as its SHA-256 only: of a session, of a sign-in that has begun, of an invitation. */
+export function newBearer(): { readonly token: string; readonly tokenHash: Buffer } {
+  const token = newSecret();
+  return { token, tokenHash: hashSecret(token) };
+}
+
+/** What the secret of a user's authenticator app is sealed for. */
+export function ownerOfTotp(userId: number): string {
+  return `user ${userId} totp`;
+}

@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { prepare, settingsHelp } from './cli/usage.ts';
-import { StartError } from './db/start-error.ts';
+import { readVersion } from './cli/version.ts';
+import { StartError } from './db/errors.ts';
+import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
 
 /** Loaded when they are asked for: a top-up does not wait for the web server. */
@@ -11,7 +12,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
   migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
-  db: async () => (await import('./cli/db.ts')).registerDb,
+  db: async () => (await import('./cli/database.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
   'api-key': async () => (await import('./cli/api-key.ts')).registerApiKey,
   keyring: async () => (await import('./cli/keyring.ts')).registerKeyring,
@@ -23,6 +24,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   settlement: async () => (await import('./cli/settlement.ts')).registerSettlement,
   redemption: async () => (await import('./cli/redemption.ts')).registerRedemption,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
+  user: async () => (await import('./cli/user.ts')).registerUser,
+  backup: async () => (await import('./cli/backup.ts')).registerBackup,
+  restore: async () => (await import('./cli/restore.ts')).registerRestore,
+  token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   import: async () => (await import('./cli/import.ts')).registerImport,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
@@ -59,11 +64,6 @@ try {
   if (process.exitCode === STATUS.unknown || process.exitCode === STATUS.interrupted) process.exit();
 }
 
-function readVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-}
-
 /** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */
 async function report(error: unknown): Promise<number> {
   // The help and the version end a command as well.
@@ -84,6 +84,7 @@ async function describe(error: unknown): Promise<{ code: string; message: string
   }
   const status = STATUS.failed;
   if (error instanceof StartError) return { code: 'not-started', message: error.message, status };
+  if (error instanceof Problem) return { code: error.code, message: readable(error.message), status };
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
   const { isUnavailable } = await import('./db/errors.ts');
   if (isUnavailable(error)) {

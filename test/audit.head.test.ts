@@ -70,7 +70,8 @@ describe('the end of the audit, sealed under the key ring,', () => {
     const { sequence, origin, action, subject, reason } = last;
     const previousHash = Buffer.from(previous.hash, 'hex');
     const occurredAt = '2030-01-01T00:00:00.000000Z';
-    const link = { sequence, occurredAt, actor: 'bert', origin, action, subject, reason };
+    const by = { actorKind: 'command-line', actorId: null, actor: 'bert', requestId: null };
+    const link = { sequence, occurredAt, ...by, origin, action, subject, reason };
     const hash = hashOf({ ...link, before: null, after: null, previousHash }).toString('hex');
     return `update audit set actor = 'bert', occurred_at = '${occurredAt}', before = null, after = null,
       hash = '\\x${hash}' where sequence = ${sequence}`;

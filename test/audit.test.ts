@@ -37,7 +37,17 @@ let owner: Awaited<ReturnType<typeof openOwner>>;
 before(async () => {
   testService = await startTestService();
   service = testService.service;
-  operator = { service, actor: { name: 'anna', origin: 'her desk', reason: 'she was asked to' } };
+  operator = {
+    service,
+    actor: {
+      kind: 'command-line',
+      id: null,
+      requestId: null,
+      name: 'anna',
+      origin: 'her desk',
+      reason: 'she was asked to',
+    },
+  };
   owner = await openOwner(testService.url);
   await owner.query(sql`set search_path to scrip`);
 });

@@ -269,7 +269,17 @@ describe('the record of exports', () => {
   test('is written before the first voucher is read, and tells of what was cut off', async () => {
     const { service } = operator.testService;
     const { batch } = await make(await merchant('Cut off'), 'cut off', 4);
-    const ann = { service, actor: { name: 'Ann', origin: 'here', reason: null } };
+    const ann = {
+      service,
+      actor: {
+        kind: 'command-line' as const,
+        id: null,
+        requestId: null,
+        name: 'Ann',
+        origin: 'here',
+        reason: null,
+      },
+    };
     const cut = exportBatch(ann, batch, 'csv', async (vouchers) => {
       const [begun] = await listExports(service.db, batch.id);
       assert.deepEqual([begun?.state, begun?.vouchers, begun?.endedAt], ['begun', 4, null]);

@@ -10,7 +10,7 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { activate } from '../src/vouchers/activate.ts';
 import { replaceVoucher } from '../src/vouchers/operate.ts';
-import { asOperator, type TestService } from './harness.ts';
+import { asOperator, produceAll, type TestService } from './harness.ts';
 import { type Made, vouchersOf } from './operator.ts';
 
 /** A day at the service: every kind of batch, and everything that can happen to a voucher. */
@@ -42,7 +42,7 @@ export async function busyDay(testService: TestService): Promise<Context> {
   await generate(context, { reference: 'large', quantity: 5_050, value: 1 });
   await generate(context, { reference: 'canceled', quantity: 20_050, value: 1 });
   await generate(context, { reference: 'waiting', quantity: 11, value: 1 });
-  await fillBatch(service, (await findBatch(context, 'large')).id, () => false);
+  await produceAll(service, (await findBatch(context, 'large')).id);
   // Canceled with vouchers that were made already.
   await fillBatch(service, (await findBatch(context, 'canceled')).id, () => true);
   await cancelBatch(asOperator(service), (await findBatch(context, 'canceled')).transactionId);

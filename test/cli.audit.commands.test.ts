@@ -12,13 +12,13 @@ const READS = [
   ...['serve', 'work', 'migrate', 'reconcile', 'db url', 'keyring make', 'keyring show'],
   ...['audit list', 'audit head', 'audit verify', 'batch list', 'batch show', 'batch exports', 'float show'],
   ...['api-key list', 'api-key show', 'merchant list', 'merchant show', 'product list', 'product show'],
-  ...['voucher show', 'webhook list', 'webhook show', 'webhook deliveries'],
+  ...['voucher show', 'token list', 'webhook list', 'webhook show', 'webhook deliveries'],
 ];
 
 /** Entries that tell of something that was not there before, or that nothing was changed by. */
 const WITHOUT_BEFORE = [
   ...['merchant.create', 'api-key.create', 'product.create', 'batch.generate', 'batch.export'],
-  ...['webhook.add', 'webhook.test', 'webhook.resend'],
+  ...['token.create', 'webhook.add', 'webhook.test', 'webhook.resend'],
 ];
 
 let operator: Operator;
@@ -102,6 +102,12 @@ test('every command that changes something is in the audit, with what was and wh
   await changes('api-key.create api-key.rotate', 'api-key', 'rotate', key, '--overlap', '1h', '--json');
   await changes('api-key.revoke', 'api-key', 'revoke', key);
 
+  const token = printedAs(
+    await changes('token.create', 'token', 'create', '--role', 'support', '--json'),
+    'id',
+  );
+  await changes('token.revoke', 'token', 'revoke', token);
+
   const order = ['batch', 'generate', '--merchant', id, '--value', '5', '--json', '--quantity'];
   const batch = printedAs(await changes('batch.generate', ...order, '3'), 'transactionId');
   await changes(
@@ -160,7 +166,7 @@ test('there is no other command that changes something', async () => {
 });
 
 test('the page of the audit tells every action that there is, and no others', async () => {
-  const page = await readFile(new URL('../docs/audit.md', import.meta.url), 'utf8');
+  const page = await readFile(new URL('../docs/how-to/audit.md', import.meta.url), 'utf8');
   const rows = page.split('\n').filter((line) => /^\| `[a-z-]+\.[a-z-]+`/.test(line));
   const told = rows.flatMap((row) =>
     [...(row.split('|')[1] ?? '').matchAll(/`([a-z-]+\.[a-z-]+)`/g)].map(([, name]) => name),

@@ -1,172 +1,211 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
+import { flushCalls } from '../src/api-keys/guesses.ts';
 import { openOwner } from '../src/db/pool.ts';
-import type { HotStatement } from '../src/db/sql.ts';
-import { FIND_TRANSACTION, LIST_TRANSACTIONS } from '../src/ledger/transactions.queries.ts';
-import { FIND_KEYS } from '../src/merchants/queries.ts';
-import { REDEEM } from '../src/redemptions/redeem.queries.ts';
-import { FIND_UPDATE, UPDATE_REDEMPTION } from '../src/redemptions/update.queries.ts';
-import { ACTIVATE } from '../src/vouchers/activate.queries.ts';
-import { BALANCE, READ_BALANCE } from '../src/vouchers/balance.queries.ts';
-import { CLAIM_DELIVERIES, RECORD_ATTEMPTS } from '../src/webhooks/deliver.queries.ts';
-import { DIALECTS, type Dialect, update } from './dialects.ts';
-import { startTestService, type TestService } from './harness.ts';
-import { Till } from './till.ts';
+import { plainArray, textArray } from '../src/db/sql.ts';
+import { CLAIM, FIND_VOUCHERS, REASSIGN_CLAIM, VOID_TRANSACTION } from '../src/ledger/claims.queries.ts';
+import { newId } from '../src/ledger/id.ts';
+import { ACTIVE_TRANSACTIONS } from '../src/ledger/transactions.queries.ts';
+import { CHANGED_KEYS } from '../src/merchants/queries.ts';
+import { DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
+import { type Executed, Explained, type PlanNode } from './explained.ts';
+import { UNKNOWN, withWrongPin } from './till.ts';
+import { Hooked } from './webhooks.ts';
 
-/** What the hot statements do must not grow with the tables: every row of these is found by an index. */
+/** What the statements of the service do must not grow with the tables: every row of these is found by an index. */
 
-const STATEMENTS = [
-  REDEEM,
-  UPDATE_REDEMPTION,
-  FIND_UPDATE,
-  ACTIVATE,
-  READ_BALANCE,
-  BALANCE,
-  FIND_TRANSACTION,
-  LIST_TRANSACTIONS,
-  FIND_KEYS,
-  CLAIM_DELIVERIES,
-  RECORD_ATTEMPTS,
-];
-const GROWING = new Set([
-  'journal',
-  'vouchers',
-  'batches',
-  'accounts',
-  'merchants',
-  'api_keys',
-  'key_days',
-  'webhook_endpoints',
-  'webhook_deliveries',
-  'webhook_attempts',
-]);
-const SETTINGS = ['plan_cache_mode', 'enable_seqscan', 'enable_mergejoin', 'jit'];
+const GROWING =
+  /^(journal|vouchers|claims|voids|redemption_updates|float_holds|batches|accounts|floats|merchants|api_keys|api_key_days|webhook_\w+)(_\d{4}_\d{2}|_default)?$/;
+/** A list shows fifty rows, and looks up what belongs to each. */
+const ROWS_MAX = 200;
 
-type Node = {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Index Name'?: string;
-  'Index Cond'?: string;
-  'Join Filter'?: string;
-  Plans?: Node[];
-};
+/** What reads a growing table without looking something up. */
+function readThrough(node: PlanNode): string[] {
+  const table = node['Relation Name'] ?? '';
+  const isGrowing = GROWING.test(table) || GROWING.test((node['Index Name'] ?? '').split('_by_')[0] ?? '');
+  const scans = /^(Seq|Sample) Scan$/.test(node['Node Type']);
+  const isUnbounded =
+    /^(Index( Only)?|Bitmap Index) Scan$/.test(node['Node Type']) && node['Index Cond'] === undefined;
+  const found =
+    isGrowing && (scans || isUnbounded) ? [`${node['Node Type']} on ${table || node['Index Name']}`] : [];
+  return [...found, ...(node.Plans ?? []).flatMap(readThrough)];
+}
 
-/** The plan that the service's own connections work by: they keep one for as long as they live. */
-async function planOf({ service, url }: TestService, { text }: HotStatement): Promise<Node> {
-  const settings = await service.db.hot<{ name: string; setting: string }>(
-    { name: 'settings', text: 'select name, setting from pg_settings where name = any ($1)' },
-    [SETTINGS],
-  );
-  const owner = await openOwner(url);
+/** What has read more rows of a table, over all its loops, than a statement of the service may. */
+function readMany(node: PlanNode): string[] {
+  const loops = node['Actual Loops'] ?? 0;
+  const rows = Math.round(((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * loops);
+  const own = node['Relation Name'] !== undefined && rows > ROWS_MAX;
+  const found = own ? [`${rows} rows of ${node['Relation Name']}`] : [];
+  return [...found, ...(node.Plans ?? []).flatMap(readMany)];
+}
+
+/** What compares each row of one list with each of another: work that grows with the square of a statement's calls. */
+function eachWithEach(node: PlanNode): string[] {
+  const filter = node['Node Type'] === 'Nested Loop' ? node['Join Filter'] : undefined;
+  return [...(filter === undefined ? [] : [filter]), ...(node.Plans ?? []).flatMap(eachWithEach)];
+}
+
+function faultsOf(executed: readonly Executed[]): { statement: string; faults: string[] }[] {
+  return executed.flatMap(({ statement, plan }) => {
+    const faults = [...readThrough(plan), ...readMany(plan), ...eachWithEach(plan)];
+    return faults.length > 0 ? [{ statement: statement.replaceAll(/\s+/g, ' ').trim(), faults }] : [];
+  });
+}
+
+/** Every call of the interface, each with what it may meet, and a delivery of what it announces. */
+async function day(t: TestContext, hooked: Hooked, name: string): Promise<void> {
+  const { till } = hooked;
+  for (const dialect of DIALECTS) {
+    const reference = (text: string) => `${name} ${dialect.prefix} ${text}`;
+    const [voucher, other] = (await till.vouchers(2)) as [Voucher, Voucher];
+    const fresh = await till.voucher(null);
+    await till.done(dialect.activate(fresh, reference('activation')));
+    await till.done(dialect.activate(fresh, reference('activation')));
+    await till.done(dialect.redeem(voucher, 5, reference('sale')));
+    await till.done(dialect.redeem(voucher, 5, reference('sale')));
+    await till.refused(dialect, '94', dialect.redeem(other, 5, reference('sale')));
+    await till.refused(dialect, '55', dialect.redeem(withWrongPin(voucher), 5, reference('guess')));
+    await till.refused(dialect, '55', dialect.balance(withWrongPin(voucher)));
+    await till.refused(dialect, '14', dialect.balance(UNKNOWN));
+    await till.done(dialect.balance(voucher));
+    await till.done(dialect.balance(voucher));
+    await till.done(dialect.lookup(reference('sale')));
+    await till.done(update(reference('sale'), 2));
+    await till.done(updateDetails(reference('sale')));
+    await till.done(dialect.list());
+  }
+  await flushCalls(hooked.service);
+  const { id } = await hooked.add(t, ['voucher.redeemed']);
+  const dialect = DIALECTS[0] ?? assert.fail();
+  await till.done(dialect.redeem(await till.voucher(), 1, `${name} announced`));
+  await hooked.until(id, ([delivery]) => delivery?.state === 'DELIVERED');
+}
+
+/** What only a database of several shards asks for: sql/008-claims.sql. */
+async function claims({ till, service }: Hooked): Promise<void> {
+  const { db } = service;
+  const [voucher] = await till.vouchers(1);
+  const serial = BigInt(voucher?.serialNumber ?? 0);
+  const [id, next, nobody] = [newId(service.clock()), newId(service.clock()), newId(service.clock())];
+  const { id: merchant } = till.merchant;
+  const claim = [
+    plainArray([merchant]),
+    textArray(['claimed']),
+    plainArray([id]),
+    plainArray([serial]),
+    textArray(['x']),
+  ];
+  await db.hot(FIND_VOUCHERS, [0, plainArray([null]), plainArray([serial])]);
+  await db.hot(CLAIM, [0, 'redeem', ...claim]);
+  assert.equal((await db.hot(CLAIM, [0, 'redeem', ...claim])).length, 1);
+  assert.deepEqual(await db.hot(VOID_TRANSACTION, [0, serial, id]), [{ done: true }]);
+  const reassigned = await db.hot(REASSIGN_CLAIM, [0, 'redeem', merchant, 'claimed', id, next, serial, 'y']);
+  assert.deepEqual(reassigned, [{ done: true }]);
+  await db.hot(ACTIVE_TRANSACTIONS, [0, plainArray([nobody])]);
+}
+
+/** Ids begin with their time. */
+const OLD_ID =
+  "(left(id_floor(now() - interval '1 hour')::text, 15) || right(gen_random_uuid()::text, 21))::uuid";
+
+/** Many more of everything. */
+async function grow({ till }: Hooked): Promise<void> {
+  const owner = await openOwner(till.testService.url);
+  const run = (text: string) => owner.query({ text, values: [] });
+  const { id: neighbor } = await till.testService.createMerchant();
   try {
-    const run = <Row>(each: string) => owner.query<Row>({ text: each, values: [] });
     await run('set search_path = scrip');
-    for (const { name, setting } of settings) await run(`set ${name} = ${setting}`);
-    await run(`prepare hot as ${text}`);
-    const [prepared] = await run<{ count: number }>(
-      "select cardinality(parameter_types) as count from pg_prepared_statements where name = 'hot'",
-    );
-    const nothing = Array.from({ length: prepared?.count ?? 0 }, () => 'null').join(', ');
-    const [row] = await run<{ 'QUERY PLAN': { Plan: Node }[] }>(
-      `explain (format json) execute hot${nothing && `(${nothing})`}`,
-    );
-    return row?.['QUERY PLAN'][0]?.Plan ?? assert.fail('there is no plan');
+    await run(`
+      with batch as (
+        insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced, value_minor, expires_at, currency,
+          decimals, activation, scope, status, accepted_at, progressed_at, ended_at)
+        select gen_random_uuid(), ${neighbor}, 'grown', product_id, 10000, 10000, 100, expires_at, currency, decimals, activation, scope,
+          status, accepted_at, progressed_at, ended_at
+        from batches order by id limit 1 returning id
+      ), made as (
+        insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor, balance_minor, activated_at)
+        select nextval('voucher_numbers') * 64, batch.id, gen_random_uuid(), gen_random_uuid(), '', '2040-01-01', 100, 100, now()
+        from batch, generate_series(1, 10000)
+        returning serial_number
+      ), sales as (
+        insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference,
+          occurred_at)
+        select ${OLD_ID}, 'REDEMPTION',
+          serial_number, 1, 1, 'USD', ${neighbor}, serial_number, 'old ' || serial_number, now()
+        from made returning id, serial_number, reference
+      ), references_used as (
+        insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
+        select id, serial_number, ${neighbor}, 'redeem', reference, '1' from sales
+      )
+      insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
+      select id, gen_random_uuid(), 0, now() from sales`);
+    await run(`
+      with made as (
+        insert into webhook_endpoints (merchant_id, url, secret, created_at)
+        select ${till.merchant.id}, 'https://shop.example', '', now() from generate_series(1, 3) returning id
+      )
+      insert into webhook_deliveries (endpoint_id, event_id, type, occurred_at, due_at)
+      select id, ${OLD_ID}, 'float.low', now(), now() + interval '1 day' from made, generate_series(1, 3000)`);
+    await run(`
+      with made as (
+        insert into merchants (name, default_product_id, changed_by)
+        select 'Neighbor', 1, '3' from generate_series(1, 3000) returning id
+      ), keys as (
+        insert into api_keys (id, merchant_id, secret_hash, changed_by) select 'key-' || id, id, '', '3' from made returning id
+      )
+      insert into api_key_days (key_id, day, calls) select id, current_date, 1 from keys`);
   } finally {
     await owner.close();
   }
 }
 
-/** What reads a growing table without looking something up. */
-function readThrough(node: Node): string[] {
-  const own = node['Relation Name'] !== undefined && GROWING.has(node['Relation Name']);
-  const scans = /^Seq Scan$|^Sample Scan$/.test(node['Node Type']) && own;
-  const unbound =
-    /^Index( Only)? Scan$|^Bitmap Index Scan$/.test(node['Node Type']) && node['Index Cond'] === undefined;
-  const isGrowing =
-    own ||
-    (node['Node Type'] === 'Bitmap Index Scan' &&
-      /^(journal|vouchers|batches|accounts|webhook_deliveries)/.test(node['Index Name'] ?? ''));
-  const found =
-    scans || (unbound && isGrowing)
-      ? [`${node['Node Type']} on ${node['Relation Name'] ?? node['Index Name']}`]
-      : [];
-  return [...found, ...(node.Plans ?? []).flatMap(readThrough)];
+async function analyze({ till }: Hooked): Promise<void> {
+  const owner = await openOwner(till.testService.url);
+  await owner.query({ text: 'analyze', values: [] }).finally(() => owner.close());
 }
 
-/** The floats of a statement are few: one for each merchant and currency. */
-const FEW = /f\.merchant_id/;
+/**
+ * Whether a statement is planned once for long. One that is planned each time, for the tables as they are, may read through a small one: what
+ * lists read is bounded by list.rows.test.ts.
+ */
+const isKept = (executed: Executed) => executed.isKept;
+/** Planned anew whenever statistics change: with few keys, or with unknown ones, it may read them all. */
+const isLasting = (executed: Executed) => executed.isKept && executed.statement !== CHANGED_KEYS.text;
 
-/** What compares each row of one list with each of another: work that grows with the square of a statement's calls. */
-function eachWithEach(node: Node): string[] {
-  const filter = node['Node Type'] === 'Nested Loop' ? node['Join Filter'] : undefined;
-  const own = filter === undefined || FEW.test(filter) ? [] : [filter];
-  return [...own, ...(node.Plans ?? []).flatMap(eachWithEach)];
-}
-
-/** Where the plan reads a table. */
-function lookUps(node: Node, table: string): Node[] {
-  const own = node['Relation Name'] === table && /Scan/.test(node['Node Type']) ? [node] : [];
-  return [...own, ...(node.Plans ?? []).flatMap((each) => lookUps(each, table))];
-}
-
-async function looksUp(on: TestService, statement: HotStatement): Promise<void> {
-  const plan = await planOf(on, statement);
-  // Work in the background asks of every endpoint whether something is due for it.
-  const asksAll = (found: string) => statement.background && / on webhook_endpoints/.test(found);
-  const found = readThrough(plan).filter((each) => !asksAll(each));
-  assert.deepEqual([...found, ...eachWithEach(plan)], [], statement.name);
-}
-
-describe('every statement of the hot path looks rows up', () => {
-  test('in a database of the first minute', async (t) => {
-    const started = await startTestService();
-    t.after(started.stop);
-    for (const statement of STATEMENTS) {
-      await looksUp(started, statement);
-    }
+describe('every statement that a merchant waits for looks rows up', () => {
+  test('in a database of the first minute, and in one that has grown, its statistics unknown and known', async (t) => {
+    const hooked = await Hooked.open(t, { float: 1_000_000_000n });
+    const explained = await Explained.open(hooked.till.testService);
+    t.after(() => explained.close());
+    explained.replace(hooked.service.db);
+    await day(t, hooked, 'young');
+    await claims(hooked);
+    const statements = explained.executed.splice(0);
+    assert.deepEqual(faultsOf(statements.filter(isLasting)), []);
+    // So many statements are there that a day that reports none of what functions execute would be found.
+    assert.ok(new Set(statements.map(({ statement }) => statement)).size > 60);
+    await grow(hooked);
+    await day(t, hooked, 'grown');
+    assert.deepEqual(faultsOf(explained.executed.splice(0).filter(isLasting)), []);
+    await analyze(hooked);
+    await day(t, hooked, 'known');
+    assert.deepEqual(faultsOf(explained.executed.splice(0).filter(isKept)), []);
   });
 
-  test('in one that has grown, and whose statistics are known', async (t) => {
-    const till = await Till.open(t, { float: 1_000_000_000n });
-    const [dialect] = DIALECTS as [Dialect];
-    for (let batch = 0; batch < 8; batch++) {
-      const vouchers = await till.vouchers(10);
-      for (const voucher of vouchers)
-        await till.done(dialect.redeem(voucher, 5, `sale-${voucher.serialNumber}`));
-      await till.done(update(`sale-${vouchers[0]?.serialNumber}`, 2));
-    }
-    const owner = await openOwner(till.testService.url);
-    await owner.query({ text: 'analyze', values: [] }).finally(() => owner.close());
-    for (const statement of STATEMENTS) {
-      await looksUp(till.testService, statement);
-    }
-  });
-
-  test('an attempt is recorded by the key of its delivery, not by reading the queue of its endpoint', async (t) => {
-    const started = await startTestService();
-    t.after(started.stop);
-    const queue = async (text: string) => {
-      const owner = await openOwner(started.url);
-      await owner.query({ text, values: [] }).finally(() => owner.close());
-    };
-    await queue(`insert into scrip.webhook_deliveries (endpoint_id, event_id, type, occurred_at, due_at)
-      select 1, gen_random_uuid(), 'float.low', now(), now() from generate_series(1, 5000)`);
-    // Before and after anything is known of the table.
-    for (const known of ['select 1', 'analyze scrip.webhook_deliveries']) {
-      await queue(known);
-      const found = lookUps(await planOf(started, RECORD_ATTEMPTS), 'webhook_deliveries');
-      assert.deepEqual(
-        found.map((node) => node['Index Name']),
-        ['webhook_deliveries_pkey'],
-      );
-      assert.match(found[0]?.['Index Cond'] ?? '', /endpoint_id = .* AND .*event_id = /);
-    }
-  });
-
-  test('and this finds one that does not', async (t) => {
-    const started = await startTestService();
-    t.after(started.stop);
-    const whole = { name: 'whole', text: 'select sum(amount_minor) from journal' };
-    assert.deepEqual(readThrough(await planOf(started, whole)), ['Seq Scan on journal']);
+  test('and this finds what does not', async (t) => {
+    const hooked = await Hooked.open(t);
+    const explained = await Explained.open(hooked.till.testService);
+    t.after(() => explained.close());
+    await hooked.till.vouchers(2);
+    const found = async (text: string) => (await explained.plansOf(text)).flatMap(readThrough);
+    assert.deepEqual(await found('select sum(balance_minor) from vouchers'), ['Seq Scan on vouchers']);
+    assert.match(
+      String(await found('select sum(amount_minor) from journal')),
+      /^Seq Scan on journal_\d{4}_\d{2},/,
+    );
+    await explained.plansOf('set enable_seqscan = off');
+    const inside = `do $$ begin perform from vouchers order by serial_number; end $$`;
+    assert.deepEqual(await found(inside), ['Index Only Scan on vouchers']);
   });
 });

@@ -53,14 +53,14 @@ async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
 
 describe('the examples of the guides', () => {
   const told = pages.filter(
-    ({ name, text }) => name.startsWith('guides/') && blocksOf(text, 'ts').length > 0,
+    ({ name, text }) => name.startsWith('how-to/') && blocksOf(text, 'ts').join().includes('//=>'),
   );
 
   it('are there', () => {
     assert.deepEqual(told.map(({ name }) => name).sort(), [
-      'guides/end-of-day.md',
-      'guides/first-call.md',
-      'guides/going-live.md',
+      'how-to/end-of-day.md',
+      'how-to/first-call.md',
+      'how-to/go-live.md',
     ]);
   });
 
@@ -148,7 +148,7 @@ describe('the guides', () => {
   });
 
   it('name status codes, and say what the customer is told, as the client does', () => {
-    const text = pages.find(({ name }) => name === 'guides/going-live.md')?.text ?? '';
+    const text = pages.find(({ name }) => name === 'how-to/go-live.md')?.text ?? '';
     const rows = [...text.matchAll(/^\| (\d\d|none) \| `(\w+)` \| ([^|]+) \|/gm)];
     assert.ok(rows.length >= 14);
     for (const [, code = '', name = '', words] of rows) {

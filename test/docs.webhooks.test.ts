@@ -7,9 +7,9 @@ import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { newWebhookSecret } from '../src/credentials.ts';
 
-/** The verifications of docs/webhooks.md, as they stand there, run on what the library of Standard Webhooks signs. */
+/** The verifications of docs/how-to/receive-webhooks.md, as they stand there, run on what the library of Standard Webhooks signs. */
 
-const page = await readFile(new URL('../docs/webhooks.md', import.meta.url), 'utf8');
+const page = await readFile(new URL('../docs/how-to/receive-webhooks.md', import.meta.url), 'utf8');
 const blockOf = (language: string, mark: string) =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))]
     .map(([, block = '']) => block)

@@ -3,9 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import type { TestContext } from 'node:test';
 import { flushCalls } from '../src/api-keys/guesses.ts';
+import { fillBatch } from '../src/batches/fill.ts';
+import { findBatchById } from '../src/batches/queries.ts';
 import { createService, type Operator, type Permission, type Service } from '../src/context.ts';
 import { bucketsOf, readBuckets } from '../src/db/buckets.ts';
 import { type Database, openDatabase, openOwner } from '../src/db/pool.ts';
+import { withWorkers } from '../src/db/workers.ts';
 import { buildServer } from '../src/http/server.ts';
 import { newKeyRing, readKeyRing } from '../src/keyring/ring.ts';
 import { openKeyRing } from '../src/keyring/store.ts';
@@ -79,7 +82,19 @@ export type ListeningService = TestService & {
 
 /** The operator of a service, for what only an operator can ask for. */
 export function asOperator(service: Service): Operator {
-  return { service, actor: { name: 'tester', origin: 'tests', reason: null } };
+  return {
+    service,
+    actor: { kind: 'command-line', id: null, requestId: null, name: 'tester', origin: 'tests', reason: null },
+  };
+}
+
+/** Produces a batch to its end, however many turns a busy machine takes for it. */
+export async function produceAll(service: Service, batchId: number): Promise<void> {
+  for (let isDone = false; !isDone; ) {
+    await fillBatch(service, batchId, () => false);
+    const [batch] = await service.db.query<{ status: string }>(findBatchById(batchId));
+    isDone = batch?.status !== 'PROCESSING';
+  }
 }
 
 const FLOAT_MINOR = 10_000_000n;
@@ -97,9 +112,15 @@ function databaseUrl(name: string): string {
   return url.href;
 }
 
+/** On the server; on Citus, on the coordinator and on every worker: a database has the same name on all of them. */
 async function execute(text: string): Promise<void> {
-  const owner = await openOwner(required('SCRIP_TEST_URL'));
-  await owner.query({ text, values: [] }).finally(() => owner.close());
+  const workers = process.env['SCRIP_TEST_WORKERS']?.split(' ') ?? [];
+  await Promise.all(
+    [required('SCRIP_TEST_URL'), ...workers].map(async (url) => {
+      const owner = await openOwner(url);
+      await owner.query({ text, values: [] }).finally(() => owner.close());
+    }),
+  );
 }
 
 /** A copy of the migrated template; `drop` it, or give a test context that does so at its end. */
@@ -145,7 +166,7 @@ export async function startTestService(on?: TestService): Promise<TestService> {
   const url = on?.url ?? (database as TestDatabase).url;
   const keys = on?.keys ?? newKeyRing();
   const clock = on?.clock ?? testClock();
-  const db = openDatabase(url, 'scrip-test');
+  const db = await withWorkers(openDatabase(url, 'scrip-test'), 'scrip-test');
   const ring = await openKeyRing(db, { keys, dataDir: tmpdir() });
   const buckets = await readBuckets(db);
   const service = createService({

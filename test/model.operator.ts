@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { cancelBatch } from '../src/batches/cancel.ts';
-import { fillBatch } from '../src/batches/fill.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { Refusal } from '../src/refusal.ts';
 import {
@@ -10,7 +9,7 @@ import {
   unblockVoucher,
   unlockPin,
 } from '../src/vouchers/operate.ts';
-import { asOperator, type ListeningService } from './harness.ts';
+import { asOperator, type ListeningService, produceAll } from './harness.ts';
 import type { Answer, Call } from './model.ts';
 import { UNKNOWN } from './till.ts';
 
@@ -60,7 +59,7 @@ async function produced(service: Service, transactionId: string): Promise<string
   const text = 'select id, status::text from batches where transaction_id = $1';
   const find = () => service.db.query<{ id: number; status: string }>({ text, values: [transactionId] });
   const [batch] = await find();
-  await fillBatch(service, batch?.id ?? assert.fail('a batch has gone'), () => false);
+  await produceAll(service, batch?.id ?? assert.fail('a batch has gone'));
   return (await find())[0]?.status;
 }
 

@@ -4,7 +4,7 @@ import Schema from 'typebox/schema';
 import { describeDialect } from '../docs/generate/openapi.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
-import { EVENTS } from '../src/webhooks/events.ts';
+import { EVENTS } from '../src/webhooks/outbox.ts';
 import { DIALECTS, update } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Hooked } from './webhooks.ts';

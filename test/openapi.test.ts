@@ -6,7 +6,7 @@ import Schema from 'typebox/schema';
 import { buildServer } from '../src/http/server.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../src/http/variant-b/routes.ts';
-import { EVENTS, TEST_EVENT } from '../src/webhooks/events.ts';
+import { EVENTS, TEST_EVENT } from '../src/webhooks/outbox.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
 type Content = Record<

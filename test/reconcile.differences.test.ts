@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { voidBatch } from '../src/batches/cancel.ts';
 import { findBatch } from '../src/batches/download.ts';
-import type { Context } from '../src/context.ts';
-import { type Database, openOwner } from '../src/db/pool.ts';
+import type { Context, Service } from '../src/context.ts';
+import { openOwner } from '../src/db/pool.ts';
 import { type Sql, sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { busyDay } from './busy-day.ts';
-import { asOperator, startTestService, type TestService } from './harness.ts';
+import { asOperator, onDatabase, startTestService, type TestService } from './harness.ts';
 import { TAMPERINGS_OF_BATCHES } from './tamperings.batches.ts';
 import { TAMPERINGS, UNUSED_ACCOUNTS } from './tamperings.ts';
 
@@ -18,8 +18,8 @@ let context: Context;
 
 const text = (statement: string): Sql => ({ text: statement, values: [] });
 
-const redOf = async (db: Pick<Database, 'transaction'> = testService.service.db) => {
-  const { ok, checks } = await reconcile(db);
+const redOf = async (service: Service = testService.service) => {
+  const { ok, checks } = await reconcile(service);
   const red = checks.filter((check) => !check.ok);
   assert.equal(ok, red.length === 0);
   for (const { differing } of red) assert.ok(differing.length > 0);
@@ -82,7 +82,8 @@ describe('the books of a busy day', () => {
     const { service } = testService;
     const before = await reconcile(service);
     const { db } = service;
-    const disturbed: Pick<Database, 'transaction'> = {
+    const disturbed = onDatabase(service, {
+      ...db,
       transaction: (run, isolation) =>
         db.transaction(async (tx) => {
           const query = async <Row>(statement: Sql) => {
@@ -97,7 +98,7 @@ describe('the books of a busy day', () => {
           };
           return run({ ...tx, query });
         }, isolation),
-    };
+    });
     assert.deepEqual(await reconcile(disturbed), before);
     assert.notDeepEqual((await reconcile(service)).totals, before.totals);
   });
@@ -116,7 +117,8 @@ async function tampered(statement: string) {
   await owner.query(sql`begin isolation level repeatable read`);
   try {
     await owner.query(text(statement));
-    return await redOf({ transaction: (run) => run(within) });
+    const { service } = testService;
+    return await redOf(onDatabase(service, { ...service.db, transaction: (run) => run(within) }));
   } finally {
     await owner.query(sql`rollback`);
   }

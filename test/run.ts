@@ -3,23 +3,34 @@
  *
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of SCRIP_DATABASE_URL, whose
  * account must be allowed to create databases. The schema is migrated once, into a template; each test works on a copy.
+ *
+ * `--on citus` runs the tests of what merchants and operators see on a Citus cluster of the run's own, with the tests of Citus itself.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run as runTests } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { findCitus } from './citus/cluster.ts';
 import { atEnd, leavingNothing } from './leave-nothing.ts';
-import { withTestServer } from './server.ts';
+import { type Place, withTestServer } from './server.ts';
 
 /** Files at a time: more than the cores of a small machine only makes each of them slower. */
 const CONCURRENCY = 3;
 const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
 
-async function findFiles(words: readonly string[]): Promise<string[]> {
+/** What runs on Citus: behaviour. Tests that call the functions of one server, or look into its tables and plans, do not. */
+const ON_CITUS =
+  /^(citus\.|activate\.test|balance\.test|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
+/** Needs Citus. */
+const ONLY_CITUS = /^citus\./;
+
+async function findFiles(words: readonly string[], place: Place): Promise<string[]> {
   const folder = fileURLToPath(new URL('./', import.meta.url));
   const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts')).sort();
   return names
+    .filter((name) => (place === 'citus' ? ON_CITUS.test(name) : !ONLY_CITUS.test(name)))
     .filter((name) => words.length === 0 || words.some((word) => name.includes(word)))
     .map((name) => join(folder, name));
 }
@@ -45,13 +56,30 @@ async function runFiles(files: string[]): Promise<Counts> {
   return counts;
 }
 
+/** Says so where Citus is not installed: nothing was tested then, which is no success. */
+async function isInstalled(): Promise<boolean> {
+  try {
+    await findCitus();
+    return true;
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exitCode = 1;
+    return false;
+  }
+}
+
 async function main(): Promise<void> {
-  const files = await findFiles(process.argv.slice(2));
+  const options = { on: { type: 'string', default: 'postgres' } } as const;
+  const { values, positionals } = parseArgs({ allowPositionals: true, options });
+  const place = values.on;
+  if (place !== 'postgres' && place !== 'citus') throw new Error('--on takes postgres or citus');
+  if (place === 'citus' && !(await isInstalled())) return;
+  const files = await findFiles(positionals, place);
   if (files.length === 0) throw new Error('no test file has such a name');
   let counts: Counts = { passed: 0, failed: 0 };
   await withTestServer(async () => {
     counts = await runFiles(files);
-  });
+  }, place);
   if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1;
   process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
 }

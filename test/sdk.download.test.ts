@@ -10,8 +10,7 @@ import { Scrip, type Voucher, type WaitProgress } from '../sdk/src/index.ts';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
 import { findBatch } from '../src/batches/download.ts';
-import { fillBatch } from '../src/batches/fill.ts';
-import { asOperator } from './harness.ts';
+import { asOperator, produceAll } from './harness.ts';
 import { failure } from './sdk.server.ts';
 import { Till } from './till.ts';
 
@@ -30,7 +29,7 @@ async function open(t: TestContext) {
     for (;;) {
       const batch = await findBatch(context, reference);
       if (batch.status !== 'PROCESSING') return;
-      await fillBatch(service, batch.id, () => false);
+      await produceAll(service, batch.id);
     }
   }
   return { till, scrip, produce };

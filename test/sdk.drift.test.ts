@@ -14,7 +14,7 @@ import type * as B from '../src/http/variant-b/schemas.ts';
 import { NO_TRANSACTION } from '../src/http/variant-b/status.ts';
 import type { transactionData, updateData } from '../src/ledger/transaction-data.ts';
 import { type FieldError, REFUSALS } from '../src/refusal.ts';
-import type { EventType, TEST_EVENT } from '../src/webhooks/events.ts';
+import type { EventType, TEST_EVENT } from '../src/webhooks/outbox.ts';
 
 /**
  * Holds the client's wire types to the service's schemas: a pair that can be assigned one way only, or of which one side has a

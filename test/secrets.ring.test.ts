@@ -200,15 +200,16 @@ describe('a key ring', () => {
 
   test('shares with a thread what seals, and nothing else', () => {
     const ring = read(`${NEW},${OLD}`);
-    const [shared, ...others] = ring.share();
+    const [[shared, ...others], routing] = ring.share();
     assert.deepEqual(others, []);
+    assert.deepEqual(Buffer.from(routing), derived(1, 'routing'));
     assert.deepEqual([shared?.id, Buffer.from(shared?.master ?? [])], ['new-key', Buffer.alloc(32, 2)]);
     assert.deepEqual(Object.keys(shared ?? {}).sort(), ['check', 'id', 'master', 'seal']);
     assert.deepEqual(Buffer.from(shared?.check ?? []), derived(2, 'check'));
     assert.deepEqual(shared?.seal.export(), derived(2, 'seal'));
     ring.use(['old', 'new-key']);
     ring.use(['old']);
-    assert.equal(ring.share()[0]?.id, 'old');
+    assert.equal(ring.share()[0][0]?.id, 'old');
   });
 });
 

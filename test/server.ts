@@ -1,30 +1,86 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { distribute } from '../src/db/distribute.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 import { ensureDefaultProduct } from '../src/merchants/products.ts';
+import { createOnAll, startCitus } from './citus/cluster.ts';
 import { atEnd, opened, temporaryFolder } from './leave-nothing.ts';
 
-type Server = { readonly url: string; close(): Promise<void> };
+/** Where a run has its databases: one server, or a coordinator and its workers. */
+export type Place = 'postgres' | 'citus';
+
+type Server = {
+  readonly url: string;
+  /** Of Citus; none elsewhere. */
+  readonly workers: readonly string[];
+  /** Creates a database with the schema. */
+  createTemplate(name: string): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** Few, so that a copy is made quickly; more than the workers, so that each has several. */
+const TEST_BUCKETS = 4;
 
 /** The server that the tests work on, as an account that may create databases. */
 async function openServer(): Promise<Server> {
   const given = process.env['SCRIP_DATABASE_URL'];
-  if (given) return { url: given, close: async () => {} };
+  if (given) return { ...onOneServer(given), close: async () => {} };
   const folder = await temporaryFolder('scrip-test-');
   const embedded = await opened(
     () => openEmbedded(folder, createLogger('warn')),
     ({ release }) => release(),
   );
   return {
-    url: embedded.ownerUrl,
+    ...onOneServer(embedded.ownerUrl),
     async close() {
       await embedded.release();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+function onOneServer(url: string): Omit<Server, 'close'> {
+  return {
+    url,
+    workers: [],
+    async createTemplate(name) {
+      await execute(url, `create database ${name}`);
+      await fill(withName(url, name));
+    },
+  };
+}
+
+/** A cluster of this run's own, on loopback. */
+async function openCitus(): Promise<Server> {
+  const cluster = await startCitus(await temporaryFolder('scrip-citus-'));
+  const url = cluster.coordinator.url();
+  const workers = cluster.workers.map((worker) => worker.url());
+  return {
+    url,
+    workers,
+    async createTemplate(name) {
+      await createOnAll(cluster, name);
+      await fill(withName(url, name), TEST_BUCKETS);
+      // A database is copied while nobody is connected to it, the background processes of Citus included.
+      for (const node of [url, ...workers]) {
+        await execute(node, `alter database ${name} with allow_connections false`);
+        await execute(
+          node,
+          `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${name}'`,
+        );
+      }
+    },
+    close: async () => {},
+  };
+}
+
+function withName(url: string, name: string): string {
+  const address = new URL(url);
+  address.pathname = `/${name}`;
+  return address.href;
 }
 
 async function execute(url: string, text: string): Promise<void> {
@@ -38,25 +94,24 @@ create or replace function scrip.check_stamp(p_stamp timestamptz, p_ids uuid[] d
 language plpgsql as $$ begin end $$`;
 
 /** Makes the database that every test starts from: the schema, and the product that is always there. */
-async function createTemplate(url: string, name: string): Promise<void> {
-  await execute(url, `create database ${name}`);
-  const address = new URL(url);
-  address.pathname = `/${name}`;
-  await migrate(address.href);
-  await execute(address.href, WITHOUT_STAMP_CHECK);
-  const db = openDatabase(address.href, 'scrip-test');
+async function fill(url: string, buckets?: number): Promise<void> {
+  await migrate(url);
+  await execute(url, WITHOUT_STAMP_CHECK);
+  if (buckets !== undefined) await distribute(url, buckets);
+  const db = openDatabase(url, 'scrip-test');
   await ensureDefaultProduct(db, 'USD').finally(() => db.close());
 }
 
 /** Runs what needs test databases: while it runs, the harness finds the server and the template in the environment. */
-export async function withTestServer(run: () => Promise<void>): Promise<void> {
-  const server = await openServer();
+export async function withTestServer(run: () => Promise<void>, place: Place = 'postgres'): Promise<void> {
+  const server = await (place === 'citus' ? openCitus() : openServer());
   const template = `scrip_template_${randomBytes(6).toString('hex')}`;
   const drop = () => execute(server.url, `drop database if exists ${template} with (force)`).catch(() => {});
   const forget = atEnd(drop);
   try {
-    await createTemplate(server.url, template);
+    await server.createTemplate(template);
     process.env['SCRIP_TEST_URL'] = server.url;
+    if (server.workers.length > 0) process.env['SCRIP_TEST_WORKERS'] = server.workers.join(' ');
     process.env['SCRIP_TEST_TEMPLATE'] = template;
     await run();
   } finally {

@@ -43,7 +43,9 @@ test('each dependency has a reason in the docs, and no other one has', async () 
   const names = new Set(
     (await readPackages()).flatMap(namesOf).filter((name) => !name.startsWith('@scrip/')),
   );
-  const rows = (await read('docs/dependencies.md')).split('\n').filter((line) => line.startsWith('| `'));
+  const rows = (await read('docs/reference/dependencies.md'))
+    .split('\n')
+    .filter((line) => line.startsWith('| `'));
   const told = rows.flatMap((row) => {
     const [, packages = '', reason = ''] = row.split('|');
     assert.ok(reason.trim().length > 5, `${packages} has no reason`);

@@ -15,13 +15,14 @@ const ROWS = [
   ['main'],
   ['cli'],
   ['http'],
+  ['operator', 'people'],
   ['books', 'settlement', 'bank'],
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],
   ['ledger', 'jobs', 'audit'],
   ['context'],
-  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log'],
+  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log', 'draft', 'schema'],
   ['refusal'],
 ];
 

@@ -12,6 +12,7 @@ async function told(
   endpoint: Pick<Delivery, 'url' | 'full_vouchers'>,
 ) {
   const delivery: Delivery = {
+    bucket: 0,
     endpoint_id: 1,
     event_id: transactionId,
     type: 'voucher.batch.completed',

@@ -4,7 +4,7 @@ import { readVouchersOf } from '../src/batches/download.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
 import { type DeliveryRecord, listDeliveries } from '../src/webhooks/deliveries.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
-import type { EventType } from '../src/webhooks/events.ts';
+import type { EventType } from '../src/webhooks/outbox.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { asOperator } from './harness.ts';
 import { Receiver } from './receiver.ts';

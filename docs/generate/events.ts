@@ -1,10 +1,10 @@
 import Type, { type TSchema } from 'typebox';
 import { BatchData, BatchVoucher } from '../../src/http/fields.ts';
 import { Transaction, UpdateData } from '../../src/http/variant-a/schemas.ts';
-import { type EventType, TEST_EVENT } from '../../src/webhooks/events.ts';
+import { type EventType, TEST_EVENT } from '../../src/webhooks/outbox.ts';
 import { EVENT_DATA } from './examples.ts';
 
-/** The webhook events as OpenAPI describes them. They are the same in both variants (docs/webhooks.md). */
+/** The webhook events as OpenAPI describes them. They are the same in both variants (docs/how-to/receive-webhooks.md). */
 
 const { vouchers: _, ...batch } = BatchData.properties;
 

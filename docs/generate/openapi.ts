@@ -110,7 +110,7 @@ export function describeDialect(dialect: Dialect): Json {
 }
 
 /** A schema as plain JSON, with the limits that the core checks among its keywords. */
-export function withLimits(schema: unknown): unknown {
+function withLimits(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withLimits);
   if (schema === null || typeof schema !== 'object') return schema;
   const limits = (schema as { [LIMITS]?: Json })[LIMITS] ?? {};

@@ -13,14 +13,14 @@ const COLUMNS = 110;
 
 const HEAD = `# Settings
 
-Scrip is configured by environment variables. An empty one counts as not set. A value out of bounds stops the start with
-one line that names the setting and never repeats its value. This page is made from the program
+Scrip is configured by environment variables. An empty one counts as not set. A value out of bounds stops the
+start with one line that names the setting and never repeats its value. This page is made from the program
 (\`npm run docs:generate\`), and \`scrip --help\` prints the same list.
 
 The log goes to stderr as JSON, one line per entry; stdout is for what commands print.
 
-Related pages: [operating](../operating.md), [keys](../keys.md), [failover](../failover.md) for several database servers,
-and [webhooks](../webhooks.md).
+Related pages: [operating](../how-to/operate.md), [API keys](../how-to/api-keys.md),
+[failover](../how-to/failover.md) for several database servers, and [webhooks](webhooks.md).
 `;
 
 function wrap(text: string): string[] {

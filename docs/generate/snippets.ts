@@ -71,7 +71,7 @@ export function snippetPages(): Page[] {
       '```',
       '',
       'Each program sends its request once. A till sends it again, with the same body, after a timeout, a broken',
-      'connection, 429 and 503. The reference makes that safe. See also [going live](../../guides/going-live.md).',
+      'connection, 429 and 503. The reference makes that safe. See also [going live](../../how-to/go-live.md).',
       '',
       ...snippetsOf(described),
     ]

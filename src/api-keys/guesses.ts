@@ -1,6 +1,6 @@
 import type { Service } from '../context.ts';
 import type { Operation } from '../db/batcher.ts';
-import { retrying } from '../db/retry.ts';
+import { retrying } from '../db/errors.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { addCalls, addGuesses, blockGuesser } from '../merchants/queries.ts';
 import { dayOf, markBlocked } from './cache.ts';

@@ -20,8 +20,11 @@ export type Change = {
 /** What is written where the chain does not end with what was sealed: nobody appends it away. */
 export const BROKEN = 'audit.broken';
 const GUARD: Actor = {
+  kind: 'service',
+  id: null,
   name: 'scrip',
   origin: 'the audit',
+  requestId: null,
   reason:
     'the chain did not end with the entry that was sealed: it was cut off, written anew, or added to from outside',
 };
@@ -76,8 +79,11 @@ async function insert(tx: Queries, end: End, occurredAt: string, actor: Actor, c
   const link = {
     sequence: end.sequence + 1n,
     occurredAt,
+    actorKind: actor.kind,
+    actorId: actor.id,
     actor: actor.name,
     origin: actor.origin,
+    requestId: actor.requestId,
     action,
     subject,
     reason: actor.reason,

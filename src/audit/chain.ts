@@ -5,8 +5,11 @@ export type Link = {
   readonly sequence: bigint;
   /** UTC with microseconds, as the database tells it. */
   readonly occurredAt: string;
+  readonly actorKind: string;
+  readonly actorId: string | null;
   readonly actor: string;
   readonly origin: string;
+  readonly requestId: string | null;
   readonly action: string;
   readonly subject: string;
   readonly reason: string | null;
@@ -24,7 +27,8 @@ export const GENESIS = Buffer.alloc(32);
  */
 export function hashOf(link: Link): Buffer {
   const { sequence, occurredAt, actor, origin, action, subject, reason, before, after, previousHash } = link;
-  const columns = [String(sequence), occurredAt, actor, origin, action, subject, reason, before, after];
+  const by = [link.actorKind, link.actorId, actor, origin, link.requestId];
+  const columns = [String(sequence), occurredAt, ...by, action, subject, reason, before, after];
   return hash(
     'sha256',
     Buffer.concat([previousHash, Buffer.from(JSON.stringify(['scrip audit 1', ...columns]))]),

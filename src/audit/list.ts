@@ -4,8 +4,11 @@ import { findHead, listNewest } from './queries.ts';
 export type AuditEntry = {
   readonly sequence: bigint;
   readonly occurredAt: Date;
+  readonly actorKind: string;
+  readonly actorId: string | null;
   readonly actor: string;
   readonly origin: string;
+  readonly requestId: string | null;
   readonly action: string;
   readonly subject: string;
   readonly reason: string | null;
@@ -20,8 +23,11 @@ export type Head = { readonly sequence: bigint; readonly hash: string; readonly 
 type Row = {
   sequence: bigint;
   occurred_at: Date;
+  actor_kind: string;
+  actor_id: string | null;
   actor: string;
   origin: string;
+  request_id: string | null;
   action: string;
   subject: string;
   reason: string | null;
@@ -33,9 +39,12 @@ type Row = {
 /** The newest entries, newest first; of one subject (`merchant 5`) if it is given. */
 export async function listAudit(db: Queries, subject: string | null, count: number): Promise<AuditEntry[]> {
   const rows = await db.query<Row>(listNewest(subject, count));
-  return rows.map(({ occurred_at, before, after, hash, ...rest }) => ({
+  return rows.map(({ occurred_at, actor_kind, actor_id, request_id, before, after, hash, ...rest }) => ({
     ...rest,
     occurredAt: occurred_at,
+    actorKind: actor_kind,
+    actorId: actor_id,
+    requestId: request_id,
     before: before === null ? null : JSON.parse(before),
     after: after === null ? null : JSON.parse(after),
     hash: hash.toString('hex'),

@@ -20,22 +20,23 @@ export function setSealedHead(sealed: Buffer): Sql {
 
 export function insertEntry(link: Link, hash: Buffer): Sql {
   return sql`
-insert into audit (sequence, occurred_at, actor, origin, action, subject, reason, before, after, previous_hash, hash)
-values (${link.sequence}, ${link.occurredAt}, ${link.actor}, ${link.origin}, ${link.action}, ${link.subject},
-  ${link.reason}, ${link.before}, ${link.after}, ${link.previousHash}, ${hash})`;
+insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after,
+  previous_hash, hash)
+values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}, ${link.actor}, ${link.origin}, ${link.requestId},
+  ${link.action}, ${link.subject}, ${link.reason}, ${link.before}, ${link.after}, ${link.previousHash}, ${hash})`;
 }
 
 /** A page of the chain behind a number. The time is read as text: a Date would lose what is below a millisecond. */
 export function listLinks(after: bigint, count: number): Sql {
   return sql`
-select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at, actor, origin,
-  action, subject, reason, before, after, previous_hash, hash
+select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at, actor_kind, actor_id,
+  actor, origin, request_id, action, subject, reason, before, after, previous_hash, hash
 from audit where sequence > ${after} order by sequence limit ${count}`;
 }
 
 /** The newest entries, newest first; of one subject if it is given. */
 export function listNewest(subject: string | null, count: number): Sql {
   return sql`
-select sequence, occurred_at, actor, origin, action, subject, reason, before, after, hash
+select sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after, hash
 from audit where ${subject}::text is null or subject = ${subject} order by sequence desc limit ${count}`;
 }

@@ -17,8 +17,11 @@ export type Verification = {
 type Row = {
   sequence: bigint;
   occurred_at: string;
+  actor_kind: string;
+  actor_id: string | null;
   actor: string;
   origin: string;
+  request_id: string | null;
   action: string;
   subject: string;
   reason: string | null;
@@ -74,13 +77,20 @@ export async function verifyAudit({ db, keys }: Service, published: string | nul
 }
 
 function problemOf(row: Row, last: End): string | null {
-  const { occurred_at, previous_hash, hash, ...rest } = row;
+  const { occurred_at, actor_kind, actor_id, request_id, previous_hash, hash, ...rest } = row;
+  const link = {
+    ...rest,
+    occurredAt: occurred_at,
+    actorKind: actor_kind,
+    actorId: actor_id,
+    requestId: request_id,
+    previousHash: previous_hash,
+  };
   if (row.sequence !== last.sequence + 1n)
     return `entry ${last.sequence + 1n} is missing, or is not in its place`;
   if (!previous_hash.equals(last.hash))
     return 'it does not follow the entry before it: one of them was replaced';
-  if (!hash.equals(hashOf({ ...rest, occurredAt: occurred_at, previousHash: previous_hash })))
-    return 'it was changed';
+  if (!hash.equals(hashOf(link))) return 'it was changed';
   if (row.action === BROKEN)
     return 'it tells that the chain before it did not end with the entry that was sealed';
   return null;

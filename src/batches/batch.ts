@@ -1,4 +1,8 @@
+import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { newId } from '../ledger/id.ts';
 import { type Money, toNumber } from '../money.ts';
+import { enqueueEvent } from '../webhooks/outbox.ts';
 
 /** A batch of vouchers (docs/reference/interface.md, "Voucher batch"). */
 export type Batch = {
@@ -61,4 +65,21 @@ export function batchData({ reference, transactionId, status, expiresAt, value }
     expiryDate: expiresAt.toISOString(),
     value: value && toNumber(value),
   };
+}
+
+/** Tells the merchant that a batch is `COMPLETED` or `CANCELED`, in the transaction that made it so. */
+export async function enqueueBatchEvent(
+  service: Service,
+  tx: Queries,
+  batch: Batch,
+  now: Date,
+): Promise<void> {
+  await enqueueEvent(service, tx, {
+    merchantId: batch.merchantId,
+    type: batch.status === 'COMPLETED' ? 'voucher.batch.completed' : 'voucher.batch.canceled',
+    eventId: newId(now),
+    subjectId: batch.transactionId,
+    data: { ...batchData(batch), quantity: batch.quantity },
+    now,
+  });
 }

@@ -1,14 +1,13 @@
 import { audit, canAudit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { plainArray } from '../db/sql.ts';
 import { enqueue } from '../jobs/enqueue.ts';
 import { creditFloat, insertPosting } from '../ledger/accounts.queries.ts';
 import { accountOf, reserveOf } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
-import { announceEnd } from './announce-end.ts';
-import { type Batch, type BatchRow, toBatch } from './batch.ts';
+import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
 import {
   cancelBatchRow,
   findBatchById,
@@ -43,7 +42,7 @@ export async function cancelBatch(
       const [canceled] = await tx.query<BatchRow>(cancelBatchRow(batch.id, now, failure));
       const after = toBatch(canceled as BatchRow);
       await enqueue(tx, 'void-batch', batch.id);
-      await announceEnd(service, tx, after, now);
+      await enqueueBatchEvent(service, tx, after, now);
       const { status, produced, quantity } = batch;
       // The failure may be that of the key ring, without which nothing is sealed, the audit neither: the money goes back all the same.
       if (failure !== null && !(await canAudit(tx, service))) return after;

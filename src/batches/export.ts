@@ -12,7 +12,7 @@ import {
   listExportRows,
   listFaces,
   type NewExport,
-} from './export.queries.ts';
+} from './queries.ts';
 
 /** A voucher with everything that is printed of it. */
 export type PrintedVoucher = CodeAndPin & {

@@ -27,7 +27,14 @@ export async function settleFailure(service: Service, batchId: number, error: un
   service.log.warn({ part: 'batches', transactionId, failures, err: error }, 'a batch could not go on');
   if (isFull ? now.getTime() - since.getTime() < DISK_FULL_MS : failures < MOST_FAILURES) throw error;
   const failure = causeOf(error);
-  const actor = { name: 'scrip', origin: 'background work', reason: failure };
+  const actor = {
+    kind: 'service',
+    id: null,
+    name: 'scrip',
+    origin: 'background work',
+    requestId: null,
+    reason: failure,
+  } as const;
   const batch = await cancelBatch({ service, actor }, transactionId, failure);
   if (batch?.status === 'CANCELED') {
     service.log.error(

@@ -1,7 +1,6 @@
 import type { Service } from '../context.ts';
-import { isStampRefused } from '../db/errors.ts';
+import { isStampRefused, retrying } from '../db/errors.ts';
 import type { Database, Transaction } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { enqueue, keepQueued, type Task } from '../jobs/enqueue.ts';
 import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
 import { estimateVouchers } from '../rotation/queries.ts';

@@ -1,7 +1,7 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { enqueue } from '../jobs/enqueue.ts';
 import { claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';

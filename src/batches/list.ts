@@ -1,8 +1,7 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { allowLongDetails, findBatchDetails, listBatchRows } from './list.queries.ts';
-import { findBatchByTransactionId } from './queries.ts';
+import { allowLongDetails, findBatchByTransactionId, findBatchDetails, listBatchRows } from './queries.ts';
 
 /** A list for a person to read, or for a script that looks for the newest ones. */
 const MOST_LISTED = 10_000;

@@ -7,8 +7,7 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { reserveOf } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
-import { announceEnd } from './announce-end.ts';
-import { type Batch, type BatchRow, toBatch } from './batch.ts';
+import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
 import {
   advanceBatch,
   becomeProducer,
@@ -20,8 +19,8 @@ import {
   drawNumbers,
   findCodeKeys,
 } from './queries.ts';
-import { makeRowsAside } from './rows.aside.ts';
 import { firstRows, type MadeRows, withoutRows } from './rows.ts';
+import { makeRowsAside } from './rows.worker.ts';
 
 /**
  * Makes `count` vouchers of a batch and books the progress, within the caller's transaction. The caller holds the batch's
@@ -78,7 +77,7 @@ export async function advance(
 ): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
   const after = toBatch(row as BatchRow);
-  if (after.status === 'COMPLETED') await announceEnd(service, tx, after, now);
+  if (after.status === 'COMPLETED') await enqueueBatchEvent(service, tx, after, now);
   return after;
 }
 

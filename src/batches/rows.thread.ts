@@ -1,8 +1,8 @@
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { KeyRing } from '../keyring/ring.ts';
-import type { ThreadAnswer } from './rows.aside.ts';
 import { makeRows, type RowsWanted } from './rows.ts';
+import type { ThreadAnswer } from './rows.worker.ts';
 
 /** The thread on which the vouchers of large batches are made: it asks nobody, and answers with rows. */
 

@@ -1,7 +1,7 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { claimIn, type OperatorOperation } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { checkReference } from '../ledger/reference.ts';

@@ -1,11 +1,11 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { newId } from '../ledger/id.ts';
 import { findEntry } from '../ledger/movements.queries.ts';
 import { toText, unitOf } from '../money.ts';
-import { correctOne } from '../redemptions/update.queries.ts';
+import { correctOne } from '../redemptions/queries.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import type { Booked } from './book-once.ts';
 import type { Entry } from './floats.ts';

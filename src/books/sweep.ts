@@ -1,6 +1,6 @@
 import type { Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { plainArray } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
 import {

@@ -3,7 +3,7 @@ import type { Queries } from '../db/pool.ts';
 import { getAccount, postVoucher } from '../ledger/movements.ts';
 import { type Money, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { lockVoucher } from '../vouchers/operate.queries.ts';
+import { lockVoucher } from '../vouchers/queries.ts';
 import { type Booked, bookOnce } from './book-once.ts';
 
 /** What an operator moves to and from single vouchers. */

@@ -25,7 +25,14 @@ export function takeActor(program: Command): void {
 export function actor(): Actor {
   const account = accountName();
   const origin = `command line of ${account} at ${hostname()}`;
-  return { name: given.by ?? account, origin, reason: given.reason ?? null };
+  return {
+    kind: 'command-line',
+    id: null,
+    name: given.by ?? account,
+    origin,
+    requestId: null,
+    reason: given.reason ?? null,
+  };
 }
 
 /** An account that the system knows by number only has no name. */

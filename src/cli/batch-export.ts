@@ -75,7 +75,7 @@ async function run(text: string, options: Options): Promise<void> {
     if (file !== null) await checkTarget(file, options.force ?? false);
     const write = await prepareWriter(format, printed, service.clock(), options.font);
     const made = await exportBatch(operator, batch, format, async (vouchers, count) => {
-      const pieces = write(watch(vouchers, count, stop, options.json), count);
+      const pieces = write(withProgress(vouchers, count, stop, options.json), count);
       if (file === null) await writeToStdout(pieces);
       else await writeWhole(file, pieces, options.force ?? false);
     });
@@ -151,7 +151,12 @@ async function findExportable(
 }
 
 /** Passes pages on, shows the progress, and ends them once the command is asked to stop. */
-async function* watch(vouchers: AsyncIterable<PrintedVoucher[]>, count: number, stop: Stop, quiet = false) {
+async function* withProgress(
+  vouchers: AsyncIterable<PrintedVoucher[]>,
+  count: number,
+  stop: Stop,
+  quiet = false,
+) {
   const progress = showProgress(count, 'vouchers', quiet);
   let done = 0;
   try {

@@ -8,7 +8,7 @@ import { sweep, TASKS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
-import { actFor } from '../merchants/act-for.ts';
+import { actFor } from '../merchants/impersonate.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { findProduct, type Product } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';

@@ -1,4 +1,4 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { authenticate } from '../api-keys/authenticate.ts';
 import type { NewKey } from '../api-keys/keys.ts';
@@ -6,6 +6,7 @@ import { findBatch, readVouchers } from '../batches/download.ts';
 import { type Generate, generate } from '../batches/generate.ts';
 import type { Actor, Context, Operator, Service } from '../context.ts';
 import { makeDataFolder } from '../db/embedded.ts';
+import { draftName, writePrivate } from '../draft.ts';
 import { topUp } from '../merchants/floats.ts';
 import { createMerchant } from '../merchants/merchants.ts';
 import {
@@ -83,8 +84,8 @@ async function findOrCreate(operator: Operator, product: Product, file: string):
   const permit = ['update-redemption'] as const;
   const wanted = { name: 'Demo', permit, opaque: false, productId: product.id };
   const { keyId, secret } = await createMerchant(operator, wanted);
-  const draft = `${file}.${process.pid}`;
-  await writeFile(draft, `${JSON.stringify({ keyId, secret })}\n`, { mode: 0o600 });
+  const draft = draftName(file);
+  await writePrivate(draft, [`${JSON.stringify({ keyId, secret })}\n`]);
   await rename(draft, file);
   return { keyId, secret };
 }

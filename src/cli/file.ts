@@ -1,12 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { createWriteStream, rmSync } from 'node:fs';
-import { link, lstat, open, rename } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { link, lstat, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { draftName, writePrivate } from '../draft.ts';
 import { CommandError, fail } from './output.ts';
-
-/** A file that holds codes: nobody but its owner reads it. */
-const MODE = 0o600;
 
 /**
  * Refuses, before anything is done, a path that cannot be written.
@@ -33,18 +29,14 @@ export async function writeWhole(
   pieces: AsyncIterable<string | Buffer>,
   force: boolean,
 ): Promise<void> {
-  const draft = join(
-    dirname(path),
-    `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.part`,
-  );
+  const draft = draftName(join(dirname(path), `.${basename(path).slice(0, 100)}`));
   const discard = () => rmSync(draft, { force: true });
   // Also where the process is ended in a hurry.
   process.once('exit', discard);
   try {
-    const file = await open(draft, 'wx', MODE).catch((error: NodeJS.ErrnoException) => {
-      throw explain(error, path);
+    await writePrivate(draft, pieces).catch((error: NodeJS.ErrnoException) => {
+      throw error.syscall === 'open' ? explain(error, path) : error;
     });
-    await pipeline(pieces, createWriteStream('', { fd: file, flush: true }));
     if (force) await rename(draft, path);
     // A link is refused where another file has come to be meanwhile, which a rename would silently replace.
     else

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Operator } from '../context.ts';
 import { keyFile } from '../keyring/file.ts';
 import { newRingKey } from '../keyring/ring.ts';
-import { RingRefused, type Watch } from '../rotation/reseal.ts';
+import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation, listKeyRing } from '../rotation/rotate.ts';
 import { actor } from './actor.ts';
 import { explainOutcome, untilStopped, withService } from './open.ts';
@@ -66,14 +66,14 @@ async function rotate(options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
     const { keyId, resumed } = await beginRotation(operator, writableFile(config));
     const total = await estimateAll(operator.service.db);
-    const resealed = watched(total, stop, options, 'sealed again');
-    const proven = watched(total, stop, options, 'proven');
-    const prove: Watch = (vouchers) => {
+    const resealed = progressBar(total, stop, options, 'sealed again');
+    const proven = progressBar(total, stop, options, 'proven');
+    const prove: OnProgress = (vouchers) => {
       // Two bars at one time would be drawn over each other.
       resealed.end();
-      return proven.watch(vouchers);
+      return proven.onProgress(vouchers);
     };
-    const retired = await finishRotation(operator, resealed.watch, prove).finally(() => {
+    const retired = await finishRotation(operator, resealed.onProgress, prove).finally(() => {
       resealed.end();
       proven.end();
     });
@@ -91,8 +91,8 @@ async function rotate(options: Json): Promise<void> {
 async function drop(keyId: string, options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
     const file = writableFile(config);
-    const proven = watched(await estimateAll(operator.service.db), stop, options, 'proven');
-    if (!(await dropKey(operator, keyId, file, proven.watch).finally(proven.end))) interrupted();
+    const proven = progressBar(await estimateAll(operator.service.db), stop, options, 'proven');
+    if (!(await dropKey(operator, keyId, file, proven.onProgress).finally(proven.end))) interrupted();
     if (options.json) return printJson({ keyId, removedFrom: file ?? null });
     const rest = 'Backups from before still need it';
     say(
@@ -121,10 +121,15 @@ async function withRing(
 }
 
 /** Follows work on every voucher with a progress bar, until it ends or is asked to stop. */
-function watched(total: number, stop: Stop, options: Json, what: string): { watch: Watch; end: () => void } {
+function progressBar(
+  total: number,
+  stop: Stop,
+  options: Json,
+  what: string,
+): { onProgress: OnProgress; end: () => void } {
   let progress: ReturnType<typeof showProgress> | undefined;
   let done = 0;
-  const watch: Watch = (vouchers) => {
+  const onProgress: OnProgress = (vouchers) => {
     progress ??= showProgress(total, `vouchers ${what}`, options.json);
     done += vouchers;
     progress.update(Math.min(done, total));
@@ -134,5 +139,5 @@ function watched(total: number, stop: Stop, options: Json, what: string): { watc
     progress?.stop();
     progress = undefined;
   };
-  return { watch, end };
+  return { onProgress, end };
 }

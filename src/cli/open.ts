@@ -3,12 +3,13 @@ import { flushCalls } from '../api-keys/guesses.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
+import { type Distribution, distribute } from '../db/distribute.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { isUnavailable, sqlState } from '../db/errors.ts';
+import { isUnavailable, StartError, sqlState } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
-import { StartError } from '../db/start-error.ts';
+import { withWorkers } from '../db/workers.ts';
 import { keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
@@ -35,13 +36,18 @@ type Opening = {
   /** Whether a database may be created where there is none: a listing in a mistyped folder must not make one. */
   readonly create: boolean;
   readonly log: Logger;
+  /** Whether this is the service itself, whose settings say where the log is archived; a command leaves that as it is. */
+  readonly isService?: boolean;
 };
 
 /**
  * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens the key ring.
  * @throws StartError, one clear line, with everything closed that was opened
  */
-export async function openService(config: Config, { name, create, log }: Opening): Promise<Opened> {
+export async function openService(
+  config: Config,
+  { name, create, log, isService = false }: Opening,
+): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
   const close = async (hurried?: Promise<void>) => {
@@ -51,23 +57,25 @@ export async function openService(config: Config, { name, create, log }: Opening
     return hadToHurry;
   };
   try {
-    if (config.databaseUrl === undefined) embedded = await openFolder(config.dataDir, create, log);
+    if (config.databaseUrl === undefined) embedded = await openFolder(config, create, log, isService);
     const url = embedded?.url ?? (config.databaseUrl as string);
     const applied = await migrate(embedded?.ownerUrl ?? url, async (owner) => {
       if (!create) await requireSchema(owner, url);
       await checkBeforeMigration(owner, config, false);
     });
     if (applied.length > 0) log.info({ applied }, 'migrations applied');
-    const db = openDatabase(url, name);
-    const readDb = config.readDatabaseUrl === undefined ? db : openReader(config.readDatabaseUrl, name);
+    let db = openDatabase(url, name);
+    const readDb =
+      config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name);
     try {
+      db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
       const buckets = await readBuckets(db);
-      service = createService({ db, readDb, buckets, keys, log, clock: () => new Date() });
+      service = createService({ db, readDb: readDb ?? db, buckets, keys, log, clock: () => new Date() });
       return { service, config, close };
     } catch (error) {
-      await Promise.all([db.close(), ...(readDb === db ? [] : [readDb.close()])]);
+      await Promise.all([db.close(), readDb?.close()]);
       throw error;
     }
   } catch (error) {
@@ -76,9 +84,15 @@ export async function openService(config: Config, { name, create, log }: Opening
   }
 }
 
-async function openFolder(dataDir: string, create: boolean, log: Logger): Promise<Embedded> {
+async function openFolder(
+  config: Config,
+  create: boolean,
+  log: Logger,
+  isService: boolean,
+): Promise<Embedded> {
+  const { dataDir, archiveDir = null } = config;
   if (!create && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
-  return openEmbedded(dataDir, log);
+  return openEmbedded(dataDir, log, isService ? archiveDir : undefined);
 }
 
 export function noDatabase(dataDir: string): StartError {
@@ -134,6 +148,21 @@ export async function migrateOnly(): Promise<string[]> {
   } finally {
     await embedded?.release();
   }
+}
+
+/**
+ * Distributes the database over a Citus cluster; it is migrated by then.
+ * @param buckets how many; left out: the default, or what there is
+ */
+export async function distributeOnly(buckets?: number): Promise<Distribution> {
+  const { databaseUrl } = readConfig();
+  if (databaseUrl === undefined)
+    throw new StartError(
+      'the embedded database cannot be distributed: set SCRIP_DATABASE_URL to the coordinator of a Citus cluster',
+    );
+  return distribute(databaseUrl, buckets).catch((error: unknown) => {
+    throw explain(error, databaseUrl);
+  });
 }
 
 async function closeService(service: Service | undefined): Promise<void> {

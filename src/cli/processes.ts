@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
-import { StartError } from '../db/start-error.ts';
+import { StartError } from '../db/errors.ts';
 import { parseCount } from './parse.ts';
 import type { Stop } from './stop.ts';
 

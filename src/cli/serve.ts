@@ -2,14 +2,15 @@ import { type AddressInfo, createServer } from 'node:net';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
-import { StartError } from '../db/start-error.ts';
+import { StartError } from '../db/errors.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
-import { startBackground } from './background.ts';
+import { addressToCall } from './link.ts';
 import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
+import { startBackground } from './work.ts';
 
 /** A service that is asked to stop still accepts connections for so long: load balancers learn of it from `/readyz`. */
 const GRACE_MS = 1_000;
@@ -38,7 +39,12 @@ async function serve(options: ServeOptions): Promise<void> {
   // Before anything is created or started: a port in use is the most frequent failure.
   if (!isOneOfSeveral()) await checkAddress(config);
   const log = createLogger(config.logLevel);
-  const { service, close } = await openService(config, { name: 'scrip-serve', create: true, log });
+  const { service, close } = await openService(config, {
+    name: 'scrip-serve',
+    create: true,
+    log,
+    isService: true,
+  });
   try {
     if (!stop.isAsked()) await serveUntilStopped(service, config, options, count, stop);
   } finally {
@@ -107,12 +113,6 @@ async function checkAddress(config: Config): Promise<void> {
     probe.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, config)));
     probe.listen(config.port, config.host, () => probe.close(() => resolve()));
   });
-}
-
-/** An address that can be called: one that means "every address" cannot. */
-function addressToCall(host: string, port: number): string {
-  const called = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
-  return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
 }
 
 async function greet(service: Service, config: Config, baseUrl: string, demo: boolean): Promise<void> {

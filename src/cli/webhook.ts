@@ -12,7 +12,7 @@ import {
   rotateSecret,
   TooManyEndpoints,
 } from '../webhooks/endpoints.ts';
-import { EVENTS, type EventType } from '../webhooks/events.ts';
+import { EVENTS, type EventType } from '../webhooks/outbox.ts';
 import { createSender } from '../webhooks/send.ts';
 import { requireMerchant } from './merchant.ts';
 import { withOperator, withService } from './open.ts';

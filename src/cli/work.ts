@@ -1,7 +1,12 @@
 import type { Command } from 'commander';
-import { readConfig } from '../config.ts';
+import { readVouchersOf } from '../batches/download.ts';
+import { sweep, TASKS } from '../batches/tasks.ts';
+import { type Config, readConfig } from '../config.ts';
+import type { Service } from '../context.ts';
+import { startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
-import { startBackground } from './background.ts';
+import { startDelivery } from '../webhooks/deliver.ts';
+import { createSender } from '../webhooks/send.ts';
 import { openService } from './open.ts';
 import { listenForStop } from './stop.ts';
 
@@ -16,7 +21,12 @@ async function work(): Promise<void> {
   const stop = listenForStop();
   const config = readConfig();
   const log = createLogger(config.logLevel);
-  const { service, close } = await openService(config, { name: 'scrip-work', create: true, log });
+  const { service, close } = await openService(config, {
+    name: 'scrip-work',
+    create: true,
+    log,
+    isService: true,
+  });
   try {
     if (!stop.isAsked()) {
       const worker = await startBackground(service, config);
@@ -30,4 +40,16 @@ async function work(): Promise<void> {
     await flushLog(log);
     if (hurried) process.exit(1);
   }
+}
+
+/** Starts the background work: the jobs of the queue, and the deliveries of webhooks. */
+export async function startBackground(service: Service, { webhookAllowPrivate }: Config): Promise<Worker> {
+  const worker = await startWorker(service, TASKS, sweep);
+  const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });
+  const delivery = startDelivery(service, sender, readVouchersOf);
+  return {
+    async stop() {
+      await Promise.all([worker.stop(), delivery.stop()]);
+    },
+  };
 }

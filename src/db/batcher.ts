@@ -1,7 +1,6 @@
 import { Refusal } from '../refusal.ts';
-import { isAway } from './errors.ts';
+import { isAway, retrying } from './errors.ts';
 import type { Database } from './pool.ts';
-import { retrying } from './retry.ts';
 
 /**
  * One operation of the hot path. Calls that wait at one moment go to the database as one call with arrays.
@@ -178,7 +177,7 @@ class Queue<Request, Row, Answer> {
     this.#inFlight++;
     this.#rowsInFlight += taken.length;
     const wasBusy = this.#waiting > 0;
-    void this.#settle(taken).finally(() => {
+    void this.#finish(taken).finally(() => {
       this.#inFlight--;
       this.#rowsInFlight -= taken.length;
       this.#rate.settled(taken.length, wasBusy);
@@ -235,7 +234,7 @@ class Queue<Request, Row, Answer> {
     return undefined;
   }
 
-  async #settle(taken: readonly Waiting<Request, Answer>[]): Promise<void> {
+  async #finish(taken: readonly Waiting<Request, Answer>[]): Promise<void> {
     const requests = taken.map(({ request }) => request);
     let rows: readonly (Row | typeof AGAIN)[];
     try {

@@ -39,7 +39,7 @@ export function bucketsOf(all: readonly number[]): Buckets {
 
 /** Reads which buckets the database has: one, or several where it is distributed. */
 export async function readBuckets(db: Queries): Promise<Buckets> {
-  const rows = await db.query<{ bucket: number }>(sql`select bucket from buckets order by position`);
+  const rows = await db.query<{ bucket: number }>(sql`select bucket from bucket_positions order by position`);
   return bucketsOf(rows.map(({ bucket }) => bucket));
 }
 
@@ -54,6 +54,6 @@ export function serialOf(voucherNumber: bigint, slot: number): bigint {
 }
 
 /** The slot of a reference; `slot_of_reference` in sql/distribute.sql gives the same. */
-export function slotOfReference(merchantId: number, operation: string, reference: string): number {
+function slotOfReference(merchantId: number, operation: string, reference: string): number {
   return Number.parseInt(hash('sha256', `${merchantId} ${operation} ${reference}`).slice(0, 2), 16) % SLOTS;
 }

@@ -1,9 +1,23 @@
-import { type Embedded, EmbeddedError, find, makeFolder, start } from '@scrip/embedded';
+import {
+  type Backup,
+  backUp,
+  type Embedded,
+  EmbeddedError,
+  find,
+  findKeys,
+  listBackups,
+  makeFolder,
+  type Restored,
+  type Restoring,
+  restore,
+  start,
+  verify,
+} from '@scrip/embedded';
 import type { Logger } from '../log.ts';
+import { StartError } from './errors.ts';
 import { SERVICE_ROLE } from './pool.ts';
-import { StartError } from './start-error.ts';
 
-export type { Embedded };
+export type { Backup, Embedded };
 
 /** The embedded database of a data folder, with the settings of Scrip. */
 
@@ -16,10 +30,11 @@ const ALTERNATIVES = {
 
 /**
  * Uses the database of a data folder, created if there is none, until `release` is called.
+ * @param archiveDir where the log is archived; null: nowhere; left out: as it was
  * @throws StartError, one line
  */
-export function openEmbedded(dataDir: string, log: Logger): Promise<Embedded> {
-  return start(dataDir, { ...NAMES, log }).catch(explain);
+export function openEmbedded(dataDir: string, log: Logger, archiveDir?: string | null): Promise<Embedded> {
+  return start(dataDir, { ...NAMES, log, archiveDir }).catch(explain);
 }
 
 /** The address of a data folder's database, whether it runs or not; undefined where there is none yet. */
@@ -30,6 +45,39 @@ export function findEmbedded(dataDir: string): Promise<string | undefined> {
 /** Creates the data folder, if it does not exist. @throws StartError, one line */
 export async function makeDataFolder(dataDir: string): Promise<void> {
   await makeFolder(dataDir).catch(explain);
+}
+
+/** Backs up a database that is in use. @throws StartError, one line */
+export function backUpEmbedded(...parameters: Parameters<typeof backUp>): Promise<Backup> {
+  return backUp(...parameters).catch(explain);
+}
+
+/** The complete backups of a folder, oldest first. @throws StartError, one line */
+export function listEmbeddedBackups(path: string): Promise<Backup[]> {
+  return listBackups(path).catch(explain);
+}
+
+type Examine = Restoring['examine'];
+
+/** Restores a backup into a data folder that is not in use. @throws StartError, one line; what `examine` throws */
+export function restoreEmbedded(
+  from: string,
+  dataDir: string,
+  options: { archiveDir?: string | null | undefined; to?: Date | undefined; replace: boolean },
+  log: Logger,
+  examine: Examine,
+): Promise<Restored> {
+  return restore(from, dataDir, { ...NAMES, ...options, log, examine }).catch(explain);
+}
+
+/** Starts a copy of the newest backup and examines it. @throws as `restoreEmbedded` */
+export function verifyEmbedded(from: string, log: Logger, examine: Examine): ReturnType<typeof verify> {
+  return verify(from, { ...NAMES, log, examine }).catch(explain);
+}
+
+/** The file of the key ring in a backup, where it holds one. */
+export function findBackedUpKeys(backup: Backup): Promise<string | undefined> {
+  return findKeys(backup);
 }
 
 function explain(error: unknown): never {

@@ -20,7 +20,7 @@ export class Health {
   readonly #open: () => pg.Client;
   readonly #inFlight = new Set<{ readonly sentAt: number; readonly giveUp: (error: Error) => void }>();
   #isAway = false;
-  #isWatching = false;
+  #isChecking = false;
   #isClosed = false;
 
   /** @param open makes a client of the same server that is not connected yet */
@@ -34,12 +34,12 @@ export class Health {
   }
 
   /** Runs a statement, or gives up on it when the server is found to be away. */
-  watch<T>(statement: () => Promise<T>): Promise<T> {
+  track<T>(statement: () => Promise<T>): Promise<T> {
     this.check();
     return new Promise((resolve, reject) => {
       const sent = { sentAt: performance.now(), giveUp: reject };
       this.#inFlight.add(sent);
-      if (!this.#isWatching) void this.#watch();
+      if (!this.#isChecking) void this.#check();
       statement()
         .then(resolve, reject)
         .finally(() => this.#inFlight.delete(sent));
@@ -51,8 +51,8 @@ export class Health {
   }
 
   /** For as long as something is in flight, or the server is away. */
-  async #watch(): Promise<void> {
-    this.#isWatching = true;
+  async #check(): Promise<void> {
+    this.#isChecking = true;
     while ((this.#inFlight.size > 0 || this.#isAway) && !this.#isClosed) {
       await sleep(PROBE_INTERVAL_MS, undefined, { ref: false });
       const [oldest] = this.#inFlight;
@@ -62,7 +62,7 @@ export class Health {
       // A busy event loop may hold answers that it has not read yet: it reads them before this goes on.
       else if (!this.#isAway) await sleep(0).then(() => this.#giveUp());
     }
-    this.#isWatching = false;
+    this.#isChecking = false;
   }
 
   #giveUp(): void {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { makeWorkerUtils } from 'graphile-worker';
-import { sqlState } from './errors.ts';
+import { isDistributed } from './distribute.ts';
+import { StartError, sqlState } from './errors.ts';
 import { openOwner, openPool, PRODUCER_ROLE, type Queries, SERVICE_ROLE } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
-import { StartError } from './start-error.ts';
 
 const FOLDER = new URL('../../sql/', import.meta.url);
 
@@ -74,6 +74,9 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
       raw(`create table if not exists scrip.migrations (
         version integer primary key, name text not null, digest text not null, applied_at timestamptz not null default now())`),
     );
+    // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration reaches the workers.
+    // Elsewhere nobody reads this setting.
+    if (!(await isDistributed(owner))) await owner.query(raw('set local citus.enable_ddl_propagation = off'));
     const todo = pending(await readApplied(owner), migrations);
     for (const { version, name, text, digest } of todo) {
       await owner.query(raw(text));

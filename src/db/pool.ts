@@ -63,7 +63,7 @@ const KEEP_ALIVE_MS = 10_000;
 const BUSY_MS = 200;
 
 /**
- * What every session of the service needs. An account that has these by `alter role … set` (behind a pooler, docs/operating.md) needs no
+ * What every session of the service needs. An account that has these by `alter role … set` (behind a pooler, docs/how-to/operate.md) needs no
  * statement for them. `pg_temp` stands last in the path, so that no temporary table hides a table of the books. Pages of long lists are
  * read along an index: in a young table the planner would sort all that is left of the list for each page.
  */
@@ -87,7 +87,7 @@ async function configure(client: pg.ClientBase, session: Readonly<Record<string,
 }
 
 /** Every connection of a pool is in use: the service is overloaded, the server need not be away. */
-export class PoolExhausted extends Error {
+class PoolExhausted extends Error {
   readonly code = 'EPOOLEXHAUSTED';
 }
 
@@ -124,11 +124,12 @@ function connectionOf(url: string, name: string, isReader = false) {
 /**
  * Opens the pools of a process. Nothing connects before the first statement.
  * @param url a PostgreSQL address; its user is, or may become, `scrip_service`
+ * @param size how many connections ordinary work may use
  */
-export function openDatabase(url: string, name = 'scrip', isReader = false): Database {
+export function openDatabase(url: string, name = 'scrip', isReader = false, size = POOL_SIZE): Database {
   const common = connectionOf(url, name, isReader);
   const onConnect = (client: pg.ClientBase) => configure(client, SESSION);
-  const pool = poolOf({ ...common, max: POOL_SIZE, onConnect });
+  const pool = poolOf({ ...common, max: size, onConnect });
   const hotPool = poolOf({
     ...common,
     max: HOT_POOL_SIZE,
@@ -169,8 +170,8 @@ export function openDatabase(url: string, name = 'scrip', isReader = false): Dat
 }
 
 /** Opens a standby, which answers lists and reports. It may lag behind, and takes no writes. */
-export function openReader(url: string, name = 'scrip'): Database {
-  return openDatabase(url, `${name}-reader`, true);
+export function openReader(url: string, name = 'scrip', size = POOL_SIZE): Database {
+  return openDatabase(url, `${name}-reader`, true, size);
 }
 
 /** The pool's words for a wait in vain; a connection that cannot be made fails in its own. */
@@ -196,7 +197,7 @@ async function onClient<T>(
 ): Promise<T> {
   const client = await connect(pool, health);
   try {
-    const result = await health.watch(() => run(client));
+    const result = await health.track(() => run(client));
     client.release();
     return result;
   } catch (error) {
@@ -263,14 +264,14 @@ async function inTransaction<T>(
   // A transaction with an isolation of its own reads through everything, and sets its own limit.
   const limits = isolation === undefined;
   const ask = <Row>(statement: Sql, timeoutMs?: number) =>
-    health.watch(() => rowsOf<Row>(client, statement, timeoutMs));
+    health.track(() => rowsOf<Row>(client, statement, timeoutMs));
   const control = (text: string) => ask({ text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {
     await control(isolation ? `begin isolation level ${isolation}` : 'begin');
     const result = await run({
       query: (statement) => ask(statement, limits ? STATEMENT_TIMEOUT_MS + GRACE_MS : undefined),
-      copyIn: (statement, parts) => health.watch(() => copyIn(client, statement, parts)),
+      copyIn: (statement, parts) => health.track(() => copyIn(client, statement, parts)),
     });
     await control('commit');
     return result;

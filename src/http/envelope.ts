@@ -1,21 +1,7 @@
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import { type FieldError, REFUSALS, type Refusal } from '../refusal.ts';
 
 /** The form of every answer: `statusCode`, `message`, `data`, and `errors` where fields are wrong. */
-
-/**
- * A schema that also takes null, as a list of types: the form that validates, serializes and documents
- * fastest.
- */
-export function Nullable<Schema extends TSchema>(schema: Schema, options: object = {}) {
-  const { type } = schema as { type?: string };
-  return Type.Unsafe<Static<Schema> | null>({ ...schema, type: [type, 'null'], ...options });
-}
-
-/** A string out of a closed list. */
-export function Word<const Words extends readonly string[]>(words: Words, options: object = {}) {
-  return Type.Unsafe<Words[number]>({ type: 'string', enum: words, ...options });
-}
 
 const StatusCode = Type.String({
   pattern: '^[0-9]{2}$',

@@ -1,8 +1,8 @@
 import type { FastifySchemaValidationError } from 'fastify';
 import Type, { type TSchema } from 'typebox';
 import type { FieldError, RefusalCode } from '../refusal.ts';
+import { Nullable, Word } from '../schema.ts';
 import type { Endpoint } from './endpoint.ts';
-import { Nullable, Word } from './envelope.ts';
 
 /**
  * Fields that requests and answers of both variants share, and what is answered where one of them is wrong.
@@ -112,7 +112,7 @@ export const ProductCode = withLimits(
   { minLength: 1, maxLength: 50, pattern: '^[A-Za-z0-9_.-]+$' },
 );
 
-export const DateTime = Type.String({
+const DateTime = Type.String({
   format: 'date-time',
   description: 'ISO 8601, in UTC, with milliseconds.',
 });

@@ -13,6 +13,10 @@ import { serveDocs } from './docs.ts';
 import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
+import { sendProblem } from './operator/problems.ts';
+import { OPERATOR_PREFIX, serveOperator } from './operator/routes.ts';
+import { openOperatorService } from './operator/service.ts';
+import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
@@ -49,6 +53,8 @@ export type Reach = {
   readonly trustedProxies?: readonly string[];
   /** How long the server still accepts connections once it is asked to close; left out: not at all. */
   readonly graceMs?: number;
+  /** Where browsers reach the service; left out where that is the Host that they name. */
+  readonly publicUrl?: string | undefined;
 };
 
 /** What is known of a request while it is served, for its line in the access log. */
@@ -73,7 +79,7 @@ declare module 'fastify' {
  */
 export function buildServer(
   service: Service,
-  { trustedProxies = [], graceMs = 0 }: Reach = {},
+  { trustedProxies = [], graceMs = 0, publicUrl }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
@@ -129,6 +135,10 @@ export function buildServer(
   serveHealth(app, service, isDraining);
   const admission = new AdmissionControl();
   for (const dialect of DIALECTS) serveDialect(app, { service, admission, dialect });
+  const operatorService = openOperatorService(service);
+  app.addHook('onClose', operatorService.close);
+  serveOperator(app, operatorService.service, publicUrl);
+  serveSessions(app, operatorService.service, { publicUrl });
   serveDocs(app, DIALECTS);
   return app;
 }
@@ -146,8 +156,14 @@ function followRequests(app: FastifyInstance, service: Service): void {
     done(checkHost(request) ?? (request.is404 ? refuseUnrouted(request.raw.url ?? '', routes) : undefined));
   });
   app.setErrorHandler((error, request, reply) => {
-    sendRefusal(service, request, reply, error, {});
+    if (isOperatorPath(request.raw.url)) sendProblem(service, request, reply, error);
+    else sendRefusal(service, request, reply, error, {});
   });
+}
+
+/** Below the prefix of the operator API errors are problem documents, on unknown paths too. */
+function isOperatorPath(url = ''): boolean {
+  return url.startsWith(`${OPERATOR_PREFIX}/`);
 }
 
 /** HTTP/1.1 demands a Host (RFC 9112, 3.2); HTTP/1.0 does not know it. */

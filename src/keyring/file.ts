@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { link, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { makeDataFolder } from '../db/embedded.ts';
+import { DRAFT, draftName, writePrivate } from '../draft.ts';
 import { newKeyRing, newRingKey } from './ring.ts';
 
 /** The key file of a data folder. */
@@ -10,9 +10,9 @@ export function keyFile({ dataDir }: { dataDir: string }): string {
 }
 
 /** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */
-export async function createKeyFile(file: string): Promise<void> {
+export async function createKeyFile(file: string, text = `${newKeyRing()}\n`): Promise<void> {
   await makeDataFolder(dirname(file));
-  const draft = await writeDraft(file, `${newKeyRing()}\n`);
+  const draft = await writeDraft(file, text);
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });
@@ -20,14 +20,8 @@ export async function createKeyFile(file: string): Promise<void> {
 }
 
 async function writeDraft(file: string, text: string): Promise<string> {
-  const draft = `${file}.${randomBytes(6).toString('hex')}`;
-  const handle = await open(draft, 'wx', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  const draft = draftName(file);
+  await writePrivate(draft, [text]);
   return draft;
 }
 
@@ -49,8 +43,8 @@ export async function removeFromKeyFile(file: string, keyId: string): Promise<vo
   const left = entries.filter((entry) => entry !== '' && !entry.startsWith(`${keyId}:`));
   await rename(await writeDraft(file, `${left.join('\n')}\n`), file);
   for (const name of await readdir(dirname(file))) {
-    const [, draft] = /^(.*)\.[0-9a-f]{12}$/.exec(name) ?? [];
-    if (draft === basename(file)) await unlink(join(dirname(file), name));
+    if (DRAFT.test(name) && name.replace(DRAFT, '') === basename(file))
+      await unlink(join(dirname(file), name));
   }
   await syncFolder(file);
 }

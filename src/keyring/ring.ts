@@ -1,13 +1,14 @@
 import {
   createCipheriv,
   createDecipheriv,
+  createHmac,
   createSecretKey,
   hkdfSync,
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
 import { SLOTS } from '../db/buckets.ts';
-import { StartError } from '../db/start-error.ts';
+import { StartError } from '../db/errors.ts';
 import { KeyedHash } from './keyed-hash.ts';
 
 /**
@@ -161,6 +162,11 @@ export class KeyRing {
   /** A value that proves possession of the routing key without revealing it. */
   get routingCheck(): Uint8Array {
     return derive(this.#routingKey, 'check');
+  }
+
+  /** A keyed hash of a text, the same for ever: nobody without the key ring can find the text by trying. */
+  fingerprintOf(text: string): Buffer {
+    return createHmac('sha256', derive(this.#routingKey, 'fingerprint')).update(text).digest();
   }
 
   /** The id of the key that seals. */

@@ -3,8 +3,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { sameHash } from '../credentials.ts';
 import type { Operation } from '../db/batcher.ts';
 import { slotOfSerial } from '../db/buckets.ts';
+import { StartError } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
-import { StartError } from '../db/start-error.ts';
 import { createKeyFile, keyFile } from './file.ts';
 import {
   FIND_KEY_RING,
@@ -68,8 +68,8 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
   }
   await db.query(insertRouting(ring.routingCheck));
   // Two first starts with two rings: one was first, and the other one learns it here.
-  const settled = await db.query<Known>(KNOWN);
-  if (settled.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
+  const inUse = await db.query<Known>(KNOWN);
+  if (inUse.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
     throw new StartError(
       'another process has just set up this database with another key ring: give both the same SCRIP_KEYS',
     );
@@ -147,6 +147,12 @@ function use(ring: KeyRing, inUse: readonly Known[]): void {
   const belongs = inUse.some(({ key_id }) => own.some(({ keyId }) => keyId === key_id));
   if (!belongs || inUse.some(differs)) throw new Error('the key ring does not belong to the database');
   ring.use(inUse.map(({ key_id }) => key_id));
+}
+
+/** The text of the key ring as it is given, for a copy of it; undefined where there is none. */
+export async function readKeyRingText(config: Given): Promise<string | undefined> {
+  if (!(await findKeyRing(config))) return undefined;
+  return config.keys ?? (await readFile(keyFile(config), 'utf8'));
 }
 
 /** The key ring as it is given; undefined where there is no setting, and no key file either. */

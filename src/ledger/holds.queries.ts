@@ -26,13 +26,16 @@ export type HoldRow = {
   currency: string;
 };
 
-export function deleteHold(id: string): Sql {
+/** No row comes back where the hold has ended before. */
+export function setHoldEnded(id: string, now: Date): Sql {
   return sql`
-delete from float_holds h using floats f where h.id = ${id} and f.account_id = h.account_id
+update float_holds h set ended_at = ${now} from floats f
+where h.id = ${id} and h.ended_at is null and f.account_id = h.account_id
 returning h.id, h.account_id, h.merchant_id, h.amount_minor, f.currency`;
 }
 
 export function listOldHolds(before: Date, count: number): Sql {
   return sql`
-select id, bucket, serial_number from float_holds where held_at < ${before} order by held_at limit ${count}`;
+select id, bucket, serial_number from float_holds
+where ended_at is null and held_at < ${before} order by held_at limit ${count}`;
 }

@@ -1,9 +1,9 @@
 import type { Service } from '../context.ts';
-import { retrying } from '../db/retry.ts';
+import { retrying } from '../db/errors.ts';
 import { creditFloat, debitFloat, insertPosting } from './accounts.queries.ts';
 import { accountOf, ensureAccounts } from './accounts.ts';
 import { VOID_TRANSACTION } from './claims.queries.ts';
-import { deleteHold, type HoldRow, insertHold, listOldHolds } from './holds.queries.ts';
+import { type HoldRow, insertHold, listOldHolds, setHoldEnded } from './holds.queries.ts';
 import { newId } from './id.ts';
 
 /**
@@ -29,7 +29,9 @@ class Uncovered extends Error {}
 /** Moves an activation's amount out of the float, once for each id. @returns false where the float does not cover it */
 export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boolean> {
   const { id, lowId, merchantId, currency, amountMinor, bucket, serialNumber } = hold;
-  await ensureAccounts(db, merchantId, currency);
+  // Accounts are written on all workers: only where they are missing.
+  if ((await accountOf(db, merchantId, currency, 'FLOAT')) === undefined)
+    await ensureAccounts(db, merchantId, currency);
   const debit = (await accountOf(db, merchantId, currency, 'FLOAT')) as bigint;
   const credit = (await accountOf(db, 0, currency, 'TRANSIT')) as bigint;
   const now = clock();
@@ -73,7 +75,7 @@ export async function releaseHold(
 export async function endHold({ db, clock }: Service, id: string, isBooked: boolean): Promise<void> {
   await retrying(() =>
     db.transaction(async (tx) => {
-      const [hold] = await tx.query<HoldRow>(deleteHold(id));
+      const [hold] = await tx.query<HoldRow>(setHoldEnded(id, clock()));
       if (!hold || isBooked) return;
       const { account_id: credit, merchant_id: merchantId, amount_minor: amountMinor, currency } = hold;
       const debit = (await accountOf(tx, 0, currency, 'TRANSIT')) as bigint;
@@ -98,7 +100,7 @@ const OLD_MS = 300_000;
 const PAGE = 100;
 
 /** Settles what crashes have left. */
-export async function settleOldHolds(service: Service): Promise<void> {
+export async function resolveOldHolds(service: Service): Promise<void> {
   const { db, clock } = service;
   const before = new Date(clock().getTime() - OLD_MS);
   const rows = await db.query<{ id: string; bucket: number; serial_number: bigint }>(

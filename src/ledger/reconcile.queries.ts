@@ -332,7 +332,8 @@ with transit as (
   from accounts a join journal j on a.id in (j.credit_account, j.debit_account)
   where a.kind = 'TRANSIT' and j.kind in ('HOLD', 'HOLD_RELEASE', 'ACTIVATION') group by a.currency
 ), held as (
-  select f.currency, sum(h.amount_minor) as amount_minor from float_holds h join floats f on f.account_id = h.account_id group by f.currency
+  select f.currency, sum(h.amount_minor) as amount_minor from float_holds h join floats f on f.account_id = h.account_id
+  where h.ended_at is null group by f.currency
 )
 select (select count(*) from float_holds) as checked, json_agg(d) as differing from (
   select coalesce(t.currency, h.currency) as currency, t.amount_minor::text as "journalMinor", h.amount_minor::text as "heldMinor"

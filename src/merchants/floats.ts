@@ -1,7 +1,7 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { insertPosting } from '../ledger/accounts.queries.ts';
 import { accountOf, ensureAccounts } from '../ledger/accounts.ts';
 import { claimIn } from '../ledger/claims.ts';

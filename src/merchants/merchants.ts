@@ -9,6 +9,7 @@ import {
   findMerchantRow,
   insertMerchant,
   listMerchantRows,
+  listMerchantRowsAfter,
   lockMerchant,
   setMerchant,
   setPermission,
@@ -75,6 +76,11 @@ export async function findMerchant(db: Queries, id: number): Promise<MerchantInf
 
 export async function listMerchants(db: Queries): Promise<MerchantInfo[]> {
   return (await db.query<MerchantRow>(listMerchantRows())).map(toMerchant);
+}
+
+/** A page of merchants, oldest first, behind an id. */
+export async function pageOfMerchants(db: Queries, after: number, limit: number): Promise<MerchantInfo[]> {
+  return (await db.query<MerchantRow>(listMerchantRowsAfter(after, limit))).map(toMerchant);
 }
 
 /** Gives or takes a permission. @returns whether there is such a merchant */

@@ -115,6 +115,12 @@ export function listMerchantRows(): Sql {
 select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id order by m.id limit 10000`;
 }
 
+export function listMerchantRowsAfter(after: number, limit: number): Sql {
+  return sql`
+select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id
+where m.id > ${after} order by m.id limit ${limit}`;
+}
+
 export function setPermission(id: number, permission: string, allowed: boolean): Sql {
   return sql`
 update merchants set permissions = case

@@ -11,7 +11,7 @@ import { permitAmount } from '../merchants/permit.ts';
 import { toPositiveUnits } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { lookUp } from '../vouchers/look-up.ts';
-import { REDEEM } from './redeem.queries.ts';
+import { REDEEM } from './queries.ts';
 
 export type Redeem = {
   /** 12 digits. */

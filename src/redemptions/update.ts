@@ -8,7 +8,7 @@ import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/trans
 import { permitAmount } from '../merchants/permit.ts';
 import { toUnits } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { FIND_UPDATES, UPDATE_REDEMPTIONS } from './update.queries.ts';
+import { FIND_UPDATES, UPDATE_REDEMPTIONS } from './queries.ts';
 
 type Lookup = {
   readonly context: Context;

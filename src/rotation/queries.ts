@@ -104,3 +104,16 @@ export function lockSecrets(id: number): Sql {
 export function setSecrets(id: number, secret: Buffer, previous: Buffer | null): Sql {
   return sql`update webhook_endpoints set secret = ${secret}, previous_secret = ${previous} where id = ${id}`;
 }
+
+/** The secret of every authenticator app. */
+export function listTotpSecrets(): Sql {
+  return sql`select id, totp_secret as secret from users where totp_secret is not null order by id`;
+}
+
+export function lockTotpSecret(userId: number): Sql {
+  return sql`select id, totp_secret as secret from users where id = ${userId} and totp_secret is not null for update`;
+}
+
+export function setTotpSecret(userId: number, secret: Buffer): Sql {
+  return sql`update users set totp_secret = ${secret} where id = ${userId}`;
+}

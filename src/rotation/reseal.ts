@@ -1,15 +1,20 @@
 import type { Service } from '../context.ts';
-import { retrying } from '../db/retry.ts';
+import { retrying } from '../db/errors.ts';
+import type { Queries } from '../db/pool.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
 import { sealedUnder } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
+import { ownerOf } from '../webhooks/endpoints.ts';
 import {
   countPage,
   findProgress,
   insertProgress,
   listSealed,
+  listSecrets,
+  lockSecrets,
   resealVouchers,
   setProgress,
+  setSecrets,
 } from './queries.ts';
 
 /** Vouchers of one transaction: it holds their locks for some milliseconds, which a redemption does not feel. */
@@ -24,19 +29,20 @@ export class RingRefused extends Error {}
 type Row = { serial_number: bigint; sealed: Buffer; code_key: string; pin_key: string };
 
 /** Called between chunks, with how many vouchers were looked at since the last call. @returns whether to stop here */
-export type Watch = (vouchers: number) => boolean;
+export type OnProgress = (vouchers: number) => boolean;
 
 /**
  * Puts every voucher under the key that seals now: the sealed bytes, what it is found by and what its PIN is compared with, all in one
  * update. It goes on where an earlier run was interrupted. Vouchers that are made meanwhile are under that key from the start.
  * @returns whether it came to the end
  */
-export async function resealAll(service: Service, watch: Watch): Promise<boolean> {
-  for (const bucket of service.buckets.all) if (!(await resealBucket(service, bucket, watch))) return false;
+export async function resealAll(service: Service, onProgress: OnProgress): Promise<boolean> {
+  for (const bucket of service.buckets.all)
+    if (!(await resealBucket(service, bucket, onProgress))) return false;
   return true;
 }
 
-async function resealBucket(service: Service, bucket: number, watch: Watch): Promise<boolean> {
+async function resealBucket(service: Service, bucket: number, onProgress: OnProgress): Promise<boolean> {
   const { db, keys, clock } = service;
   const target = keys.current;
   await db.query(insertProgress(target, bucket, clock()));
@@ -55,7 +61,7 @@ async function resealBucket(service: Service, bucket: number, watch: Watch): Pro
         await tx.query(setProgress(target, bucket, after));
       }),
     );
-    if (watch(rows.length)) return false;
+    if (onProgress(rows.length)) return false;
     if (rows.length < CHUNK) return true;
   }
 }
@@ -80,13 +86,13 @@ function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pi
 }
 
 /** How many vouchers are not wholly under the newest key: each is opened and compared. Undefined where it was stopped. */
-export async function countLeftBehind(service: Service, watch: Watch): Promise<number | undefined> {
+export async function countLeftBehind(service: Service, onProgress: OnProgress): Promise<number | undefined> {
   let left = 0;
   for (const bucket of service.buckets.all) {
     for (let [after, isWhole] = [0n, false]; !isWhole; ) {
       const rows = await service.db.query<Row>(listSealed(bucket, after, READ));
       left += rows.filter((row) => !isUnderCurrent(service, row)).length;
-      if (watch(rows.length)) return undefined;
+      if (onProgress(rows.length)) return undefined;
       isWhole = rows.length < READ;
       after = rows.at(-1)?.serial_number ?? after;
     }
@@ -108,6 +114,34 @@ export async function countSealed({ db, buckets }: Service): Promise<Map<string,
       }
       if (rows.length === 0) break;
     }
+  }
+  return counts;
+}
+
+type SecretRow = { id: number; secret: Buffer; previous_secret: Buffer | null };
+
+const secretsOf = ({ secret, previous_secret }: SecretRow) =>
+  previous_secret ? [secret, previous_secret] : [secret];
+
+/** Puts the secrets of all endpoints under the key that seals now, an endpoint in each transaction. */
+export async function resealSecrets({ db, keys }: Service): Promise<void> {
+  for (const { id } of await db.query<SecretRow>(listSecrets())) {
+    await db.transaction(async (tx) => {
+      await holdKeyRing(tx, keys);
+      const [row] = await tx.query<SecretRow>(lockSecrets(id));
+      if (!row || secretsOf(row).every((sealed) => sealedUnder(sealed) === keys.current)) return;
+      const reseal = (sealed: Buffer) => keys.sealText(ownerOf(id), keys.openText(ownerOf(id), sealed));
+      await tx.query(setSecrets(id, reseal(row.secret), row.previous_secret && reseal(row.previous_secret)));
+    });
+  }
+}
+
+/** How many secrets of endpoints are sealed under each key. */
+export async function countSecrets(db: Queries): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const row of await db.query<SecretRow>(listSecrets())) {
+    for (const sealed of secretsOf(row))
+      counts.set(sealedUnder(sealed), (counts.get(sealedUnder(sealed)) ?? 0) + 1);
   }
   return counts;
 }

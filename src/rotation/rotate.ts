@@ -5,6 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { addToKeyFile, removeFromKeyFile } from '../keyring/file.ts';
 import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
+import { countTotpSecrets, resealTotpSecrets } from './people.ts';
 import {
   dropRetired,
   endProgress,
@@ -15,11 +16,18 @@ import {
   retireOlder,
   supersede,
 } from './queries.ts';
-import { countLeftBehind, countSealed, RingRefused, resealAll, type Watch } from './reseal.ts';
-import { countSecrets, resealSecrets } from './webhooks.ts';
+import {
+  countLeftBehind,
+  countSealed,
+  countSecrets,
+  type OnProgress,
+  RingRefused,
+  resealAll,
+  resealSecrets,
+} from './reseal.ts';
 
 /**
- * Rotating the key ring while traffic runs (docs/keys.md, "How it stays right").
+ * Rotating the key ring while traffic runs (docs/how-to/api-keys.md, "How it stays right").
  *
  * A new key is put to use: from one moment on, in all processes, it seals what is new. Then every voucher is sealed anew and
  * looked up under it, a few at a time. Then the keys before it are retired, and can be dropped once it is proven, voucher by
@@ -125,13 +133,14 @@ export async function estimateAll(db: Queries): Promise<number> {
  */
 export async function finishRotation(
   operator: Operator,
-  reseal: Watch,
-  prove: Watch,
+  reseal: OnProgress,
+  prove: OnProgress,
 ): Promise<readonly string[] | undefined> {
   const { service } = operator;
   const { db, keys, clock } = service;
   if (!(await resealAll(service, reseal))) return undefined;
   await resealSecrets(service);
+  await resealTotpSecrets(service);
   const left = await countLeftBehind(service, prove);
   if (left === undefined) return undefined;
   if (left > 0)
@@ -168,7 +177,7 @@ export async function dropKey(
   operator: Operator,
   keyId: string,
   keyFile: string | undefined,
-  prove: Watch,
+  prove: OnProgress,
 ): Promise<boolean> {
   const { service } = operator;
   const { db, keys } = service;
@@ -186,7 +195,7 @@ export async function dropKey(
 }
 
 /** The part of the database, where a key that is noted as dropped is not asked for any more. False where it was stopped. */
-async function noteDropped(operator: Operator, row: RingRow, prove: Watch): Promise<boolean> {
+async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress): Promise<boolean> {
   const { service } = operator;
   const { db, clock } = service;
   const keyId = row.key_id;
@@ -194,6 +203,8 @@ async function noteDropped(operator: Operator, row: RingRow, prove: Watch): Prom
     throw new RingRefused(`${keyId} is ${stateOf(row)}: \`scrip keyring rotate\` replaces it`);
   const secrets = (await countSecrets(db)).get(keyId) ?? 0;
   if (secrets > 0) throw new RingRefused(`${secrets} webhook secrets are sealed under ${keyId}`);
+  const apps = (await countTotpSecrets(db)).get(keyId) ?? 0;
+  if (apps > 0) throw new RingRefused(`${apps} secrets of authenticator apps are sealed under ${keyId}`);
   const head = await readSealed(db);
   if (head && sealedUnder(head) === keyId)
     throw new RingRefused(`the end of the audit is sealed under ${keyId}`);

@@ -4,7 +4,7 @@ import type { Operator } from '../context.ts';
 import { newId } from '../ledger/id.ts';
 import { toNumber, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { announce } from '../webhooks/announce.ts';
+import { enqueueEvent } from '../webhooks/outbox.ts';
 import { drawStatement, writeStatement } from './document.ts';
 import { computeInterval } from './draft.ts';
 import {
@@ -73,7 +73,7 @@ export async function approve(
     const settlement = await getSettlement(tx, id);
     const data = settlementData(settlement);
     const eventId = newId(approvedAt);
-    await announce(service, tx, {
+    await enqueueEvent(service, tx, {
       merchantId,
       type: 'settlement.approved',
       eventId,

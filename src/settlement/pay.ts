@@ -5,7 +5,7 @@ import { newId } from '../ledger/id.ts';
 import { getAccount, post } from '../ledger/movements.ts';
 import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { announce } from '../webhooks/announce.ts';
+import { enqueueEvent } from '../webhooks/outbox.ts';
 import { settlementData } from './approve.ts';
 import { insertPayout, listPayouts, lockSettlement, setState } from './queries.ts';
 import { getSettlement, type Settlement } from './settlements.ts';
@@ -70,7 +70,7 @@ async function move(
       await tx.query(insertPayout({ id, settlementId, kind, amountMinor, bankReference, valueDate, now }));
       await tx.query(setState(settlementId, to));
       const data = { ...settlementData(await getSettlement(tx, settlementId)), bankReference, valueDate };
-      await announce(service, tx, {
+      await enqueueEvent(service, tx, {
         merchantId,
         type: event,
         eventId: newId(now),

@@ -10,8 +10,8 @@ import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { toPositiveUnits, unitOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
-import { ACTIVATE } from './activate.queries.ts';
 import { lookUp } from './look-up.ts';
+import { ACTIVATE } from './queries.ts';
 
 export type Activate = {
   /** By code (12 digits) and PIN (4 digits), or by serial number: then only vouchers that the merchant generated itself. */
@@ -147,7 +147,7 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
     operation: 'activate',
     reference,
     serialNumber: voucher?.serial_number ?? null,
-    fingerprint: voucher ? String(valueOf(request, voucher) * unitOf(voucher.decimals)) : '',
+    fingerprint: voucher ? String(valueFor(request, voucher) * unitOf(voucher.decimals)) : '',
   } as const;
   let { id } = request;
   for (let voided: string | undefined; ; id = newId(now)) {
@@ -160,7 +160,7 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
 }
 
 /** In minor units: the batch's value, else the requested one, else the default. */
-function valueOf({ valueUnits }: Request, { value_minor, decimals }: FoundVoucher): bigint {
+function valueFor({ valueUnits }: Request, { value_minor, decimals }: FoundVoucher): bigint {
   const unit = unitOf(decimals);
   return value_minor ?? (valueUnits === null ? (DEFAULT_VALUE * 10_000n) / unit : valueUnits / unit);
 }
@@ -178,7 +178,7 @@ async function fundAndBook(request: Request, voucher: FoundVoucher | undefined):
     bucket,
     serialNumber: voucher.serial_number,
   };
-  const isFunded = await holdFloat(service, { ...hold, amountMinor: valueOf(request, voucher) });
+  const isFunded = await holdFloat(service, { ...hold, amountMinor: valueFor(request, voucher) });
   const row = await book({ ...request, isUnfunded: !isFunded });
   if (!isFunded) return row;
   if (row.outcome === 'ok' || row.outcome === 'replay') await endHold(service, id, true);

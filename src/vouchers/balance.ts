@@ -7,8 +7,8 @@ import { permit } from '../merchants/permit.ts';
 import type { Money } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { isoFromJson, isoTime } from '../time.ts';
-import { CHECK_PINS, READ_BALANCES, readHistory } from './balance.queries.ts';
 import { lookUp } from './look-up.ts';
+import { CHECK_PINS, READ_BALANCES, readHistory } from './queries.ts';
 
 export type VoucherBalance = {
   readonly serialNumber: bigint;

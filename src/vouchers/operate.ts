@@ -2,8 +2,8 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import { randomCode, randomPin } from '../credentials.ts';
 import { serialOf, slotOfSerial } from '../db/buckets.ts';
+import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { retrying } from '../db/retry.ts';
 import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
@@ -22,7 +22,7 @@ import {
   resetPin,
   setBlock,
   setExpiry,
-} from './operate.queries.ts';
+} from './queries.ts';
 
 /** What the operator can do to a single voucher. Each either takes effect in full, or is declined and changes nothing. */
 

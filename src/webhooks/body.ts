@@ -3,7 +3,7 @@ import { plainArray } from '../db/sql.ts';
 import type { CodeAndPin, KeyRing } from '../keyring/ring.ts';
 import { transactionData, updateData } from '../ledger/transaction-data.ts';
 import { type TransactionRow, toTransaction, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
-import { listSubjects } from './deliver.queries.ts';
+import { listSubjects } from './queries.ts';
 
 /** What a delivery tells: made when it is sent, of rows that never change, so every attempt tells the same. */
 

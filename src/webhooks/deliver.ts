@@ -2,12 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { plainArray } from '../db/sql.ts';
 import { type Delivery, makeBodies, type ReadBatch } from './body.ts';
-import { CLAIM_DELIVERIES, releaseDeliveries } from './deliver.queries.ts';
 import { ownerOf } from './endpoints.ts';
 import { maintain } from './maintain.ts';
-import type { Attempt, Prepared, Sender } from './send.ts';
-import { judgeEndpoints, type Made, recordAttempts } from './settle.ts';
-import { signedHeaders } from './sign.ts';
+import { CLAIM_DELIVERIES, releaseDeliveries } from './queries.ts';
+import { judgeEndpoints, type Made, recordAttempts } from './record.ts';
+import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.ts';
 
 /** How late an event is noticed at most. A notification of every redemption would make all commits wait for one lock. */
 const POLL_MS = 200;

@@ -4,6 +4,7 @@ import type { Queries } from '../db/pool.ts';
 import { idFloor, newId } from '../ledger/id.ts';
 import { type Delivery, makeBodies } from './body.ts';
 import { LEASE_MS, prepare } from './deliver.ts';
+import { TEST_EVENT } from './outbox.ts';
 import {
   findForTest,
   insertTest,
@@ -11,10 +12,9 @@ import {
   listDeliveryRows,
   resendFailed,
   resendOne,
-} from './endpoints.queries.ts';
-import { TEST_EVENT } from './events.ts';
+} from './queries.ts';
+import { settle } from './record.ts';
 import type { Attempt, Sender } from './send.ts';
-import { settle } from './settle.ts';
 
 /** An event at an endpoint, with the last attempt. */
 export type DeliveryRecord = {

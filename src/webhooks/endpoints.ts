@@ -6,6 +6,7 @@ import type { Queries } from '../db/pool.ts';
 import type { Sql } from '../db/sql.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
+import type { EventType } from './outbox.ts';
 import {
   countEndpoints,
   enableEndpointRow,
@@ -16,8 +17,7 @@ import {
   nextEndpointId,
   removeEndpointRow,
   rotateSecretRow,
-} from './endpoints.queries.ts';
-import type { EventType } from './events.ts';
+} from './queries.ts';
 
 /** Where a merchant is told of events. */
 export type Endpoint = {

@@ -1,6 +1,6 @@
-import type { Service } from '../context.ts';
-import { createPartitions, dropOldDeliveries } from '../db/maintain.queries.ts';
-import { failPending, listAbandoned } from './deliver.queries.ts';
+import { isSharded, type Service } from '../context.ts';
+import { resolveOldHolds } from '../ledger/holds.ts';
+import { createPartitions, dropOldDeliveries, failPending, listAbandoned } from './queries.ts';
 
 const DAY_MS = 86_400_000;
 /** How long an attempt is kept. */
@@ -19,10 +19,11 @@ export async function maintain(service: Service): Promise<void> {
   if (dropped.length > 0)
     log.info({ part: 'webhooks', months: dropped.map(({ month }) => month) }, 'old deliveries were dropped');
   await endAbandoned(service);
+  if (isSharded(service)) await resolveOldHolds(service);
 }
 
 /** Ends what waits for endpoints that are disabled or removed, a part at a time. */
-export async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
+async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
   for (const { id } of await db.query<{ id: number }>(listAbandoned())) {
     for (const bucket of buckets.all) {
       for (let failed = PART; failed === PART; ) {

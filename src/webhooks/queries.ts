@@ -1,9 +1,9 @@
-import { type Sql, sql } from '../db/sql.ts';
-import type { Announcement } from './announce.ts';
+import { type HotStatement, type Sql, sql } from '../db/sql.ts';
+import type { OutboxEvent } from './outbox.ts';
 
 export function insertDeliveries(
   bucket: number,
-  { merchantId, type, eventId, subjectId, data, now }: Announcement,
+  { merchantId, type, eventId, subjectId, data, now }: OutboxEvent,
 ): Sql {
   return sql`
 insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, data, occurred_at, due_at)
@@ -11,4 +11,223 @@ select ${bucket}, e.id, ${eventId}, ${type}::text, ${subjectId}::uuid, ${data &&
 from webhook_endpoints e
 where e.merchant_id = ${merchantId} and e.disabled_at is null and e.removed_at is null
   and (e.events is null or ${type} = any (e.events))`;
+}
+
+/** The functions of sql/013-deliveries.sql. */
+export const CLAIM_DELIVERIES: HotStatement = {
+  name: 'claim-deliveries',
+  background: true,
+  text: 'select * from claim_deliveries($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+};
+
+export const RECORD_ATTEMPTS: HotStatement = {
+  name: 'record-attempts',
+  background: true,
+  text: 'select record_attempts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+};
+
+/**
+ * The journal rows that deliveries report and, of a reversal, the update that made it. In: arrays side by side, bucket and id.
+ */
+export function listSubjects(buckets: string, ids: string): Sql {
+  return sql`
+select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id, false as canceled,
+  v.sealed, b.decimals, o.amount_minor as original_minor, o.occurred_at as original_at, o.reference as original_reference,
+  u.reversal_id, u.new_id, u.new_minor, u.updated_at
+from unnest(${buckets}::int[], ${ids}::uuid[]) as a (bucket, id)
+join journal j on j.bucket = a.bucket and j.id = a.id
+join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+join batches b on b.id = v.batch_id
+left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.original_id and u.reversal_id = j.id
+left join journal o on o.bucket = u.bucket and o.id = u.original_id`;
+}
+
+/** Gives back deliveries that were taken and not sent. */
+export function releaseDeliveries(bucket: number, endpointId: number, eventId: string, now: Date): Sql {
+  return sql`
+update webhook_deliveries set due_at = ${now}, attempts = attempts - 1, tries = tries - 1
+where bucket = ${bucket} and endpoint_id = ${endpointId} and event_id = ${eventId} and finished_at is null`;
+}
+
+/** The first failure after a success starts the count of days, and a success ends it. */
+export function markEndpoint(id: number, isFailing: boolean, now: Date): Sql {
+  return sql`
+update webhook_endpoints set failing_since = case when ${isFailing}::boolean then ${now}::timestamptz end
+where id = ${id} and (failing_since is null) = ${isFailing}::boolean`;
+}
+
+/** Disables an endpoint that is gone, or one that has failed since before a time. */
+export function disableEndpoint(id: number, isGone: boolean, failingBefore: Date, now: Date): Sql {
+  return sql`
+update webhook_endpoints set disabled_at = ${now},
+  disabled_reason = case when ${isGone}::boolean then 'it answered 410 Gone' else 'it failed for five days' end
+where id = ${id} and disabled_at is null and removed_at is null and (${isGone}::boolean or failing_since < ${failingBefore})
+returning disabled_reason`;
+}
+
+/** Endpoints that are disabled or removed, and still have pending deliveries. */
+export function listAbandoned(): Sql {
+  return sql`
+select id from webhook_endpoints e
+where (disabled_at is not null or removed_at is not null)
+  and exists (select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'PENDING')
+order by id limit 100`;
+}
+
+/** Ends some of the pending deliveries of an endpoint that is off: they are not sent by themselves, and can be sent again by hand. */
+export function failPending(bucket: number, endpointId: number, count: number, now: Date): Sql {
+  return sql`
+with failed as (
+  update webhook_deliveries set state = 'FAILED', finished_at = ${now}
+  where bucket = ${bucket} and endpoint_id = ${endpointId} and event_id = any (array(
+    select event_id from webhook_deliveries
+    where bucket = ${bucket} and endpoint_id = ${endpointId} and state = 'PENDING'
+    limit ${count} for update skip locked))
+  returning 1
+)
+select count(*)::int as failed from failed`;
+}
+
+export function nextEndpointId(): Sql {
+  return sql`select nextval(pg_get_serial_sequence('webhook_endpoints', 'id'))::int as id`;
+}
+
+export type NewEndpoint = {
+  readonly id: number;
+  readonly merchantId: number;
+  readonly url: string;
+  readonly events: readonly string[] | null;
+  readonly full: boolean;
+  readonly secret: Buffer;
+  readonly now: Date;
+};
+
+export function insertEndpoint({ id, merchantId, url, events, full, secret, now }: NewEndpoint): Sql {
+  return sql`
+insert into webhook_endpoints (id, merchant_id, url, events, full_vouchers, secret, created_at)
+values (${id}, ${merchantId}, ${url}, ${events}::text[], ${full}, ${secret}, ${now})`;
+}
+
+/** Deliveries of an endpoint in a state that a list counts: more are "this many or more". */
+const COUNT_MAX = 100;
+
+/** Endpoints that were not removed, with how many deliveries wait and how many failed at each, counted up to COUNT_MAX. */
+export function listEndpointRows(merchantId: number | null, id: number | null, most: number): Sql {
+  return sql`
+select e.*,
+  (select count(*) from (
+    select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'PENDING' limit ${COUNT_MAX}) p) as pending,
+  (select count(*) from (
+    select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'FAILED' limit ${COUNT_MAX}) f) as failed
+from (
+  select * from webhook_endpoints
+  where removed_at is null and (${merchantId}::int is null or merchant_id = ${merchantId}::int)
+    and (${id}::int is null or id = ${id}::int)
+  order by id limit ${most}
+) e order by e.id`;
+}
+
+export function countEndpoints(merchantId: number): Sql {
+  return sql`select count(*)::int as count from webhook_endpoints where merchant_id = ${merchantId} and removed_at is null`;
+}
+
+/** Serializes what is added for a merchant, so that its number of endpoints stays within the limit. */
+export function lockMerchant(merchantId: number): Sql {
+  return sql`select id from merchants where id = ${merchantId} for no key update`;
+}
+
+export function lockEndpoint(id: number): Sql {
+  return sql`select * from webhook_endpoints where id = ${id} and removed_at is null for update`;
+}
+
+export function removeEndpointRow(id: number, now: Date): Sql {
+  return sql`update webhook_endpoints set removed_at = ${now} where id = ${id}`;
+}
+
+export function enableEndpointRow(id: number): Sql {
+  return sql`
+update webhook_endpoints set disabled_at = null, disabled_reason = null, failing_since = null,
+  enabled_at = case when disabled_at is null then enabled_at else now() end
+where id = ${id}`;
+}
+
+export function rotateSecretRow(id: number, secret: Buffer, previousUntil: Date): Sql {
+  return sql`
+update webhook_endpoints set previous_secret = secret, previous_until = ${previousUntil}, secret = ${secret}
+where id = ${id}`;
+}
+
+/** The newest deliveries of an endpoint first: their ids are in the order of time. */
+export function listDeliveryRows(endpointId: number, state: string | null, most: number): Sql {
+  return sql`
+select d.event_id, d.type, d.occurred_at, d.state, d.attempts, d.due_at, d.finished_at, a.status, a.error, a.attempted_at
+from (
+  select * from webhook_deliveries
+  where endpoint_id = ${endpointId} and (${state}::text is null or state::text = ${state}::text)
+  order by event_id desc limit ${most}
+) d
+left join lateral (
+  select * from webhook_attempts n where n.endpoint_id = d.endpoint_id and n.event_id = d.event_id order by number desc limit 1
+) a on true
+order by d.event_id desc`;
+}
+
+export function listAttemptRows(endpointId: number, eventId: string): Sql {
+  return sql`
+select number, attempted_at, duration_ms, status, error from webhook_attempts
+where endpoint_id = ${endpointId} and event_id = ${eventId} order by number`;
+}
+
+/** Sends one again, whatever became of it; one that is waiting is sent at once. */
+export function resendOne(endpointId: number, eventId: string, now: Date): Sql {
+  return sql`
+update webhook_deliveries set state = 'PENDING', tries = 0, due_at = ${now}, finished_at = null
+where endpoint_id = ${endpointId} and event_id = ${eventId} returning 1`;
+}
+
+/** Sends again some of what failed since a time: event ids begin with their time. */
+export function resendFailed(endpointId: number, since: Date, floor: string, count: number, now: Date): Sql {
+  return sql`
+with again as (
+  update webhook_deliveries d set state = 'PENDING', tries = 0, due_at = ${now}, finished_at = null
+  from (
+    select bucket, event_id from webhook_deliveries
+    where endpoint_id = ${endpointId} and event_id >= ${floor}::uuid and occurred_at >= ${since} and state = 'FAILED'
+    order by event_id limit ${count}
+  ) f
+  where d.bucket = f.bucket and d.endpoint_id = ${endpointId} and d.event_id = f.event_id and d.state = 'FAILED'
+  returning 1
+)
+select count(*)::int as count from again`;
+}
+
+/** A test, taken at once by the process that sends it. */
+export function insertTest(
+  bucket: number,
+  endpointId: number,
+  eventId: string,
+  type: string,
+  now: Date,
+  leaseUntil: Date,
+): Sql {
+  return sql`
+insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at, attempts, tries)
+values (${bucket}, ${endpointId}, ${eventId}, ${type}, '{}', ${now}, ${leaseUntil}, 1, 1)`;
+}
+
+/** An endpoint with what it takes to send a test to it. */
+export function findForTest(id: number, now: Date): Sql {
+  return sql`
+select e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now} then e.previous_secret end as previous_secret,
+  e.failing_since
+from webhook_endpoints e where e.id = ${id} and e.removed_at is null`;
+}
+
+/** The partitions of the months from one to another (sql/004-partitions.sql). */
+export function createPartitions(first: Date, last: Date): Sql {
+  return sql`select create_partitions(${first}, ${last}) as made`;
+}
+
+export function dropOldDeliveries(before: Date): Sql {
+  return sql`select drop_old_deliveries(${before}) as month`;
 }

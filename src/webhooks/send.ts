@@ -1,3 +1,4 @@
+import { Webhook } from 'standardwebhooks';
 import { Agent, request } from 'undici';
 import { ForbiddenAddress, guardedLookup, readEndpointUrl } from './address.ts';
 import type { Resolve } from './resolve.ts';
@@ -118,4 +119,19 @@ function describe(error: unknown, timedOut: boolean): string {
   const code = (cause as { code?: unknown } | undefined)?.code;
   if (timedOut || (typeof code === 'string' && /TIMEOUT|TIMEDOUT/.test(code))) return 'no answer in time';
   return typeof code === 'string' ? (TOLD[code] ?? `failed: ${code}`) : 'failed';
+}
+
+/**
+ * The headers of a delivery (Standard Webhooks 1.0): its id, the time of this attempt, and a signature by each secret that
+ * holds at the time, separated by spaces.
+ */
+export function signedHeaders(eventId: string, body: string, secrets: readonly string[], now: Date) {
+  const id = `msg_${eventId.replaceAll('-', '')}`;
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Scrip-Webhooks/1',
+    'webhook-id': id,
+    'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+    'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, now, body)).join(' '),
+  };
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { Nullable } from '../envelope.ts';
+import { Nullable } from '../../schema.ts';
 import { Amount, balanceFields, Quantity, Reference, transactionFields } from '../fields.ts';
 
 export const Generate = Type.Object({

@@ -1,0 +1,280 @@
+import { mkdir, readdir, readFile, realpath, rename, rm, stat, statfs } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type pg from 'pg';
+import { pruneArchive, segmentAt, segmentNumber } from './archive.ts';
+import { connect, systemIdentifier } from './connect.ts';
+import { type Copied, copyFile, syncFolder, writeWhole } from './copy.ts';
+import { EmbeddedError } from './error.ts';
+import { codeOf, describeFolder, type Folder, makeFolder, readSettings } from './folder.ts';
+import {
+  type Backup,
+  CLUSTER,
+  FORMAT,
+  KEYS,
+  listBackups,
+  MANIFEST,
+  type Manifest,
+  PARTIAL,
+  SUMS,
+} from './manifest.ts';
+import { MAJOR } from './server.ts';
+
+/**
+ * Online backup by PostgreSQL's low-level API: the files are copied while the server works, and the log of that time, which
+ * is in the backup too, makes them consistent. (The shipped programs hold no pg_basebackup.)
+ */
+
+export type BackupOptions = {
+  /** The owner's address. */
+  readonly ownerUrl: string;
+  /** The version of the program, for the manifest. */
+  readonly version: string;
+  /** The key ring, where the backup is to hold it. */
+  readonly keys?: string | undefined;
+  /** How many backups stay in the folder; older ones are removed once the new one is complete. */
+  readonly keep?: number | undefined;
+};
+
+/** Its name is a lock as well: the server has one slot of a name. It goes with the session. */
+const SLOT = 'scrip_backup';
+const ALREADY_EXISTS = '42710';
+/** What belongs to a running server only, or is made anew by every start. */
+const EMPTIED = new Set([
+  'pg_dynshmem',
+  'pg_notify',
+  'pg_replslot',
+  'pg_serial',
+  'pg_snapshots',
+  'pg_stat_tmp',
+  'pg_subtrans',
+  'pg_wal',
+]);
+const LEFT_OUT =
+  /^(postmaster\.(pid|opts)|backup_label.*|tablespace_map.*|pg_internal\.init.*|pgsql_tmp.*|.*\.tmp)$/;
+const CONTROL = 'global/pg_control';
+/** Beside the database's files: the log of the backup, the manifest. */
+const RESERVE_BYTES = 64 * 1024 ** 2;
+const SEGMENT = /^[0-9A-F]{24}$/;
+const HISTORY = /^[0-9A-F]{8}\.history$/;
+
+/**
+ * Backs up the database of a data folder whose server runs, into a new folder below `into`.
+ * @returns the backup, complete and on the disk
+ * @throws EmbeddedError, one line; nothing is left behind then
+ */
+export async function backUp(root: string, into: string, options: BackupOptions): Promise<Backup> {
+  const folder = describeFolder(await realpath(root));
+  const client = await connect(options.ownerUrl);
+  try {
+    const identifier = await systemIdentifier(client);
+    const others = await checkTarget(into, identifier);
+    await takeLock(client);
+    for (const name of await readdir(into))
+      if (name.endsWith(PARTIAL)) await rm(join(into, name), { recursive: true, force: true });
+    const backup = await make(folder, resolve(into), client, identifier, options);
+    await retain([...others, backup], options.keep, backup.manifest.archiveDir);
+    return backup;
+  } finally {
+    await client.end();
+  }
+}
+
+/** A folder holds the backups of one installation: retention must not remove those of another one. */
+async function checkTarget(into: string, identifier: string): Promise<Backup[]> {
+  await makeFolder(into).catch((error: Error) => {
+    throw new EmbeddedError(error.message.replace('the data folder', 'the backup folder'));
+  });
+  const others = await listBackups(into);
+  const [other] = others;
+  if (other?.path === resolve(into))
+    throw new EmbeddedError(`the folder ${other.path} is a backup: name the one above`);
+  if (others.some(({ manifest }) => manifest.systemIdentifier !== identifier))
+    throw new EmbeddedError(
+      `the folder ${resolve(into)} holds backups of another installation: use another folder`,
+    );
+  return others;
+}
+
+/** The slot also keeps the server from removing the log that the backup needs. */
+async function takeLock(client: pg.Client): Promise<void> {
+  await client
+    .query('select pg_create_physical_replication_slot($1, true, true)', [SLOT])
+    .catch((error: unknown) => {
+      if (codeOf(error) !== ALREADY_EXISTS) throw error;
+      throw new EmbeddedError('another backup of this database is being made: wait until it is done');
+    });
+}
+
+async function make(
+  folder: Folder,
+  into: string,
+  client: pg.Client,
+  identifier: string,
+  options: BackupOptions,
+): Promise<Backup> {
+  const startedAt = new Date().toISOString();
+  const path = join(into, startedAt.replace(/[-:.]/g, ''));
+  const draft = `${path}${PARTIAL}`;
+  try {
+    await checkSpace(folder, into);
+    await mkdir(join(draft, CLUSTER), { recursive: true, mode: 0o700 });
+    const copied = new Map<string, Copied>();
+    const log = await copyCluster(folder, join(draft, CLUSTER), client, copied);
+    if (options.keys !== undefined) copied.set(KEYS, await writeWhole(join(draft, KEYS), options.keys));
+    const { folders, ...positions } = log;
+    const manifest: Manifest = {
+      format: FORMAT,
+      version: options.version,
+      postgres: MAJOR,
+      systemIdentifier: identifier,
+      startedAt,
+      ...positions,
+      archiveDir: (await readSettings(folder))?.archiveDir ?? null,
+      withKeys: options.keys !== undefined,
+      folders,
+      files: copied.size,
+      bytes: [...copied.values()].reduce((sum, { bytes }) => sum + bytes, 0),
+    };
+    copied.set(MANIFEST, await writeWhole(join(draft, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`));
+    const lines = [...copied].map(([file, { sha256 }]) => `${sha256}  ${file}\n`);
+    await writeWhole(join(draft, SUMS), lines.join(''));
+    for (const each of ['', CLUSTER, ...folders.map((name) => `${CLUSTER}/${name}`)])
+      await syncFolder(join(draft, each));
+    await rename(draft, path);
+    await syncFolder(into);
+    return { path, manifest };
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true }).catch(() => {});
+    throw explain(error, into);
+  }
+}
+
+function explain(error: unknown, into: string): unknown {
+  const code = codeOf(error) ?? '';
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new EmbeddedError(
+      `the backup folder ${into} is full: free space, or use another folder; nothing was kept`,
+    );
+  if (['EACCES', 'EPERM', 'EROFS', 'EIO', 'EFBIG'].includes(code))
+    return new EmbeddedError(`the backup folder ${into} cannot be written (${code}); nothing was kept`);
+  return error;
+}
+
+async function checkSpace({ cluster }: Folder, into: string): Promise<void> {
+  let needed = RESERVE_BYTES;
+  for await (const { path } of walk(cluster))
+    needed += (await stat(join(cluster, path)).catch(() => undefined))?.size ?? 0;
+  const { bavail, bsize } = await statfs(into);
+  if (needed <= bavail * bsize) return;
+  const inMb = (bytes: number) => `${Math.ceil(bytes / 1024 ** 2)} MB`;
+  throw new EmbeddedError(
+    `the backup folder ${into} is too full: the backup needs ${inMb(needed)}, and ${inMb(bavail * bsize)} are free`,
+  );
+}
+
+type Positions = Pick<Manifest, 'endedAt' | 'startLsn' | 'stopLsn' | 'folders'>;
+
+async function copyCluster(
+  { cluster }: Folder,
+  target: string,
+  client: pg.Client,
+  copied: Map<string, Copied>,
+): Promise<Positions> {
+  const { rows: starts } = await client.query<{ lsn: string }>(
+    `select pg_backup_start('scrip', true)::text as lsn`,
+  );
+  const folders: string[] = [];
+  for await (const { path, isFolder } of walk(cluster)) {
+    if (isFolder) {
+      await mkdir(join(target, path), { mode: 0o700 });
+      folders.push(path);
+    } else if (path !== CONTROL) {
+      await copyIfThere(join(cluster, path), join(target, path), (each) =>
+        copied.set(`${CLUSTER}/${path}`, each),
+      );
+    }
+  }
+  const control = await readSteadily(join(cluster, CONTROL));
+  copied.set(`${CLUSTER}/${CONTROL}`, await writeWhole(join(target, CONTROL), control));
+  const { rows: stops } = await client.query<{ lsn: string; label: string; map: string; at: Date }>(
+    `select lsn::text, labelfile as label, spcmapfile as map, clock_timestamp() as at from pg_backup_stop(false)`,
+  );
+  const { lsn: startLsn } = starts[0] as { lsn: string };
+  const { lsn: stopLsn, label, map, at } = stops[0] as (typeof stops)[number];
+  if (map !== '') throw new EmbeddedError('the database has tablespaces, which a backup cannot hold');
+  copied.set(`${CLUSTER}/backup_label`, await writeWhole(join(target, 'backup_label'), label));
+  await copyLog(
+    join(cluster, 'pg_wal'),
+    join(target, 'pg_wal'),
+    segmentAt(startLsn),
+    segmentAt(stopLsn),
+    copied,
+  );
+  return { endedAt: at.toISOString(), startLsn, stopLsn, folders };
+}
+
+/** The segments from the beginning of the backup to its end, and the history of the timelines. */
+async function copyLog(
+  source: string,
+  target: string,
+  first: number,
+  last: number,
+  copied: Map<string, Copied>,
+): Promise<void> {
+  for (const name of await readdir(source)) {
+    const isNeeded = SEGMENT.test(name) && segmentNumber(name) >= first && segmentNumber(name) <= last;
+    if (!isNeeded && !HISTORY.test(name)) continue;
+    copied.set(`${CLUSTER}/pg_wal/${name}`, await copyFile(join(source, name), join(target, name)));
+  }
+}
+
+/** A table may be dropped, and its file with it, while the backup is made. */
+async function copyIfThere(source: string, target: string, done: (copied: Copied) => void): Promise<void> {
+  try {
+    done(await copyFile(source, target));
+  } catch (error) {
+    const isGone = codeOf(error) === 'ENOENT' && !(await stat(source).catch(() => undefined));
+    if (!isGone) throw error;
+  }
+}
+
+/** Reads a small file that the server may be writing just then: until it is the same twice. */
+async function readSteadily(file: string): Promise<Buffer> {
+  for (let before = await readFile(file); ; ) {
+    const now = await readFile(file);
+    if (now.equals(before)) return now;
+    before = now;
+  }
+}
+
+/** The files and folders of a cluster that belong into a backup, a folder before what it holds. */
+async function* walk(cluster: string, at = ''): AsyncGenerator<{ path: string; isFolder: boolean }> {
+  for (const entry of await readdir(join(cluster, at), { withFileTypes: true })) {
+    const path = join(at, entry.name);
+    if (LEFT_OUT.test(entry.name)) continue;
+    if (entry.isSymbolicLink())
+      throw new EmbeddedError(`the database has a symbolic link, ${path}: it cannot be backed up`);
+    yield { path, isFolder: entry.isDirectory() };
+    if (!entry.isDirectory()) continue;
+    if (path === 'pg_wal')
+      for (const name of ['archive_status', 'summaries']) yield { path: join(path, name), isFolder: true };
+    else if (!EMPTIED.has(path)) yield* walk(cluster, path);
+  }
+}
+
+/** Removes the oldest backups, and the archived log that only they needed. */
+async function retain(
+  backups: readonly Backup[],
+  keep: number | undefined,
+  archiveDir: string | null,
+): Promise<void> {
+  if (keep === undefined) return;
+  const kept = backups.slice(-keep);
+  for (const { path } of backups.slice(0, -keep)) {
+    // Without its manifest it is no backup any more, should its removal be interrupted.
+    await rm(join(path, MANIFEST), { force: true });
+    await rm(path, { recursive: true, force: true });
+  }
+  const [oldest] = kept;
+  if (archiveDir !== null && oldest) await pruneArchive(archiveDir, segmentAt(oldest.manifest.startLsn));
+}

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { ADDRESS } from './configuration.ts';
+import { EmbeddedError } from './error.ts';
+import { codeOf, SETTINGS_FILE } from './folder.ts';
+
+/** Connections to the server of a folder. */
+
+const CONNECT_ATTEMPTS = 10;
+const CONNECT_RETRY_MS = 100;
+
+export const ownerOf = ({ database }: { database: string }) => `${database}_owner`;
+
+export function addressOf(user: string, password: string, port: number, database: string): string {
+  // Explicit, since PGSSLMODE in the environment could ask for TLS, which a server on the loopback does not have.
+  return `postgres://${user}:${password}@${ADDRESS}:${port}/${database}?sslmode=disable`;
+}
+
+/** What tells one database from another, and what its backups and its archived log are known by. */
+export async function systemIdentifier(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ id: string }>(
+    'select system_identifier::text as id from pg_control_system()',
+  );
+  return (rows[0] as { id: string }).id;
+}
+
+/** Connects to a server, which may be starting or stopping just then. */
+export async function connect(connectionString: string): Promise<pg.Client> {
+  for (let attempts = 1; ; attempts++) {
+    const client = new pg.Client({ connectionString, application_name: 'scrip-embedded', keepAlive: true });
+    client.on('error', () => {}); // 'end' follows.
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      await client.end().catch(() => {});
+      if (codeOf(error) === '28P01') {
+        throw new EmbeddedError(
+          `the database does not accept the password in ${SETTINGS_FILE}: restore the file that belongs to it`,
+        );
+      }
+      if (attempts >= CONNECT_ATTEMPTS || !isUnavailable(error)) throw error;
+      await sleep(CONNECT_RETRY_MS);
+    }
+  }
+}
+
+/** Whether the server is gone, or just starting or stopping. */
+export function isUnavailable(error: unknown): boolean {
+  const { code = '', message = '' } = error as { code?: string; message?: string };
+  return /^(ECONN|EPIPE|08|57P0)/.test(code) || message.startsWith('Connection terminated');
+}

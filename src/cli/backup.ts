@@ -1,0 +1,153 @@
+import { constants, setPriority } from 'node:os';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { type Config, readConfig } from '../config.ts';
+import { readBuckets } from '../db/buckets.ts';
+import {
+  type Backup,
+  backUpEmbedded,
+  findEmbedded,
+  listEmbeddedBackups,
+  openEmbedded,
+  verifyEmbedded,
+} from '../db/embedded.ts';
+import { noteBackup } from '../db/last-backup.ts';
+import { migrate } from '../db/migrate.ts';
+import { openDatabase } from '../db/pool.ts';
+import { readKeyRingText } from '../keyring/store.ts';
+import { type Reconciliation, reconcile } from '../ledger/reconcile.ts';
+import { createLogger, type Logger } from '../log.ts';
+import { noDatabase } from './open.ts';
+import { fail, interrupted, numberOf, printFields, printJson, printTable, say } from './output.ts';
+import { parseCount } from './parse.ts';
+import { listenForStop } from './stop.ts';
+import { readVersion } from './version.ts';
+
+const KEEP_MAX = 10_000;
+
+type Json = { json?: boolean };
+
+export function registerBackup(program: Command): void {
+  const backup = program.command('backup').description('backups of the embedded database');
+  backup
+    .command('create', { isDefault: true })
+    .description('back up the database while it is in use; `scrip backup DIR` does the same')
+    .argument('<dir>', 'the folder that holds the backups')
+    .option('--with-keys', 'put the key ring into the backup: whoever has it can spend every voucher')
+    .option('--keep <n>', 'remove older backups until this many are left')
+    .option('--json', 'print JSON')
+    .action(create);
+  backup
+    .command('verify')
+    .description(
+      'check the newest backup: its checksums, a start of a copy, and its books; exit status 1 if they differ',
+    )
+    .argument('<dir>', 'the folder that holds the backups, or one of them')
+    .option('--json', 'print JSON')
+    .action(check);
+  backup
+    .command('list')
+    .description('list the backups of a folder')
+    .argument('<dir>', 'the folder that holds the backups')
+    .option('--json', 'print JSON')
+    .action(list);
+}
+
+/** The log of a command: only trouble is of interest. */
+export const troubleLog = ({ logLevel }: Config): Logger =>
+  createLogger(logLevel === 'info' ? 'warn' : logLevel);
+
+/** @throws CommandError where the database is not the embedded one */
+export function requireEmbedded({ databaseUrl }: Config): void {
+  if (databaseUrl !== undefined)
+    fail(
+      'this is for the embedded database only, and SCRIP_DATABASE_URL is set: back up your PostgreSQL server with its ' +
+        'own tools (docs/how-to/back-up.md)',
+    );
+}
+
+type CreateOptions = Json & { withKeys?: boolean; keep?: string };
+
+async function create(dir: string, options: CreateOptions): Promise<void> {
+  const keep = options.keep === undefined ? undefined : parseCount(options.keep, '--keep', 1, KEEP_MAX);
+  const config = readConfig();
+  requireEmbedded(config);
+  const { dataDir } = config;
+  if ((await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
+  const keys = options.withKeys
+    ? ((await readKeyRingText(config)) ?? fail('there is no key ring to back up'))
+    : undefined;
+  const stop = listenForStop();
+  const embedded = await openEmbedded(dataDir, troubleLog(config));
+  try {
+    // The calls at the till come first.
+    setPriority(constants.priority.PRIORITY_LOW);
+    const { ownerUrl } = embedded;
+    const making = backUpEmbedded(dataDir, dir, { ownerUrl, version: readVersion(), keys, keep });
+    const backup = await Promise.race([
+      making,
+      stop.asked.then(() => interrupted('interrupted: no backup was made')),
+    ]);
+    const made = described(backup);
+    await noteBackup(dataDir, { endedAt: made.endedAt, path: made.path, bytes: made.bytes });
+    if (options.json) return printJson(made);
+    say(
+      `backed up to ${made.path} (${numberOf(made.files, 'file')}, ${Math.ceil(made.bytes / 1024 ** 2)} MB)`,
+    );
+    if (!made.withKeys) say('The key ring is not in it: keep a copy of it apart from the backups.');
+  } finally {
+    await embedded.release();
+  }
+}
+
+/** A backup as the commands print it. */
+export function described({ path, manifest }: Backup) {
+  const { startedAt, endedAt, version, files, bytes, withKeys } = manifest;
+  return { path, startedAt, endedAt, version, files, bytes, withKeys };
+}
+
+async function list(dir: string, options: Json): Promise<void> {
+  const backups = (await listEmbeddedBackups(dir)).map(described);
+  if (options.json) return printJson(backups);
+  printTable(
+    ['ended', 'MB', 'key ring', 'version', 'path'],
+    backups.map(({ endedAt, bytes, withKeys, version, path }) => [
+      endedAt,
+      String(Math.ceil(bytes / 1024 ** 2)),
+      withKeys ? 'in it' : '-',
+      version,
+      path,
+    ]),
+    ['path'],
+  );
+}
+
+async function check(dir: string, options: Json): Promise<void> {
+  const config = readConfig();
+  let books: Reconciliation | undefined;
+  const { backup, lastTransactionAt } = await verifyEmbedded(
+    resolve(dir),
+    troubleLog(config),
+    async (addresses) => {
+      books = await readBooks(addresses);
+    },
+  );
+  const ok = books?.ok === true;
+  if (!ok) process.exitCode = 1;
+  const differing = (books?.checks ?? []).filter((each) => !each.ok);
+  if (options.json) return printJson({ ok, ...described(backup), lastTransactionAt, checks: books?.checks });
+  printFields({ backup: backup.path, 'last transaction': lastTransactionAt, files: backup.manifest.files });
+  for (const { name } of differing) say(`${name} differs: restore it elsewhere and run \`scrip reconcile\``);
+  say(ok ? 'The backup is complete, starts, and its books agree.' : 'The books of the backup differ.');
+}
+
+/** Reconciles a database, whose schema may be of an older version than this program. */
+async function readBooks({ url, ownerUrl }: { url: string; ownerUrl: string }): Promise<Reconciliation> {
+  await migrate(ownerUrl);
+  const db = openDatabase(url, 'scrip-verify');
+  try {
+    return await reconcile({ db, buckets: await readBuckets(db), clock: () => new Date() });
+  } finally {
+    await db.close();
+  }
+}

@@ -1,0 +1,13 @@
+import type { Config } from '../config.ts';
+
+/** An address that can be called: one that means "every address" cannot. */
+export function addressToCall(host: string, port: number): string {
+  const called = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
+  return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
+}
+
+/** Where browsers reach the service. A browser on this machine uses the name localhost: passkeys are bound to a name. */
+export function baseUrlOf({ publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>): string {
+  const isLoopback = /^(127\.0\.0\.1|0\.0\.0\.0|::1?|localhost)$/.test(host);
+  return publicUrl ?? (isLoopback ? `http://localhost:${port}` : addressToCall(host, port));
+}

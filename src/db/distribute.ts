@@ -1,0 +1,162 @@
+import { readFile } from 'node:fs/promises';
+import { SLOTS } from './buckets.ts';
+import { StartError } from './errors.ts';
+import { hostsOf } from './hosts.ts';
+import { openOwner, type Queries } from './pool.ts';
+import { type Sql, sql } from './sql.ts';
+
+const FILE = new URL('../../sql/distribute.sql', import.meta.url);
+
+/** Enough for 64 workers. With fewer, a worker has several, which share its load evenly. */
+const BUCKETS_DEFAULT = SLOTS;
+const BUCKETS_MIN = 2;
+
+export type Distribution = { readonly buckets: number; readonly workers: number; readonly isNew: boolean };
+
+/**
+ * Distributes the migrated schema over the workers of a Citus cluster, with the rows that it holds, in one transaction: it is done or
+ * not, whatever interrupts it.
+ * @param url of a superuser, on the coordinator
+ * @param wanted the number of buckets, 2 to 64; left out: 64, or what there is
+ * @throws StartError, one line: no Citus, no workers, a worker that is away, processes of Scrip that run
+ */
+export async function distribute(url: string, wanted?: number): Promise<Distribution> {
+  const owner = await openOwner(url);
+  try {
+    await owner.query(sql`select pg_advisory_lock(7311990001)`);
+    const workers = await checkCluster(owner, url);
+    const existing = (await isDistributed(owner)) ? await countBuckets(owner) : undefined;
+    if (existing !== undefined) {
+      if (wanted !== undefined && wanted !== existing)
+        throw new StartError(
+          `the database is distributed into ${existing} buckets, and their number cannot be changed`,
+        );
+      return { buckets: existing, workers, isNew: false };
+    }
+    const buckets = wanted ?? BUCKETS_DEFAULT;
+    if (!(Number.isInteger(buckets) && buckets >= BUCKETS_MIN && buckets <= SLOTS && buckets >= workers))
+      throw new StartError(
+        `--buckets must be a whole number from ${Math.max(BUCKETS_MIN, workers)} (there are ${workers} workers) to ${SLOTS}`,
+      );
+    await checkQuiet(owner);
+    await move(owner, buckets);
+    return { buckets, workers, isNew: true };
+  } finally {
+    await owner.close();
+  }
+}
+
+/** Whether the vouchers lie on shards. */
+export async function isDistributed(db: Queries): Promise<boolean> {
+  if (!(await hasCitus(db))) return false;
+  const [row] = await db.query<{ there: boolean }>(
+    sql`select exists (select from pg_dist_partition where logicalrelid = to_regclass('scrip.vouchers')) as there`,
+  );
+  return row?.there ?? false;
+}
+
+async function hasCitus(db: Queries): Promise<boolean> {
+  const [row] = await db.query<{ there: boolean }>(
+    sql`select exists (select from pg_extension where extname = 'citus') as there`,
+  );
+  return row?.there ?? false;
+}
+
+async function countBuckets(owner: Queries): Promise<number> {
+  const [row] = await owner.query<{ count: number }>(
+    sql`select count(*)::int as count from scrip.bucket_positions`,
+  );
+  return row?.count ?? 0;
+}
+
+/** @returns the number of workers */
+async function checkCluster(owner: Queries, url: string): Promise<number> {
+  const host = hostsOf(url);
+  if (!(await hasCitus(owner))) {
+    const [row] = await owner.query<{ there: boolean }>(
+      sql`select exists (select from pg_available_extensions where name = 'citus') as there`,
+    );
+    throw new StartError(
+      row?.there
+        ? `this database does not have Citus: \`create extension citus\` in it, at ${host} and on every worker`
+        : `the server at ${host} has no Citus: --distribute needs the coordinator of a Citus cluster (docs/citus.md)`,
+    );
+  }
+  const [node] = await owner.query<{
+    super: boolean;
+    coordinator: boolean;
+    known: boolean;
+    workers: number;
+  }>(sql`
+select (select rolsuper from pg_roles where rolname = current_user) as super, citus_is_coordinator() as coordinator,
+  exists (select from pg_dist_node where groupid = 0) as known,
+  (select count(*)::int from pg_dist_node where groupid <> 0 and noderole = 'primary' and isactive) as workers`);
+  if (!node?.super) throw new StartError('--distribute creates roles on the workers: run it as a superuser');
+  if (node.workers === 0 && node.coordinator)
+    throw new StartError(
+      `the coordinator at ${host} has no workers: \`select citus_add_node('HOST', PORT)\` for each of them`,
+    );
+  if (!node.coordinator)
+    throw new StartError(`the server at ${host} is a worker: run --distribute on the coordinator`);
+  if (!node.known)
+    throw new StartError(
+      `the workers do not know the coordinator: \`select citus_set_coordinator_host('HOST', PORT)\` at ${host}`,
+    );
+  await checkNodes(owner);
+  return node.workers;
+}
+
+type NodeRow = { node: string; ok: boolean; result: string };
+
+/** Every node answers, and can take part in a transaction of several. */
+async function checkNodes(owner: Queries): Promise<void> {
+  const rows = await owner.query<NodeRow>(sql`
+select n.nodename || ':' || n.nodeport as node, r.success as ok, r.result
+from run_command_on_all_nodes('show max_prepared_transactions') r join pg_dist_node n using (nodeid) order by n.nodeid`);
+  const away = rows.find(({ ok }) => !ok);
+  if (away) throw new StartError(`the node ${away.node} does not answer: ${firstLine(away.result)}`);
+  const without = rows.find(({ result }) => Number(result) === 0);
+  if (without)
+    throw new StartError(
+      `max_prepared_transactions is 0 at ${without.node}: set it to at least max_connections`,
+    );
+}
+
+/** Nothing may work on the tables meanwhile, or go on with what it knows of them afterwards. */
+async function checkQuiet(owner: Queries): Promise<void> {
+  const [sessions] = await owner.query<{ count: number }>(sql`
+select count(*)::int as count from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid() and application_name like 'scrip%'`);
+  if (sessions && sessions.count > 0)
+    throw new StartError(
+      `Scrip works on this database (${sessions.count} connections): stop \`scrip serve\` and \`scrip work\` everywhere first`,
+    );
+  const [rotations] = await owner.query<{ count: number }>(
+    sql`select count(*)::int as count from scrip.keyring_keys where superseded_at is not null and retired_at is null`,
+  );
+  if (rotations && rotations.count > 0)
+    throw new StartError('the key ring is being rotated: finish it first (`scrip keyring rotate`)');
+}
+
+const raw = (text: string): Sql => ({ text, values: [] });
+
+async function move(owner: Queries, buckets: number): Promise<void> {
+  const text = await readFile(FILE, 'utf8');
+  try {
+    await owner.query(raw('begin'));
+    await owner.query(sql`select set_config('scrip.bucket_count', ${String(buckets)}, true)`);
+    await owner.query(raw(text));
+    await owner.query(raw('commit'));
+  } catch (error) {
+    await owner.query(raw('rollback')).catch(() => {});
+    const { message, code } = error as { message: string; code?: string };
+    if (code === undefined) throw error;
+    throw new StartError(
+      `nothing was changed, since the cluster failed (${firstLine(message)}): run it again`,
+    );
+  }
+}
+
+function firstLine(text: string): string {
+  return text.split('\n')[0] ?? '';
+}

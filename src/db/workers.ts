@@ -1,0 +1,109 @@
+import { isDistributed } from './distribute.ts';
+import { isUnavailable } from './errors.ts';
+import { hostAddresses } from './hosts.ts';
+import { type Database, openDatabase } from './pool.ts';
+import { type Sql, sql } from './sql.ts';
+
+/**
+ * The workers of a Citus cluster (docs/citus.md). Calls of the hot path go straight to the worker that has their bucket, by pools of its
+ * own: a worker that is away fails the calls of its buckets, and no others. All else goes to the coordinator.
+ *
+ * A bucket that has moved is noticed a moment later. Until then its calls still reach a worker, which sends the statements on to the one
+ * that has the bucket now: slower, and as safe.
+ */
+
+/** How old the list of places may be: a shard is moved by hand, now and then. */
+const PLACES_MS = 2_000;
+
+type Place = { readonly bucket: number; readonly host: string; readonly port: number };
+
+/** Where each bucket lies. */
+function listPlaces(): Sql {
+  return sql`
+select b.bucket, n.nodename as host, n.nodeport as port
+from bucket_positions b
+join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('buckets', b.bucket)
+join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'`;
+}
+
+/**
+ * Finds out whether a database is distributed.
+ * @param db of the one server, or of the coordinator
+ * @returns the same database, with the workers behind it where there are any; closing it closes them
+ */
+export async function withWorkers(db: Database, name?: string): Promise<Database> {
+  if (!(await isDistributed(db))) return db;
+  const workers = new Workers(db, name);
+  await workers.refresh();
+  return {
+    ...db,
+    async hot(statement, values, bucket) {
+      if (bucket === undefined) return db.hot(statement, values);
+      try {
+        return await (workers.of(bucket) ?? db).hot(statement, values);
+      } catch (error) {
+        if (isUnavailable(error)) workers.expire();
+        throw error;
+      }
+    },
+    isBusy: () => db.isBusy() || workers.all().some((worker) => worker.isBusy()),
+    async close() {
+      await Promise.all([...workers.all().map((worker) => worker.close()), db.close()]);
+    },
+  };
+}
+
+class Workers {
+  readonly #coordinator: Database;
+  readonly #name: string | undefined;
+  /** By host and port. One that has no bucket any more stays: buckets come back. */
+  readonly #open = new Map<string, Database>();
+  #byBucket = new Map<number, Database>();
+  #readAt = Number.NEGATIVE_INFINITY;
+  #reading = false;
+
+  constructor(coordinator: Database, name: string | undefined) {
+    this.#coordinator = coordinator;
+    this.#name = name;
+  }
+
+  all(): Database[] {
+    return [...this.#open.values()];
+  }
+
+  /** The worker of a bucket, as far as is known. */
+  of(bucket: number): Database | undefined {
+    // While the coordinator is away, the places are those that were known last.
+    if (performance.now() - this.#readAt > PLACES_MS && !this.#reading) void this.refresh().catch(() => {});
+    return this.#byBucket.get(bucket);
+  }
+
+  /** The places have changed, perhaps: the next call asks for them. */
+  expire(): void {
+    this.#readAt = Math.min(this.#readAt, performance.now() - PLACES_MS);
+  }
+
+  async refresh(): Promise<void> {
+    this.#reading = true;
+    try {
+      const places = await this.#coordinator.query<Place>(listPlaces());
+      this.#byBucket = new Map(places.map((place) => [place.bucket, this.#at(place)]));
+    } finally {
+      this.#readAt = performance.now();
+      this.#reading = false;
+    }
+  }
+
+  #at({ host, port }: Place): Database {
+    const key = `${host}:${port}`;
+    let worker = this.#open.get(key);
+    if (!worker) {
+      const address = new URL(hostAddresses(this.#coordinator.url)[0] as string);
+      address.hostname = host;
+      address.port = String(port);
+      worker = openDatabase(address.href, this.#name);
+      this.#open.set(key, worker);
+    }
+    return worker;
+  }
+}

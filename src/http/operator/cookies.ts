@@ -1,0 +1,35 @@
+import { parseCookie, stringifySetCookie } from 'cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Door } from '../../people/sessions.ts';
+
+/**
+ * The cookies of people. `__Host-` binds one to this host and to https; browsers take it from http://localhost too, where nothing can
+ * be read on its way. Scripts cannot read it, and no other site can make a browser send it.
+ */
+
+const NAMES = {
+  session: { operator: '__Host-scrip_console', portal: '__Host-scrip_portal' },
+  /** A sign-in that waits for its second factor. */
+  begun: { operator: '__Host-scrip_console_begun', portal: '__Host-scrip_portal_begun' },
+} as const;
+
+const ATTRIBUTES = { path: '/', secure: true, httpOnly: true, sameSite: 'strict' } as const;
+/** 256 bits in base64url. */
+const FORM = /^[A-Za-z0-9_-]{43}$/;
+
+type Kind = keyof typeof NAMES;
+
+/** The token in a cookie; undefined where there is none, or what is in it is no token. */
+export function readCookie({ headers }: FastifyRequest, kind: Kind, door: Door): string | undefined {
+  const token = parseCookie(headers.cookie ?? '')[NAMES[kind][door]];
+  return token !== undefined && FORM.test(token) ? token : undefined;
+}
+
+/** Sets a cookie, until the browser is closed; without a token it is taken back. */
+export function setCookie(reply: FastifyReply, kind: Kind, door: Door, token: string | undefined): void {
+  const attributes = token === undefined ? { ...ATTRIBUTES, maxAge: 0 } : ATTRIBUTES;
+  reply.header(
+    'set-cookie',
+    stringifySetCookie({ name: NAMES[kind][door], value: token ?? '', ...attributes }),
+  );
+}

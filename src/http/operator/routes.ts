@@ -1,0 +1,104 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Service } from '../../context.ts';
+import { parametersOf, typeOf } from '../../operator/fields.ts';
+import type { AnyOperation } from '../../operator/operations.ts';
+import { perform } from '../../operator/perform.ts';
+import { invalid, Problem } from '../../operator/problem.ts';
+import { OPERATIONS } from '../../operator/table.ts';
+import { JSON_TYPE } from '../answer.ts';
+import { checkHead, parseJson } from '../wire.ts';
+import { identifyPrincipal } from './identify.ts';
+import { sendProblem } from './problems.ts';
+
+export const OPERATOR_PREFIX = '/operator/v1';
+
+const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
+
+/** Serves every operation of the table below its prefix. */
+export function serveOperator(app: FastifyInstance, service: Service, publicUrl: string | undefined): void {
+  for (const operation of OPERATIONS) serveOperation(app, { service, publicUrl }, OPERATOR_PREFIX, operation);
+}
+
+function serveOperation(
+  app: FastifyInstance,
+  { service, publicUrl }: { readonly service: Service; readonly publicUrl: string | undefined },
+  prefix: string,
+  operation: AnyOperation,
+): void {
+  const { method, path } = operation;
+  const url = prefix + path;
+  const hasBody = method === 'POST' || method === 'PATCH';
+  app.route({
+    method,
+    url,
+    onRequest(request, _reply, done) {
+      request.trace.route = url;
+      done(hasBody ? checkHead(request.headers, ['application/json']) : undefined);
+    },
+    async handler(request, reply) {
+      const door = prefix === OPERATOR_PREFIX ? 'operator' : 'portal';
+      const principal = await identifyPrincipal(service, request, door, publicUrl);
+      if ((principal.merchantId === null) !== (prefix === OPERATOR_PREFIX)) throw new Problem('forbidden');
+      const input = inputOf(operation, request, hasBody);
+      const idempotencyKey = keyOf(request, operation);
+      const { output, replayed } = await perform(operation, { service, principal, input, idempotencyKey });
+      return send(reply, operation, output, replayed);
+    },
+    errorHandler: (error, request, reply) => sendProblem(service, request, reply, error),
+  });
+}
+
+function send(
+  reply: FastifyReply,
+  { status = 200 }: AnyOperation,
+  output: unknown,
+  replayed: boolean,
+): FastifyReply {
+  if (replayed) reply.header('idempotent-replayed', 'true');
+  return reply
+    .code(status ?? 200)
+    .type(JSON_TYPE)
+    .send(JSON.stringify(output));
+}
+
+/** The input of an operation: the parameters of the path, and the fields of the body or the query. */
+function inputOf(operation: AnyOperation, request: FastifyRequest, hasBody: boolean): unknown {
+  const parameters = request.params as Record<string, string>;
+  const given = hasBody
+    ? bodyOf(request)
+    : queryOf(operation, request.query as Record<string, string | string[]>);
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+  const twice = parametersOf(operation.path).find((name) => Object.hasOwn(given, name));
+  if (twice) throw invalid(twice, 'unknown-field', 'stands in the path: leave it out here');
+  return { ...given, ...parameters };
+}
+
+/** An action without fields needs no body. */
+function bodyOf({ body }: FastifyRequest): unknown {
+  const bytes = body as Buffer | undefined;
+  return bytes === undefined || bytes.length === 0 ? {} : parseJson(bytes);
+}
+
+/** The fields of a query, as the schema types them. What does not fit is left as text, for the schema to refuse. */
+function queryOf({ input }: AnyOperation, query: Record<string, string | string[]>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(query).map(([name, value]) => {
+      const type = typeOf(input, name);
+      if (type === 'array') return [name, [value].flat()];
+      if (Array.isArray(value)) throw invalid(name, 'unique', 'stands in the query twice');
+      if ((type === 'integer' || type === 'number') && /^-?\d{1,15}(\.\d{1,6})?$/.test(value))
+        return [name, Number(value)];
+      if (type === 'boolean' && (value === 'true' || value === 'false')) return [name, value === 'true'];
+      return [name, value];
+    }),
+  );
+}
+
+/** @throws Problem for a key of a wrong form; a read takes none */
+function keyOf({ headers }: FastifyRequest, { effect }: AnyOperation): string | undefined {
+  const key = headers['idempotency-key'];
+  if (key === undefined || effect === 'read') return undefined;
+  if (typeof key !== 'string' || !KEY_FORM.test(key))
+    throw invalid('Idempotency-Key', 'pattern', 'must have 1 to 100 printable characters without spaces');
+  return key;
+}

@@ -1,0 +1,142 @@
+import Type, { type TObject, type TProperties, type TSchema } from 'typebox';
+import { Nullable } from '../schema.ts';
+import { invalid } from './problem.ts';
+
+/** Fields that the inputs and outputs of several operations share. */
+
+const ID_MAX = 2_147_483_647;
+
+/** An id in the path or in a field. */
+export function Id(what: string) {
+  return Type.String({
+    pattern: '^[1-9][0-9]{0,9}$',
+    description: `The id of the ${what}.`,
+    examples: ['1'],
+  });
+}
+
+export const MerchantId = Id('merchant');
+
+export const SerialNumber = Type.String({
+  pattern: '^[1-9][0-9]{0,14}$',
+  description: 'The serial number of the voucher.',
+  examples: ['10000000064'],
+});
+
+export const TransactionId = Type.String({
+  pattern: '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$',
+  description: 'A transaction id.',
+  examples: ['0198c2f0-4a1b-7c3d-8e5f-0123456789ab'],
+});
+
+/** What no reader sees, or what changes the direction of the text: control, format and separator characters. */
+const VISIBLE = '^(?:[^\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}])+$';
+
+/** A line of text for people. */
+export function Line(maxLength: number, description: string, example: string) {
+  return Type.String({ minLength: 1, maxLength, pattern: VISIBLE, description, examples: [example] });
+}
+
+export const Time = Type.Unsafe<Date>({
+  type: 'string',
+  format: 'date-time',
+  description: 'ISO 8601, in UTC.',
+});
+export const NullableTime = Type.Unsafe<Date | null>({ ...Time, type: ['string', 'null'] });
+export const Text = Type.String();
+export const NullableText = Nullable(Text);
+export const Count = Type.Integer({ minimum: 0 });
+
+/** Why a change is made, for the audit. */
+export const Reason = Type.Optional(Nullable(Line(500, 'Why, for the audit.', 'The customer asked for it.')));
+
+/** The input of an operation: other fields are refused. */
+export function Input<Properties extends TProperties>(properties: Properties) {
+  return Type.Object(properties, { additionalProperties: false });
+}
+
+/** What a listing takes beside its filters. */
+export const PAGE = {
+  cursor: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 500, description: 'The `nextCursor` of the page before.' }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 200,
+      default: 50,
+      description: 'How many items a page has at most.',
+    }),
+  ),
+};
+
+/** A page of a list, and the cursor of the next one; null on the last page. */
+export function Page<Item extends TSchema>(items: Item) {
+  return Type.Object({ items: Type.Array(items), nextCursor: NullableText });
+}
+
+/** @throws Problem that names the field, for a number that is no id */
+export function toId(text: string, field = 'id'): number {
+  const id = Number(text);
+  if (id > ID_MAX) throw invalid(field, 'maximum', 'must be an id, which is at most 2147483647');
+  return id;
+}
+
+/** A day, or a date and time. */
+const DAY_OR_TIME = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2})?)?$';
+
+export function End(description: string) {
+  const rule = 'A day, whose end in UTC it is, or a date and time.';
+  return Type.String({
+    pattern: DAY_OR_TIME,
+    maxLength: 40,
+    description: `${description} ${rule}`,
+    examples: ['2030-01-31'],
+  });
+}
+
+export function Start(description: string) {
+  const rule = 'A day, whose beginning in UTC it is, or a date and time.';
+  return Type.String({
+    pattern: DAY_OR_TIME,
+    maxLength: 40,
+    description: `${description} ${rule}`,
+    examples: ['2026-01-31'],
+  });
+}
+
+/** @throws Problem that names the field, for a date that does not exist */
+export function toEnd(text: string, field: string): Date {
+  return toTime(text, field, 'T23:59:59.999Z');
+}
+
+/** @throws Problem that names the field, for a date that does not exist */
+export function toStart(text: string, field: string): Date {
+  return toTime(text, field, 'T00:00:00.000Z');
+}
+
+function toTime(text: string, field: string, timeOfDay: string): Date {
+  const isDay = text.length === 10;
+  const isZoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) && !isDay;
+  const time = new Date(isDay ? text + timeOfDay : isZoned ? text : `${text}Z`);
+  const day = text.slice(0, 10);
+  // Date would read the 31st of April as the 1st of May.
+  if (new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) !== day || Number.isNaN(time.getTime()))
+    throw invalid(
+      field,
+      'format',
+      'must be a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z',
+    );
+  return time;
+}
+
+/** The names of the parameters in a path. */
+export function parametersOf(path: string): string[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+}
+
+/** Whether a field of an input takes a list, a number, or a boolean: a query has texts only. */
+export function typeOf({ properties }: TObject, field: string): string | undefined {
+  const { type } = (properties[field] ?? {}) as { type?: string | readonly string[] };
+  return Array.isArray(type) ? type[0] : (type as string | undefined);
+}

@@ -1,0 +1,63 @@
+import type { Static, TObject, TSchema } from 'typebox';
+import type { Operator } from '../context.ts';
+import type { PortalRole, Principal, Role } from './principal.ts';
+
+/**
+ * The form in which every operation is declared once (docs/reference/operator-api.md). From these declarations come the routes of
+ * /operator/v1 and /portal/v1 and their OpenAPI documents; the command line performs the same functions.
+ */
+
+/** `plain`: the role is enough. `step-up`: a second factor within five minutes. `four-eyes`: another person approves. */
+export type Risk = 'plain' | 'step-up' | 'four-eyes';
+
+/**
+ * `read` changes nothing. `change` runs in one transaction, together with its Idempotency-Key and its entry in the audit. `outside` calls
+ * something beside the database, and manages its own transactions.
+ */
+export type Effect = 'read' | 'change' | 'outside';
+
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+
+/** Who asked for an operation, with which service: what the core takes as an operator, and the principal behind it. */
+export type Caller = Operator & { readonly principal: Principal };
+
+export type Operation<Input extends TObject = TObject, Output extends TSchema = TSchema> = {
+  /** Such as `merchant.suspend`: a noun and a verb. */
+  readonly name: string;
+  /** One line. */
+  readonly summary: string;
+  readonly description?: string;
+  /** Below /operator/v1 or /portal/v1. A parameter, `:id`, is a field of the input. */
+  readonly method: Method;
+  readonly path: string;
+  /** The words of the command that performs it, or why there is none. */
+  readonly command: string | { readonly none: string };
+  readonly input: Input;
+  /** A property with the option `secret: true` is answered once, and never stored. */
+  readonly output: Output;
+  readonly roles: readonly (Role | PortalRole)[];
+  readonly risk: Risk;
+  /** The risk where it depends on the input, such as an amount above a limit. Never below `risk`. */
+  readonly riskOf?: (caller: Caller, input: Static<Input>) => Promise<Risk>;
+  /** The action in the audit; null where nothing changes. */
+  readonly audit: string | null;
+  readonly effect: Effect;
+  /** 200 unless set. */
+  readonly status?: 200 | 201 | 202;
+  run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;
+};
+
+/** Defines an operation with its types inferred, in the form in which a table lists it. */
+export function operation<Input extends TObject, Output extends TSchema>(
+  definition: Operation<Input, Output>,
+): Operation<Input, Output> {
+  return definition;
+}
+
+/** An operation of a table, whose types are known to itself only: its input is checked before it runs. */
+export type AnyOperation = Operation;
+
+/** A table loses which input is whose. */
+export function tableOf(...operations: readonly { readonly name: string }[]): readonly AnyOperation[] {
+  return operations as unknown as readonly AnyOperation[];
+}

@@ -1,0 +1,168 @@
+import { createService, type Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
+import type { Queries } from '../db/pool.ts';
+import { within } from '../db/within.ts';
+import { Refusal } from '../refusal.ts';
+import type { AnyOperation, Caller } from './operations.ts';
+import { actorOf, type Principal } from './principal.ts';
+import { Problem } from './problem.ts';
+import { claimRequest, findRequest, finishRequest, forgetRequest } from './requests.queries.ts';
+import { checkInput } from './validate.ts';
+
+/** What a door hands over: who asks for what. */
+export type Request = {
+  readonly service: Service;
+  readonly principal: Principal;
+  readonly input: unknown;
+  /** A write under the same key is performed once. */
+  readonly idempotencyKey?: string | undefined;
+  /** Why, where the input has no reason of its own. */
+  readonly reason?: string | null;
+};
+
+/** What came of it. */
+export type Performed<Output = unknown> = { readonly output: Output; readonly replayed: boolean };
+
+/**
+ * Performs an operation: checks the role, the input and the risk, then runs it, a change in one transaction with its Idempotency-Key.
+ * @throws Problem; Refusal of the core. Nothing has changed then.
+ */
+export async function perform(operation: AnyOperation, request: Request): Promise<Performed> {
+  const { principal } = request;
+  checkRole(operation, principal);
+  const input = checkInput(operation.input, request.input) as Fields;
+  const reason = typeof input['reason'] === 'string' ? input['reason'] : (request.reason ?? null);
+  const caller: Caller = { service: request.service, principal, actor: actorOf(principal, reason) };
+  await checkRisk(operation, caller, input);
+  if (operation.effect === 'read') return { output: await operation.run(caller, input), replayed: false };
+  const claim =
+    request.idempotencyKey === undefined
+      ? undefined
+      : claimOf(operation, caller, request.idempotencyKey, input);
+  return operation.effect === 'change'
+    ? performChange(operation, caller, input, claim)
+    : performOutside(operation, caller, input, claim);
+}
+
+/** Whether a principal may call an operation, whatever its input. */
+function isPermitted({ roles }: AnyOperation, principal: Principal): boolean {
+  return principal.roles.some((role) => roles.includes(role));
+}
+
+function checkRole(operation: AnyOperation, principal: Principal): void {
+  if (isPermitted(operation, principal)) return;
+  throw new Problem('forbidden', `${operation.name} needs one of the roles ${operation.roles.join(', ')}`);
+}
+
+/** A machine's account by the command line has every right of the machine already; what it does is in the audit. */
+async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<void> {
+  const { principal } = caller;
+  if (principal.kind === 'command-line') return;
+  const risk = (await operation.riskOf?.(caller, input)) ?? operation.risk;
+  if (risk === 'four-eyes')
+    throw new Problem('approval-required', `${operation.name} has to be approved by another person`);
+  if (risk === 'step-up' && !principal.steppedUp) {
+    throw new Problem(
+      'step-up-required',
+      principal.kind === 'token'
+        ? `${operation.name} needs a token that was created with --step-up`
+        : `${operation.name} needs your second factor again: it is asked for every five minutes`,
+    );
+  }
+}
+
+type Fields = Record<string, unknown>;
+
+type Claim = {
+  readonly actor: string;
+  readonly key: string;
+  readonly operation: string;
+  readonly fingerprint: Buffer;
+};
+
+/** The fingerprint is keyed: nobody who reads the table can guess what was sent. */
+function claimOf(operation: AnyOperation, { service, principal }: Caller, key: string, input: object): Claim {
+  const text = JSON.stringify([
+    operation.name,
+    Object.entries(input).sort(([one], [other]) => (one < other ? -1 : 1)),
+  ]);
+  const fingerprint = service.keys.fingerprintOf(text);
+  return {
+    actor: `${principal.kind} ${principal.id ?? principal.name}`,
+    key,
+    operation: operation.name,
+    fingerprint,
+  };
+}
+
+/** Claims a key. @returns what the first request under it was answered, or undefined where this is the first */
+async function claim(
+  tx: Queries,
+  { actor, key, operation, fingerprint }: Claim,
+  now: Date,
+): Promise<string | undefined> {
+  const [claimed] = await tx.query(claimRequest(actor, key, operation, fingerprint, now));
+  if (claimed) return undefined;
+  const [known] = await tx.query<{ operation: string; fingerprint: Buffer; output: string | null }>(
+    findRequest(actor, key),
+  );
+  if (!known || known.operation !== operation || !known.fingerprint.equals(fingerprint)) {
+    throw new Problem('idempotency-key-reused', undefined, [
+      { field: 'Idempotency-Key', rule: 'unique', message: 'was used for another request: choose a new one' },
+    ]);
+  }
+  if (known.output === null) throw new Problem('in-progress');
+  return known.output;
+}
+
+async function performChange(
+  operation: AnyOperation,
+  caller: Caller,
+  input: Fields,
+  claimed: Claim | undefined,
+): Promise<Performed> {
+  const { service } = caller;
+  return retrying(() =>
+    service.db.transaction(async (tx) => {
+      const known = claimed && (await claim(tx, claimed, service.clock()));
+      if (known !== undefined) return { output: JSON.parse(known), replayed: true };
+      const db = within(service.db, tx);
+      const output = await operation.run(
+        { ...caller, service: createService({ ...service, db, readDb: db }) },
+        input,
+      );
+      if (claimed)
+        await tx.query(finishRequest(claimed.actor, claimed.key, withoutSecrets(operation, output)));
+      return { output, replayed: false };
+    }),
+  );
+}
+
+/** A request that breaks off after its effect leaves its key claimed: it is not performed again under it. */
+async function performOutside(
+  operation: AnyOperation,
+  caller: Caller,
+  input: Fields,
+  claimed: Claim | undefined,
+): Promise<Performed> {
+  const { db, clock } = caller.service;
+  if (!claimed) return { output: await operation.run(caller, input), replayed: false };
+  const known = await claim(db, claimed, clock());
+  if (known !== undefined) return { output: JSON.parse(known), replayed: true };
+  try {
+    const output = await operation.run(caller, input);
+    await db.query(finishRequest(claimed.actor, claimed.key, withoutSecrets(operation, output)));
+    return { output, replayed: false };
+  } catch (error) {
+    // What was declined has changed nothing.
+    if (error instanceof Problem || error instanceof Refusal)
+      await db.query(forgetRequest(claimed.actor, claimed.key));
+    throw error;
+  }
+}
+
+/** The answer as it is kept for a repetition: a secret is shown once. */
+function withoutSecrets({ output: schema }: AnyOperation, output: unknown): string {
+  const { properties = {} } = schema as { properties?: Record<string, { secret?: boolean }> };
+  return JSON.stringify(output, (name, value) => (properties[name]?.secret ? null : value));
+}

@@ -1,0 +1,233 @@
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import { readNetwork } from '../network.ts';
+import { Nullable, Word } from '../schema.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import {
+  End,
+  Id,
+  Input,
+  Line,
+  MerchantId,
+  NullableTime,
+  PAGE,
+  Page,
+  Reason,
+  Text,
+  Time,
+  toEnd,
+  toId,
+} from './fields.ts';
+import { type Caller, operation, tableOf } from './operations.ts';
+import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
+import { invalid, notFound, Problem } from './problem.ts';
+import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './tokens.queries.ts';
+import { hashToken, newToken } from './tokens.ts';
+
+const DAY_MS = 86_400_000;
+const EXPIRY_DAYS = 90;
+/** A token that is valid for longer is forgotten. */
+const EXPIRY_DAYS_MAX = 366;
+const NETWORKS_MAX = 50;
+
+const ALL_ROLES = [...new Set([...ROLES, ...PORTAL_ROLES])] as readonly (Role | PortalRole)[];
+const TokenId = Id('token');
+
+const TokenSchema = Type.Object({
+  id: TokenId,
+  name: Text,
+  roles: Type.Array(Word(ALL_ROLES)),
+  merchantId: Nullable(MerchantId),
+  networks: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
+  stepUp: Type.Boolean({ description: 'Whether it may run operations of the risk `step-up`.' }),
+  createdBy: Text,
+  createdAt: Time,
+  expiresAt: Time,
+  lastUsedAt: NullableTime,
+  revokedAt: NullableTime,
+});
+
+export type Token = Static<typeof TokenSchema>;
+
+type TokenRow = {
+  id: number;
+  name: string;
+  roles: (Role | PortalRole)[];
+  merchant_id: number | null;
+  networks: string[] | null;
+  step_up: boolean;
+  created_by: string;
+  created_at: Date;
+  expires_at: Date;
+  last_used_at: Date | null;
+  revoked_at: Date | null;
+};
+
+function toJson(row: TokenRow) {
+  return {
+    id: String(row.id),
+    name: row.name,
+    roles: row.roles,
+    merchantId: row.merchant_id === null ? null : String(row.merchant_id),
+    networks: row.networks,
+    stepUp: row.step_up,
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+  };
+}
+
+const CreateToken = Input({
+  name: Type.Optional(Line(100, 'What the token is for.', 'nightly export')),
+  roles: Type.Array(Word(ALL_ROLES), {
+    minItems: 1,
+    uniqueItems: true,
+    description: 'At most those of its creator.',
+  }),
+  merchantId: Type.Optional(
+    Nullable(MerchantId, { description: 'For a token of a merchant: it may call /portal/v1 only.' }),
+  ),
+  networks: Type.Optional(
+    Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), { maxItems: NETWORKS_MAX }),
+  ),
+  stepUp: Type.Optional(Type.Boolean({ description: 'Let it run operations of the risk `step-up`.' })),
+  expiresAt: Type.Optional(
+    End(`When it expires: ${EXPIRY_DAYS} days from now unless set, at most ${EXPIRY_DAYS_MAX}.`),
+  ),
+  reason: Reason,
+});
+
+/** @throws Problem for an expiry that has passed, or lies too far ahead */
+function expiryOf(given: string | undefined, now: Date): Date {
+  const expiresAt =
+    given === undefined ? new Date(now.getTime() + EXPIRY_DAYS * DAY_MS) : toEnd(given, 'expiresAt');
+  if (expiresAt <= now) throw invalid('expiresAt', 'minimum', 'must be in the future');
+  if (expiresAt.getTime() > now.getTime() + EXPIRY_DAYS_MAX * DAY_MS)
+    throw invalid('expiresAt', 'maximum', `must be at most ${EXPIRY_DAYS_MAX} days ahead`);
+  return expiresAt;
+}
+
+/** The roles of a token: those that exist on its side, and none that its creator has not. The command line may give every role. */
+function checkRoles({ principal }: Caller, roles: readonly string[], isPortal: boolean): void {
+  const known: readonly string[] = isPortal ? PORTAL_ROLES : ROLES;
+  const unknown = roles.filter((role) => !known.includes(role));
+  if (unknown.length > 0)
+    throw invalid(
+      'roles',
+      'enum',
+      `must be of ${known.join(', ')}${isPortal ? ' for a token of a merchant' : ''}`,
+    );
+  const own: readonly string[] = principal.roles;
+  const exceeds =
+    principal.kind !== 'command-line' && !own.includes('owner') && roles.some((role) => !own.includes(role));
+  if (exceeds) throw new Problem('forbidden', 'a token has at most the roles of its creator');
+}
+
+export const createToken = operation({
+  name: 'token.create',
+  summary: 'Create a token, which is shown once',
+  method: 'POST',
+  path: '/tokens',
+  command: 'token create',
+  input: CreateToken,
+  output: Type.Object({
+    id: TokenId,
+    token: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      secret: true,
+      description: 'Shown once; null in a repetition.',
+    }),
+    expiresAt: Time,
+  }),
+  roles: ['owner'],
+  risk: 'step-up',
+  audit: 'token.create',
+  effect: 'change',
+  status: 201,
+  async run(caller, input) {
+    const { db, clock } = caller.service;
+    const now = clock();
+    const expiresAt = expiryOf(input.expiresAt, now);
+    const merchantId = input.merchantId ? toId(input.merchantId, 'merchantId') : null;
+    checkRoles(caller, input.roles, merchantId !== null);
+    const networks = input.networks?.map((text) => readNetwork(text) ?? null) ?? null;
+    if (networks?.includes(null)) throw invalid('networks', 'network', 'must be networks such as 10.0.0.0/8');
+    const token = newToken();
+    const terms = {
+      name: input.name ?? input.roles.join(', '),
+      roles: input.roles,
+      merchantId,
+      networks: networks as string[] | null,
+      stepUp: input.stepUp ?? false,
+      expiresAt,
+    };
+    return db.transaction(async (tx) => {
+      const [row] = await tx
+        .query<{ id: number }>(
+          insertToken({ ...terms, hash: hashToken(token), createdBy: caller.principal.name, now }),
+        )
+        .catch((error: { constraint?: string }) => {
+          if (error.constraint === 'operator_tokens_merchant') throw notFound(`merchant ${merchantId}`);
+          throw error;
+        });
+      const id = String(row?.id);
+      await audit(tx, caller, { action: 'token.create', subject: `token ${id}`, after: terms });
+      return { id, token, expiresAt };
+    });
+  },
+});
+
+export const listTokens = operation({
+  name: 'token.list',
+  summary: 'List tokens, newest first',
+  method: 'GET',
+  path: '/tokens',
+  command: 'token list',
+  input: Input({ ...PAGE }),
+  output: Page(TokenSchema),
+  roles: ['owner', 'auditor'],
+  risk: 'plain',
+  audit: null,
+  effect: 'read',
+  async run({ service }, { cursor, limit = 50 }) {
+    const [before = null] = readCursor('tokens', {}, cursor) ?? [];
+    const rows = await service.readDb.query<TokenRow>(
+      listTokenRows(before === null ? null : Number(before), limit + 1),
+    );
+    return pageOf('tokens', {}, rows.map(toJson), limit, ({ id }) => [Number(id)]);
+  },
+});
+
+export const revokeToken = operation({
+  name: 'token.revoke',
+  summary: 'Revoke a token: no process accepts it any more',
+  method: 'POST',
+  path: '/tokens/:id/revoke',
+  command: 'token revoke',
+  input: Input({ id: TokenId, reason: Reason }),
+  output: TokenSchema,
+  roles: ['owner'],
+  risk: 'plain',
+  audit: 'token.revoke',
+  effect: 'change',
+  async run(caller, input) {
+    const { db, clock } = caller.service;
+    const id = toId(input.id);
+    return db.transaction(async (tx) => {
+      const [before] = await tx.query<TokenRow>(lockToken(id));
+      const [row] = await tx.query<TokenRow>(revokeTokenRow(id, clock()));
+      if (!before || !row) throw notFound(`token ${id}`);
+      await audit(tx, caller, {
+        action: 'token.revoke',
+        subject: `token ${id}`,
+        before: { revokedAt: before.revoked_at },
+        after: { revokedAt: row.revoked_at },
+      });
+      return toJson(row);
+    });
+  },
+});
+
+export const TOKENS = tableOf(createToken, listTokens, revokeToken);

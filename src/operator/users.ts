@@ -1,0 +1,222 @@
+import Type from 'typebox';
+import {
+  endUserSessions,
+  findUser,
+  type Invitation,
+  inviteUser,
+  listUsers,
+  resetUser,
+  setUserDisabled,
+  setUserRoles,
+  type UserInfo,
+} from '../people/users.ts';
+import { Nullable, Word } from '../schema.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import {
+  Count,
+  Id,
+  Input,
+  Line,
+  MerchantId,
+  NullableTime,
+  PAGE,
+  Page,
+  Reason,
+  Text,
+  Time,
+  toId,
+} from './fields.ts';
+import { type Caller, operation, tableOf } from './operations.ts';
+import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
+import { notFound } from './problem.ts';
+
+/** The operations on people who sign in. */
+
+const OWNERS = ['owner'] as const;
+const ALL_ROLES = [...new Set([...ROLES, ...PORTAL_ROLES])] as readonly (Role | PortalRole)[];
+const UserId = Id('user');
+const Email = Line(254, 'An email address.', 'ada@example.com');
+const Roles = Type.Array(Word(ALL_ROLES), {
+  minItems: 1,
+  uniqueItems: true,
+  description: 'Their rights add up.',
+});
+
+const UserSchema = Type.Object({
+  id: UserId,
+  email: Text,
+  name: Text,
+  merchantId: Nullable(MerchantId, {
+    description: 'The merchant that the user belongs to; null: the operator.',
+  }),
+  roles: Type.Array(Word(ALL_ROLES)),
+  state: Word(['invited', 'active', 'disabled']),
+  factors: Type.Array(Word(['totp', 'passkey'])),
+  recoveryCodes: Type.Integer({ minimum: 0, description: 'How many are left.' }),
+  signedInAt: NullableTime,
+  createdAt: Time,
+});
+
+const InvitationSchema = Type.Object({
+  id: UserId,
+  link: Type.String({
+    secret: true,
+    description:
+      'The path of the page on which the person enrolls, below the address of the service. Shown once.',
+  }),
+  expiresAt: Time,
+});
+
+/** A user as every door shows it. */
+export function toUserJson(user: UserInfo) {
+  const { id, merchantId, roles, factors } = user;
+  return {
+    ...user,
+    id: String(id),
+    merchantId: merchantId === null ? null : String(merchantId),
+    roles: roles as (Role | PortalRole)[],
+    factors: [...factors],
+  };
+}
+
+/** The token stands in the fragment: browsers do not send it, so that no log of a proxy holds it. */
+function toInvitationJson({ userId, token, expiresAt }: Invitation, merchantId: number | null) {
+  return {
+    id: String(userId),
+    link: `/${merchantId === null ? 'console' : 'portal'}/enroll#${token}`,
+    expiresAt,
+  };
+}
+
+export const listAllUsers = operation({
+  name: 'user.list',
+  summary: 'List users, oldest first',
+  method: 'GET',
+  path: '/users',
+  command: 'user list',
+  input: Input({ merchantId: Type.Optional(MerchantId), ...PAGE }),
+  output: Page(UserSchema),
+  roles: ['owner', 'auditor'],
+  risk: 'plain',
+  audit: null,
+  effect: 'read',
+  async run({ service }, { cursor, limit = 50, merchantId }) {
+    const filters = { merchantId };
+    const [after = 0] = readCursor('users', filters, cursor) ?? [];
+    const of = merchantId === undefined ? null : toId(merchantId, 'merchantId');
+    const users = await listUsers(service.db, of, Number(after), limit + 1);
+    return pageOf('users', filters, users.map(toUserJson), limit, ({ id }) => [Number(id)]);
+  },
+});
+
+export const invite = operation({
+  name: 'user.invite',
+  summary: 'Invite a person: make a link that is valid once, for 72 hours',
+  method: 'POST',
+  path: '/users',
+  command: 'user invite',
+  input: Input({
+    email: Email,
+    name: Type.Optional(Line(100, 'What the person is called.', 'Ada Lovelace')),
+    roles: Roles,
+    merchantId: Type.Optional(Nullable(MerchantId)),
+    reason: Reason,
+  }),
+  output: InvitationSchema,
+  roles: OWNERS,
+  risk: 'step-up',
+  audit: 'user.invite',
+  effect: 'change',
+  status: 201,
+  async run(caller, { email, name, roles, merchantId }) {
+    const of = merchantId ? toId(merchantId, 'merchantId') : null;
+    return toInvitationJson(await inviteUser(caller, { email, name, roles, merchantId: of }), of);
+  },
+});
+
+export const setRolesOf = operation({
+  name: 'user.set-roles',
+  summary: 'Replace the roles of a user, who has to sign in again',
+  method: 'POST',
+  path: '/users/:id/set-roles',
+  command: 'user set-roles',
+  input: Input({ id: UserId, roles: Roles, reason: Reason }),
+  output: UserSchema,
+  roles: OWNERS,
+  risk: 'step-up',
+  audit: 'user.set-roles',
+  effect: 'change',
+  run: async (caller, { id, roles }) => toUserJson(await setUserRoles(caller, toId(id), roles)),
+});
+
+function disabling(verb: 'disable' | 'enable') {
+  return operation({
+    name: `user.${verb}`,
+    summary:
+      verb === 'disable'
+        ? 'Let a user sign in no more, and end its sessions'
+        : 'Let a disabled user sign in again',
+    method: 'POST',
+    path: `/users/:id/${verb}`,
+    command: `user ${verb}`,
+    input: Input({ id: UserId, reason: Reason }),
+    output: UserSchema,
+    roles: OWNERS,
+    risk: 'step-up',
+    audit: `user.${verb}`,
+    effect: 'change',
+    run: async (caller, { id }) => toUserJson(await setUserDisabled(caller, toId(id), verb === 'disable')),
+  });
+}
+
+export const disableUser = disabling('disable');
+export const enableUser = disabling('enable');
+
+export const resetSecondFactor = operation({
+  name: 'user.reset-2fa',
+  summary: "Take a user's password, second factors and sessions, and make a link to enroll again",
+  method: 'POST',
+  path: '/users/:id/reset-2fa',
+  command: 'user reset-2fa',
+  input: Input({ id: UserId, reason: Reason }),
+  output: InvitationSchema,
+  roles: OWNERS,
+  risk: 'step-up',
+  audit: 'user.reset-2fa',
+  effect: 'change',
+  async run(caller, { id }) {
+    const { merchantId } = await requireUser(caller, id);
+    return toInvitationJson(await resetUser(caller, toId(id)), merchantId);
+  },
+});
+
+export const endAllSessions = operation({
+  name: 'user.end-sessions',
+  summary: 'End all sessions of a user',
+  method: 'POST',
+  path: '/users/:id/end-sessions',
+  command: 'user end-sessions',
+  input: Input({ id: UserId, reason: Reason }),
+  output: Type.Object({ id: UserId, ended: Count }),
+  roles: OWNERS,
+  risk: 'plain',
+  audit: 'user.end-sessions',
+  effect: 'change',
+  run: async (caller, { id }) => ({ id, ended: await endUserSessions(caller, toId(id)) }),
+});
+
+async function requireUser({ service }: Caller, id: string): Promise<UserInfo> {
+  const user = await findUser(service.db, toId(id));
+  if (!user) throw notFound(`user ${id}`);
+  return user;
+}
+
+export const USERS = tableOf(
+  listAllUsers,
+  invite,
+  setRolesOf,
+  disableUser,
+  enableUser,
+  resetSecondFactor,
+  endAllSessions,
+);

@@ -1,0 +1,97 @@
+import type { Static, TObject, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { FieldError } from '../refusal.ts';
+import { Problem } from './problem.ts';
+
+/** Compiled once for each schema. */
+const validators = new WeakMap<TSchema, ReturnType<typeof Compile>>();
+
+function validatorOf(schema: TSchema) {
+  let validator = validators.get(schema);
+  if (!validator) {
+    validator = Compile(schema);
+    validators.set(schema, validator);
+  }
+  return validator;
+}
+
+/** Checks an input. @throws Problem `invalid` that names each field that is wrong, and never its value */
+export function checkInput<Input extends TObject>(schema: Input, input: unknown): Static<Input> {
+  const validator = validatorOf(schema);
+  if (validator.Check(input)) return input as Static<Input>;
+  const errors = new Map<string, FieldError>();
+  for (const { keyword, instancePath, params } of validator.Errors(input)) {
+    for (const error of toFieldErrors(keyword, instancePath, params as Record<string, unknown>))
+      errors.set(`${error.field} ${error.rule}`, error);
+  }
+  const found = [...errors.values()];
+  const [first] = found;
+  throw new Problem('invalid', first ? `${first.field} ${first.message}` : undefined, found);
+}
+
+/** A name of letters alone is no code, PIN or secret. */
+const PLAIN_NAME = /^[A-Za-z][A-Za-z_-]{0,29}$/;
+
+function toFieldErrors(keyword: string, instancePath: string, params: Record<string, unknown>): FieldError[] {
+  if (keyword === 'boolean') return [];
+  if (keyword === 'required') {
+    return (params['requiredProperties'] as string[]).map((field) => ({
+      field,
+      rule: keyword,
+      message: 'is required',
+    }));
+  }
+  if (keyword === 'additionalProperties') {
+    return (params['additionalProperties'] as string[]).map((name) => ({
+      field: PLAIN_NAME.test(name) ? name : 'body',
+      rule: 'unknown-field',
+      message: PLAIN_NAME.test(name)
+        ? 'is not a field of this operation'
+        : 'has a field that this operation does not know',
+    }));
+  }
+  const [field = ''] = instancePath.slice(1).split('/');
+  return [{ field: field || 'body', rule: keyword, message: messageOf(keyword, params) }];
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  null: 'null',
+};
+
+function messageOf(keyword: string, params: Record<string, unknown>): string {
+  const limit = String(params['limit']);
+  switch (keyword) {
+    case 'type':
+      return `must be ${[params['type']]
+        .flat()
+        .map((type) => TYPES[String(type)] ?? type)
+        .join(' or ')}`;
+    case 'enum':
+      return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`;
+    case 'minLength':
+    case 'maxLength':
+      return `must have at ${keyword === 'minLength' ? 'least' : 'most'} ${limit} characters`;
+    case 'minItems':
+    case 'maxItems':
+      return `must have at ${keyword === 'minItems' ? 'least' : 'most'} ${limit} items`;
+    case 'minimum':
+    case 'exclusiveMinimum':
+      return `must be ${keyword === 'minimum' ? 'at least' : 'above'} ${limit}`;
+    case 'maximum':
+      return `must be at most ${limit}`;
+    case 'format':
+      return 'must be an ISO 8601 date or date-time, such as 2030-01-31T23:59:59Z';
+    case 'pattern':
+      return 'has the wrong form';
+    case 'uniqueItems':
+      return 'must not hold an item twice';
+    default:
+      return 'is invalid';
+  }
+}

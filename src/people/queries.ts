@@ -1,0 +1,175 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+/** Users, their invitations and their second factors. */
+
+const USER = `
+select u.id, u.email, u.name, u.merchant_id, u.roles, u.password_hash, u.totp_secret, u.enrolled_at, u.disabled_at,
+  u.signed_in_at, u.created_at, exists (select from passkeys p where p.user_id = u.id) as has_passkey,
+  (select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null) as recovery_codes
+from users u`;
+
+export type UserRow = {
+  readonly id: number;
+  readonly email: string;
+  readonly name: string;
+  readonly merchant_id: number | null;
+  readonly roles: string[];
+  readonly password_hash: string | null;
+  readonly totp_secret: Buffer | null;
+  readonly enrolled_at: Date | null;
+  readonly disabled_at: Date | null;
+  readonly signed_in_at: Date | null;
+  readonly created_at: Date;
+  readonly has_passkey: boolean;
+  readonly recovery_codes: number;
+};
+
+export function findUserByEmail(email: string): Sql {
+  return { text: `${USER} where u.email = $1`, values: [email] };
+}
+
+export function findUserById(id: number): Sql {
+  return { text: `${USER} where u.id = $1`, values: [id] };
+}
+
+/** A user that nobody else changes until the transaction ends. */
+export function lockUserByEmail(email: string): Sql {
+  return { text: `${USER} where u.email = $1 for update of u`, values: [email] };
+}
+
+export function lockUserById(id: number): Sql {
+  return { text: `${USER} where u.id = $1 for update of u`, values: [id] };
+}
+
+/** A page of users, oldest first; of one merchant, of the operator (0), or all (null). */
+export function listUserRows(merchantId: number | null, after: number, count: number): Sql {
+  return {
+    text: `${USER}
+where u.id > $2 and ($1::integer is null or coalesce(u.merchant_id, 0) = $1) order by u.id limit $3`,
+    values: [merchantId, after, count],
+  };
+}
+
+export function insertUser(user: {
+  readonly email: string;
+  readonly name: string;
+  readonly merchantId: number | null;
+  readonly roles: readonly string[];
+  readonly now: Date;
+}): Sql {
+  return sql`
+insert into users (email, name, merchant_id, roles, created_at)
+values (${user.email}, ${user.name}, ${user.merchantId}, ${user.roles}, ${user.now})
+on conflict (email) do nothing returning id`;
+}
+
+/** The enrolled owners of the operator that may sign in, locked: of two that are removed at once, the second one waits. */
+export function lockOwners(): Sql {
+  return sql`
+select id from users
+where merchant_id is null and 'owner' = any (roles) and disabled_at is null and enrolled_at is not null
+order by id for update`;
+}
+
+export function setRoles(id: number, name: string, roles: readonly string[]): Sql {
+  return sql`update users set name = ${name}, roles = ${roles} where id = ${id}`;
+}
+
+export function setDisabled(id: number, disabledAt: Date | null): Sql {
+  return sql`update users set disabled_at = ${disabledAt} where id = ${id}`;
+}
+
+/** Takes everything by which a user signs in. */
+export function clearFactors(id: number): Sql {
+  return sql`
+with gone as (delete from passkeys where user_id = ${id}), codes as (delete from recovery_codes where user_id = ${id})
+update users set password_hash = null, totp_secret = null, totp_step = null, enrolled_at = null,
+  oidc_issuer = null, oidc_subject = null
+where id = ${id}`;
+}
+
+export function setTotpSecret(id: number, sealed: Buffer): Sql {
+  return sql`update users set totp_secret = ${sealed}, totp_step = null where id = ${id}`;
+}
+
+/** Accepts a step once: of two that come at once, in whatever processes, one gets a row. */
+export function acceptTotpStep(id: number, step: number): Sql {
+  return sql`
+update users set totp_step = ${step} where id = ${id} and (totp_step is null or totp_step < ${step}) returning id`;
+}
+
+export function enrollUser(
+  id: number,
+  user: {
+    readonly name: string;
+    readonly passwordHash: string | null;
+    readonly hasTotp: boolean;
+    readonly now: Date;
+  },
+): Sql {
+  return sql`
+update users set name = ${user.name}, password_hash = ${user.passwordHash}, enrolled_at = ${user.now},
+  totp_secret = case when ${user.hasTotp}::boolean then totp_secret end
+where id = ${id}`;
+}
+
+export function setPasswordHash(id: number, passwordHash: string): Sql {
+  return sql`update users set password_hash = ${passwordHash} where id = ${id}`;
+}
+
+export function setSignedIn(id: number, now: Date): Sql {
+  return sql`update users set signed_in_at = ${now} where id = ${id}`;
+}
+
+export function insertInvitation(
+  tokenHash: Buffer,
+  invitation: {
+    readonly userId: number;
+    readonly purpose: 'enroll' | 'sign-in';
+    readonly now: Date;
+    readonly expiresAt: Date;
+  },
+): Sql {
+  const { userId, purpose, now, expiresAt } = invitation;
+  return sql`
+insert into invitations (token_hash, user_id, purpose, created_at, expires_at)
+values (${tokenHash}, ${userId}, ${purpose}, ${now}, ${expiresAt})`;
+}
+
+/** The newest link counts alone. */
+export function deleteInvitations(userId: number): Sql {
+  return sql`delete from invitations where user_id = ${userId} and used_at is null`;
+}
+
+export type InvitationRow = { readonly user_id: number; readonly expires_at: Date };
+
+export function findInvitation(tokenHash: Buffer, purpose: string, now: Date): Sql {
+  return sql`
+select user_id, expires_at from invitations
+where token_hash = ${tokenHash} and purpose = ${purpose} and used_at is null and expires_at > ${now}`;
+}
+
+/** Uses an invitation: of two that do so at once, one gets a row. */
+export function takeInvitation(tokenHash: Buffer, purpose: string, now: Date): Sql {
+  return sql`
+update invitations set used_at = ${now}
+where token_hash = ${tokenHash} and purpose = ${purpose} and used_at is null and expires_at > ${now}
+returning user_id, expires_at`;
+}
+
+/** Replaces the recovery codes of a user. */
+export function deleteRecoveryCodes(userId: number): Sql {
+  return sql`delete from recovery_codes where user_id = ${userId}`;
+}
+
+export function insertRecoveryCodes(userId: number, hashes: readonly Buffer[]): Sql {
+  return sql`
+insert into recovery_codes (user_id, code_hash) select ${userId}, h.hash from unnest(${hashes}::bytea[]) as h (hash)`;
+}
+
+/** Uses a recovery code: of two that do so at once, one gets a row. */
+export function takeRecoveryCode(userId: number, codeHash: Buffer, now: Date): Sql {
+  return sql`
+update recovery_codes set used_at = ${now} where user_id = ${userId} and code_hash = ${codeHash} and used_at is null
+returning user_id`;
+}

@@ -1,0 +1,244 @@
+import { audit } from '../audit/audit.ts';
+import type { Actor, Service } from '../context.ts';
+import { hashSecret, newBearer } from '../credentials.ts';
+import type { Queries } from '../db/pool.ts';
+import {
+  deleteSession,
+  deleteSessions,
+  findSessionRow,
+  insertSession,
+  listSessionRows,
+  renewSession,
+  touchSession,
+} from './sessions.queries.ts';
+
+/** Sessions of people. Each request reads its session, and its user's roles, in the database: one that has ended is ended everywhere. */
+
+/** Where people sign in: the operator's console, or the portal of the merchants. */
+export type Door = 'operator' | 'portal';
+
+const MINUTE_MS = 60_000;
+/** A session that nothing is asked of for so long has ended. */
+const IDLE_MS = { operator: 20 * MINUTE_MS, portal: 60 * MINUTE_MS } as const;
+/** A session ends after so long in any case. */
+const SESSION_MS = 12 * 60 * MINUTE_MS;
+/** A second factor counts for so long. */
+const STEP_UP_MS = 5 * MINUTE_MS;
+/** The last request is written down at most this often. */
+const TOUCH_MS = 15_000;
+
+/** Where a request comes from. */
+export type Origin = {
+  readonly address: string;
+  /** The browser, as it calls itself. */
+  readonly agent: string;
+  readonly requestId: string;
+};
+
+export type Session = {
+  readonly id: bigint;
+  readonly door: Door;
+  readonly user: {
+    readonly id: number;
+    readonly email: string;
+    readonly name: string;
+    /** As they are now. */
+    readonly roles: readonly string[];
+    readonly merchantId: number | null;
+    readonly factors: readonly ('totp' | 'passkey')[];
+  };
+  readonly createdAt: Date;
+  /** When it ends in any case; it ends earlier where nothing is asked of it. */
+  readonly expiresAt: Date;
+  readonly idleMs: number;
+  /** Until when operations that need a second factor are permitted; null where none was given, or too long ago. */
+  readonly steppedUpUntil: Date | null;
+};
+
+type SessionRow = {
+  id: bigint;
+  user_id: number;
+  created_at: Date;
+  last_seen_at: Date;
+  expires_at: Date;
+  stepped_up_at: Date | null;
+  email: string;
+  name: string;
+  roles: string[];
+  merchant_id: number | null;
+  has_totp: boolean;
+  has_passkey: boolean;
+};
+
+export const doorOf = (merchantId: number | null): Door => (merchantId === null ? 'operator' : 'portal');
+
+/** The actor of a user's changes. */
+export function actorOfUser(user: { id: number; email: string }, { address, requestId }: Origin): Actor {
+  return { kind: 'user', id: String(user.id), name: user.email, origin: address, requestId, reason: null };
+}
+
+const AGENT_LENGTH_MAX = 200;
+
+/**
+ * Begins a session.
+ * @param hasFactor whether a second factor was just given
+ * @returns its token, which is stored nowhere
+ */
+export async function beginSession(
+  { clock }: Service,
+  tx: Queries,
+  userId: number,
+  { address, agent }: Origin,
+  hasFactor: boolean,
+): Promise<string> {
+  const { token, tokenHash } = newBearer();
+  const now = clock();
+  const expiresAt = new Date(now.getTime() + SESSION_MS);
+  const steppedUpAt = hasFactor ? now : null;
+  await tx.query(
+    insertSession({
+      tokenHash,
+      userId,
+      now,
+      expiresAt,
+      steppedUpAt,
+      network: address,
+      agent: agent.slice(0, AGENT_LENGTH_MAX),
+    }),
+  );
+  return token;
+}
+
+/**
+ * The session of a token, as a request finds it; it does not end for want of use then.
+ * @returns undefined where there is none, it has ended, or its user belongs to the other door or may not sign in any more
+ */
+export async function findSession(
+  { db, clock }: Service,
+  token: string,
+  door: Door,
+): Promise<Session | undefined> {
+  const now = clock();
+  const [row] = await db.query<SessionRow>(findSessionRow(hashSecret(token), now));
+  if (!row || doorOf(row.merchant_id) !== door) return undefined;
+  const idleSince = now.getTime() - row.last_seen_at.getTime();
+  if (idleSince > IDLE_MS[door]) return undefined;
+  if (idleSince > TOUCH_MS) await db.query(touchSession(row.id, now));
+  const steppedUpUntil = row.stepped_up_at && new Date(row.stepped_up_at.getTime() + STEP_UP_MS);
+  const { id, user_id, email, name, roles, merchant_id, has_totp, has_passkey, created_at, expires_at } = row;
+  return {
+    id,
+    door,
+    user: {
+      id: user_id,
+      email,
+      name,
+      roles,
+      merchantId: merchant_id,
+      factors: factorsOf(has_totp, has_passkey),
+    },
+    createdAt: created_at,
+    expiresAt: expires_at,
+    idleMs: IDLE_MS[door],
+    steppedUpUntil: steppedUpUntil && steppedUpUntil > now ? steppedUpUntil : null,
+  };
+}
+
+export function factorsOf(hasTotp: boolean, hasPasskey: boolean): ('totp' | 'passkey')[] {
+  return [...(hasTotp ? (['totp'] as const) : []), ...(hasPasskey ? (['passkey'] as const) : [])];
+}
+
+/**
+ * Gives a session whose user just gave a second factor a new token.
+ * @returns undefined where the session has ended meanwhile
+ */
+export async function renewStepped(
+  { db, clock }: Service,
+  session: Session,
+  oldToken: string,
+): Promise<string | undefined> {
+  const { token, tokenHash } = newBearer();
+  const [renewed] = await db.query(renewSession(session.id, hashSecret(oldToken), tokenHash, clock()));
+  return renewed ? token : undefined;
+}
+
+export type SessionInfo = {
+  readonly id: bigint;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+  readonly expiresAt: Date;
+  readonly address: string;
+  readonly agent: string;
+};
+
+type InfoRow = {
+  id: bigint;
+  created_at: Date;
+  last_seen_at: Date;
+  expires_at: Date;
+  network: string;
+  agent: string;
+};
+
+/** The sessions of a user, newest first. */
+export async function listSessions(
+  { db, clock }: Service,
+  userId: number,
+  door: Door,
+): Promise<SessionInfo[]> {
+  const now = clock();
+  const rows = await db.query<InfoRow>(listSessionRows(userId, now, new Date(now.getTime() - IDLE_MS[door])));
+  return rows.map(({ id, created_at, last_seen_at, expires_at, network, agent }) => ({
+    id,
+    createdAt: created_at,
+    lastSeenAt: last_seen_at,
+    expiresAt: expires_at,
+    address: network,
+    agent,
+  }));
+}
+
+/** Ends all sessions of a user. @returns how many */
+export async function endSessions(tx: Queries, userId: number): Promise<number> {
+  return (await tx.query(deleteSessions(userId, null))).length;
+}
+
+/** Ends one of the sessions of a session's user. @returns whether there was such a one */
+export async function endOwnSession(
+  service: Service,
+  session: Session,
+  id: bigint,
+  origin: Origin,
+): Promise<boolean> {
+  return changeOwn(service, session, origin, async (tx) => {
+    const isEnded = (await tx.query(deleteSession(session.user.id, id))).length > 0;
+    return { result: isEnded, ended: isEnded ? 1 : 0 };
+  });
+}
+
+/** Ends all other sessions of a session's user. @returns how many */
+export async function endOwnSessions(service: Service, session: Session, origin: Origin): Promise<number> {
+  return changeOwn(service, session, origin, async (tx) => {
+    const ended = (await tx.query(deleteSessions(session.user.id, session.id))).length;
+    return { result: ended, ended };
+  });
+}
+
+async function changeOwn<Result>(
+  service: Service,
+  { user }: Session,
+  origin: Origin,
+  change: (tx: Queries) => Promise<{ result: Result; ended: number }>,
+): Promise<Result> {
+  return service.db.transaction(async (tx) => {
+    const { result, ended } = await change(tx);
+    const operator = { service, actor: actorOfUser(user, origin) };
+    if (ended > 0)
+      await audit(tx, operator, {
+        action: 'session.end',
+        subject: `user ${user.id}`,
+        before: { sessions: ended },
+      });
+    return result;
+  });
+}

@@ -1,0 +1,162 @@
+import { audit } from '../audit/audit.ts';
+import type { Service } from '../context.ts';
+import { hashSecret, newBearer } from '../credentials.ts';
+import { Problem } from '../operator/problem.ts';
+import { countAttempt, forget, takeBack } from './attempts.ts';
+import { acceptFactor, type Factor } from './factors.ts';
+import { isPassword } from './password.ts';
+import { findUserByEmail, findUserById, setSignedIn, takeInvitation, type UserRow } from './queries.ts';
+import { findSignIn, insertSignIn, type SignInRow, takeSignIn } from './sessions.queries.ts';
+import {
+  actorOfUser,
+  beginSession,
+  type Door,
+  doorOf,
+  factorsOf,
+  type Origin,
+  renewStepped,
+  type Session,
+} from './sessions.ts';
+
+/** Signing in: a password, then a second factor. Whatever is wrong with the first, the answer and the time it takes are the same. */
+
+/** Time for the second factor. */
+const SIGN_IN_MS = 10 * 60_000;
+
+/** What a person of the door may sign in with; undefined for everybody else. */
+function signable(user: UserRow | undefined, door: Door): UserRow | undefined {
+  return user?.enrolled_at && !user.disabled_at && doorOf(user.merchant_id) === door ? user : undefined;
+}
+
+export const wrongPassword = () => new Problem('unauthorized', 'the email address or the password is wrong');
+
+/** A sign-in whose password was right. */
+export type Begun = {
+  /** By which it goes on; stored nowhere. */
+  readonly token: string;
+  readonly factors: readonly ('totp' | 'passkey')[];
+};
+
+/**
+ * Begins to sign in with a password.
+ * @throws Problem `too-many-requests`; `unauthorized`, the same for an unknown address and for a wrong password
+ */
+export async function beginSignIn(
+  service: Service,
+  door: Door,
+  asked: { readonly email: string; readonly password: string },
+  { address }: Origin,
+): Promise<Begun> {
+  const { db } = service;
+  const email = asked.email.trim().toLowerCase();
+  await countAttempt(service, { email, address });
+  const [row] = await db.query<UserRow>(findUserByEmail(email));
+  const user = signable(row, door);
+  const isRight = await isPassword(asked.password, user?.password_hash ?? null);
+  if (!user || !isRight) throw wrongPassword();
+  await takeBack(service, { email, address });
+  return {
+    token: await insertBegun(service, user.id),
+    factors: factorsOf(user.totp_secret !== null, user.has_passkey),
+  };
+}
+
+/** @returns the token of a sign-in that waits for its second factor */
+export async function insertBegun({ db, clock }: Service, userId: number): Promise<string> {
+  const { token, tokenHash } = newBearer();
+  const expiresAt = new Date(clock().getTime() + SIGN_IN_MS);
+  await db.query(insertSignIn({ tokenHash, userId, stage: 'second-factor', details: '{}', expiresAt }));
+  return token;
+}
+
+/**
+ * Signs in with a second factor.
+ * @param token of the sign-in that has begun
+ * @returns the token of the session
+ * @throws Problem `too-many-requests`; `unauthorized`
+ */
+export async function finishSignIn(
+  service: Service,
+  door: Door,
+  token: string,
+  factor: Factor,
+  origin: Origin,
+): Promise<string> {
+  const { db, clock } = service;
+  const tokenHash = hashSecret(token);
+  const [begun] = await db.query<SignInRow>(findSignIn(tokenHash, 'second-factor', clock()));
+  const [row] = begun?.user_id ? await db.query<UserRow>(findUserById(begun.user_id)) : [];
+  const user = signable(row, door);
+  if (!user) throw new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
+  const attempt = { email: user.email, address: origin.address };
+  await countAttempt(service, attempt);
+  if (!(await acceptFactor(service, user, factor)))
+    throw new Problem('unauthorized', 'the code is wrong, or was used already: wait for the next one');
+  const [taken] = await db.query(takeSignIn(tokenHash, 'second-factor', clock()));
+  if (!taken) throw new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
+  await forget(service, attempt);
+  const how = 'recoveryCode' in factor ? 'recovery-code' : 'totp';
+  return signIn(service, user, origin, { how, hasFactor: true });
+}
+
+/** Begins the session of a user that has proven who it is. */
+export async function signIn(
+  service: Service,
+  user: UserRow,
+  origin: Origin,
+  { how, hasFactor }: { readonly how: string; readonly hasFactor: boolean },
+): Promise<string> {
+  return service.db.transaction(async (tx) => {
+    await tx.query(setSignedIn(user.id, service.clock()));
+    const token = await beginSession(service, tx, user.id, origin, hasFactor);
+    const operator = { service, actor: actorOfUser(user, origin) };
+    await audit(tx, operator, {
+      action: 'session.begin',
+      subject: `user ${user.id}`,
+      after: { factor: how },
+    });
+    return token;
+  });
+}
+
+/** Signs in by a link that is valid once, from this machine only. @returns the token of the session */
+export async function signInByLink(
+  service: Service,
+  door: Door,
+  token: string,
+  origin: Origin,
+): Promise<string> {
+  const refused = new Problem('unauthorized', 'this link has been used, or has expired');
+  if (!/^(127\.|::1$|::ffff:127\.)/.test(origin.address)) throw refused;
+  const { db, clock } = service;
+  const [invitation] = await db.query<{ user_id: number }>(
+    takeInvitation(hashSecret(token), 'sign-in', clock()),
+  );
+  const [row] = invitation ? await db.query<UserRow>(findUserById(invitation.user_id)) : [];
+  const user = signable(row, door);
+  if (!user) throw refused;
+  return signIn(service, user, origin, { how: 'link', hasFactor: true });
+}
+
+/**
+ * Takes a second factor again, for what needs one within five minutes.
+ * @returns the session's new token
+ * @throws Problem `too-many-requests`; `unauthorized`
+ */
+export async function stepUp(
+  service: Service,
+  session: Session,
+  oldToken: string,
+  factor: Factor,
+  { address }: Origin,
+): Promise<string> {
+  const attempt = { email: session.user.email, address };
+  await countAttempt(service, attempt);
+  const [user] = await service.db.query<UserRow>(findUserById(session.user.id));
+  if (!user || !(await acceptFactor(service, user, factor)))
+    throw new Problem('unauthorized', 'the code is wrong, or was used already: wait for the next one');
+  await forget(service, attempt);
+  const token = await renewStepped(service, session, oldToken);
+  if (!token) throw new Problem('unauthorized', 'the session has ended: sign in again');
+  return token;
+}

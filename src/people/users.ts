@@ -1,0 +1,235 @@
+import { audit, type Change } from '../audit/audit.ts';
+import type { Operator } from '../context.ts';
+import { newBearer } from '../credentials.ts';
+import type { Queries } from '../db/pool.ts';
+import { findMerchant } from '../merchants/merchants.ts';
+import { invalid, notFound, Problem } from '../operator/problem.ts';
+import {
+  clearFactors,
+  deleteInvitations,
+  findUserByEmail,
+  findUserById,
+  insertInvitation,
+  insertUser,
+  listUserRows,
+  lockOwners,
+  lockUserByEmail,
+  lockUserById,
+  setDisabled,
+  setRoles,
+  type UserRow,
+} from './queries.ts';
+import { checkRoles } from './roles.ts';
+import { endSessions, factorsOf } from './sessions.ts';
+
+/** People who may sign in: those of the operator, and those of merchants. */
+
+const INVITATION_MS = 72 * 3_600_000;
+
+export type UserInfo = {
+  readonly id: number;
+  readonly email: string;
+  readonly name: string;
+  readonly merchantId: number | null;
+  readonly roles: readonly string[];
+  /** `invited`: the invitation has not been accepted yet. */
+  readonly state: 'invited' | 'active' | 'disabled';
+  readonly factors: readonly ('totp' | 'passkey')[];
+  /** How many are left. */
+  readonly recoveryCodes: number;
+  readonly signedInAt: Date | null;
+  readonly createdAt: Date;
+};
+
+function toUser(row: UserRow): UserInfo {
+  const state = row.disabled_at ? 'disabled' : row.enrolled_at ? 'active' : 'invited';
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    merchantId: row.merchant_id,
+    roles: row.roles,
+    state,
+    factors: row.enrolled_at ? factorsOf(row.totp_secret !== null, row.has_passkey) : [],
+    recoveryCodes: row.recovery_codes,
+    signedInAt: row.signed_in_at,
+    createdAt: row.created_at,
+  };
+}
+
+const subjectOf = (id: number) => `user ${id}`;
+
+/** A user by id or by email address. */
+export async function findUser(db: Queries, named: number | string): Promise<UserInfo | undefined> {
+  const statement = typeof named === 'number' ? findUserById(named) : findUserByEmail(named.toLowerCase());
+  const [row] = await db.query<UserRow>(statement);
+  return row && toUser(row);
+}
+
+/**
+ * A page of users, oldest first.
+ * @param merchantId of one merchant; 0 for the operator; null for all
+ * @param after the id behind which the page begins
+ */
+export async function listUsers(
+  db: Queries,
+  merchantId: number | null,
+  after: number,
+  count: number,
+): Promise<UserInfo[]> {
+  return (await db.query<UserRow>(listUserRows(merchantId, after, count))).map(toUser);
+}
+
+export type Invite = {
+  readonly email: string;
+  readonly name?: string | undefined;
+  readonly roles: readonly string[];
+  /** Null for a user of the operator. */
+  readonly merchantId: number | null;
+};
+
+/** A link that a person enrolls with. Its token is stored nowhere. */
+export type Invitation = { readonly userId: number; readonly token: string; readonly expiresAt: Date };
+
+/**
+ * Invites a person; somebody who has not enrolled yet gets another link, and the link before it is of no use any more.
+ * @throws Problem `invalid`; `not-found` for the merchant; `exists` for a person who has enrolled
+ */
+export async function inviteUser(operator: Operator, invite: Invite): Promise<Invitation> {
+  const email = invite.email.trim().toLowerCase();
+  if (!/^[^\s@"<>]{1,64}@[^\s@"<>]{1,189}$/.test(email) || /\p{C}/u.test(email))
+    throw invalid('email', 'format', 'must be an email address');
+  const { merchantId } = invite;
+  const roles = checkRoles(invite.roles, merchantId);
+  const { service } = operator;
+  return service.db.transaction(async (tx) => {
+    if (merchantId !== null && !(await findMerchant(tx, merchantId))) throw notFound('such merchant');
+    const name = invite.name?.trim() || email.slice(0, email.indexOf('@'));
+    await tx.query(insertUser({ email, name, merchantId, roles, now: service.clock() }));
+    const [user] = await tx.query<UserRow>(lockUserByEmail(email));
+    if (!user) throw new Error('a user was inserted, and no row came back');
+    if (user.enrolled_at || user.disabled_at)
+      throw new Problem(
+        'exists',
+        'there is a user with this email address: change its roles, or reset its second factor',
+      );
+    if (user.merchant_id !== merchantId)
+      throw new Problem(
+        'exists',
+        'this person was invited elsewhere already: a user belongs to the operator or to one merchant',
+      );
+    await tx.query(setRoles(user.id, name, roles));
+    const invitation = await insertLink(operator, tx, user.id);
+    const after = { email, name, roles, merchantId, expiresAt: invitation.expiresAt };
+    await audit(tx, operator, { action: 'user.invite', subject: subjectOf(user.id), after });
+    return invitation;
+  });
+}
+
+async function insertLink({ service }: Operator, tx: Queries, userId: number): Promise<Invitation> {
+  const { token, tokenHash } = newBearer();
+  const now = service.clock();
+  const expiresAt = new Date(now.getTime() + INVITATION_MS);
+  await tx.query(deleteInvitations(userId));
+  await tx.query(insertInvitation(tokenHash, { userId, purpose: 'enroll', now, expiresAt }));
+  return { userId, token, expiresAt };
+}
+
+/** Changes a user in one transaction, with what the audit tells of it. */
+async function changeUser<Result>(
+  operator: Operator,
+  id: number,
+  change: (tx: Queries, user: UserRow) => Promise<{ result: Result; told?: Change }>,
+): Promise<Result> {
+  return operator.service.db.transaction(async (tx) => {
+    const [user] = await tx.query<UserRow>(lockUserById(id));
+    if (!user) throw notFound('such user');
+    const { result, told } = await change(tx, user);
+    if (told) await audit(tx, operator, told);
+    return result;
+  });
+}
+
+/** @throws Problem `conflict` where nobody would be left who can give people their roles */
+async function requireAnotherOwner(tx: Queries, user: UserRow): Promise<void> {
+  if (user.merchant_id !== null || !user.roles.includes('owner') || !user.enrolled_at) return;
+  const owners = await tx.query<{ id: number }>(lockOwners());
+  if (!owners.some(({ id }) => id !== user.id))
+    throw new Problem('conflict', 'this is the last owner: invite another one first');
+}
+
+/**
+ * Sets the roles of a user, who has to sign in again.
+ * @throws Problem `not-found`; `invalid`; `conflict` for the last owner
+ */
+export async function setUserRoles(
+  operator: Operator,
+  id: number,
+  wanted: readonly string[],
+): Promise<UserInfo> {
+  return changeUser(operator, id, async (tx, user) => {
+    const roles = checkRoles(wanted, user.merchant_id);
+    if (String(roles) === String(user.roles)) return { result: toUser(user) };
+    if (!roles.includes('owner')) await requireAnotherOwner(tx, user);
+    await tx.query(setRoles(id, user.name, roles));
+    await endSessions(tx, id);
+    const told = {
+      action: 'user.set-roles',
+      subject: subjectOf(id),
+      before: { roles: user.roles },
+      after: { roles },
+    };
+    return { result: toUser({ ...user, roles }), told };
+  });
+}
+
+/**
+ * Disables a user, whose sessions end, or enables it again.
+ * @throws Problem `not-found`; `conflict` for the last owner
+ */
+export async function setUserDisabled(operator: Operator, id: number, disabled: boolean): Promise<UserInfo> {
+  return changeUser(operator, id, async (tx, user) => {
+    const was = user.disabled_at !== null;
+    if (was === disabled) return { result: toUser(user) };
+    if (disabled) {
+      await requireAnotherOwner(tx, user);
+      await endSessions(tx, id);
+      await tx.query(deleteInvitations(id));
+    }
+    const disabledAt = disabled ? operator.service.clock() : null;
+    await tx.query(setDisabled(id, disabledAt));
+    const action = disabled ? 'user.disable' : 'user.enable';
+    const told = { action, subject: subjectOf(id), before: { disabled: was }, after: { disabled } };
+    return { result: toUser({ ...user, disabled_at: disabledAt }), told };
+  });
+}
+
+/**
+ * Takes a user's password, second factors and recovery codes, ends the sessions, and makes a link to enroll again.
+ * @throws Problem `not-found`; `conflict` for a disabled user
+ */
+export async function resetUser(operator: Operator, id: number): Promise<Invitation> {
+  return changeUser(operator, id, async (tx, user) => {
+    if (user.disabled_at) throw new Problem('conflict', 'this user is disabled: enable it first');
+    await tx.query(clearFactors(id));
+    await endSessions(tx, id);
+    const result = await insertLink(operator, tx, id);
+    const before = { factors: toUser(user).factors };
+    const after = { factors: [], expiresAt: result.expiresAt };
+    return { result, told: { action: 'user.reset-2fa', subject: subjectOf(id), before, after } };
+  });
+}
+
+/** Ends the sessions of a user. @returns how many @throws Problem `not-found` */
+export async function endUserSessions(operator: Operator, id: number): Promise<number> {
+  return changeUser(operator, id, async (tx, user) => {
+    const result = await endSessions(tx, user.id);
+    const told = {
+      action: 'user.end-sessions',
+      subject: subjectOf(id),
+      before: { sessions: result },
+      after: { sessions: 0 },
+    };
+    return { result, told };
+  });
+}

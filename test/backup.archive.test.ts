@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openOwner } from '../src/db/pool.ts';
+import { Installation } from './installation.ts';
+
+/** Restores by the archived log, after all else is lost. */
+
+const ARCHIVED_MS = 60_000;
+
+/** Waits until all that was written to the log up to now is in the archive. */
+async function archived(installation: Installation): Promise<void> {
+  const { out } = await installation.run(['db', 'url']);
+  const client = await openOwner(out.trim());
+  const [row] = await client
+    .query<{ name: string; end: number }>({
+      text: `select file_name as name, file_offset as "end" from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
+      values: [],
+    })
+    .finally(() => client.close());
+  const { name, end } = row as { name: string; end: number };
+  const source = await readFile(installation.at('data', 'postgres', 'pg_wal', name));
+  for (const until = Date.now() + ARCHIVED_MS; Date.now() < until; await sleep(50)) {
+    for (const file of [name, `${name}.tail`]) {
+      const copy = await readFile(installation.at('archive', file)).catch(() => undefined);
+      if (copy?.subarray(0, end).equals(source.subarray(0, end))) return;
+    }
+  }
+  assert.fail('the log was not archived');
+}
+
+test('what was committed until a second before the machine is lost is restored', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
+  await installation.serve();
+  const { id } = await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
+  await installation.json(
+    'batch',
+    'generate',
+    '--merchant',
+    id,
+    '--quantity',
+    '5',
+    '--value',
+    '10',
+    '--wait',
+  );
+  await installation.json('backup', 'create', installation.at('backups'));
+  await installation.topUp('after-1');
+  const between = new Date();
+  await installation.topUp('after-2');
+  await archived(installation);
+  const keys = await readFile(installation.at('data', 'keys'));
+  await installation.lose();
+
+  // Everything, on what is left: the backup, the archive, and the key ring that was kept apart.
+  await mkdir(installation.at('data'), { mode: 0o700 });
+  await writeFile(installation.at('data', 'keys'), keys, { mode: 0o600 });
+  const restored = await installation.json('restore', installation.at('backups'));
+  assert.ok(new Date(restored.lastTransactionAt) > between);
+  assert.equal(await installation.balance(), 52);
+  assert.equal((await installation.json('reconcile')).ok, true);
+
+  // It goes on, and the log of its new life is archived beside the old one.
+  await installation.serve();
+  await installation.topUp('after-3');
+  await archived(installation);
+  await installation.lose();
+  await mkdir(installation.at('data'), { mode: 0o700 });
+  await writeFile(installation.at('data', 'keys'), keys, { mode: 0o600 });
+  await installation.json('restore', installation.at('backups'));
+  assert.equal(await installation.balance(), 53);
+
+  // To a time: what was committed later is left out, and the database that is replaced is kept.
+  const to = between.toISOString();
+  const earlier = await installation.json('restore', installation.at('backups'), '--to', to, '--replace');
+  assert.ok(new Date(earlier.lastTransactionAt) <= between);
+  assert.equal(await installation.balance(), 51);
+  assert.ok((await readdir(earlier.replaced)).includes('PG_VERSION'));
+});
+
+test('a restore to a time after the end of the log says where it ended', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
+  await installation.serve();
+  await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
+  await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
+  await installation.topUp('after');
+  await archived(installation);
+  await installation.lose();
+  const { out } = await installation.run([
+    'restore',
+    installation.at('backups'),
+    '--to',
+    '2099-01-01T00:00:00Z',
+  ]);
+  assert.match(out, /The archived log ends there, before the time that was asked for/);
+  assert.equal(await installation.balance(), 101);
+});
+
+test('a log with a segment missing is not restored past it in silence', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
+  await installation.serve();
+  await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
+  await installation.json('backup', 'create', installation.at('first'), '--with-keys');
+  await installation.json('backup', 'create', installation.at('second'), '--with-keys');
+  await archived(installation);
+  await installation.lose();
+  const segments = (await readdir(installation.at('archive')))
+    .filter((name) => /^[0-9A-F]{24}$/.test(name))
+    .sort();
+  await rm(installation.at('archive', segments.at(-1) ?? ''));
+  await installation.fails(/lacks segment \d+, so what came after it.*put the file back/, [
+    'restore',
+    installation.at('first'),
+  ]);
+  await installation.fails(/lacks segment \d+, before 2099/, [
+    'restore',
+    installation.at('first'),
+    '--to',
+    '2099-01-01T00:00:00Z',
+  ]);
+  await installation.json('restore', installation.at('first'), '--no-archive');
+  assert.equal(await installation.balance(), 100);
+});

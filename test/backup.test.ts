@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openOwner } from '../src/db/pool.ts';
+import { Installation } from './installation.ts';
+
+/** Backups of the embedded database, made, verified and restored by the commands. */
+
+test('a backup is verified by a start of a copy, whose books agree', async (t) => {
+  const installation = await Installation.backedUp(t);
+  const checked = await installation.json('backup', 'verify', installation.at('backups'));
+  assert.equal(checked.ok, true);
+  assert.ok(checked.checks.length > 5);
+  const [name, ...others] = await readdir(installation.at('backups'));
+  assert.deepEqual(others, []);
+
+  // The checksums are those that sha256sum checks.
+  const backup = installation.at('backups', name ?? '');
+  const lines = (await readFile(join(backup, 'SHA256SUMS'), 'utf8')).trim().split('\n');
+  assert.ok(lines.length > 100);
+  for (const line of lines.slice(0, 20)) {
+    const [sum, file = ''] = line.split('  ');
+    assert.equal(
+      createHash('sha256')
+        .update(await readFile(join(backup, file)))
+        .digest('hex'),
+      sum,
+    );
+  }
+});
+
+test('a backup whose books differ is found by its verification', async (t) => {
+  const installation = await Installation.backedUp(t);
+  const { out } = await installation.run(['db', 'url']);
+  const client = await openOwner(out.trim());
+  await client.query({ text: 'update scrip.floats set balance_minor = balance_minor + 1', values: [] });
+  await client.close();
+  await installation.json('backup', 'create', installation.at('backups'));
+  const { status, out: text } = await installation.run([
+    'backup',
+    'verify',
+    installation.at('backups'),
+    '--json',
+  ]);
+  assert.equal(status, 1);
+  assert.equal(JSON.parse(text).ok, false);
+});
+
+test('a backup holds the key ring only where it was asked for, and a restore puts it back', async (t) => {
+  const installation = await Installation.backedUp(t);
+  const keys = await readFile(installation.at('data', 'keys'), 'utf8');
+  const without = await readdir(installation.at('backups'), { recursive: true });
+  for (const name of without.filter((each) => each.endsWith('/keys'))) assert.fail(name);
+  await installation.fails(
+    /the key ring is missing, and the backup holds none: set SCRIP_KEYS, or put the key file/,
+    ['restore', installation.at('backups')],
+    { SCRIP_DATA_DIR: installation.at('elsewhere') },
+  );
+  await assert.rejects(readdir(installation.at('elsewhere')));
+  const [other] = JSON.parse((await installation.run(['keyring', 'make', '--json'])).out).key.split('\n');
+  await installation.fails(
+    /the key ring does not fit this database/,
+    ['restore', installation.at('backups')],
+    {
+      SCRIP_DATA_DIR: installation.at('elsewhere'),
+      SCRIP_KEYS: `${other},${keys.split('\n').find((line) => line.startsWith('routing:'))}`,
+    },
+  );
+
+  await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
+  installation.settings['SCRIP_DATA_DIR'] = installation.at('elsewhere');
+  await installation.json('restore', installation.at('backups'));
+  assert.equal(await readFile(installation.at('elsewhere', 'keys'), 'utf8'), keys);
+  assert.equal(await installation.balance(), 100);
+});
+
+test('older backups are removed once a new one is complete', async (t) => {
+  const installation = await Installation.backedUp(t);
+  const folder = installation.at('backups');
+  await mkdir(join(folder, 'killed.partial'));
+  const second = await installation.json('backup', 'create', folder, '--keep', '2');
+  const third = await installation.json('backup', 'create', folder, '--keep', '2');
+  const listed = await installation.json('backup', 'list', folder);
+  assert.deepEqual(
+    listed.map(({ path }: { path: string }) => path),
+    [second.path, third.path],
+  );
+  assert.equal((await readdir(folder)).length, 2);
+});
+
+test('a folder that is too full is named, and nothing is left in it', async (t) => {
+  const installation = await Installation.backedUp(t);
+  const folder = installation.at('small');
+  await mkdir(folder);
+  const script = 'mount -t tmpfs -o size=20m small "$0" && "$@"; status=$?; ls "$0"; exit $status';
+  const by = ['unshare', '--user', '--map-root-user', '--mount', '/bin/sh', '-c', script, folder];
+  const { status, out, err } = await installation.run(['backup', folder], {}, by);
+  assert.deepEqual([status, out], [1, ''], err);
+  assert.match(
+    err,
+    /^scrip: the backup folder .* is too full: the backup needs \d+ MB, and \d+ MB are free\n$/,
+  );
+});

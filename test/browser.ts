@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { TOTP } from 'otpauth';
+import type { Service } from '../src/context.ts';
+import type { Door } from '../src/people/sessions.ts';
+import { inviteUser } from '../src/people/users.ts';
+import { asOperator, type ListeningService } from './harness.ts';
+
+/** Calls the routes of people as a browser does: with cookies, and with the headers that say which page asks. */
+
+type Answer = {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about.
+  readonly body: any;
+};
+
+type Fields = Readonly<Record<string, string | undefined>>;
+
+export class Browser {
+  readonly cookies = new Map<string, string>();
+  readonly #baseUrl: string;
+  readonly #prefix: string;
+
+  constructor(baseUrl: string, door: Door = 'operator') {
+    this.#baseUrl = baseUrl;
+    this.#prefix = `/${door}/v1`;
+  }
+
+  /** @param headers in the place of those that a page of the console sends; undefined leaves one out */
+  async send(method: string, path: string, body?: unknown, headers: Fields = {}): Promise<Answer> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const all: Fields = {
+      origin: this.#baseUrl,
+      'sec-fetch-site': 'same-origin',
+      'x-scrip-request': '1',
+      'user-agent': 'a browser',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(cookie && { cookie }),
+      ...headers,
+    };
+    const sent = Object.entries(all).filter((each): each is [string, string] => each[1] !== undefined);
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const response = await fetch(this.#baseUrl + this.#prefix + path, {
+      method,
+      headers: sent,
+      ...(body !== undefined && { body: text }),
+    });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      if (value === '') this.cookies.delete(name);
+      else this.cookies.set(name, value);
+    }
+    const answer = await response.text();
+    const { status, headers: received } = response;
+    return {
+      status,
+      headers: received,
+      text: answer,
+      body: answer.startsWith('{') ? JSON.parse(answer) : undefined,
+    };
+  }
+
+  get = (path: string, headers?: Fields) => this.send('GET', path, undefined, headers);
+  post = (path: string, body: unknown = {}, headers?: Fields) => this.send('POST', path, body, headers);
+}
+
+export const PASSWORD = 'correct horse battery';
+
+/** A person with an authenticator app. */
+export type Person = {
+  readonly id: number;
+  readonly email: string;
+  readonly password: string;
+  readonly totpSecret: string;
+  readonly recoveryCodes: readonly string[];
+  /** What the app shows at a time. */
+  code(at: Date): string;
+};
+
+export type Wanted = {
+  readonly email?: string;
+  readonly roles?: readonly string[];
+  readonly merchantId?: number;
+};
+
+/** The code of an authenticator app. */
+export function codeOf(secret: string, at: Date): string {
+  return new TOTP({ secret }).generate({ timestamp: at.getTime() });
+}
+
+export async function invited(
+  service: Service,
+  { email = 'ada@example.com', roles = ['owner'], merchantId }: Wanted,
+) {
+  return inviteUser(asOperator(service), { email, roles, merchantId: merchantId ?? null });
+}
+
+/** Invites a person, who enrolls in a browser and is signed in by that. The clock moves on: the code was used. */
+export async function enrolled(
+  { service, clock, baseUrl }: ListeningService,
+  wanted: Wanted = {},
+): Promise<{ person: Person; browser: Browser }> {
+  const { email = 'ada@example.com' } = wanted;
+  const { token, userId } = await invited(service, wanted);
+  const browser = new Browser(baseUrl, wanted.merchantId === undefined ? 'operator' : 'portal');
+  const opened = await browser.post('/enrollment', { token });
+  assert.equal(opened.status, 200, opened.text);
+  const totpSecret: string = opened.body.totp.secret;
+  const code = (at: Date) => codeOf(totpSecret, at);
+  const body = { token, name: 'Ada Lovelace', password: PASSWORD, totp: code(clock.now()) };
+  const done = await browser.post('/enrollment/complete', body);
+  assert.equal(done.status, 200, done.text);
+  clock.advance(30_000);
+  const { recoveryCodes } = done.body;
+  return { person: { id: userId, email, password: PASSWORD, totpSecret, recoveryCodes, code }, browser };
+}
+
+/** Signs a person in. The clock moves on. */
+export async function signIn(
+  { baseUrl, clock }: ListeningService,
+  person: Person,
+  door?: Door,
+): Promise<Browser> {
+  const browser = new Browser(baseUrl, door);
+  const { email, password } = person;
+  const begun = await browser.post('/session', { email, password });
+  assert.equal(begun.status, 200, begun.text);
+  const done = await browser.post('/session', { totp: person.code(clock.now()) });
+  assert.equal(done.status, 200, done.text);
+  clock.advance(30_000);
+  return browser;
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { distribute } from '../src/db/distribute.ts';
+import { StartError } from '../src/db/errors.ts';
+import { migrate } from '../src/db/migrate.ts';
+import { openDatabase, openOwner } from '../src/db/pool.ts';
+import { emptyCluster, executeOn } from './citus/databases.ts';
+import { DIALECTS, update } from './dialects.ts';
+import { startListening, type TestService } from './harness.ts';
+import { Till } from './till.ts';
+
+const [A] = DIALECTS;
+assert.ok(A);
+
+/** One line for the operator, which says what to do. */
+function refuses(run: Promise<unknown>, why: RegExp): Promise<void> {
+  return assert.rejects(run, (error) => {
+    assert.ok(error instanceof StartError, String(error));
+    assert.match(error.message, why);
+    assert.ok(!error.message.includes('\n'));
+    return true;
+  });
+}
+
+test('a cluster that is not ready is refused in one line, and nothing is changed', async (t) => {
+  const { url, workers } = await emptyCluster(t);
+  await migrate(url);
+  await executeOn(url, 'drop extension citus');
+  await refuses(distribute(url), /does not have Citus: `create extension citus`/);
+  await executeOn(url, 'create extension citus');
+  await refuses(distribute(url), /has no workers: `select citus_add_node/);
+  await refuses(distribute(workers[0] as string), /no Citus|has no workers|is a worker/);
+});
+
+test('a worker that is away, a number out of bounds and a service that runs are refused in one line', async (t) => {
+  const { url, addWorkers } = await emptyCluster(t);
+  await migrate(url);
+  await addWorkers();
+  for (const buckets of [0, 1, 1.5, 65, Number.NaN])
+    await refuses(distribute(url, buckets), /--buckets must be/);
+  const db = openDatabase(url, 'scrip-serve');
+  await db.query({ text: 'select 1', values: [] });
+  await refuses(distribute(url), /Scrip works on this database \(1 connections\): stop/);
+  await db.close();
+  await executeOn(url, `update pg_dist_node set nodeport = 1 where groupid = 2`);
+  await refuses(distribute(url), /the node 127\.0\.0\.1:1 does not answer/);
+});
+
+test('a database that holds vouchers is distributed with them, after an attempt that was cut off, and only once', async (t) => {
+  const { url, addWorkers } = await emptyCluster(t);
+  await migrate(url);
+  await addWorkers();
+  const before = await startListening({ url } as TestService);
+  const till = await Till.at(before);
+  const [voucher, ...others] = await till.vouchers(10, 25);
+  assert.ok(voucher);
+  const first = await till.done(A.redeem(voucher, 10, 'before'));
+  await till.done(update('before', 4));
+  for (const other of others) await till.done(A.redeem(other, 1, `one of ${other.serialNumber}`));
+  await before.stop();
+
+  // Killed in the middle: the transaction ends with its connection.
+  const owner = await openOwner(url);
+  t.after(() => owner.close());
+  const cut = distribute(url, 4);
+  cut.catch(() => {});
+  for (let look = 0; look < 500; look++) {
+    const [found] = await owner.query<{ done: boolean }>({
+      text: `select pg_terminate_backend(pid) as done from pg_stat_activity
+        where application_name = 'scrip-owner' and pid <> pg_backend_pid() and query like '%create_distributed_table%'
+          and datname = current_database() and xact_start < now() - interval '0.5 s'`,
+      values: [],
+    });
+    if (found?.done) break;
+    await sleep(20);
+  }
+  await assert.rejects(cut);
+
+  assert.deepEqual(await distribute(url, 4), { buckets: 4, workers: 2, isNew: true });
+  assert.deepEqual(await distribute(url), { buckets: 4, workers: 2, isNew: false });
+  await refuses(distribute(url, 8), /is distributed into 4 buckets, and their number cannot be changed/);
+  assert.deepEqual(await migrate(url), []);
+
+  const after = await startListening({ url, keys: before.keys, clock: before.clock } as TestService);
+  t.after(after.stop);
+  const again = await Till.at(after);
+  const same = Object.assign(Object.create(Till.prototype), {
+    testService: after,
+    merchant: till.merchant,
+  }) as Till;
+  const replay = await same.done(A.redeem(voucher, 10, 'before'));
+  assert.deepEqual([replay.replayed, replay.data.transactionId], [true, first.data.transactionId]);
+  assert.equal(await same.balanceOf(voucher), 21);
+  await same.refused(A, '58', update('before', 1));
+  await same.refused(A, '94', A.redeem(others[0] ?? voucher, 10, 'before'));
+  await same.done(A.redeem(voucher, 21, 'after'));
+  for (const other of others) assert.equal(await same.balanceOf(other), 24);
+  await again.done(A.generate('new', 3, 5));
+  await again.reconciles();
+});
+
+test('a later migration reaches the tables and the functions of every worker', async (t) => {
+  const { url, addWorkers } = await emptyCluster(t);
+  await migrate(url);
+  await addWorkers();
+  await distribute(url, 4);
+  await executeOn(
+    url,
+    `begin; set local search_path to scrip;
+     alter table vouchers add column note text;
+     create index vouchers_by_note on vouchers (note) where note is not null;
+     create or replace function set_voucher_block(p_bucket integer, p_serial bigint, p_blocked_at timestamptz) returns void
+     language sql security definer set search_path = scrip, pg_temp as $$
+       update vouchers set blocked_at = p_blocked_at, note = 'blocked' where bucket = p_bucket and serial_number = p_serial
+     $$;
+     revoke execute on function claim from public; commit`,
+  );
+  const listening = await startListening({ url } as TestService);
+  t.after(listening.stop);
+  const till = await Till.at(listening);
+  for (const voucher of await till.vouchers(8))
+    await till.done(A.redeem(voucher, 1, `r${voucher.serialNumber}`));
+  await till.reconciles();
+});

@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+import type { TestContext } from 'node:test';
+import { openOwner } from '../../src/db/pool.ts';
+
+/** Databases of the cluster that the run has started (test/server.ts). */
+
+const nodes = () => [
+  process.env['SCRIP_TEST_URL'] ?? '',
+  ...(process.env['SCRIP_TEST_WORKERS'] ?? '').split(' '),
+];
+
+/** Runs one or several statements, as the owner. */
+export async function executeOn(url: string, text: string): Promise<void> {
+  const owner = await openOwner(url);
+  await owner.query({ text, values: [] }).finally(() => owner.close());
+}
+
+type EmptyCluster = {
+  readonly url: string;
+  readonly workers: readonly string[];
+  /** Makes the workers known to the coordinator. */
+  addWorkers(): Promise<void>;
+};
+
+/** A database without a schema, on all nodes, that do not know of each other yet; gone when the test ends. */
+export async function emptyCluster(t: TestContext): Promise<EmptyCluster> {
+  const name = `scrip_empty_${randomBytes(6).toString('hex')}`;
+  const urls = nodes().map((node) => Object.assign(new URL(node), { pathname: `/${name}` }).href);
+  for (const [index, node] of nodes().entries()) {
+    await executeOn(node, `create database ${name}`);
+    t.after(() => executeOn(node, `drop database if exists ${name} with (force)`));
+    await executeOn(urls[index] as string, 'create extension citus');
+  }
+  const [url = '', ...workers] = urls;
+  return {
+    url,
+    workers,
+    async addWorkers() {
+      await executeOn(url, `select citus_set_coordinator_host('127.0.0.1', ${new URL(url).port})`);
+      for (const worker of workers)
+        await executeOn(url, `select citus_add_node('127.0.0.1', ${new URL(worker).port})`);
+    },
+  };
+}

@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { distribute } from '../src/db/distribute.ts';
+import { StartError } from '../src/db/errors.ts';
+import { testDatabase } from './harness.ts';
+
+test('a server without Citus cannot distribute anything, and says so in one line', async (t) => {
+  const { url } = await testDatabase(t);
+  await assert.rejects(
+    distribute(url),
+    (error) =>
+      error instanceof StartError && /^[^\n]*has no Citus|does not have Citus[^\n]*$/.test(error.message),
+  );
+});

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** An installation on an embedded database, worked on by the program alone, as an operator does. */
+
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+/** A start, on a machine that has other things to do. */
+const START_MS = 60_000;
+const POLL_MS = 100;
+
+type Ran = { readonly status: number; readonly out: string; readonly err: string };
+
+export class Installation {
+  /** A folder that is gone at the end of the test. */
+  readonly folder: string;
+  readonly settings: Record<string, string>;
+  #serving: ChildProcess | undefined;
+
+  private constructor(folder: string) {
+    this.folder = folder;
+    this.settings = { SCRIP_DATA_DIR: this.at('data'), SCRIP_PORT: '0', SCRIP_LOG_LEVEL: 'warn' };
+  }
+
+  static async make(t: TestContext): Promise<Installation> {
+    const folder = await mkdtemp(join(tmpdir(), 'scrip-installation-'));
+    // Where root cannot make user namespaces, an account of the database's own has to get at the data folder.
+    await chmod(folder, 0o755);
+    const installation = new Installation(folder);
+    t.after(async () => {
+      await installation.stop();
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+    });
+    return installation;
+  }
+
+  /** One that serves, with a merchant whose float holds 100, and a backup. */
+  static async backedUp(t: TestContext, ...options: string[]): Promise<Installation> {
+    const installation = await Installation.make(t);
+    await installation.serve();
+    await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');
+    await installation.json('backup', 'create', installation.at('backups'), ...options);
+    return installation;
+  }
+
+  async topUp(reference: string): Promise<void> {
+    await this.json('float', 'top-up', '--merchant', '1', '--amount', '1', '--reference', reference);
+  }
+
+  async balance(): Promise<number> {
+    const [float] = await this.json('float', 'show', '--merchant', '1');
+    return float.balance;
+  }
+
+  at(...names: string[]): string {
+    return join(this.folder, ...names);
+  }
+
+  /** Runs a command, by a program of its own if need be. */
+  run(
+    args: readonly string[],
+    settings: Readonly<Record<string, string>> = {},
+    by: readonly string[] = [],
+  ): Promise<Ran> {
+    const { promise, resolve } = Promise.withResolvers<Ran>();
+    const [program = '', ...rest] = [...by, process.execPath, MAIN, ...args];
+    const env = { PATH: process.env['PATH'], ...this.settings, ...settings };
+    execFile(program, rest, { env }, (error, out, err) => {
+      resolve({ status: error ? Number(error.code) : 0, out, err });
+    });
+    return promise;
+  }
+
+  async json(...args: string[]) {
+    const { status, out, err } = await this.run([...args, '--json']);
+    assert.equal(status, 0, err);
+    return JSON.parse(out);
+  }
+
+  /** Runs a command that must fail with one line, and change nothing. */
+  async fails(
+    expected: RegExp,
+    args: readonly string[],
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    const { status, out, err } = await this.run(args, settings);
+    assert.deepEqual([status, out], [1, ''], `${args.join(' ')}: ${err}`);
+    assert.match(err, /^scrip: [^\n]+\n$/);
+    assert.match(err, expected);
+  }
+
+  /** Serves until it is stopped or killed. @returns its address */
+  async serve(...args: string[]): Promise<string> {
+    const env = { PATH: process.env['PATH'], ...this.settings };
+    const child = spawn(process.execPath, [MAIN, 'serve', '--processes', '1', ...args], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#serving = child;
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (text: Buffer) => {
+      out += text.toString();
+    });
+    child.stderr.on('data', (text: Buffer) => {
+      err += text.toString();
+    });
+    for (const until = Date.now() + START_MS; Date.now() < until; await sleep(POLL_MS)) {
+      const [, url] = /serves (\S+)/.exec(out) ?? [];
+      if (url !== undefined && out.endsWith('\n\n')) return url;
+      assert.equal(child.exitCode, null, err);
+    }
+    return assert.fail(`it does not serve: ${err}`);
+  }
+
+  async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    const child = this.#serving;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+
+  /** Kills the service and its database, which can do nothing more, and deletes all that they had. */
+  async lose(): Promise<void> {
+    await this.stop('SIGKILL');
+    const [pid = ''] = (await readFile(this.at('data', 'postgres', 'postmaster.pid'), 'utf8')).split('\n');
+    process.kill(Number(pid), 'SIGKILL');
+    await rm(this.at('data'), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+}

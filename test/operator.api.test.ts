@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { type OperatorApi, startOperator } from './operator.api.ts';
+
+let api: OperatorApi;
+
+before(async () => {
+  api = await startOperator();
+});
+
+after(() => api?.stop());
+
+describe('the operator API', () => {
+  test('lists merchants with cursors, and shows one', async () => {
+    const made = await Promise.all(
+      ['One', 'Two', 'Three'].map((name) => api.testService.createMerchant({ name })),
+    );
+    const first = await api.get('/merchants?limit=2');
+    assert.equal(first.status, 200);
+    assert.equal(first.body.items.length, 2);
+    const rest = await api.get(`/merchants?limit=2&cursor=${first.body.nextCursor}`);
+    assert.equal(rest.body.items.length, 1);
+    assert.equal(rest.body.nextCursor, null);
+    const shown = await api.get(`/merchants/${made[0]?.id}`);
+    assert.equal(shown.body.name, 'One');
+    assert.deepEqual(shown.body.floats, [{ currency: 'USD', balance: 100_000 }]);
+  });
+
+  test('performs a write once under its Idempotency-Key, and refuses another one under it', async () => {
+    const { id } = await api.testService.createMerchant({ name: 'Once' });
+    const headers = { 'idempotency-key': 'suspend-once' };
+    const [one, two] = await Promise.all([1, 2].map(() => api.post(`/merchants/${id}/suspend`, {}, headers)));
+    assert.deepEqual([one?.status, two?.status], [200, 200]);
+    assert.deepEqual(one?.body, two?.body);
+    const replays = [one, two].map((each) => each?.headers.get('idempotent-replayed'));
+    assert.deepEqual(replays.sort(), ['true', null].sort());
+    const other = await api.post(`/merchants/${id}/resume`, {}, headers);
+    assert.deepEqual([other.status, other.body.code], [409, 'idempotency-key-reused']);
+    assert.equal(other.body.errors[0].field, 'Idempotency-Key');
+    const { body } = await api.get(`/merchants/${id}`);
+    assert.notEqual(body.suspendedAt, null);
+  });
+
+  test('answers what is wrong with a problem document that names the field', async () => {
+    const { id } = await api.testService.createMerchant();
+    const cases: readonly [string, Promise<Awaited<ReturnType<OperatorApi['get']>>>, number, string][] = [
+      ['limit', api.get('/merchants?limit=201'), 400, 'invalid'],
+      ['limit', api.get('/merchants?limit=abc'), 400, 'invalid'],
+      ['cursor', api.get('/merchants?cursor=nothing'), 400, 'invalid'],
+      ['surprise', api.get('/merchants?surprise=1'), 400, 'invalid'],
+      ['reason', api.post(`/merchants/${id}/suspend`, { reason: 5 }), 400, 'invalid'],
+      ['id', api.get('/merchants/x'), 400, 'invalid'],
+      ['id', api.get('/merchants/9999999999'), 400, 'invalid'],
+    ];
+    for (const [field, asked, status, code] of cases) {
+      const { status: told, body, headers } = await asked;
+      assert.deepEqual([told, body.code, body.errors[0].field], [status, code, field]);
+      assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/);
+      assert.equal(body.requestId, headers.get('x-request-id'));
+    }
+    const missing = await api.get('/merchants/999999');
+    assert.deepEqual([missing.status, missing.body.code], [404, 'not-found']);
+    const unknown = await api.get('/nothing');
+    assert.deepEqual([unknown.status, unknown.body.code], [404, '98']);
+  });
+
+  test('refuses a cursor of another list', async () => {
+    const page = await api.get('/merchants?limit=1');
+    const { status, body } = await api.get(`/tokens?cursor=${page.body.nextCursor}`);
+    assert.deepEqual([status, body.errors[0].field], [400, 'cursor']);
+  });
+});
+
+describe('a token', () => {
+  test('is shown once, and revoked at once', async () => {
+    const made = await api.post('/tokens', { roles: ['support'] }, { 'idempotency-key': 'make-a-token' });
+    assert.equal(made.status, 201);
+    assert.match(made.body.token, /^scrop_[0-9A-Za-z]{49}$/);
+    const again = await api.post('/tokens', { roles: ['support'] }, { 'idempotency-key': 'make-a-token' });
+    assert.deepEqual([again.body.id, again.body.token], [made.body.id, null]);
+    const as = { authorization: `Bearer ${made.body.token}` };
+    assert.equal((await api.get('/merchants', as)).status, 200);
+    assert.equal((await api.get('/tokens', as)).status, 403);
+    await api.post(`/tokens/${made.body.id}/revoke`, {});
+    assert.equal((await api.get('/merchants', as)).status, 401);
+  });
+
+  test('that is unknown, malformed, expired or used from elsewhere is refused alike', async () => {
+    const elsewhere = await api.post('/tokens', { roles: ['support'], networks: ['192.0.2.0/24'] });
+    const expiring = await api.post('/tokens', { roles: ['support'], expiresAt: '2999-01-01' });
+    assert.equal(expiring.body.errors[0].field, 'expiresAt');
+    for (const authorization of [
+      '',
+      'Bearer x',
+      `Bearer scrop_${'A'.repeat(49)}`,
+      `Bearer ${elsewhere.body.token}`,
+      'Basic a2V5OnNlY3JldA==',
+    ]) {
+      const { status, body, headers } = await api.get('/merchants', { authorization });
+      assert.deepEqual([status, body.code], [401, 'unauthorized']);
+      assert.equal(headers.get('www-authenticate'), 'Bearer');
+    }
+  });
+});

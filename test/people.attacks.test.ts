@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createService } from '../src/context.ts';
+import { sql } from '../src/db/sql.ts';
+import { buildServer } from '../src/http/server.ts';
+import { createLogger } from '../src/log.ts';
+import { Problem } from '../src/operator/problem.ts';
+import { countAttempt } from '../src/people/attempts.ts';
+import { endUserSessions, setUserDisabled, setUserRoles } from '../src/people/users.ts';
+import { Browser, enrolled, invited, PASSWORD, signIn } from './browser.ts';
+import { asOperator, testService } from './harness.ts';
+
+const WRONG = 'wrong horse battery';
+
+test('a code of the authenticator app is accepted once, in however many processes', async (t) => {
+  const one = await testService(t);
+  const two = await testService(t, one);
+  const { person } = await enrolled(one);
+  const browsers = [one, two, one, two].map(({ baseUrl }) => new Browser(baseUrl));
+  const { email, password } = person;
+  for (const browser of browsers)
+    assert.equal((await browser.post('/session', { email, password })).status, 200);
+  const totp = person.code(one.clock.now());
+  const answers = await Promise.all(browsers.map((browser) => browser.post('/session', { totp })));
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 401, 401, 401]);
+  const before = person.code(new Date(one.clock.now().getTime() - 30_000));
+  const last = new Browser(two.baseUrl);
+  await last.post('/session', { email, password });
+  assert.equal((await last.post('/session', { totp: before })).status, 401);
+});
+
+test('of a thousand parallel guesses five are checked, and the account opens again by itself', async (t) => {
+  const one = await testService(t);
+  const two = await testService(t, one);
+  const { person } = await enrolled(one);
+  const guess = async (index: number) => {
+    const browser = new Browser((index % 2 === 0 ? one : two).baseUrl);
+    return (await browser.post('/session', { email: person.email, password: `${WRONG} ${index}` })).status;
+  };
+  const told = await Promise.all(Array.from({ length: 1_000 }, (_, index) => guess(index)));
+  const checked = told.filter((status) => status === 401).length;
+  assert.ok(checked <= 5, `${checked} were checked`);
+  // Beyond that the account is locked, or the service says that it is busy.
+  assert.ok(
+    told.every((status) => [401, 429, 503].includes(status)),
+    String(new Set(told)),
+  );
+  const right = new Browser(one.baseUrl);
+  const attempt = () => right.post('/session', { email: person.email, password: PASSWORD });
+  const locked = await attempt();
+  assert.deepEqual([locked.status, locked.body.code], [429, 'too-many-requests']);
+  one.clock.advance(61 * 60_000);
+  assert.equal((await attempt()).status, 200);
+});
+
+test('each lock of an account is twice as long as the one before, and no longer than a day', async (t) => {
+  const { clock, service } = await testService(t);
+  const waits: number[] = [];
+  for (let guess = 0; waits.length < 9; guess++) {
+    try {
+      await countAttempt(service, { email: 'ada@example.com', address: `192.0.2.${guess}` });
+    } catch (error) {
+      assert.ok(error instanceof Problem);
+      const minutes = Number(/in (\d+) minutes/.exec(error.message)?.[1]);
+      waits.push(minutes);
+      clock.advance(minutes * 60_000);
+    }
+  }
+  assert.deepEqual(waits, [15, 30, 60, 120, 240, 480, 960, 1440, 1440]);
+});
+
+test('fifty wrong attempts lock a network for an hour, whatever accounts they were for', async (t) => {
+  const { clock, service } = await testService(t);
+  const attempt = (account: number, address: string) =>
+    countAttempt(service, { email: `${account}@example.com`, address });
+  for (let account = 0; account < 50; account++) await attempt(account, `2001:db8::${account}`);
+  await assert.rejects(attempt(50, '2001:db8::ffff'), /too many attempts/);
+  await attempt(50, '2001:db8:0:1::1');
+  clock.advance(61 * 60_000);
+  await attempt(51, '2001:db8::ffff');
+});
+
+test('wrong codes lock the account as wrong passwords do', async (t) => {
+  const listening = await testService(t);
+  const { person, browser } = await enrolled(listening);
+  const told: number[] = [];
+  for (let guess = 0; guess < 7; guess++)
+    told.push((await browser.post('/session/step-up', { totp: '000000' })).status);
+  assert.deepEqual(told, [401, 401, 401, 401, 401, 429, 429]);
+  const totp = person.code(listening.clock.now());
+  assert.equal((await browser.post('/session/step-up', { totp })).status, 429);
+});
+
+test('an unknown address, a wrong password and a disabled user are answered alike, after the same work', async (t) => {
+  const listening = await testService(t);
+  const { service, baseUrl } = listening;
+  const known = (await enrolled(listening)).person;
+  const disabled = (await enrolled(listening, { email: 'off@example.com', roles: ['support'] })).person;
+  await setUserDisabled(asOperator(service), disabled.id, true);
+  await invited(service, { email: 'not-yet@example.com' });
+  const ask = async (email: string) => {
+    const before = process.cpuUsage();
+    const { status, body } = await new Browser(baseUrl).post('/session', { email, password: WRONG });
+    const { user } = process.cpuUsage(before);
+    return { told: [status, body.code, body.detail], work: user };
+  };
+  const first = await ask(known.email);
+  for (const email of [disabled.email, 'not-yet@example.com', 'nobody@example.com']) {
+    const { told, work } = await ask(email);
+    assert.deepEqual(told, first.told, email);
+    assert.ok(work > first.work / 3, `${email}: ${work} µs instead of ${first.work}`);
+  }
+  // And so is what follows the fifth attempt.
+  const locked = async (email: string) => {
+    for (let guess = 0; guess < 5; guess++) await ask(email);
+    return (await ask(email)).told;
+  };
+  assert.deepEqual(await locked('somebody@example.com'), await locked(known.email));
+});
+
+test('a session that is ended is ended in every process at once', async (t) => {
+  const one = await testService(t);
+  const two = await testService(t, one);
+  const { person } = await enrolled(one);
+  await enrolled(one, { email: 'second@example.com' });
+  const operator = asOperator(one.service);
+  const ends: Record<string, () => Promise<unknown>> = {
+    'end-sessions': () => endUserSessions(operator, person.id),
+    'set-roles': () => setUserRoles(operator, person.id, ['owner', 'finance']),
+    disable: () => setUserDisabled(operator, person.id, true),
+  };
+  for (const [name, end] of Object.entries(ends)) {
+    const browser = await signIn(one, person);
+    const elsewhere = new Browser(two.baseUrl);
+    for (const [cookie, value] of browser.cookies) elsewhere.cookies.set(cookie, value);
+    assert.equal((await elsewhere.get('/merchants')).status, 200, name);
+    await end();
+    assert.equal((await elsewhere.get('/merchants')).status, 401, name);
+    assert.equal((await browser.get('/session')).status, 401, name);
+  }
+});
+
+test('a role that is taken away is gone with the next request', async (t) => {
+  const listening = await testService(t);
+  const { browser, person } = await enrolled(listening);
+  await enrolled(listening, { email: 'second@example.com' });
+  await listening.service.db.query(sql`update users set roles = '{support}' where id = ${person.id}`);
+  const { status, body } = await browser.post('/users', { email: 'eve@example.com', roles: ['owner'] });
+  assert.deepEqual([status, body.code], [403, 'forbidden']);
+});
+
+test('no page of another site makes a browser do anything', async (t) => {
+  const listening = await testService(t);
+  const { baseUrl } = listening;
+  const { browser, person } = await enrolled(listening);
+  const foreign: Record<string, Record<string, string | undefined>> = {
+    'another origin': { origin: 'https://evil.example' },
+    'another port': { origin: baseUrl.replace(/\d+$/, '1') },
+    'no origin': { origin: undefined },
+    'an opaque origin': { origin: 'null' },
+    'a sibling domain': { 'sec-fetch-site': 'same-site' },
+    'another site': { 'sec-fetch-site': 'cross-site' },
+    'a link that was followed': { 'sec-fetch-site': 'none' },
+    'no site': { 'sec-fetch-site': undefined },
+    'no header of ours': { 'x-scrip-request': undefined },
+  };
+  const bodies: readonly [string, string, unknown][] = [
+    ['POST', '/session', { email: person.email, password: PASSWORD }],
+    ['POST', '/session/step-up', { totp: '000000' }],
+    ['POST', '/sessions/end-others', {}],
+    ['DELETE', '/session', undefined],
+    ['POST', '/users', { email: 'eve@example.com', roles: ['owner'] }],
+    ['POST', '/enrollment', { token: 'x' }],
+  ];
+  for (const [name, headers] of Object.entries(foreign)) {
+    for (const [method, path, body] of bodies) {
+      const answer = await browser.send(method, path, body, headers);
+      assert.deepEqual([answer.status, answer.body.code], [403, 'forbidden'], `${name}: ${method} ${path}`);
+      assert.deepEqual(answer.headers.getSetCookie(), []);
+      assert.equal(answer.headers.get('access-control-allow-origin'), null);
+    }
+  }
+  for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=x']) {
+    const answer = await browser.send('POST', '/session', 'email=x', { 'content-type': type });
+    assert.equal(answer.status, 415, type);
+  }
+  const read = await browser.get('/session', { 'sec-fetch-site': 'cross-site' });
+  assert.equal(read.status, 403);
+  assert.equal((await browser.get('/session')).status, 200);
+});
+
+test('a proxy that changes Host is matched by the public address', async (t) => {
+  const { service } = await testService(t);
+  const app = buildServer(service, { publicUrl: 'https://vouchers.example.com' });
+  t.after(() => app.close());
+  const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
+  const browser = new Browser(baseUrl);
+  const ask = (origin: string) =>
+    browser.post('/session', { email: 'x@example.com', password: WRONG }, { origin });
+  assert.equal((await ask('https://vouchers.example.com')).status, 401);
+  assert.equal((await ask(baseUrl)).status, 403);
+  assert.equal((await ask('http://vouchers.example.com')).status, 403);
+});
+
+test('nothing that signs in stands in a log, in the audit, or in the database', async (t) => {
+  const listening = await testService(t);
+  const lines: string[] = [];
+  const log = createLogger('trace', { write: (line) => void lines.push(line) });
+  const app = buildServer(createService({ ...listening.service, log }));
+  t.after(() => app.close());
+  const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
+  const { person, browser } = await enrolled({ ...listening, baseUrl });
+  const again = await signIn({ ...listening, baseUrl }, person);
+  const { token } = await invited(listening.service, { email: 'bob@example.com' });
+  await again.post('/session', { email: person.email, password: `${person.password}!` });
+  await again.post('/session', { recoveryCode: person.recoveryCodes[0] });
+  await again.post(`/enrollment?token=${token}`, { token, password: person.password });
+  const secrets = [person.password, person.totpSecret, token, ...person.recoveryCodes];
+  for (const { cookies } of [browser, again]) secrets.push(...cookies.values());
+  const tables = [
+    'users',
+    'invitations',
+    'recovery_codes',
+    'sign_ins',
+    'sessions',
+    'sign_in_attempts',
+    'audit',
+  ];
+  const kept: string[] = [];
+  for (const table of tables) {
+    const text = `select ${table}::text as row from ${table}`;
+    for (const { row } of await listening.service.db.query<{ row: string }>({ text, values: [] }))
+      kept.push(row);
+  }
+  assert.ok(lines.length > 0 && kept.length > 8);
+  for (const [where, text] of [
+    ['the log', lines.join('\n')],
+    ['the database', kept.join('\n')],
+  ] as const) {
+    for (const secret of secrets) assert.ok(!text.includes(secret), `a secret stands in ${where}`);
+    // Bytes are shown as hexadecimal digits.
+    for (const secret of secrets)
+      assert.ok(!text.includes(Buffer.from(secret).toString('hex')), `as bytes in ${where}`);
+  }
+});

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Browser, codeOf, enrolled, invited, PASSWORD, signIn } from './browser.ts';
+import { testService } from './harness.ts';
+
+const COOKIE = /^__Host-scrip_console=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; Secure; SameSite=Strict$/;
+
+test('a person enrolls by a link, signs in with password and code, and signs out', async (t) => {
+  const listening = await testService(t);
+  const { person, browser } = await enrolled(listening, { roles: ['support', 'finance'] });
+  const { body } = await browser.get('/session');
+  assert.deepEqual(body.user, {
+    id: String(person.id),
+    email: 'ada@example.com',
+    name: 'Ada Lovelace',
+    roles: ['finance', 'support'],
+    merchantId: null,
+    factors: ['totp'],
+  });
+  assert.equal(person.recoveryCodes.length, 10);
+  const other = await signIn(listening, person);
+  const sessions = await other.get('/sessions');
+  assert.deepEqual(
+    sessions.body.items.map(({ current }: { current: boolean }) => current),
+    [true, false],
+  );
+  assert.equal((await other.send('DELETE', '/session')).status, 204);
+  assert.equal(other.cookies.size, 0);
+  assert.equal((await other.get('/session')).status, 401);
+  assert.equal((await browser.get('/session')).status, 200);
+});
+
+test('the cookie of a session is bound to the host, to https, and hidden from scripts', async (t) => {
+  const listening = await testService(t);
+  const { person } = await enrolled(listening);
+  const browser = new Browser(listening.baseUrl);
+  await browser.post('/session', { email: person.email, password: PASSWORD });
+  const { headers } = await browser.post('/session', { totp: person.code(listening.clock.now()) });
+  assert.match(headers.getSetCookie().at(-1) ?? '', COOKIE);
+});
+
+test('a link is valid once, for 72 hours, and only until the next one is made', async (t) => {
+  const { baseUrl, clock, service } = await testService(t);
+  const browser = new Browser(baseUrl);
+  const first = await invited(service, {});
+  const second = await invited(service, {});
+  assert.equal((await browser.post('/enrollment', { token: first.token })).status, 401);
+  const { body } = await browser.post('/enrollment', { token: second.token });
+  const { secret } = body.totp;
+  const enroll = () => ({
+    token: second.token,
+    name: 'Ada',
+    password: PASSWORD,
+    totp: codeOf(secret, clock.now()),
+  });
+  const answers = await Promise.all([
+    browser.post('/enrollment/complete', enroll()),
+    browser.post('/enrollment/complete', enroll()),
+  ]);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400]);
+  clock.advance(60_000);
+  assert.equal((await browser.post('/enrollment/complete', enroll())).status, 401);
+  const third = await invited(service, { email: 'bob@example.com' });
+  clock.advance(72 * 3_600_000);
+  assert.equal((await browser.post('/enrollment', { token: third.token })).status, 401);
+});
+
+test('a password is long enough, and none of those that are tried first', async (t) => {
+  const { baseUrl, clock, service } = await testService(t);
+  const { token } = await invited(service, {});
+  const browser = new Browser(baseUrl);
+  const { secret } = (await browser.post('/enrollment', { token })).body.totp;
+  const wrong = ['short', 'Qwerty123456', 'aaaaaaaaaaaaaa', 'ADA@example.com', '𝒶𝒷𝒸𝒹𝑒𝒻'];
+  for (const password of wrong) {
+    const totp = codeOf(secret, clock.now());
+    const { status, body } = await browser.post('/enrollment/complete', {
+      token,
+      name: 'Ada',
+      password,
+      totp,
+    });
+    assert.deepEqual([status, body.errors[0].field], [400, 'password'], password);
+  }
+});
+
+test('a recovery code signs in once', async (t) => {
+  const listening = await testService(t);
+  const { person } = await enrolled(listening);
+  const attempt = async () => {
+    const browser = new Browser(listening.baseUrl);
+    await browser.post('/session', { email: person.email, password: PASSWORD });
+    const [recoveryCode = ''] = person.recoveryCodes;
+    return (await browser.post('/session', { recoveryCode: recoveryCode.toUpperCase().replaceAll('-', ' ') }))
+      .status;
+  };
+  assert.equal(await attempt(), 200);
+  assert.equal(await attempt(), 401);
+});
+
+test('a session ends after 20 idle minutes (60 in the portal), and after 12 hours in any case', async (t) => {
+  const listening = await testService(t);
+  const { clock } = listening;
+  const { browser } = await enrolled(listening);
+  const merchant = await listening.createMerchant();
+  const clerk = (
+    await enrolled(listening, { email: 'bob@example.com', roles: ['viewer'], merchantId: merchant.id })
+  ).browser;
+  const minutes = (count: number) => clock.advance(count * 60_000);
+  minutes(15);
+  assert.equal((await browser.get('/session')).status, 200);
+  minutes(21);
+  assert.equal((await browser.get('/session')).status, 401);
+  assert.equal((await clerk.get('/session')).status, 200);
+  for (let hour = 0; hour < 11; hour++) {
+    minutes(55);
+    assert.equal((await clerk.get('/session')).status, 200);
+  }
+  minutes(30);
+  assert.equal((await clerk.get('/session')).status, 200);
+  minutes(59);
+  assert.equal((await clerk.get('/session')).status, 401);
+});
+
+test('a session has a new id after each second factor, and the old one is worth nothing', async (t) => {
+  const listening = await testService(t);
+  const { clock } = listening;
+  const { person, browser } = await enrolled(listening);
+  const stolen = new Browser(listening.baseUrl);
+  for (const [name, value] of browser.cookies) stolen.cookies.set(name, value);
+  assert.equal((await stolen.get('/session')).status, 200);
+  clock.advance(5 * 60_000);
+  assert.equal((await browser.get('/session')).body.steppedUpUntil, null);
+  const { status, body } = await browser.post('/session/step-up', { totp: person.code(clock.now()) });
+  assert.equal(status, 200);
+  assert.equal(Date.parse(body.steppedUpUntil) - clock.now().getTime() > 290_000, true);
+  assert.equal((await browser.get('/session')).status, 200);
+  assert.equal((await stolen.get('/session')).status, 401);
+});
+
+test('an operation that needs a second factor is refused five minutes after it, and permitted after a step-up', async (t) => {
+  const listening = await testService(t);
+  const { person, browser } = await enrolled(listening);
+  const invite = (email: string) => browser.post('/users', { email, roles: ['support'] });
+  assert.equal((await invite('bob@example.com')).status, 201);
+  listening.clock.advance(5 * 60_000);
+  const refused = await invite('eve@example.com');
+  assert.deepEqual([refused.status, refused.body.code], [403, 'step-up-required']);
+  await browser.post('/session/step-up', { totp: person.code(listening.clock.now()) });
+  assert.equal((await invite('eve@example.com')).status, 201);
+});
+
+test('the people of a merchant sign in to the portal, and nowhere else', async (t) => {
+  const listening = await testService(t);
+  const merchant = await listening.createMerchant();
+  const { person } = await enrolled(listening, { roles: ['viewer'], merchantId: merchant.id });
+  const elsewhere = new Browser(listening.baseUrl);
+  const wrong = await elsewhere.post('/session', { email: person.email, password: PASSWORD });
+  assert.deepEqual([wrong.status, wrong.body.code], [401, 'unauthorized']);
+  const portal = await signIn(listening, person, 'portal');
+  assert.equal((await portal.get('/session')).body.user.merchantId, String(merchant.id));
+  const [[, token] = []] = portal.cookies;
+  elsewhere.cookies.set('__Host-scrip_console', String(token));
+  assert.equal((await elsewhere.get('/session')).status, 401);
+  assert.equal((await elsewhere.get('/merchants')).status, 401);
+});
