@@ -16,7 +16,7 @@ const ROWS = [
   ['cli'],
   ['http'],
   ['operator', 'people'],
-  ['books'],
+  ['books', 'settlement', 'bank'],
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],

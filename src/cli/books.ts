@@ -4,6 +4,8 @@ import { getBooks, type ListedDay, listDays, setBooks } from '../books/days.ts';
 import { escheatUnclaimed, INCOME, transferOwn } from '../books/own.ts';
 import { verifyBooks } from '../books/verify.ts';
 import { toNumber, toText } from '../money.ts';
+import { DAY_ENDS } from '../settlement/fees.ts';
+import { addBooksExport } from './books-export.ts';
 import { addBooksReport } from './books-report.ts';
 import { asMoneyCommand, currencyOf, type MoneyOptions, parseReference, printBooked } from './money.ts';
 import { withOperator, withService } from './open.ts';
@@ -48,6 +50,7 @@ export function registerBooks(program: Command): void {
     .action(set);
   registerOwn(books);
   addBooksReport(books);
+  addBooksExport(books);
 }
 
 function registerOwn(books: Command): void {
@@ -104,7 +107,7 @@ const minuteOf = (time: ListedDay['startsAt']) => `${time.toISOString().slice(0,
 async function close(options: Json & { day?: string }): Promise<void> {
   const until = options.day && parseDay(options.day, '--day');
   await withOperator(async (operator) => {
-    const { closed, waiting } = await closeDays(operator, { until: until || undefined });
+    const { closed, waiting } = await closeDays(operator, { until: until || undefined, dayEnds: DAY_ENDS });
     if (until && waiting && waiting.day <= until) process.exitCode = 1;
     if (closed.some(({ failed }) => failed.length > 0)) process.exitCode = 1;
     if (options.json) return printJson({ closed, waiting });

@@ -272,10 +272,14 @@ select (select count(*) from journal where kind = 'REPLACEMENT') as checked, jso
   // A booking has used its reference up: without the claim a retry would be a second payment. On one server a claim was written with
   // its booking, so there is no claim without one either.
   references: (settledBefore) => sql`
-with booked as (
-  select j.merchant_id, j.reference, j.id, case j.kind when 'ACTIVATION' then 'activate' when 'REDEMPTION' then 'redeem' else 'top-up' end as operation
-  from journal j
-  where j.reference is not null and j.original_id is null and j.batch_id is null and j.kind in ('ACTIVATION', 'REDEMPTION', 'TOP_UP')
+with operations (kind, operation) as (
+  values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'), ('FLOAT_REFUND', 'float-refund'),
+    ('FLOAT_CORRECTION', 'float-correct'), ('ADJUSTMENT', 'adjust'), ('CASH_OUT', 'cash-out'), ('ESCHEAT', 'escheat'),
+    ('OWN_TRANSFER', 'own-transfer'), ('PAYOUT', 'payout'), ('PAYOUT_RETURN', 'payout-return')
+), booked as (
+  select j.merchant_id, j.reference, j.id, o.operation
+  from journal j join operations o on o.kind = j.kind::text
+  where j.reference is not null and j.batch_id is null and (j.original_id is null or j.kind not in ('ACTIVATION', 'REDEMPTION'))
     and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
   union all
   select merchant_id, reference, transaction_id, 'generate' from batches
@@ -285,8 +289,9 @@ select (select count(*) from claims) as checked, json_agg(d) as differing from (
   select coalesce(b.id, c.id) as "transactionId", coalesce(b.operation, c.operation::text) as operation,
     c.id is not null as claimed, b.id is not null as booked
   from booked b
-  full join claims c on c.merchant_id = b.merchant_id and c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
+  full join claims c on c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
   where c.id is null or (b.id is null and ${settledBefore}::timestamptz is null)
+    or c.operation in ('generate', 'activate', 'redeem', 'top-up', 'payout', 'payout-return') and c.merchant_id <> b.merchant_id
   limit ${EXAMPLES}
 ) d`,
 

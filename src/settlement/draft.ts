@@ -23,7 +23,7 @@ import { type Terms, termsOn } from './terms.ts';
 
 const DAY_MS = 86_400_000;
 
-export type Computed = Omit<NewSettlement, 'by' | 'now'> & { readonly lines: readonly LineRow[] };
+type Computed = Omit<NewSettlement, 'by' | 'now'> & { readonly lines: readonly LineRow[] };
 
 /**
  * Drafts the settlement of a merchant in each currency: from the day after its last approved settlement to `lastDay`. A draft that stands is made anew.
@@ -169,7 +169,7 @@ function notClosed(day: string): Refusal {
 }
 
 /** A day so many days later. */
-export function shift(day: string, days: number): string {
+function shift(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
 }
 

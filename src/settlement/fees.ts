@@ -20,7 +20,7 @@ export function shareOf(minor: bigint, ppm: number): bigint {
  * millisecond of the day. Reversals that exceed the redemptions of a day give commission back.
  * @param tx the transaction that closes the day; its last slice is not sealed yet
  */
-export const bookFees: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
+const bookFees: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
   const stamp = new Date(endsAt.getTime() - 1);
   for (const row of await tx.query<NetRow>(listNets(day, startsAt, endsAt))) {
     const { merchant_id: merchantId, product_id: productId, currency, net_minor: netMinor } = row;
@@ -47,6 +47,9 @@ export const bookFees: DayEnd = async ({ service }, tx, { day, startsAt, endsAt 
     if (vatId) await move(tx, 'FEE_VAT', 'VAT', vatId, vatMinor, to);
   }
 };
+
+/** What each close books. */
+export const DAY_ENDS: readonly DayEnd[] = [bookFees];
 
 async function newIdAt({ clock }: Service, tx: Queries, at: Date): Promise<string> {
   const [row] = await tx.query<{ id: string }>(idAt(newId(clock()), at));

@@ -81,7 +81,7 @@ export function numberText(merchantId: number, year: number, number: number): st
   return `${merchantId}-${year}-${String(number).padStart(NUMBER_DIGITS, '0')}`;
 }
 
-export function toSettlement(row: SettlementRow): Settlement {
+function toSettlement(row: SettlementRow): Settlement {
   const money = (minor: bigint) => ({ minor, decimals: row.decimals });
   const { year, number } = row;
   return {
