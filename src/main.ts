@@ -23,6 +23,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   transaction: async () => (await import('./cli/transaction.ts')).registerTransaction,
   redemption: async () => (await import('./cli/transaction.ts')).registerRedemption,
   decline: async () => (await import('./cli/transaction.ts')).registerDecline,
+  books: async () => (await import('./cli/books.ts')).registerBooks,
+  settlement: async () => (await import('./cli/settlement.ts')).registerSettlement,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   approval: async () => (await import('./cli/approval.ts')).registerApproval,
   settings: async () => (await import('./cli/settings.ts')).registerSettings,

@@ -18,6 +18,7 @@ const ROWS = [
   ['cli'],
   ['http'],
   ['operator', 'people'],
+  ['books', 'settlement', 'bank'],
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],

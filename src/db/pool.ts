@@ -25,13 +25,13 @@ export type Transaction = Queries & {
   copyIn(statement: Sql, parts: readonly Uint8Array[]): Promise<void>;
 };
 
+/** A transaction that names its isolation reads through much, and sets its own limits of time. */
+export type Isolation = 'read committed' | 'repeatable read';
+
 export type Database = Queries & {
   readonly url: string;
-  /**
-   * Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it
-   * back.
-   */
-  transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: 'repeatable read'): Promise<T>;
+  /** Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it back. */
+  transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>;
   /**
    * Runs a statement of the hot path: prepared, one round trip, its own transaction.
    * @param bucket where its rows lie
@@ -273,7 +273,7 @@ async function inTransaction<T>(
   pool: pg.Pool,
   health: Health,
   run: (tx: Transaction) => Promise<T>,
-  isolation: 'repeatable read' | undefined,
+  isolation: Isolation | undefined,
 ): Promise<T> {
   const client = await connect(pool, health);
   // A transaction with an isolation of its own reads through everything, and sets its own limit.

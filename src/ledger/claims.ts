@@ -170,6 +170,19 @@ export async function claimReference(
   }
 }
 
+/** The money commands of the operator. The merchant of those that concern none is 0. */
+export type OperatorOperation =
+  | 'top-up'
+  | 'float-refund'
+  | 'float-correct'
+  | 'adjust'
+  | 'cash-out'
+  | 'escheat'
+  | 'own-transfer'
+  | 'payout'
+  | 'payout-return'
+  | 'import';
+
 /**
  * Claims the reference of an operation that names no voucher, in the transaction that books it.
  * @returns the claim that stands: with the given id where it is new; else the caller decides whether its
@@ -180,7 +193,7 @@ export async function claimIn(
   { buckets }: Service,
   request: {
     readonly merchantId: number;
-    readonly operation: 'generate' | 'top-up';
+    readonly operation: 'generate' | OperatorOperation;
     readonly reference: string;
     readonly id: string;
     readonly fingerprint: string;

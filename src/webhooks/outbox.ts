@@ -12,6 +12,9 @@ export const EVENTS = [
   'voucher.redeemed',
   'redemption.updated',
   'float.low',
+  'settlement.approved',
+  'settlement.paid',
+  'settlement.returned',
 ] as const;
 
 export type EventType = (typeof EVENTS)[number];
