@@ -54,7 +54,7 @@ begin
   return query
     select j.id, j.kind, j.amount_minor, j.occurred_at, case when j.merchant_id = p_merchant then coalesce(b.reference, j.reference) else '' end
     from journal j left join batches b on b.id = j.batch_id
-    where j.bucket = p_bucket and j.serial_number = p_serial and j.kind in ('ACTIVATION', 'REPLACEMENT', 'REDEMPTION')
+    where j.bucket = p_bucket and j.serial_number = p_serial and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION')
       and not exists (select from redemption_updates u where u.bucket = p_bucket and u.original_id = j.id)
     order by j.id desc limit p_entries;
 end $$;

@@ -24,12 +24,15 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   redemption: async () => (await import('./cli/transaction.ts')).registerRedemption,
   decline: async () => (await import('./cli/transaction.ts')).registerDecline,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
+  approval: async () => (await import('./cli/approval.ts')).registerApproval,
+  settings: async () => (await import('./cli/settings.ts')).registerSettings,
   user: async () => (await import('./cli/user.ts')).registerUser,
   backup: async () => (await import('./cli/backup.ts')).registerBackup,
   restore: async () => (await import('./cli/restore.ts')).registerRestore,
   job: async () => (await import('./cli/job.ts')).registerJob,
   token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
+  import: async () => (await import('./cli/import.ts')).registerImport,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
 };
 

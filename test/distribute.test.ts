@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { distribute } from '../src/db/distribute.ts';
-import { StartError } from '../src/db/start-error.ts';
+import { StartError } from '../src/db/errors.ts';
 import { testDatabase } from './harness.ts';
 
 test('a server without Citus cannot distribute anything, and says so in one line', async (t) => {

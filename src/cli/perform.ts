@@ -9,10 +9,11 @@ import { printJson } from './output.ts';
 
 /** The account of the machine that runs a command: whoever has the key ring and the database has every right. */
 function commandLine(): Principal {
-  const { name, origin } = actor();
+  const { kind, name, origin } = actor();
   return {
-    kind: 'command-line',
+    kind: kind === 'break-glass' ? kind : 'command-line',
     id: null,
+    userId: null,
     name,
     roles: ['owner'],
     merchantId: null,

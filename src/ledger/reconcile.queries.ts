@@ -104,7 +104,7 @@ select (select count(*) from journal) as checked, json_agg(e) as differing from 
     values: [],
   }),
 
-  // A voucher is activated once, with its value, or has taken over the value of the voucher that it replaced.
+  // A voucher is activated or imported once, with its value, or has taken over the value of the voucher that it replaced.
   activations: () => ({
     text: `
 select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
@@ -112,9 +112,9 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
     coalesce(a.activations, 0) as activations, a.amount_minor::text as "activationMinor"
   from vouchers v
   left join (
-    select bucket, serial_number, count(*) filter (where kind = 'ACTIVATION') as activations,
+    select bucket, serial_number, count(*) filter (where kind in ('ACTIVATION', 'IMPORT')) as activations,
       count(*) filter (where kind = 'REPLACEMENT') as replacements, sum(amount_minor) as amount_minor
-    from journal where kind in ('ACTIVATION', 'REPLACEMENT') group by bucket, serial_number
+    from journal where kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT') group by bucket, serial_number
   ) a on a.bucket = v.bucket and a.serial_number = v.serial_number
   left join vouchers p on p.bucket = v.bucket and p.replaced_by = v.serial_number
   where case when p.serial_number is null

@@ -15,7 +15,8 @@ export function checkLookupReference(reference: string): void {
   if (!isReference(reference)) throw new Refusal('18');
 }
 
-function isReference(reference: string): boolean {
+/** Whether a text has the form of a reference. */
+export function isReference(reference: string): boolean {
   // No character takes more than two units: a length beyond twice the limit needs no counting.
   if (reference.length === 0 || reference.length > 2 * LONGEST || !reference.isWellFormed()) return false;
   return !/\p{Cc}/u.test(reference) && (reference.length <= LONGEST || [...reference].length <= LONGEST);

@@ -1,4 +1,5 @@
 import { API_KEYS } from './api-keys.ts';
+import { APPROVALS } from './approval-operations.ts';
 import { AUDIT } from './audit.ts';
 import { BATCHES } from './batches.ts';
 import { FOUND_VOUCHERS } from './find-vouchers.ts';
@@ -8,6 +9,7 @@ import { KEYRING } from './keyring.ts';
 import { MERCHANTS } from './merchants.ts';
 import type { AnyOperation } from './operations.ts';
 import { PRODUCTS } from './products.ts';
+import { SETTINGS } from './settings.ts';
 import { TOKENS } from './token-operations.ts';
 import { TRANSACTIONS } from './transactions.ts';
 import { USERS } from './users.ts';
@@ -30,4 +32,6 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...JOBS,
   ...AUDIT,
   ...KEYRING,
+  ...APPROVALS,
+  ...SETTINGS,
 ];

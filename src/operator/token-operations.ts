@@ -162,7 +162,13 @@ export const createToken = changing({
     return db.transaction(async (tx) => {
       const [row] = await tx
         .query<{ id: number }>(
-          insertToken({ ...terms, hash: hashToken(token), createdBy: caller.principal.name, now }),
+          insertToken({
+            ...terms,
+            hash: hashToken(token),
+            createdBy: caller.principal.name,
+            userId: caller.principal.userId,
+            now,
+          }),
         )
         .catch((error: { constraint?: string }) => {
           if (error.constraint === 'operator_tokens_merchant') throw notFound(`merchant ${merchantId}`);

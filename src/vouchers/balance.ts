@@ -38,7 +38,7 @@ type Request = LookUp & { readonly context: Context };
 
 type Entry = readonly [
   id: string,
-  kind: 'ACTIVATION' | 'REPLACEMENT' | 'REDEMPTION' | 'REDEMPTION_REVERSAL',
+  kind: 'ACTIVATION' | 'IMPORT' | 'REPLACEMENT' | 'REDEMPTION' | 'REDEMPTION_REVERSAL',
   amountMinor: number,
   /** As JSON of PostgreSQL writes it. */
   at: string,
@@ -184,7 +184,7 @@ export function inForce(newestFirst: readonly Entry[]): Entry[] {
 function render(entries: readonly Entry[], decimals: number): Transactions {
   return entries.map(([transactionId, kind, amountMinor, at, reference]) => ({
     transactionId,
-    type: kind === 'ACTIVATION' ? 'ACTIVATION' : 'REDEMPTION',
+    type: kind === 'REDEMPTION' ? 'REDEMPTION' : 'ACTIVATION',
     amount: { minor: BigInt(amountMinor), decimals },
     timestamp: isoFromJson(at),
     reference,

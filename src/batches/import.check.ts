@@ -1,0 +1,175 @@
+import type { Hash } from 'node:crypto';
+import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { plainArray } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
+import { isReference } from '../ledger/reference.ts';
+import type { Product } from '../merchants/products.ts';
+import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
+import { type ImportField, type ImportFormat, type RawRow, type RowError, readRows } from './import.read.ts';
+import { findCodeKeys } from './queries.ts';
+
+/** How the fields of a file become vouchers. */
+export type ImportRules = {
+  readonly format: ImportFormat;
+  /** `exact`: codes have 12 digits. `split`: 16 digits, the code and then the PIN. `prefix:…`: these digits stand before shorter codes. */
+  readonly codes: string;
+  /** For a voucher without a PIN: `refuse` it, `draw` one at random, or give it these four digits. */
+  readonly missingPin: string;
+  /** The code of the product of rows that name none. */
+  readonly product: string;
+  /** The end of vouchers that name none; null: each row names its own. */
+  readonly expiresAt: Date | null;
+};
+
+/** A voucher to be, as a row gives it. */
+export type ImportRow = {
+  readonly line: number;
+  readonly code: string;
+  /** Null: one is drawn. */
+  readonly pin: string | null;
+  readonly balanceMinor: bigint;
+  readonly expiresAt: Date;
+  readonly product: Product;
+  readonly reference: string | null;
+};
+
+/** Rows of one transaction: commits cost little, and a crash loses a blink of work. */
+const CHUNK = 5_000;
+
+/** The rows of a file that can become vouchers, a chunk at a time; `refuse` is called for all others. */
+export async function* readChunks(
+  file: string,
+  rules: ImportRules,
+  products: ReadonlyMap<string, Product>,
+  now: Date,
+  { digest, refuse }: { digest: Hash; refuse: (error: RowError) => void },
+): AsyncGenerator<ImportRow[]> {
+  let chunk: ImportRow[] = [];
+  for await (const raw of readRows(file, rules.format, digest, refuse)) {
+    const row = toRow(raw, rules, products, now, refuse);
+    if (row) chunk.push(row);
+    if (chunk.length < CHUNK) continue;
+    yield chunk;
+    chunk = [];
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+function toRow(
+  { line, fields }: RawRow,
+  rules: ImportRules,
+  products: ReadonlyMap<string, Product>,
+  now: Date,
+  refuse: (error: RowError) => void,
+): ImportRow | undefined {
+  const wrong: RowError[] = [];
+  const note = (field: ImportField) => (message: string) => void wrong.push({ line, field, message });
+  const card = readCard(fields, rules, note('code'), note('pin'));
+  const product = products.get(fields.product ?? rules.product);
+  if (!product)
+    note('product')(
+      `there is no such product${fields.product ? '' : ': name one by the product column or --product'}`,
+    );
+  const balanceMinor = product && readBalance(fields.balance, product, note('balance'));
+  const expiresAt = readExpiry(fields.expiry, rules.expiresAt, now, note('expiry'));
+  const reference = fields.reference ?? null;
+  if (reference !== null && !isReference(reference))
+    note('reference')('takes up to 100 characters, none of them a control character');
+  for (const error of wrong) refuse(error);
+  if (wrong.length > 0 || !card || !product || balanceMinor === undefined || !expiresAt) return undefined;
+  return { line, ...card, balanceMinor, expiresAt, product, reference };
+}
+
+type Note = (message: string) => void;
+
+/** Code and PIN under the rules. */
+function readCard(
+  { code: given, pin: givenPin }: RawRow['fields'],
+  { codes, missingPin }: ImportRules,
+  noteCode: Note,
+  notePin: Note,
+): { code: string; pin: string | null } | undefined {
+  const split = codes === 'split' ? /^(\d{12})(\d{4})$/.exec(given ?? '') : undefined;
+  if (split === null) return void noteCode('has not 16 digits, the code and then the PIN');
+  if (split && givenPin !== undefined) return void notePin('the PIN stands in the code already');
+  const prefix = codes.startsWith('prefix:') ? codes.slice('prefix:'.length) : '';
+  const code = split ? split[1] : prefix && given?.length !== 12 ? `${prefix}${given ?? ''}` : given;
+  if (!code) return void noteCode('is missing');
+  if (!/^\d{12}$/.test(code))
+    return void noteCode(
+      `has not 12 digits${prefix ? ' with its prefix' : ''}${/\D/.test(code) ? ', or holds something else' : ''}`,
+    );
+  if (code.startsWith('0')) return void noteCode('begins with 0');
+  const pin = split ? split[2] : givenPin;
+  if (pin !== undefined && !/^\d{4}$/.test(pin)) return void notePin('has not 4 digits');
+  if (pin === undefined && missingPin === 'refuse')
+    return void notePin('is missing: --missing-pin says what such vouchers get');
+  return { code, pin: pin ?? (missingPin === 'draw' ? null : missingPin) };
+}
+
+const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
+
+function readBalance(text: string | undefined, { currency, decimals, maxValueMinor }: Product, note: Note) {
+  if (text === undefined) return void note('is missing');
+  if (text.includes(','))
+    return void note(
+      'holds a comma: amounts are written with a decimal point and nothing else, such as 1234.50',
+    );
+  const decimal = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
+  if (!decimal) return void note('is not an amount in plain digits, such as 1234.50');
+  if (decimal.scale > decimals) return void note(`has more decimals than ${currency}, which has ${decimals}`);
+  const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
+  if (minor === 0n) return void note('is 0: leave out vouchers that are used up');
+  if (minor > MINOR_MAX || minor > maxValueMinor)
+    return void note(
+      `is above ${toText({ minor: maxValueMinor, decimals })}, the greatest value of its product`,
+    );
+  return minor;
+}
+
+const DAY_MS = 86_400_000;
+
+function readExpiry(
+  text: string | undefined,
+  fallback: Date | null,
+  now: Date,
+  note: Note,
+): Date | undefined {
+  const expiresAt = text === undefined ? fallback : parseTime(text);
+  if (expiresAt === null) return void note('is missing, and --expiry is not given');
+  if (!expiresAt) return void note('is not a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z');
+  if (expiresAt <= now) return void note('has passed: leave out vouchers that have expired');
+  return expiresAt;
+}
+
+/** A day, which means its last moment in UTC, or a time with its offset. */
+function parseTime(text: string): Date | undefined {
+  const [, day = '', time] =
+    /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/.exec(text) ?? [];
+  const start = new Date(`${day}T00:00:00Z`);
+  // Date would read the 31st of April as the 1st of May.
+  if (start.toJSON()?.slice(0, 10) !== day) return undefined;
+  const date = time === undefined ? new Date(start.getTime() + DAY_MS - 1) : new Date(text);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+/** What vouchers with these codes could be found by: under every key in use. */
+function codeKeysOf(keys: KeyRing, rows: readonly ImportRow[]): Map<string, ImportRow> {
+  return new Map(
+    rows.flatMap((row) =>
+      [keys.codeKey(row.code), ...keys.olderCodeKeys(row.code)].map((key) => [key, row] as const),
+    ),
+  );
+}
+
+/** The rows whose codes are those of vouchers in the database. */
+export async function findTaken(
+  db: Queries,
+  { keys }: Service,
+  rows: readonly ImportRow[],
+): Promise<ImportRow[]> {
+  const byKey = codeKeysOf(keys, rows);
+  const taken = await db.query<{ code_key: string }>(findCodeKeys(plainArray([...byKey.keys()])));
+  return taken.flatMap(({ code_key }) => byKey.get(code_key.replaceAll('-', '')) ?? []);
+}

@@ -1,0 +1,222 @@
+import { createHash, type Hash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { pipeline } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
+
+/** Reads a file of vouchers row by row: CSV (RFC 4180) or NDJSON, in UTF-8. Memory does not grow with the file. */
+
+const IMPORT_FIELDS = ['code', 'pin', 'balance', 'expiry', 'product', 'reference'] as const;
+export type ImportField = (typeof IMPORT_FIELDS)[number];
+export type ImportFormat = 'csv' | 'ndjson';
+
+/** A row as it was written; an empty field is left out. */
+export type RawRow = {
+  /** Of a CSV row of several lines, the last one. */
+  readonly line: number;
+  readonly fields: Readonly<Partial<Record<ImportField, string>>>;
+};
+
+/** What is wrong with one field of one row. It never repeats the value, which may be a code. */
+export type RowError = { readonly line: number; readonly field: string; readonly message: string };
+
+/** The file as a whole cannot be read on. */
+export class UnreadableFile extends Error {
+  readonly line: number;
+
+  constructor(line: number, message: string) {
+    super(`line ${line}: ${message}`);
+    this.line = line;
+  }
+}
+
+const REQUIRED: readonly ImportField[] = ['code', 'balance'];
+/** No row of six short fields is longer. */
+const ROW_CHARACTERS_MAX = 10_000;
+const LINE_FEED = 10;
+
+/**
+ * The rows of a file, in its order.
+ * @param digest takes the bytes of the file as they are read
+ * @param refuse is called with what is wrong with a row that cannot be taken apart; the row is then left out
+ * @throws UnreadableFile for another encoding, a wrong header, or broken CSV
+ */
+export function readRows(
+  file: string,
+  format: ImportFormat,
+  digest: Hash,
+  refuse: (error: RowError) => void,
+): AsyncGenerator<RawRow> {
+  const text = decode(createReadStream(file), digest);
+  return format === 'csv' ? readCsv(text, refuse) : readNdjson(text, refuse);
+}
+
+/** Bytes as text. A file in another encoding is refused at its first line that is not UTF-8. */
+async function* decode(bytes: AsyncIterable<Buffer>, digest: Hash): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let line = 1;
+  let isFirst = true;
+  for await (const part of bytes) {
+    digest.update(part);
+    if (isFirst && /^(\xff\xfe|\xfe\xff)/.test(part.toString('latin1', 0, 2)))
+      throw new UnreadableFile(1, 'the file is in UTF-16: save it as UTF-8');
+    isFirst = false;
+    try {
+      yield decoder.decode(part, { stream: true });
+    } catch {
+      throw new UnreadableFile(line + linesBefore(part), 'the file is not in UTF-8: save it as UTF-8');
+    }
+    line += count(part);
+  }
+  try {
+    decoder.decode();
+  } catch {
+    throw new UnreadableFile(line, 'the file ends within a character: it was cut off, or is not in UTF-8');
+  }
+}
+
+function count(part: Buffer): number {
+  let lines = 0;
+  for (let at = part.indexOf(LINE_FEED); at >= 0; at = part.indexOf(LINE_FEED, at + 1)) lines++;
+  return lines;
+}
+
+/** How many lines of a part can be read before the first one that cannot. */
+function linesBefore(part: Buffer): number {
+  let lines = 0;
+  for (let start = 0; start < part.length; lines++) {
+    const end = part.indexOf(LINE_FEED, start);
+    const line = part.subarray(start, end < 0 ? part.length : end);
+    // The first line may begin within a character.
+    if (lines > 0 && !isText(line)) return lines;
+    start = end < 0 ? part.length : end + 1;
+  }
+  return 0;
+}
+
+function isText(bytes: Buffer): boolean {
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function* readCsv(
+  text: AsyncIterable<string>,
+  refuse: (error: RowError) => void,
+): AsyncGenerator<RawRow> {
+  const parser = parse({
+    bom: true,
+    info: true,
+    relax_column_count: true,
+    max_record_size: ROW_CHARACTERS_MAX,
+  });
+  // An error of the text ends the parser, and so the loop, with that error.
+  pipeline(text, parser, () => {});
+  let columns: readonly ImportField[] | undefined;
+  try {
+    for await (const { record, info } of parser as AsyncIterable<{
+      record: string[];
+      info: { lines: number };
+    }>) {
+      const { lines: line } = info;
+      if (!columns) columns = readHeader(record);
+      else if (record.length === columns.length) yield { line, fields: fieldsOf(columns, record) };
+      else {
+        // A decimal comma outside quotation marks splits an amount in two.
+        const message = `has ${record.length} fields, and the header has ${columns.length}`;
+        refuse({ line, field: 'row', message });
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const line = Number((error as { lines?: number }).lines ?? 1);
+    throw new UnreadableFile(line, `this is not CSV as RFC 4180 describes it (${error.code})`);
+  }
+  if (!columns) throw new UnreadableFile(1, 'the file is empty');
+}
+
+function readHeader(record: readonly string[]): ImportField[] {
+  const columns = record.map((name, index) => {
+    const field = IMPORT_FIELDS.find((each) => each === name.trim().toLowerCase());
+    if (field) return field;
+    throw new UnreadableFile(
+      1,
+      `column ${index + 1} has an unknown name: the first line names the columns, separated by commas, out of ${IMPORT_FIELDS.join(', ')}`,
+    );
+  });
+  const twice = columns.find((field, index) => columns.indexOf(field) < index);
+  if (twice) throw new UnreadableFile(1, `the column ${twice} stands twice`);
+  const missing = REQUIRED.find((field) => !columns.includes(field));
+  if (missing) throw new UnreadableFile(1, `the column ${missing} is missing`);
+  return columns;
+}
+
+function fieldsOf(columns: readonly ImportField[], record: readonly string[]): RawRow['fields'] {
+  const entries = columns.map((field, index) => [field, (record[index] ?? '').trim()] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== ''));
+}
+
+async function* readNdjson(
+  text: AsyncIterable<string>,
+  refuse: (error: RowError) => void,
+): AsyncGenerator<RawRow> {
+  let number = 0;
+  for await (const line of linesOf(text)) {
+    number++;
+    if (line.trim() === '') continue;
+    const row = readObject(line, number, refuse);
+    if (row) yield row;
+  }
+  if (number === 0) throw new UnreadableFile(1, 'the file is empty');
+}
+
+async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = '';
+  let number = 1;
+  for await (const part of text) {
+    const lines = (rest + part).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > ROW_CHARACTERS_MAX)
+      throw new UnreadableFile(
+        number + lines.length,
+        `the line is longer than ${ROW_CHARACTERS_MAX} characters`,
+      );
+    number += lines.length;
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
+}
+
+function readObject(text: string, line: number, refuse: (error: RowError) => void): RawRow | undefined {
+  const wrong = (field: string, message: string) => {
+    refuse({ line, field, message });
+    return undefined;
+  };
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text.replace(/^\ufeff/, ''));
+  } catch {
+    return wrong('row', 'the line is not a JSON object');
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    return wrong('row', 'the line is not a JSON object');
+  const fields: Partial<Record<ImportField, string>> = {};
+  for (const [name, value] of Object.entries(parsed)) {
+    const field = IMPORT_FIELDS.find((each) => each === name);
+    if (!field)
+      return wrong('row', `a field has an unknown name: the fields are ${IMPORT_FIELDS.join(', ')}`);
+    if (value === null || value === '') continue;
+    if (typeof value === 'string') fields[field] = value.trim();
+    else if (typeof value === 'number' && field === 'balance') fields[field] = String(value);
+    // A number has lost its leading zeros.
+    else return wrong(field, `is not a string${field === 'balance' ? ' or a number' : ''}`);
+  }
+  return { line, fields };
+}
+
+/** A digest that begins with the rules under which a file is read: another rule makes another import. */
+export function newDigest(rules: object): Hash {
+  return createHash('sha256').update(`${JSON.stringify(rules)}\n`);
+}

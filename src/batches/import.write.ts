@@ -1,0 +1,159 @@
+import { audit } from '../audit/audit.ts';
+import type { Operator, Service } from '../context.ts';
+import { randomPin } from '../credentials.ts';
+import { serialOf } from '../db/buckets.ts';
+import { retrying } from '../db/errors.ts';
+import type { Transaction } from '../db/pool.ts';
+import { holdKeyRing } from '../keyring/store.ts';
+import { debitFloat } from '../ledger/accounts.queries.ts';
+import { accountOf } from '../ledger/accounts.ts';
+import { claimIn } from '../ledger/claims.ts';
+import { newId } from '../ledger/id.ts';
+import type { Product } from '../merchants/products.ts';
+import { Refusal } from '../refusal.ts';
+import { findTaken, type ImportRow } from './import.check.ts';
+import {
+  checkStamp,
+  copyImportedEntries,
+  copyImportedVouchers,
+  finishImport,
+  insertChunk,
+  insertImportedBatch,
+} from './import.queries.ts';
+import { UnreadableFile } from './import.read.ts';
+import { becomeProducer, becomeService, drawNumbers } from './queries.ts';
+
+/** An import that has begun. */
+export type ImportToWrite = {
+  readonly id: number;
+  readonly merchantId: number;
+  readonly paidFrom: 'funding' | 'float';
+};
+
+/** The vouchers of one product in a chunk: the batch that they make, and the account that pays for them. */
+type Group = {
+  readonly product: Product;
+  readonly rows: readonly ImportRow[];
+  readonly batchId: number;
+  readonly payer: bigint;
+};
+
+/**
+ * Writes one chunk in one transaction: a batch for each product, its vouchers, a movement for each voucher, and the fact that the chunk is
+ * written. The last chunk ends the import.
+ */
+export function writeChunk(
+  operator: Operator,
+  to: ImportToWrite,
+  chunk: number,
+  rows: readonly ImportRow[],
+): Promise<void> {
+  const { service } = operator;
+  return retrying(() =>
+    service.db.transaction(async (tx) => {
+      await holdKeyRing(tx, service.keys);
+      const [isNew] = await tx.query(insertChunk(to.id, chunk, rows.length));
+      if (!isNew) return;
+      // Since the check, an order may have drawn one of these codes.
+      const [taken] = await findTaken(tx, service, rows);
+      if (taken)
+        throw new UnreadableFile(
+          taken.line,
+          'the code is that of a voucher that has been made since the check',
+        );
+      const now = service.clock();
+      await tx.query(checkStamp(now));
+      const groups: Group[] = [];
+      for (const group of groupRows(rows)) groups.push(await prepareGroup(service, tx, to, group, now));
+      await copyRows(service, tx, to.merchantId, groups, now);
+      const [finished] = await tx.query(finishImport(to.id, now));
+      if (finished)
+        await audit(tx, operator, {
+          action: 'voucher.imported',
+          subject: `merchant ${to.merchantId}`,
+          after: { import: to.id },
+        });
+    }),
+  );
+}
+
+function groupRows(rows: readonly ImportRow[]): (readonly [ImportRow, ...ImportRow[]])[] {
+  const groups = new Map<number, [ImportRow, ...ImportRow[]]>();
+  for (const row of rows) {
+    const group = groups.get(row.product.id);
+    if (group) group.push(row);
+    else groups.set(row.product.id, [row]);
+  }
+  return [...groups.values()];
+}
+
+async function prepareGroup(
+  service: Service,
+  tx: Transaction,
+  { merchantId, paidFrom }: ImportToWrite,
+  rows: readonly [ImportRow, ...ImportRow[]],
+  now: Date,
+): Promise<Group> {
+  const [{ product }] = rows;
+  const { currency, id: productId } = product;
+  const transactionId = newId(now);
+  const reference = `import-${transactionId}`;
+  const id = transactionId;
+  await claimIn(tx, service, { merchantId, operation: 'generate', reference, id, fingerprint: 'import' });
+  // The sweep looks at a batch when it expires: from then on, vouchers that expire later are due one by one.
+  const expiresAt = new Date(Math.min(...rows.map((row) => row.expiresAt.getTime())));
+  const wanted = { transactionId, merchantId, reference, productId, quantity: rows.length, expiresAt, now };
+  const [batch] = await tx.query<{ id: number }>(insertImportedBatch(wanted));
+  const isFloat = paidFrom === 'float';
+  const payer = await accountOf(tx, isFloat ? merchantId : 0, currency, isFloat ? 'FLOAT' : 'FUNDING');
+  if (!batch || payer === undefined)
+    throw new Error('the batch of an import, or the account that pays for it, is missing');
+  if (isFloat) {
+    const amountMinor = rows.reduce((sum, row) => sum + row.balanceMinor, 0n);
+    const [debited] = await tx.query<{ done: boolean }>(debitFloat(payer, amountMinor, newId(now), now));
+    if (!debited?.done) throw new Refusal('50');
+  }
+  return { product, rows, batchId: batch.id, payer };
+}
+
+/** Copies vouchers and movements, sealed under the key that the transaction holds. */
+async function copyRows(
+  { keys, buckets }: Service,
+  tx: Transaction,
+  merchantId: number,
+  groups: readonly Group[],
+  now: Date,
+): Promise<void> {
+  const count = groups.reduce((sum, { rows }) => sum + rows.length, 0);
+  const [drawn] = await tx.query<{ numbers: string[] }>(drawNumbers(count));
+  const numbers = (drawn?.numbers ?? []).values();
+  const vouchers: string[] = [];
+  const entries: string[] = [];
+  const at = now.toISOString();
+  for (const { product, rows, batchId, payer } of groups) {
+    for (const { code, pin: given, balanceMinor, expiresAt, reference } of rows) {
+      const slot = keys.slotOf(code);
+      const serial = serialOf(BigInt(numbers.next().value as string), slot);
+      const bucket = buckets.ofSlot(slot);
+      const pin = given ?? randomPin();
+      const sealed = `\\\\x${keys.seal(serial, code, pin).toString('hex')}`;
+      const [codeKey, pinKey] = [keys.codeKey(code), keys.pinKey(code, pin)];
+      const [amount, until] = [balanceMinor, expiresAt.toISOString()];
+      vouchers.push(copyLine(serial, batchId, bucket, codeKey, pinKey, sealed, until, amount, amount, at));
+      const { currency } = product;
+      const own = reference === null ? '\\N' : reference.replaceAll('\\', '\\\\');
+      entries.push(
+        copyLine(newId(now), 'IMPORT', payer, serial, amount, currency, merchantId, serial, bucket, at, own),
+      );
+    }
+  }
+  await tx.query(becomeProducer);
+  await tx.copyIn(copyImportedVouchers, [Buffer.from(vouchers.join(''))]);
+  await tx.copyIn(copyImportedEntries, [Buffer.from(entries.join(''))]);
+  await tx.query(becomeService);
+}
+
+/** A row in the text format of COPY: no field but a reference holds a character that would need an escape. */
+function copyLine(...fields: readonly (string | number | bigint)[]): string {
+  return `${fields.join('\t')}\n`;
+}

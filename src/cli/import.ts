@@ -1,0 +1,145 @@
+import { access, constants } from 'node:fs/promises';
+import type { Command } from 'commander';
+import type { ImportRules } from '../batches/import.check.ts';
+import { UnreadableFile } from '../batches/import.read.ts';
+import { type ImportReport, importVouchers } from '../batches/import.ts';
+import { findMerchant } from '../merchants/merchants.ts';
+import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
+import { actor } from './actor.ts';
+import { untilStopped } from './open.ts';
+import {
+  CommandError,
+  fail,
+  id,
+  interrupted,
+  notFound,
+  numberOf,
+  printJson,
+  printTable,
+  say,
+  wrongUsage,
+} from './output.ts';
+import { oneOf, parseEnd, parseId, parseText } from './parse.ts';
+import { type Progress, showProgress } from './progress.ts';
+
+const REFERENCE_MAX = 100;
+/** Errors that people are shown; JSON has more. */
+const SHOWN_MAX = 50;
+
+type Options = {
+  merchant: string;
+  reference?: string;
+  format?: string;
+  product: string;
+  expiry?: string;
+  codes: string;
+  missingPin: string;
+  paidFrom: string;
+  dryRun?: boolean;
+  json?: boolean;
+};
+
+export function registerImport(program: Command): void {
+  program
+    .command('import')
+    .description('take over vouchers of another system')
+    .command('vouchers <file>')
+    .description('import vouchers from a file: all of it is checked first, and anything wrong refuses it')
+    .requiredOption('--merchant <id>', 'the issuer of the vouchers')
+    .option(
+      '--reference <reference>',
+      'your reference of the import (default: one that follows from the file)',
+    )
+    .option('--format <format>', 'csv or ndjson (default: by the name of the file)')
+    .option('--product <code>', 'the product of rows that name none', DEFAULT_PRODUCT)
+    .option('--expiry <date>', 'the expiry of rows that name none')
+    .option(
+      '--codes <rule>',
+      'exact: 12 digits; split: 16 digits, code and PIN; prefix:DIGITS, before shorter codes',
+      'exact',
+    )
+    .option(
+      '--missing-pin <rule>',
+      'for rows without a PIN: refuse, draw, or four digits that all of them get',
+      'refuse',
+    )
+    .option('--paid-from <account>', "funding, or float: the issuer's float pays for the vouchers", 'funding')
+    .option('--dry-run', 'only check')
+    .option('--json', 'print JSON')
+    .action(run);
+}
+
+async function run(file: string, options: Options): Promise<void> {
+  const merchantId = parseId(options.merchant);
+  const { reference } = options;
+  if (reference !== undefined) parseText(reference, '--reference', REFERENCE_MAX);
+  const rules = rulesOf(file, options);
+  const paidFrom = oneOf(options.paidFrom, '--paid-from', ['funding', 'float'] as const);
+  const dryRun = options.dryRun ?? false;
+  await access(file, constants.R_OK).catch(() => fail(`${file} cannot be read`));
+  await untilStopped(async (service, _config, stop) => {
+    if (!(await findMerchant(service.db, merchantId))) notFound(`merchant ${merchantId}`);
+    if (!(await findProduct(service.db, rules.product))) notFound(`product ${rules.product}`);
+    let progress: Progress | undefined;
+    const onProgress = (written: number, vouchers: number) => {
+      progress ??= showProgress(vouchers, 'vouchers', options.json);
+      progress.update(written);
+    };
+    const wanted = { merchantId, file, reference, rules, paidFrom };
+    const watching = { dryRun, stopping: stop.isAsked, onProgress };
+    const report = await importVouchers({ service, actor: actor() }, wanted, watching)
+      .catch(explain)
+      .finally(() => progress?.stop());
+    print(report, merchantId, options.json);
+    if (report.state === 'refused') process.exitCode = 1;
+    if (stop.isAsked() && report.state === 'imported')
+      interrupted('interrupted: the same command goes on where this one ended');
+  });
+}
+
+function rulesOf(file: string, options: Options): ImportRules {
+  const { codes, missingPin, product } = options;
+  if (!/^(exact|split|prefix:[1-9]\d{0,10})$/.test(codes))
+    wrongUsage(
+      '--codes takes exact, split, or prefix: and up to 11 digits, the first not 0, such as prefix:90',
+    );
+  if (!/^(refuse|draw|\d{4})$/.test(missingPin))
+    wrongUsage('--missing-pin takes refuse, draw, or four digits');
+  const given = options.format ?? /\.(csv|ndjson|jsonl)$/i.exec(file)?.[1]?.toLowerCase();
+  if (given === undefined)
+    wrongUsage('--format csv or ndjson is needed: the name of the file does not show it');
+  const format = oneOf(given === 'jsonl' ? 'ndjson' : given, '--format', ['csv', 'ndjson'] as const);
+  const expiresAt = options.expiry === undefined ? null : parseEnd(options.expiry, '--expiry');
+  return { format, codes, missingPin, product, expiresAt };
+}
+
+function explain(error: unknown): never {
+  if (!(error instanceof UnreadableFile)) throw error;
+  throw new CommandError(error.message, 'unreadable');
+}
+
+function print(report: ImportReport, merchantId: number, isJson: boolean | undefined): void {
+  const { state, reference, vouchers, totals, errors, errorCount, resumedAt } = report;
+  if (isJson) {
+    printJson({ ok: state !== 'refused', ...report, merchantId: id(merchantId) });
+    return;
+  }
+  if (state === 'refused') {
+    printTable(
+      ['line', 'field', 'what is wrong'],
+      errors.slice(0, SHOWN_MAX).map(({ line, field, message }) => [String(line), field, message]),
+    );
+    say(`nothing was imported: ${numberOf(errorCount, 'error')}`);
+    return;
+  }
+  printTable(
+    ['product', 'currency', 'vouchers', 'amount'],
+    totals.map((each) => [each.product, each.currency, String(each.vouchers), each.amount]),
+  );
+  const done = {
+    checked: `${numberOf(vouchers, 'voucher')} can be imported; nothing was written`,
+    imported: `${numberOf(vouchers, 'voucher')} imported under ${reference}${resumedAt > 0 ? `, ${resumedAt} of them before` : ''}`,
+    replayed: `this file was imported before, under ${reference}`,
+  };
+  say(done[state]);
+}
