@@ -15,7 +15,7 @@ import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
 import { sendProblem } from './operator/problems.ts';
-import { OPERATOR_PREFIX, serveOperator } from './operator/routes.ts';
+import { OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
 import { openOperatorService } from './operator/service.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
@@ -185,7 +185,7 @@ function followRequests(app: FastifyInstance, service: Service): void {
 
 /** Below the prefix of the operator API errors are problem documents, on unknown paths too. */
 function isOperatorPath(url = ''): boolean {
-  return url.startsWith(`${OPERATOR_PREFIX}/`);
+  return url.startsWith(`${OPERATOR_PREFIX}/`) || url.startsWith(`${PORTAL_PREFIX}/`);
 }
 
 /** HTTP/1.1 demands a Host (RFC 9112, 3.2); HTTP/1.0 does not know it. */
