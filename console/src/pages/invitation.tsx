@@ -53,7 +53,7 @@ export function Screen() {
       const { recoveryCodes } = await send<{ recoveryCodes: string[] }>('POST', '/enrollment/complete', {
         body: { token, ...values },
       });
-      client.clear();
+      await client.resetQueries();
       setCodes(recoveryCodes);
     } catch (caught) {
       setError(caught);

@@ -27,7 +27,7 @@ export function Screen() {
     try {
       const answer = await send<Answer>('POST', '/session', { body });
       if (answer.next === 'second-factor') return setStep('totp');
-      client.clear();
+      await client.resetQueries();
       await navigate({ to: next?.startsWith('/') ? next : '/' });
     } catch (caught) {
       setError(caught);

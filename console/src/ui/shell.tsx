@@ -136,7 +136,7 @@ function Account() {
   const navigate = useNavigate();
   const signOut = async () => {
     await send('DELETE', '/session').catch(() => undefined);
-    client.clear();
+    await client.resetQueries();
     await navigate({ to: '/sign-in' });
   };
   return (
