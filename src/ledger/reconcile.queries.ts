@@ -1,7 +1,9 @@
 import { type Sql, sql } from '../db/sql.ts';
 
 /** Differences that a check shows: enough to see what they have in common. */
-const EXAMPLES = 10;
+export const EXAMPLES = 10;
+/** Floats that are looked at again over shards, where the tills go on meanwhile. */
+const CANDIDATES = 10_000;
 /** Account numbers from here on are reserves of batches: this number and the batch's. */
 const FIRST_RESERVE = 5_000_000_000n;
 /** Account numbers from here on are vouchers, by their serial number. */
@@ -23,10 +25,13 @@ const SIDES = `
  * has settled before `settledBefore`.
  */
 export const checks: Readonly<Record<string, (settledBefore: Date | null) => Sql>> = {
-  'float-balances': () => ({
-    text: `
+  // Over shards these are candidates: each is looked at again while its float is locked (reconcile.ts).
+  'float-balances': (settledBefore) => sql`
 with moved as (
-  select s.account, sum(s.amount_minor) as amount_minor from (${SIDES}) s
+  select s.account, sum(s.amount_minor) as amount_minor from (
+    select l.account, l.amount_minor from journal j
+    cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)) as l (account, amount_minor)
+  ) s
   where s.account < ${FIRST_RESERVE} group by s.account
 )
 select (select count(*) from floats) as checked, json_agg(d) as differing from (
@@ -34,10 +39,8 @@ select (select count(*) from floats) as checked, json_agg(d) as differing from (
     coalesce(m.amount_minor, 0)::text as "journalMinor"
   from floats f left join moved m on m.account = f.account_id
   where f.balance_minor <> coalesce(m.amount_minor, 0)
-  limit ${EXAMPLES}
+  limit case when ${settledBefore}::timestamptz is null then ${EXAMPLES}::int else ${CANDIDATES}::int end
 ) d`,
-    values: [],
-  }),
 
   // The full join also finds money on vouchers that do not exist.
   'voucher-balances': () => ({
@@ -320,23 +323,48 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
     values: [],
   }),
 
-  // Over shards: what is in transit is what is held. On one server nothing ever is.
-  holds: () => sql`
-with transit as (
-  select a.currency, sum(case when j.credit_account = a.id then j.amount_minor else -j.amount_minor end) as amount_minor
-  from accounts a join journal j on a.id in (j.credit_account, j.debit_account)
-  where a.kind = 'TRANSIT' and j.kind in ('HOLD', 'HOLD_RELEASE', 'ACTIVATION') group by a.currency
+  // Over shards: what went into transit is held, and what left it was booked or released, each by its own row. An activation may be booked
+  // already whose hold has not ended. On one server nothing is ever held.
+  holds: (settledBefore) => sql`
+with moved as (
+  select j.id, j.kind::text as kind, j.amount_minor, j.occurred_at
+  from journal j join accounts a on a.kind = 'TRANSIT' and a.id in (j.credit_account, j.debit_account)
 ), held as (
-  select f.currency, sum(h.amount_minor) as amount_minor from float_holds h join floats f on f.account_id = h.account_id
-  where h.ended_at is null group by f.currency
+  select entry_id as id, 'HOLD' as kind, amount_minor, held_at as at, true as is_due from float_holds
+  union all
+  select release_id, 'HOLD_RELEASE', amount_minor, ended_at, true from float_holds where release_id is not null
+  union all
+  select id, 'ACTIVATION', amount_minor, ended_at, ended_at is not null from float_holds where release_id is null
 )
 select (select count(*) from float_holds) as checked, json_agg(d) as differing from (
-  select coalesce(t.currency, h.currency) as currency, t.amount_minor::text as "journalMinor", h.amount_minor::text as "heldMinor"
-  from transit t full join held h on h.currency = t.currency
-  where coalesce(t.amount_minor, 0) <> coalesce(h.amount_minor, 0)
+  select coalesce(h.id, m.id) as "transactionId", coalesce(h.kind, m.kind) as kind, m.amount_minor::text as "journalMinor",
+    h.amount_minor::text as "heldMinor"
+  from held h full join moved m on m.id = h.id and m.kind = h.kind and m.amount_minor = h.amount_minor
+  where (m.id is null and h.is_due and (${settledBefore}::timestamptz is null or h.at < ${settledBefore}))
+    or (h.id is null and (${settledBefore}::timestamptz is null or m.occurred_at < ${settledBefore}))
   limit ${EXAMPLES}
 ) d`,
 };
+
+/** What the journal moved on these accounts before an id, or from it on. */
+export function sumMoved(accounts: readonly bigint[], id: string, isBefore: boolean): Sql {
+  return {
+    text: `
+select s.account, sum(s.amount_minor)::bigint as minor
+from (
+  select l.account, l.amount_minor from journal j
+  cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)) as l (account, amount_minor)
+  where j.id ${isBefore ? '<' : '>='} $2::uuid
+) s
+where s.account = any ($1::bigint[]) group by s.account`,
+    values: [accounts, id],
+  };
+}
+
+/** Keeps a float as it is until the transaction ends. */
+export function lockFloat(account: bigint): Sql {
+  return sql`select balance_minor from floats where account_id = ${account} for update`;
+}
 
 /**
  * What all accounts of a kind hold together, positive where more was credited than debited. Of floats and vouchers what is stored,
