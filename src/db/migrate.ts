@@ -78,7 +78,13 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
     // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration reaches the workers, one
     // statement at a time, since Citus sends on what it was sent. Elsewhere nobody reads this setting.
     const isSharded = await isDistributed(owner);
-    if (!isSharded) await owner.query(raw('set local citus.enable_ddl_propagation = off'));
+    await owner.query(
+      raw(
+        isSharded
+          ? `set local citus.multi_shard_modify_mode = 'sequential'`
+          : 'set local citus.enable_ddl_propagation = off',
+      ),
+    );
     const todo = pending(await readApplied(owner), migrations);
     for (const { version, name, text, digest } of todo) {
       for (const statement of isSharded ? splitStatements(text) : [text]) await owner.query(raw(statement));

@@ -57,7 +57,7 @@ select a.shardid as shard_id, sum(s.size)::bigint as bytes
 from pg_dist_shard a
 join pg_dist_shard o on o.shardminvalue = a.shardminvalue
 join pg_dist_partition t on t.logicalrelid = o.logicalrelid and t.partmethod = 'h'
-join citus_shard_sizes() s on s.shard_id = o.shardid
+join citus_shard_sizes() s on s.shard_id::bigint = o.shardid
 where a.logicalrelid = 'buckets'::regclass group by a.shardid`)
     .catch(() => undefined);
   return rows && new Map(rows.map(({ shard_id, bytes }) => [shard_id, bytes]));
