@@ -5,6 +5,7 @@ import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
 import { openOwner, openPool, PRODUCER_ROLE, type Queries, SERVICE_ROLE } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
+import { splitStatements } from './statements.ts';
 
 const FOLDER = new URL('../../sql/', import.meta.url);
 
@@ -76,12 +77,25 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
         version integer primary key, name text not null, digest text not null,
           applied_at timestamptz not null default now())`),
     );
+<<<<<<< HEAD
     // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration
     // reaches the workers. Elsewhere nobody reads this setting.
     if (!(await isDistributed(owner))) await owner.query(raw('set local citus.enable_ddl_propagation = off'));
+=======
+    // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration reaches the workers, one
+    // statement at a time, since Citus sends on what it was sent. Elsewhere nobody reads this setting.
+    const isSharded = await isDistributed(owner);
+    await owner.query(
+      raw(
+        isSharded
+          ? `set local citus.multi_shard_modify_mode = 'sequential'`
+          : 'set local citus.enable_ddl_propagation = off',
+      ),
+    );
+>>>>>>> w-citus
     const todo = pending(await readApplied(owner), migrations);
     for (const { version, name, text, digest } of todo) {
-      await owner.query(raw(text));
+      for (const statement of isSharded ? splitStatements(text) : [text]) await owner.query(raw(statement));
       await owner.query(
         sql`insert into scrip.migrations (version, name, digest) values (${version}, ${name}, ${digest})`,
       );
