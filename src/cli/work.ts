@@ -7,6 +7,7 @@ import { startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
+import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
 import { listenForStop } from './stop.ts';
 
@@ -29,11 +30,12 @@ async function work(): Promise<void> {
   });
   try {
     if (!stop.isAsked()) {
+      const metrics = await startMetrics(service, config);
       const worker = await startBackground(service, config);
       log.info('working');
       await stop.asked;
       log.info('stopping');
-      await Promise.race([worker.stop(), stop.hurried]);
+      await Promise.race([Promise.all([worker.stop(), metrics?.close()]), stop.hurried]);
     }
   } finally {
     const hurried = await close(stop.hurried);
