@@ -6,6 +6,7 @@ import { verifyBooks } from '../books/verify.ts';
 import { toNumber, toText } from '../money.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
 import { addBooksExport } from './books-export.ts';
+import { addBooksReport } from './books-report.ts';
 import { asMoneyCommand, currencyOf, type MoneyOptions, parseReference, printBooked } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
@@ -48,6 +49,7 @@ export function registerBooks(program: Command): void {
     .option('--json', 'print JSON')
     .action(set);
   registerOwn(books);
+  addBooksReport(books);
   addBooksExport(books);
 }
 
