@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import Schema from 'typebox/schema';
 import { describeDialect } from '../docs/generate/openapi.ts';
-import type { Operator } from '../src/context.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { approve } from '../src/settlement/approve.ts';
