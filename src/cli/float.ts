@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { correctTopUp, getTopUp, refundFloat } from '../books/floats.ts';
-import { listFloats, setLow, topUp } from '../merchants/floats.ts';
+import { forecastFloats } from '../books/forecast.ts';
+import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber, toText } from '../money.ts';
 import { requireMerchant } from './merchant.ts';
 import { asMoneyCommand, currencyOf, type MoneyOptions, parseReference, printBooked } from './money.ts';
@@ -148,14 +149,20 @@ async function warn(options: Json & { merchant: string; below: string; currency?
 
 async function show(options: Json & { merchant: string }): Promise<void> {
   const merchantId = parseId(options.merchant);
-  await withService(async ({ db }) => {
-    await requireMerchant(db, merchantId);
-    const floats = await listFloats(db, merchantId);
+  await withService(async (service) => {
+    await requireMerchant(service.db, merchantId);
+    const floats = await forecastFloats(service, merchantId);
     if (options.json)
-      return printJson(floats.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) })));
+      return printJson(
+        floats.map(({ currency, balance, usePerDay, daysLeft }) => {
+          return { currency, balance: toNumber(balance), usePerDay: toNumber(usePerDay), daysLeft };
+        }),
+      );
     printTable(
-      ['currency', 'balance'],
-      floats.map(({ currency, balance }) => [currency, toText(balance)]),
+      ['currency', 'balance', 'use per day', 'days left'],
+      floats.map(({ currency, balance, usePerDay, daysLeft }) => {
+        return [currency, toText(balance), toText(usePerDay), daysLeft === null ? '-' : String(daysLeft)];
+      }),
     );
   });
 }
