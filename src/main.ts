@@ -21,6 +21,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
   books: async () => (await import('./cli/books.ts')).registerBooks,
+  bank: async () => (await import('./cli/bank.ts')).registerBank,
   settlement: async () => (await import('./cli/settlement.ts')).registerSettlement,
   redemption: async () => (await import('./cli/redemption.ts')).registerRedemption,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,

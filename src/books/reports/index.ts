@@ -1,6 +1,7 @@
 import type { Service } from '../../context.ts';
 import { Refusal } from '../../refusal.ts';
 import { outstanding, trialBalance } from './balances.ts';
+import { bankEntries, bankReconciliation } from './bank.ts';
 import { breakage } from './breakage.ts';
 import { generalLedger } from './general-ledger.ts';
 import { aging, issuerAcceptor, liability, liabilityByMonth } from './liability.ts';
@@ -37,6 +38,7 @@ export const REPORTS: readonly Kind[] = [
   { report: 'R7', name: 'settlement-statement', make: settlementStatement },
   { report: 'R9', name: 'issuer-acceptor', make: issuerAcceptor },
   { report: 'R12', name: 'general-ledger', make: generalLedger, closedOnly: true },
+  { report: 'R13', name: 'bank', make: both(bankReconciliation, bankEntries) },
 ];
 
 /** @returns undefined for a number or name that no report has */
