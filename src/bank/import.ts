@@ -114,7 +114,7 @@ async function read(
 }
 
 /** @throws Refusal `60` */
-export async function getBankAccount(db: Queries, name: string): Promise<AccountRow> {
+async function getBankAccount(db: Queries, name: string): Promise<AccountRow> {
   const [account] = await db.query<AccountRow>(findBankAccount(name));
   if (!account)
     throw new Refusal('60', {
