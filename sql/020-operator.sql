@@ -60,6 +60,10 @@ alter table audit
   add column actor_kind text not null default 'command-line', -- command-line, token, user, service
   add column actor_id text, -- of the token or the user
   add column request_id text;
+-- Lists of batches, newest first.
+create index batches_by_merchant on batches (merchant_id, id);
+create index batches_by_status on batches (status, id);
+
 create index audit_by_actor on audit (actor, sequence);
 create index audit_by_action on audit (action, sequence);
 create index audit_by_time on audit (occurred_at, sequence);

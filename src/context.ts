@@ -3,6 +3,7 @@ import type { Buckets } from './db/buckets.ts';
 import type { Database } from './db/pool.ts';
 import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
 
 /** What a process is given: the database and its buckets, the key ring, the logger and the clock (tests move it). */
 type Resources = {
@@ -13,6 +14,10 @@ type Resources = {
   readonly keys: KeyRing;
   readonly log: Logger;
   readonly clock: () => Date;
+  /** Whether webhooks may be sent to http and private addresses: for development only. */
+  readonly allowPrivateWebhooks?: boolean;
+  /** Where the process counts what it does; left out where no metrics are wanted. */
+  readonly metrics?: Metrics | undefined;
 };
 
 /** What a process holds for its life. */
@@ -22,7 +27,7 @@ export type Service = Resources & {
 };
 
 export function createService(resources: Resources): Service {
-  return { ...resources, batcher: new Batcher(resources.db) };
+  return { ...resources, batcher: new Batcher(resources.db, resources.metrics) };
 }
 
 /** Whether a reference and its voucher may lie on different shards (docs/citus.md). */
@@ -59,8 +64,11 @@ export type Context = {
   readonly now: Date;
 };
 
-/** What an actor is. `service`: the service itself, in the background. */
-export type ActorKind = 'command-line' | 'token' | 'user' | 'service';
+/**
+ * What an actor is. `break-glass`: the command line, with what two people would have to agree on; `service`: the service itself, in the
+ * background.
+ */
+export type ActorKind = 'command-line' | 'break-glass' | 'token' | 'user' | 'service';
 
 /** Who operates the service, from where, and why: the author of a change in the audit. */
 export type Actor = {

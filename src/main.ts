@@ -25,6 +25,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   settlement: async () => (await import('./cli/settlement.ts')).registerSettlement,
   redemption: async () => (await import('./cli/redemption.ts')).registerRedemption,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
+  approval: async () => (await import('./cli/approval.ts')).registerApproval,
+  settings: async () => (await import('./cli/settings.ts')).registerSettings,
   user: async () => (await import('./cli/user.ts')).registerUser,
   backup: async () => (await import('./cli/backup.ts')).registerBackup,
   restore: async () => (await import('./cli/restore.ts')).registerRestore,
@@ -77,6 +79,18 @@ async function report(error: unknown): Promise<number> {
   return status;
 }
 
+/** A field of an operation is an option of its command: `expiresAt` is refused as `--expires-at`. */
+function describeProblem({ code, message, errors }: Problem): {
+  code: string;
+  message: string;
+  status: number;
+} {
+  const [first] = errors ?? [];
+  if (code !== 'invalid' || !first) return { code, message: readable(message), status: STATUS.failed };
+  const option = `--${first.field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return { code: 'usage', message: readable(`${option} ${first.message}`), status: STATUS.usage };
+}
+
 async function describe(error: unknown): Promise<{ code: string; message: string; status: number }> {
   if (error instanceof CommandError) return { ...error, message: readable(error.message) };
   if (error instanceof CommanderError) {
@@ -85,7 +99,7 @@ async function describe(error: unknown): Promise<{ code: string; message: string
   }
   const status = STATUS.failed;
   if (error instanceof StartError) return { code: 'not-started', message: error.message, status };
-  if (error instanceof Problem) return { code: error.code, message: readable(error.message), status };
+  if (error instanceof Problem) return describeProblem(error);
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
   const { isUnavailable } = await import('./db/errors.ts');
   if (isUnavailable(error)) {

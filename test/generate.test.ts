@@ -258,6 +258,7 @@ describe('a retry of an order that went through is a replay', () => {
     const product = await createProduct(asOperator(service), terms);
     const first = await till.done(generateB('x', { value: 25 }));
     await changeMerchant(asOperator(service), till.merchant.id, {
+      name: null,
       opaque: null,
       productId: product?.id as number,
     });

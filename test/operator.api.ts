@@ -29,6 +29,7 @@ export type OperatorApi = {
 export const COMMAND_LINE: Principal = {
   kind: 'command-line',
   id: null,
+  userId: null,
   name: 'tester',
   roles: ['owner'],
   merchantId: null,

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { buildServer } from '../src/http/server.ts';
+import { inviteDemoOwner } from '../src/people/users.ts';
 import { Browser, codeOf, enrolled, invited, PASSWORD, signIn } from './browser.ts';
-import { testService } from './harness.ts';
+import { asOperator, testService } from './harness.ts';
 
 const COOKIE = /^__Host-scrip_console=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; Secure; SameSite=Strict$/;
 
@@ -162,4 +164,29 @@ test('the people of a merchant sign in to the portal, and nowhere else', async (
   elsewhere.cookies.set('__Host-scrip_console', String(token));
   assert.equal((await elsewhere.get('/session')).status, 401);
   assert.equal((await elsewhere.get('/merchants')).status, 401);
+});
+
+test('the owner of the demo signs in once by a link, from this machine only', async (t) => {
+  const { baseUrl, service, clock } = await testService(t);
+  const first = await inviteDemoOwner(asOperator(service));
+  const link = await inviteDemoOwner(asOperator(service));
+  const answers = await Promise.all(
+    [first, link, link].map((each) => new Browser(baseUrl).post('/session', { link: each })),
+  );
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 401, 401]);
+  const proxied = buildServer(service, { trustedProxies: ['127.0.0.1'] });
+  t.after(() => proxied.close());
+  const browser = new Browser(await proxied.listen({ host: '127.0.0.1', port: 0 }));
+  const third = await inviteDemoOwner(asOperator(service));
+  assert.equal(
+    (await browser.post('/session', { link: third }, { 'x-forwarded-for': '192.0.2.1' })).status,
+    401,
+  );
+  assert.equal((await browser.post('/session', { link: third })).status, 200);
+  clock.advance(3_600_000);
+  const late = await inviteDemoOwner(asOperator(service));
+  clock.advance(3_600_000);
+  assert.equal((await browser.post('/session', { link: late })).status, 401);
+  const password = await browser.post('/session', { email: 'owner@demo.invalid', password: PASSWORD });
+  assert.equal(password.status, 401);
 });

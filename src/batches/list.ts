@@ -1,10 +1,13 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { allowLongDetails, findBatchByTransactionId, findBatchDetails, listBatchRows } from './queries.ts';
-
-/** A list for a person to read, or for a script that looks for the newest ones. */
-const MOST_LISTED = 10_000;
+import {
+  allowLongDetails,
+  type BatchFilter,
+  findBatchByTransactionId,
+  findBatchDetails,
+  listBatchRows,
+} from './queries.ts';
 
 /** What the operator is told of a batch beside what its merchant sees. */
 export type BatchDetails = {
@@ -30,9 +33,14 @@ type DetailsRow = {
   decimals: number;
 };
 
-/** The newest batches of one merchant or of all, newest first. */
-export async function listBatches(db: Queries, merchantId: number | null): Promise<Batch[]> {
-  return (await db.query<BatchRow>(listBatchRows(merchantId, MOST_LISTED))).map(toBatch);
+/** A page of batches, newest first, before an id. */
+export async function pageOfBatches(
+  db: Queries,
+  filter: BatchFilter,
+  before: number | null,
+  limit: number,
+): Promise<Batch[]> {
+  return (await db.query<BatchRow>(listBatchRows(filter, before, limit))).map(toBatch);
 }
 
 /** A batch by its transaction id, with what the operator wants to know of it; undefined where there is none. */

@@ -61,7 +61,7 @@ export function reservePrice(batchId: number, entryId: string, lowId: string, no
 
 /** Which of these keys of codes are taken. */
 export function findCodeKeys(codeKeys: string): Sql {
-  return sql`select code_key from vouchers where code_key = any (${codeKeys}::uuid[])`;
+  return sql`select code_key from find_code_keys(${codeKeys}::uuid[])`;
 }
 
 /** Draws numbers for vouchers: ascending, each once. */
@@ -163,9 +163,22 @@ union all
   order by ended_at limit 1000)`;
 }
 
-export function listBatchRows(merchantId: number | null, most: number): Sql {
-  return sql`
-select * from batches where ${merchantId}::int is null or merchant_id = ${merchantId}::int order by id desc limit ${most}`;
+export type BatchFilter = { readonly merchantId: number | null; readonly status: string | null };
+
+/** A page of batches, newest first, before an id; each filter has an index (sql/020-operator.sql). */
+export function listBatchRows(
+  { merchantId, status }: BatchFilter,
+  before: number | null,
+  limit: number,
+): Sql {
+  const values: unknown[] = [before, limit];
+  const conditions = ['($1::int is null or id < $1)'];
+  if (merchantId !== null) conditions.push(`merchant_id = $${values.push(merchantId)}`);
+  if (status !== null) conditions.push(`status = $${values.push(status)}::batch_status`);
+  return {
+    text: `select * from batches where ${conditions.join(' and ')} order by id desc limit $2`,
+    values,
+  };
 }
 
 /** What the operator sees of a batch beside what the merchant sees. Reads all its vouchers. */

@@ -1,23 +1,10 @@
 import type { Command } from 'commander';
-import {
-  createKey,
-  findKeyInfo,
-  type KeyInfo,
-  KeyRefused,
-  limitKey,
-  listKeys,
-  pardon,
-  revokeKey,
-  rotateKey,
-} from '../api-keys/keys.ts';
 import { PERMISSIONS, type Service } from '../context.ts';
 import { readNetwork } from '../network.ts';
-import { requireMerchant } from './merchant.ts';
-import { withOperator, withService } from './open.ts';
+import { type ApiKey, apiKeys } from '../operator/api-keys.ts';
+import { withOperator } from './open.ts';
 import {
   fail,
-  id,
-  notFound,
   numberOf,
   printFields,
   printJson,
@@ -36,6 +23,7 @@ import {
   parsePermission,
   repeat,
 } from './parse.ts';
+import { listCommand, performCommand, performWith } from './perform.ts';
 
 const PER_SECOND_MAX = 1_000_000;
 const BURST_MAX = 10_000_000;
@@ -95,35 +83,29 @@ export function registerApiKey(program: Command): void {
 type CreateOptions = Json & { merchant: string; scope?: string[]; network?: string[]; expires?: string };
 
 async function create(options: CreateOptions): Promise<void> {
-  const merchantId = parseId(options.merchant);
-  const restrictions = {
-    scopes: options.scope?.map(parsePermission),
-    networks: options.network?.map(
-      (text) => readNetwork(text) ?? wrongUsage(`${quoted(text)} is not a network such as 10.0.0.0/8`),
-    ),
-    expiresAt: options.expires === undefined ? undefined : parseEnd(options.expires, '--expires'),
+  const { scope, network, expires } = options;
+  for (const text of network ?? [])
+    if (!readNetwork(text)) wrongUsage(`${quoted(text)} is not a network such as 10.0.0.0/8`);
+  const input = {
+    merchantId: String(parseId(options.merchant)),
+    ...(scope !== undefined && { scopes: [...new Set(scope.map(parsePermission))] }),
+    ...(network !== undefined && { networks: network }),
+    ...ending(expires),
   };
-  await withOperator(async (operator) => {
-    await requireMerchant(operator.service.db, merchantId);
-    const made = await createKey(operator, merchantId, restrictions).catch(explain);
-    printSecret(made, options.json);
-  });
+  await performCommand(apiKeys.create, input, options, (made) => printSecret(made, false));
+}
+
+/** The end of a key, checked. */
+function ending(expires: string | undefined): { expiresAt?: string } {
+  if (expires === undefined) return {};
+  parseEnd(expires, '--expires');
+  return { expiresAt: expires };
 }
 
 async function rotate(text: string, options: Json & { overlap: string; expires?: string }): Promise<void> {
-  const keyId = parseKeyId(text);
-  const overlapMs = parseDuration(options.overlap, '--overlap');
-  const expiresAt = options.expires === undefined ? null : parseEnd(options.expires, '--expires');
-  await withOperator(async (operator) => {
-    const made =
-      (await rotateKey(operator, keyId, overlapMs, expiresAt).catch(explain)) ?? notFound(`key ${keyId}`);
-    printSecret({ keyId: made.keyId, secret: made.secret, replaces: keyId, until: made.until }, options.json);
-  });
-}
-
-function explain(error: unknown): never {
-  if (error instanceof KeyRefused) fail(error.message);
-  throw error;
+  parseDuration(options.overlap, '--overlap');
+  const input = { keyId: parseKeyId(text), overlap: options.overlap, ...ending(options.expires) };
+  await performCommand(apiKeys.rotate, input, options, (made) => printSecret(made, false));
 }
 
 async function revoke(
@@ -134,22 +116,21 @@ async function revoke(
     wrongUsage('give the key once: as the argument or by --key');
   const text = argument ?? options.key;
   const named = text === undefined ? undefined : parseKeyId(text);
-  const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
-  if (named === undefined && merchantId === null) wrongUsage('which key? Give its id, or --merchant');
-  await withOperator(async (operator) => {
-    const keyId = named ?? (await onlyKeyOf(operator.service, merchantId as number));
-    if (!(await revokeKey(operator, keyId, merchantId)))
-      notFound(`key ${keyId}${merchantId === null ? '' : ` of merchant ${merchantId}`}`);
-    await done(operator.service, keyId, options, 'revoked');
+  const merchantId = options.merchant === undefined ? undefined : String(parseId(options.merchant));
+  if (named === undefined && merchantId === undefined) wrongUsage('which key? Give its id, or --merchant');
+  await withOperator(async ({ service }) => {
+    const keyId = named ?? (await onlyKeyOf(service, merchantId as string));
+    const key = await performWith(service, apiKeys.revoke, { keyId, ...(merchantId && { merchantId }) });
+    if (options.json) printJson(key);
+    else say('revoked');
   });
 }
 
 /** The key of a merchant that has one only: nobody guesses which of several is meant. */
-async function onlyKeyOf(service: Service, merchantId: number): Promise<string> {
-  await requireMerchant(service.db, merchantId);
+async function onlyKeyOf(service: Service, merchantId: string): Promise<string> {
   const now = service.clock();
-  const keys = await listKeys(service, merchantId);
-  const live = keys.filter(
+  const { items } = await performWith(service, apiKeys.list, { merchantId });
+  const live = items.filter(
     ({ revokedAt, expiresAt }) => revokedAt === null && !(expiresAt && expiresAt <= now),
   );
   const [only, ...others] = live.map(({ keyId }) => keyId);
@@ -160,81 +141,60 @@ async function onlyKeyOf(service: Service, merchantId: number): Promise<string> 
 
 async function limit(text: string, options: Json & { perSecond?: string; burst?: string }): Promise<void> {
   const keyId = parseKeyId(text);
-  if (options.perSecond === undefined && options.burst !== undefined)
-    wrongUsage('--burst needs --per-second');
-  const perSecond = options.perSecond && parseCount(options.perSecond, '--per-second', 1, PER_SECOND_MAX);
-  const burst = options.burst ? parseCount(options.burst, '--burst', 1, BURST_MAX) : perSecond;
-  await withOperator(async (operator) => {
-    const wanted = perSecond && burst ? { perSecond, burst } : null;
-    if (!(await limitKey(operator, keyId, wanted))) notFound(`key ${keyId}`);
-    const text = wanted
-      ? `at most ${numberOf(wanted.perSecond, 'call')} a second, ${wanted.burst} at once`
-      : 'no limit';
-    await done(operator.service, keyId, options, text);
-  });
+  const { perSecond, burst } = options;
+  if (perSecond === undefined && burst !== undefined) wrongUsage('--burst needs --per-second');
+  const input = {
+    keyId,
+    perSecond: perSecond === undefined ? null : parseCount(perSecond, '--per-second', 1, PER_SECOND_MAX),
+    ...(burst !== undefined && { burst: parseCount(burst, '--burst', 1, BURST_MAX) }),
+  };
+  await performCommand(apiKeys.limit, input, options, ({ limit: set }) =>
+    say(set ? `at most ${numberOf(set.perSecond, 'call')} a second, ${set.burst} at once` : 'no limit'),
+  );
 }
 
 async function pardonKey(text: string, options: Json): Promise<void> {
-  const keyId = parseKeyId(text);
-  await withOperator(async (operator) => {
-    if (!(await pardon(operator, keyId))) {
-      if (!(await findKeyInfo(operator.service, keyId))) notFound(`key ${keyId}`);
-      fail(`the key ${keyId} has made no calls today: there is nothing to pardon`);
-    }
-    await done(operator.service, keyId, options, 'done');
-  });
-}
-
-/** Prints a key that was changed, or a word about it. */
-async function done(service: Service, keyId: string, options: Json, text: string): Promise<void> {
-  if (!options.json) return say(text);
-  printJson(toJson((await findKeyInfo(service, keyId)) ?? notFound(`key ${keyId}`)));
+  await performCommand(apiKeys.pardon, { keyId: parseKeyId(text) }, options, () => say('done'));
 }
 
 async function list(options: Json & { merchant: string }): Promise<void> {
-  const merchantId = parseId(options.merchant);
-  await withService(async (service) => {
-    await requireMerchant(service.db, merchantId);
-    const keys = await listKeys(service, merchantId);
-    if (options.json) return printJson(keys.map(toJson));
-    printTable(
-      ['key', 'last used', 'ends', 'scopes', 'calls', 'guesses', 'state'],
-      keys.map((each) => [
-        each.keyId,
-        toMinute(each.lastUsedAt) ?? 'never',
-        toMinute(each.expiresAt) ?? '',
-        each.scopes ?? 'all',
-        String(each.calls),
-        String(each.guesses),
-        stateOf(each, service.clock()),
-      ]),
-    );
-  });
+  await listCommand(
+    apiKeys.list,
+    { merchantId: String(parseId(options.merchant)) },
+    undefined,
+    options,
+    (keys: ApiKey[]) =>
+      printTable(
+        ['key', 'last used', 'ends', 'scopes', 'calls', 'guesses', 'state'],
+        keys.map((each) => [
+          each.keyId,
+          toMinute(each.lastUsedAt) ?? 'never',
+          toMinute(each.expiresAt) ?? '',
+          each.scopes ?? 'all',
+          String(each.calls),
+          String(each.guesses),
+          stateOf(each, new Date()),
+        ]),
+      ),
+  );
 }
 
 /** A time as tables show it: to the minute, in UTC. */
 const toMinute = (time: Date | null) => time?.toISOString().slice(0, 16).replace('T', ' ') ?? null;
 
-function stateOf({ revokedAt, expiresAt, blockedAt }: KeyInfo, now: Date): string {
+function stateOf({ revokedAt, expiresAt, blockedAt }: ApiKey, now: Date): string {
   if (revokedAt) return 'revoked';
   if (expiresAt && expiresAt <= now) return 'expired';
   return blockedAt ? 'blocked' : 'works';
 }
 
 async function show(text: string, options: Json): Promise<void> {
-  const keyId = parseKeyId(text);
-  await withService(async (service) => {
-    const key = (await findKeyInfo(service, keyId)) ?? notFound(`key ${keyId}`);
-    if (options.json) return printJson(toJson(key));
+  await performCommand(apiKeys.show, { keyId: parseKeyId(text) }, options, (key) =>
     printFields({
-      ...toJson(key),
+      ...key,
       scopes: key.scopes?.join(', ') ?? 'all',
       networks: key.networks?.join(', ') ?? 'anywhere',
       limit: key.limit && `${numberOf(key.limit.perSecond, 'call')} a second, ${key.limit.burst} at once`,
-    });
-  });
-}
-
-function toJson(key: KeyInfo) {
-  return { ...key, merchantId: id(key.merchantId), calls: Number(key.calls) };
+    }),
+  );
 }

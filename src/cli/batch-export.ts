@@ -2,15 +2,16 @@ import { pipeline } from 'node:stream/promises';
 import type * as print from '@scrip/print';
 import type { Command } from 'commander';
 import type { Batch } from '../batches/batch.ts';
-import { exportBatch, listExports, type PrintedVoucher } from '../batches/export.ts';
-import { findBatchForOperator, findProgress } from '../batches/list.ts';
+import { exportBatch, type PrintedVoucher } from '../batches/export.ts';
+import { findBatchForOperator } from '../batches/list.ts';
 import type { Service } from '../context.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { findProduct } from '../merchants/products.ts';
 import { toText } from '../money.ts';
+import { type BatchExport, batches } from '../operator/batches.ts';
 import { actor } from './actor.ts';
 import { checkTarget, writeWhole } from './file.ts';
-import { untilStopped, withService } from './open.ts';
+import { untilStopped } from './open.ts';
 import {
   fail,
   id,
@@ -24,6 +25,7 @@ import {
   wrongUsage,
 } from './output.ts';
 import { oneOf, parseTransactionId } from './parse.ts';
+import { listCommand } from './perform.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
@@ -172,15 +174,12 @@ async function* withProgress(
 }
 
 async function list(text: string, options: { json?: boolean }): Promise<void> {
-  const transactionId = parseTransactionId(text);
-  await withService(async ({ db }) => {
-    const { batch } = (await findProgress(db, transactionId)) ?? notFound(`batch ${transactionId}`);
-    const exports = await listExports(db, batch.id);
-    if (options.json) return printJson(exports.map((each) => ({ ...each, id: id(each.id) })));
+  const filters = { transactionId: parseTransactionId(text) };
+  await listCommand(batches.exports, filters, undefined, options, (exports: BatchExport[]) =>
     printTable(
       ['export', 'begun', 'by', 'format', 'vouchers', 'state', 'reason'],
       exports.map((each) => [
-        String(each.id),
+        each.id,
         each.begunAt.toISOString(),
         each.by,
         each.format,
@@ -189,8 +188,8 @@ async function list(text: string, options: { json?: boolean }): Promise<void> {
         each.reason ?? '',
       ]),
       ['by', 'reason'],
-    );
-  });
+    ),
+  );
 }
 
 /** A merchant's reference as a file name: nothing in it leads into another folder, or hides the file. */

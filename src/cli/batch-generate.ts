@@ -1,23 +1,17 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Batch } from '../batches/batch.ts';
-import { generate } from '../batches/generate.ts';
 import { findProgress, percentOf } from '../batches/list.ts';
 import { sweep, TASKS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
-import { actFor } from '../merchants/impersonate.ts';
-import { findMerchant } from '../merchants/merchants.ts';
-import { findProduct, type Product } from '../merchants/products.ts';
-import { toNumber, toText } from '../money.ts';
-import { Refusal, type RefusalCode } from '../refusal.ts';
-import { actor } from './actor.ts';
+import { batches, newReference, type OrderedBatch } from '../operator/batches.ts';
+import { amountText, parseProduct } from './merchant.ts';
 import { explainOutcome, untilStopped } from './open.ts';
-import { fail, id, interrupted, notFound, numberOf, printFields, printJson } from './output.ts';
+import { fail, interrupted, notFound, printFields, printJson } from './output.ts';
 import { parseCount, parseEnd, parseId, parseText, parseValue } from './parse.ts';
-import { valueText } from './product.ts';
+import { performWith } from './perform.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
@@ -61,95 +55,38 @@ export function addGenerate(batch: Command): void {
 }
 
 async function run(options: Options): Promise<void> {
-  const merchantId = parseId(options.merchant);
-  const { reference } = options;
-  const request = {
-    reference: reference === undefined ? newReference() : parseText(reference, '--reference', REFERENCE_MAX),
+  const { product, value, expiry } = options;
+  if (expiry !== undefined) parseEnd(expiry, '--expiry');
+  const input = {
+    merchantId: String(parseId(options.merchant)),
+    reference:
+      options.reference === undefined
+        ? newReference()
+        : parseText(options.reference, '--reference', REFERENCE_MAX),
     quantity: parseCount(options.quantity, '--quantity', 1, QUANTITY_MAX),
-    productCode: options.product,
-    value: options.value === undefined ? undefined : parseValue(options.value, '--value'),
-    expiryDate: options.expiry === undefined ? undefined : parseEnd(options.expiry, '--expiry'),
+    ...(product !== undefined && { product: parseProduct(product) }),
+    ...(value !== undefined && { value: parseValue(value, '--value') }),
+    ...(expiry !== undefined && { expiryDate: expiry }),
   };
   await untilStopped(async (service, _config, stop) => {
-    const accepted = await order(service, merchantId, request);
-    const batch = options.wait ? await waitFor(service, accepted.batch, stop, options.json) : accepted.batch;
-    const made = {
-      transactionId: batch.transactionId,
-      merchantId: id(batch.merchantId),
-      reference: batch.reference,
-      status: batch.status,
-      quantity: batch.quantity,
-      produced: batch.produced,
-      percent: percentOf(batch),
-      value: batch.value && toNumber(batch.value),
-      currency: batch.currency,
-      expiryDate: batch.expiresAt,
-      replayed: accepted.replayed,
-    };
+    const ordered = await performWith(service, batches.generate, input).catch((error: unknown) =>
+      explainOutcome(error, `repeat the order with --reference ${input.reference}, which orders once`),
+    );
+    const ended = options.wait ? await waitFor(service, ordered, stop, options.json) : undefined;
+    const made = ended
+      ? { ...ordered, status: ended.status, produced: ended.produced, percent: percentOf(ended) }
+      : ordered;
     if (options.json) return printJson(made);
-    printFields({ ...made, value: batch.value && toText(batch.value), percent: `${made.percent} %` });
+    const text = made.value === null ? null : amountText(made.value, made.currency);
+    printFields({ ...made, value: text, percent: `${made.percent} %` });
   });
-}
-
-type Request = Parameters<typeof generate>[1];
-
-async function order(service: Service, merchantId: number, request: Request) {
-  try {
-    const context = (await actFor(service, merchantId)) ?? notFound(`merchant ${merchantId}`);
-    return await generate(context, request, { service, actor: actor() });
-  } catch (error) {
-    if (error instanceof Refusal)
-      return fail(await reasonFor(error, service, merchantId, request), error.code);
-    return explainOutcome(error, `repeat the order with --reference ${request.reference}, which orders once`);
-  }
-}
-
-/** Unique without being looked up: an order is never sent without a reference. */
-function newReference(): string {
-  return `operator-${new Date().toISOString().slice(0, 10)}-${randomBytes(4).toString('hex')}`;
-}
-
-const REASONS: Partial<Record<RefusalCode, string>> = {
-  '03': 'the merchant may not generate; `scrip merchant permit ID generate` allows it',
-  '04': '`scrip merchant resume ID` ends the suspension',
-  '13': 'a value is above zero and has no more decimals than the currency',
-  '15': 'the product is unknown, off sale, or belongs to another merchant',
-  '17': 'it must be at least one day from now',
-  '18': 'a reference has 1 to 100 characters, no control characters, and does not begin with CANCEL- or NEW-',
-  '50': 'the float is less than quantity × value; `scrip float show` shows it',
-  '94': 'the merchant has used it for another order',
-};
-
-/** A refusal of an order, with what the operator can do about it. */
-async function reasonFor(
-  { code, message }: Refusal,
-  { db }: Service,
-  merchantId: number,
-  { productCode }: Request,
-): Promise<string> {
-  let reason = REASONS[code];
-  if (code === '16' || code === '61') {
-    const named = productCode ?? (await findMerchant(db, merchantId))?.product;
-    const product = named === undefined ? undefined : await findProduct(db, named);
-    if (product) reason = boundsOf(product)[code];
-  }
-  return `${message} (${code})${reason === undefined ? '' : `: ${reason}`}`;
-}
-
-function boundsOf(product: Product) {
-  const { code, currency, maxQuantity, minValueMinor, maxValueMinor } = product;
-  const values = `${valueText(product, minValueMinor)} to ${valueText(product, maxValueMinor)} ${currency}`;
-  return {
-    '16': `a batch of ${code} has up to ${numberOf(maxQuantity, 'voucher')}`,
-    '61': `vouchers of ${code} have values from ${values}`,
-  };
 }
 
 /**
  * Waits until a batch ends. Where nobody produces it (no `serve` and no `work` on this database), this process does.
  * @throws CommandError where the batch is canceled, or the wait is interrupted
  */
-async function waitFor(service: Service, accepted: Batch, stop: Stop, quiet = false): Promise<Batch> {
+async function waitFor(service: Service, accepted: OrderedBatch, stop: Stop, quiet = false): Promise<Batch> {
   const { transactionId, reference, quantity } = accepted;
   const named = `batch ${transactionId} (reference ${reference})`;
   const progress = showProgress(quantity, 'vouchers', quiet);

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import type { Batch } from '../batches/batch.ts';
-import { cancelBatch } from '../batches/cancel.ts';
-import { countExports } from '../batches/export.ts';
-import { findBatchForOperator, listBatches, percentOf } from '../batches/list.ts';
-import { toNumber, toText } from '../money.ts';
+import { percentOf } from '../batches/list.ts';
+import { type Batch, batches } from '../operator/batches.ts';
 import { addExport } from './batch-export.ts';
 import { addGenerate } from './batch-generate.ts';
-import { withOperator, withService } from './open.ts';
-import { fail, id, notFound, printFields, printJson, printTable, say } from './output.ts';
-import { parseId, parseTransactionId } from './parse.ts';
+import { amountText } from './merchant.ts';
+import { printFields, printTable, say } from './output.ts';
+import { oneOf, parseId, parseTransactionId } from './parse.ts';
+import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
+
+const STATUSES = ['PROCESSING', 'COMPLETED', 'CANCELED'] as const;
 
 type Json = { json?: boolean };
 
@@ -20,6 +20,7 @@ export function registerBatch(program: Command): void {
     .command('list')
     .description('list the newest batches, newest first')
     .option('--merchant <id>', 'only those of this merchant')
+    .option('--status <status>', `only those that are ${STATUSES.join(', ')}`)
     .option('--json', 'print JSON')
     .action(list);
   batch
@@ -36,69 +37,40 @@ export function registerBatch(program: Command): void {
     .action(cancel);
 }
 
-async function list(options: Json & { merchant?: string }): Promise<void> {
-  const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
-  await withService(async ({ db }) => {
-    const batches = await listBatches(db, merchantId);
-    if (options.json) return printJson(batches.map(toJson));
+async function list(options: Json & { merchant?: string; status?: string }): Promise<void> {
+  const { merchant, status } = options;
+  const filters = {
+    ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
+    ...(status !== undefined && { status: oneOf(status.toUpperCase(), '--status', STATUSES) }),
+  };
+  await listCommand(batches.list, filters, LISTED_MAX, options, (found: Batch[]) =>
     printTable(
       ['transaction id', 'merchant', 'reference', 'status', 'quantity', 'produced'],
-      batches.map((each) => [
+      found.map((each) => [
         each.transactionId,
-        String(each.merchantId),
+        each.merchantId,
         each.reference,
         each.status,
         String(each.quantity),
         `${percentOf(each)} %`,
       ]),
       ['reference'],
-    );
-  });
+    ),
+  );
 }
 
 async function show(text: string, options: Json): Promise<void> {
-  const transactionId = parseTransactionId(text);
-  await withService(async (service) => {
-    const { db } = service;
-    const { batch, details } =
-      (await findBatchForOperator(service, transactionId)) ?? notFound(`batch ${transactionId}`);
-    const balance = { minor: details.balanceMinor, decimals: details.decimals };
-    const shown = {
-      ...toJson(batch),
-      percent: percentOf(batch),
-      product: details.product,
-      value: batch.value && toNumber(batch.value),
-      currency: batch.currency,
-      expiryDate: batch.expiresAt,
-      acceptedAt: batch.acceptedAt,
-      endedAt: details.endedAt,
-      failure: details.failure,
-      open: details.open,
-      activated: details.activated,
-      balance: toNumber(balance),
-      ...(await countExports(db, batch.id)),
-    };
-    if (options.json) return printJson(shown);
+  await performCommand(batches.show, { transactionId: parseTransactionId(text) }, options, (batch) =>
     printFields({
-      ...shown,
-      percent: `${shown.percent} %`,
-      value: batch.value && toText(batch.value),
-      balance: toText(balance),
-    });
-  });
+      ...batch,
+      percent: `${batch.percent} %`,
+      value: batch.value && amountText(batch.value, batch.currency),
+      balance: amountText(batch.balance, batch.currency),
+    }),
+  );
 }
 
 async function cancel(text: string, options: Json): Promise<void> {
-  const transactionId = parseTransactionId(text);
-  await withOperator(async (operator) => {
-    const batch = (await cancelBatch(operator, transactionId)) ?? notFound(`batch ${transactionId}`);
-    if (batch.status !== 'CANCELED')
-      fail(`batch ${transactionId} is ${batch.status}: only a batch that is being produced can be canceled`);
-    if (options.json) return printJson(toJson(batch));
-    say('canceled');
-  });
-}
-
-function toJson({ transactionId, merchantId, reference, status, quantity, produced }: Batch) {
-  return { transactionId, merchantId: id(merchantId), reference, status, quantity, produced };
+  const input = { transactionId: parseTransactionId(text) };
+  await performCommand(batches.cancel, input, options, () => say('canceled'));
 }

@@ -6,8 +6,13 @@ export function addressToCall(host: string, port: number): string {
   return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
 }
 
+/** Whether only this machine reaches what listens at a host. */
+export function isLoopback(host: string): boolean {
+  return /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
+}
+
 /** Where browsers reach the service. A browser on this machine uses the name localhost: passkeys are bound to a name. */
 export function baseUrlOf({ publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>): string {
-  const isLoopback = /^(127\.0\.0\.1|0\.0\.0\.0|::1?|localhost)$/.test(host);
-  return publicUrl ?? (isLoopback ? `http://localhost:${port}` : addressToCall(host, port));
+  const isHere = isLoopback(host) || /^(0\.0\.0\.0|::)$/.test(host);
+  return publicUrl ?? (isHere ? `http://localhost:${port}` : addressToCall(host, port));
 }

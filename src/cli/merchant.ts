@@ -1,21 +1,11 @@
 import type { Command } from 'commander';
-import { type Operator, PERMISSIONS, type Service } from '../context.ts';
-import type { Queries } from '../db/pool.ts';
-import { listFloats } from '../merchants/floats.ts';
-import {
-  changeMerchant,
-  createMerchant,
-  findMerchant,
-  listMerchants,
-  type MerchantInfo,
-  permitMerchant,
-  suspendMerchant,
-} from '../merchants/merchants.ts';
-import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
-import { toNumber, toText } from '../money.ts';
-import { withOperator, withService } from './open.ts';
-import { id, notFound, printFields, printJson, printSecret, printTable, say, wrongUsage } from './output.ts';
-import { parseAmount, parseId, parsePermission, parseText, repeat } from './parse.ts';
+import { PERMISSIONS } from '../context.ts';
+import { DEFAULT_PRODUCT } from '../merchants/products.ts';
+import { decimalsOf } from '../money.ts';
+import { type Merchant, merchants } from '../operator/merchants.ts';
+import { notFound, printFields, printSecret, printTable, say, wrongUsage } from './output.ts';
+import { parseCurrencyCode, parseId, parsePermission, parseText, parseValue, repeat } from './parse.ts';
+import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
 
 const NAME_MAX = 200;
 
@@ -48,12 +38,14 @@ export function registerMerchant(program: Command): void {
       .command(`${name} <id> <permission>`)
       .description(`${allowed ? 'give' : 'take away'} a permission: ${PERMISSIONS.join(', ')}`)
       .option('--json', 'print JSON')
-      .action((text: string, permission: string, options: Json) => {
-        const wanted = parsePermission(permission);
-        return change(text, options, (operator, merchantId) =>
-          permitMerchant(operator, merchantId, wanted, allowed),
-        );
-      });
+      .action((text: string, permission: string, options: Json) =>
+        performCommand(
+          merchants[name],
+          { permission: parsePermission(permission), id: String(parseId(text)) },
+          options,
+          () => say('done'),
+        ),
+      );
   }
   for (const [name, suspended] of [
     ['suspend', true],
@@ -64,12 +56,13 @@ export function registerMerchant(program: Command): void {
       .description(suspended ? 'refuse all its calls (04) until it is resumed' : 'end a suspension')
       .option('--json', 'print JSON')
       .action((text: string, options: Json) =>
-        change(text, options, (operator, merchantId) => suspendMerchant(operator, merchantId, suspended)),
+        performCommand(merchants[name], { id: String(parseId(text)) }, options, () => say('done')),
       );
   }
   merchant
     .command('set <id>')
     .description('change the settings of a merchant')
+    .option('--name <name>', 'its name')
     .option('--opaque', 'answer an unknown code and a wrong PIN alike')
     .option('--no-opaque', 'tell them apart')
     .option('--product <code>', 'the product that it generates by default')
@@ -87,101 +80,75 @@ type CreateOptions = Json & {
 };
 
 async function create(options: CreateOptions): Promise<void> {
-  const name = parseText(options.name, '--name', NAME_MAX);
-  const permit = (options.permit ?? []).map(parsePermission);
-  if (options.currency !== undefined && options.float === undefined) wrongUsage('--currency needs --float');
-  await withOperator(
-    async (operator) => {
-      const product = await requireProduct(operator.service.db, options.product);
-      const { float: amount, currency = product.currency } = options;
-      // A float of 0 is like none: it is funded later.
-      const isFunded = amount !== undefined && !/^0+(\.0+)?$/.test(amount);
-      const made = await createMerchant(operator, {
-        name,
-        permit,
-        opaque: options.opaque ?? false,
-        productId: product.id,
-        ...(isFunded && { float: { currency, amountMinor: parseAmount(amount, '--float', currency) } }),
-      });
-      printSecret({ id: id(made.id), name, keyId: made.keyId, secret: made.secret }, options.json);
-    },
-    { create: true },
-  );
+  const { product, float: amount, currency, opaque = false } = options;
+  if (currency !== undefined && amount === undefined) wrongUsage('--currency needs --float');
+  // A float of 0 is like none: it is funded later.
+  const isFunded = amount !== undefined && !/^0+(\.0+)?$/.test(amount);
+  const input = {
+    name: parseText(options.name, '--name', NAME_MAX),
+    permit: (options.permit ?? []).map(parsePermission),
+    product: parseProduct(product),
+    opaque,
+    ...(isFunded && { float: parseValue(amount, '--float') }),
+    ...(isFunded && currency !== undefined && { currency: parseCurrencyCode(currency) }),
+  };
+  await performCommand(merchants.create, input, options, (made) => printSecret(made, false), {
+    create: true,
+  });
 }
 
 async function list(options: Json): Promise<void> {
-  await withService(async ({ db }) => {
-    const merchants = await listMerchants(db);
-    if (options.json) return printJson(merchants.map(toJson));
+  await listCommand(merchants.list, {}, LISTED_MAX, options, (found: Merchant[]) =>
     printTable(
       ['id', 'name', 'permissions', 'product', 'suspended'],
-      merchants.map((each) => [
-        String(each.id),
+      found.map((each) => [
+        each.id,
         each.name,
         each.permissions.join(' '),
         each.product,
         each.suspendedAt?.toISOString() ?? '',
       ]),
       ['name', 'product'],
-    );
-  });
+    ),
+  );
 }
 
 async function show(text: string, options: Json): Promise<void> {
-  const merchantId = parseId(text);
-  await withService((service) => print(service, merchantId, options));
+  await performCommand(merchants.show, { id: String(parseId(text)) }, options, (merchant) =>
+    printFields({
+      ...merchant,
+      permissions: merchant.permissions.join(' '),
+      floats:
+        merchant.floats
+          .map(({ currency, balance }) => `${amountText(balance, currency)} ${currency}`)
+          .join(', ') || '-',
+    }),
+  );
 }
 
-async function print({ db }: Service, merchantId: number, options: Json): Promise<void> {
-  const merchant = (await findMerchant(db, merchantId)) ?? notFound(`merchant ${merchantId}`);
-  const floats = await listFloats(db, merchantId);
-  if (options.json) {
-    return printJson({
-      ...toJson(merchant),
-      floats: floats.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) })),
-    });
-  }
-  printFields({
-    ...toJson(merchant),
-    permissions: merchant.permissions.join(' '),
-    floats: floats.map(({ currency, balance }) => `${toText(balance)} ${currency}`).join(', ') || '-',
-  });
-}
-
-function toJson(merchant: MerchantInfo) {
-  return { ...merchant, id: id(merchant.id) };
-}
-
-async function change(
+async function set(
   text: string,
-  options: Json,
-  run: (operator: Operator, merchantId: number) => Promise<boolean>,
+  options: Json & { name?: string; opaque?: boolean; product?: string },
 ): Promise<void> {
-  const merchantId = parseId(text);
-  await withOperator(async (operator) => {
-    if (!(await run(operator, merchantId))) notFound(`merchant ${merchantId}`);
-    if (options.json) return print(operator.service, merchantId, options);
-    say('done');
-  });
+  const { name, opaque, product } = options;
+  if (name === undefined && opaque === undefined && product === undefined)
+    wrongUsage('nothing to change: give --name, --opaque, --no-opaque or --product');
+  const input = {
+    id: String(parseId(text)),
+    ...(name !== undefined && { name: parseText(name, '--name', NAME_MAX) }),
+    ...(opaque !== undefined && { opaque }),
+    ...(product !== undefined && { product: parseProduct(product) }),
+  };
+  await performCommand(merchants.set, input, options, () => say('done'));
 }
 
-async function set(text: string, options: Json & { opaque?: boolean; product?: string }): Promise<void> {
-  const { opaque = null, product } = options;
-  if (opaque === null && product === undefined)
-    wrongUsage('nothing to change: give --opaque, --no-opaque or --product');
-  await change(text, options, async (operator, merchantId) => {
-    const productId = product === undefined ? null : (await requireProduct(operator.service.db, product)).id;
-    return changeMerchant(operator, merchantId, { opaque, productId });
-  });
+/** The code of a product; what cannot be one is not repeated. */
+export function parseProduct(text: string): string {
+  if (/^[\w.-]{1,50}$/.test(text)) return text;
+  return notFound('such product: `scrip product list` shows all');
 }
 
-/** @throws CommandError where there is no such merchant */
-export async function requireMerchant(db: Queries, merchantId: number): Promise<MerchantInfo> {
-  return (await findMerchant(db, merchantId)) ?? notFound(`merchant ${merchantId}`);
-}
-
-/** @throws CommandError where there is no such product */
-export async function requireProduct(db: Queries, code: string) {
-  const what = /^[\w.-]{1,50}$/.test(code) ? `product ${code}` : 'such product';
-  return (await findProduct(db, code)) ?? notFound(`${what}: \`scrip product list\` shows all`);
+/** An amount in major units, with the decimals of its currency. */
+export function amountText(amount: number, currency: string): string {
+  return amount.toFixed(decimalsOf(currency) ?? 2);
 }

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { Booked } from '../books/book-once.ts';
 import type { Queries } from '../db/pool.ts';
-import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
-import { printJson, say } from './output.ts';
+import { findMerchant } from '../merchants/merchants.ts';
+import { DEFAULT_PRODUCT, findProduct, type Product } from '../merchants/products.ts';
+import { notFound, printJson, say } from './output.ts';
 import { parseText } from './parse.ts';
 
 /** What the money commands have in common: a reference under which a repetition books once, and how they print. */
@@ -36,4 +37,15 @@ export function printBooked(
 ): void {
   if (options.json) printJson({ ...details, ...booked });
   else say(`${booked.replayed ? 'this was booked before; ' : ''}${text}`);
+}
+
+/** Ends the command where there is no such merchant. */
+export async function needMerchant(db: Queries, merchantId: number): Promise<void> {
+  if (!(await findMerchant(db, merchantId)))
+    notFound(`merchant ${merchantId}: \`scrip merchant list\` shows all`);
+}
+
+/** A product by its code; ends the command where there is none. */
+export async function needProduct(db: Queries, code: string): Promise<Product> {
+  return (await findProduct(db, code)) ?? notFound('such product: `scrip product list` shows all');
 }

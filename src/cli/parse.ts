@@ -86,6 +86,12 @@ export function parseCurrency(currency: string): number {
   );
 }
 
+/** A currency, checked. */
+export function parseCurrencyCode(currency: string): string {
+  parseCurrency(currency);
+  return currency;
+}
+
 /** Dates have years of four digits everywhere in the service. */
 const YEAR_MAX = 9_999;
 

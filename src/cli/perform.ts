@@ -9,10 +9,11 @@ import { printJson } from './output.ts';
 
 /** The account of the machine that runs a command: whoever has the key ring and the database has every right. */
 function commandLine(): Principal {
-  const { name, origin } = actor();
+  const { kind, name, origin } = actor();
   return {
-    kind: 'command-line',
+    kind: kind === 'break-glass' ? kind : 'command-line',
     id: null,
+    userId: null,
     name,
     roles: ['owner'],
     merchantId: null,
@@ -22,11 +23,16 @@ function commandLine(): Principal {
   };
 }
 
+/** The longest list that a command prints. */
+export const LISTED_MAX = 10_000;
+
 type Json = { readonly json?: boolean };
 
 /**
  * Runs a command that performs one operation, and prints what came of it: as JSON, the very answer of the API; else by `print`.
  * @param input or a function that reads it, where it depends on what is in the database
+ * @param command.create whether a database may be created where there is none
+ * @param command.end what is done with the output whether it is printed as JSON or not
  * @throws Problem, Refusal
  */
 export async function performCommand<Input extends TObject, Output extends TSchema>(
@@ -34,21 +40,25 @@ export async function performCommand<Input extends TObject, Output extends TSche
   input: Static<Input> | ((service: Service) => Promise<Static<Input>>),
   { json }: Json,
   print: (output: Static<Output>) => void,
+  command: { readonly create?: boolean; readonly end?: (output: Static<Output>) => void } = {},
 ): Promise<void> {
   const run = async (service: Service) => {
     const given = typeof input === 'function' ? await input(service) : input;
-    const output = await performed(service, operation, given);
+    const output = await performWith(service, operation, given);
     if (json) printJson(output);
     else print(output);
+    command.end?.(output);
   };
-  await (operation.effect === 'read' ? withService(run) : withOperator(({ service }) => run(service)));
+  await (operation.effect === 'read'
+    ? withService(run)
+    : withOperator(({ service }) => run(service), command));
 }
 
-/** The items that a command lists, page by page, up to a number. */
+/** The items that a command lists, page by page, up to a number; without one, of a list that has one page. */
 export async function listCommand<Input extends TObject, Item>(
-  operation: Operation<Input>,
+  operation: Listing<Input, Item>,
   filters: object,
-  limit: number,
+  limit: number | undefined,
   { json }: Json,
   print: (items: Item[]) => void,
 ): Promise<void> {
@@ -56,22 +66,29 @@ export async function listCommand<Input extends TObject, Item>(
     const items: Item[] = [];
     let cursor: string | null | undefined;
     do {
-      const size = Math.min(PAGE_MAX, limit - items.length);
-      const input = { ...filters, limit: size, ...(cursor && { cursor }) };
-      const page = (await performed(service, operation as never, input as never)) as Page<Item>;
+      const size = limit === undefined ? {} : { limit: Math.min(PAGE_MAX, limit - items.length) };
+      const input = { ...filters, ...size, ...(cursor && { cursor }) };
+      const page = (await performWith(service, operation as never, input as never)) as Page<Item>;
       items.push(...page.items);
       cursor = page.nextCursor;
-    } while (cursor && items.length < limit);
+    } while (cursor && items.length < (limit ?? 0));
     if (json) printJson(items);
     else print(items);
   });
 }
 
+/** An operation that answers with pages of items. */
+type Listing<Input extends TObject, Item> = {
+  readonly input: Input;
+  run(caller: never, input: never): Promise<Page<Item>>;
+};
+
 const PAGE_MAX = 200;
 
 type Page<Item> = { readonly items: Item[]; readonly nextCursor: string | null };
 
-async function performed<Input extends TObject, Output extends TSchema>(
+/** Performs an operation on a service that is open, as the account of the machine. */
+export async function performWith<Input extends TObject, Output extends TSchema>(
   service: Service,
   operation: Operation<Input, Output>,
   input: Static<Input>,

@@ -1,22 +1,15 @@
 import type { Command } from 'commander';
-import {
-  createProduct,
-  listProducts,
-  type Product,
-  productDefaults,
-  putOnSale,
-  setProductExpiry,
-} from '../merchants/products.ts';
-import { toNumber, toText } from '../money.ts';
-import { requireMerchant, requireProduct } from './merchant.ts';
-import { withOperator, withService } from './open.ts';
-import { fail, id, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
-import { oneOf, parseAmount, parseCount, parseCurrency, parseId, parseText } from './parse.ts';
+import { readConfig } from '../config.ts';
+import { type Product, products } from '../operator/products.ts';
+import { amountText, parseProduct } from './merchant.ts';
+import { printFields, printTable, say, wrongUsage } from './output.ts';
+import { oneOf, parseCount, parseCurrencyCode, parseId, parseText, parseValue } from './parse.ts';
+import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
 
 const NAME_MAX = 200;
+const POLICIES = ['operator', 'issuer', 'unclaimed'] as const;
 const QUANTITY_MAX = 5_000_000;
 const DAYS_MAX = 36_500;
-const POLICIES = ['operator', 'issuer', 'unclaimed'] as const;
 
 type Json = { json?: boolean };
 
@@ -55,13 +48,19 @@ export function registerProduct(program: Command): void {
     .option('--merchant <id>', 'the only merchant that may generate it')
     .option('--json', 'print JSON')
     .action(create);
+  product
+    .command('set <code>')
+    .description('change a product; batches that were ordered keep their terms')
+    .option('--name <name>', 'its name')
+    .option('--expiry-policy <policy>', 'to whom belongs what expires: operator, issuer or unclaimed')
+    .option('--min-value <value>', 'the least value of a voucher')
+    .option('--max-value <value>', 'the greatest value of a voucher')
+    .option('--max-quantity <count>', `the greatest quantity of a batch, up to ${QUANTITY_MAX}`)
+    .option('--validity-days <days>', 'how long vouchers are valid')
+    .option('--json', 'print JSON')
+    .action(set);
   product.command('list').description('list all products').option('--json', 'print JSON').action(list);
   product.command('show <code>').description('show a product').option('--json', 'print JSON').action(show);
-  product
-    .command('expiry-policy <code> <policy>')
-    .description('decide to whom belongs what expires of later batches: operator, issuer or unclaimed')
-    .option('--json', 'print JSON')
-    .action(setPolicy);
   for (const [name, onSale] of [
     ['on-sale', true],
     ['off-sale', false],
@@ -72,7 +71,11 @@ export function registerProduct(program: Command): void {
         onSale ? 'let merchants generate it' : 'refuse to generate it (15); its vouchers stay as they are',
       )
       .option('--json', 'print JSON')
-      .action((code: string, options: Json) => sell(code, onSale, options));
+      .action((code: string, options: Json) =>
+        performCommand(products[onSale ? 'onSale' : 'offSale'], { code: parseProduct(code) }, options, () =>
+          say('done'),
+        ),
+      );
   }
 }
 
@@ -91,114 +94,79 @@ type CreateOptions = Json & {
 };
 
 async function create(options: CreateOptions): Promise<void> {
-  if (!/^[\w.-]{1,50}$/.test(options.code))
+  const { code, minValue, maxValue, maxQuantity, validityDays, merchant } = options;
+  if (!/^[\w.-]{1,50}$/.test(code))
     wrongUsage('--code takes 1 to 50 letters, digits, dots, dashes and underscores');
-  const name = parseText(options.name, '--name', NAME_MAX);
-  const activation = oneOf(options.activation, '--activation', ['immediate', 'on-activation'] as const);
-  const scope = oneOf(options.scope, '--scope', ['network', 'issuer'] as const);
-  const expiryPolicy = oneOf(options.expiryPolicy, '--expiry-policy', POLICIES);
-  const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
-  await withOperator(
-    async (operator, config) => {
-      const currency = options.currency ?? config.currency;
-      const defaults = productDefaults(currency, parseCurrency(currency));
-      const wanted = {
-        ...defaults,
-        ...boundsOf(options, defaults),
-        code: options.code,
-        name,
-        activation,
-        scope,
-        expiryPolicy,
-      };
-      if (wanted.maxValueMinor < wanted.minValueMinor) wrongUsage('--max-value is below --min-value');
-      if (merchantId !== null) await requireMerchant(operator.service.db, merchantId);
-      const product =
-        (await createProduct(operator, { ...wanted, merchantId })) ??
-        fail(`the product ${options.code} exists already`, 'exists');
-      print(product, options);
-    },
-    { create: true },
-  );
+  const input = {
+    code,
+    name: parseText(options.name, '--name', NAME_MAX),
+    activation: oneOf(options.activation, '--activation', ['immediate', 'on-activation'] as const),
+    scope: oneOf(options.scope, '--scope', ['network', 'issuer'] as const),
+    expiryPolicy: oneOf(options.expiryPolicy, '--expiry-policy', POLICIES),
+    currency: parseCurrencyCode(options.currency ?? readConfig().currency),
+    ...termsOf({ minValue, maxValue, maxQuantity, validityDays }),
+    ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
+  };
+  await performCommand(products.create, input, options, printFields, { create: true });
 }
 
-function boundsOf(options: CreateOptions, defaults: ReturnType<typeof productDefaults>) {
-  const { minValue, maxValue, maxQuantity, validityDays } = options;
-  const value = (text: string | undefined, option: string, fallback: bigint) =>
-    text === undefined ? fallback : parseAmount(text, option, defaults.currency);
+type Terms = { minValue?: string; maxValue?: string; maxQuantity?: string; validityDays?: string };
+
+function termsOf({
+  minValue,
+  maxValue,
+  maxQuantity,
+  validityDays,
+}: { [Name in keyof Terms]: Terms[Name] | undefined }) {
   return {
-    minValueMinor: value(minValue, '--min-value', defaults.minValueMinor),
-    maxValueMinor: value(maxValue, '--max-value', defaults.maxValueMinor),
-    maxQuantity: maxQuantity
-      ? parseCount(maxQuantity, '--max-quantity', 1, QUANTITY_MAX)
-      : defaults.maxQuantity,
-    validityDays: validityDays
-      ? parseCount(validityDays, '--validity-days', 1, DAYS_MAX)
-      : defaults.validityDays,
+    ...(minValue !== undefined && { minValue: parseValue(minValue, '--min-value') }),
+    ...(maxValue !== undefined && { maxValue: parseValue(maxValue, '--max-value') }),
+    ...(maxQuantity !== undefined && {
+      maxQuantity: parseCount(maxQuantity, '--max-quantity', 1, QUANTITY_MAX),
+    }),
+    ...(validityDays !== undefined && {
+      validityDays: parseCount(validityDays, '--validity-days', 1, DAYS_MAX),
+    }),
   };
 }
 
+async function set(
+  text: string,
+  options: Json & Terms & { name?: string; expiryPolicy?: string },
+): Promise<void> {
+  const { name, expiryPolicy, minValue, maxValue, maxQuantity, validityDays } = options;
+  const terms = {
+    ...(name !== undefined && { name: parseText(name, '--name', NAME_MAX) }),
+    ...(expiryPolicy !== undefined && {
+      expiryPolicy: oneOf(expiryPolicy, '--expiry-policy', POLICIES),
+    }),
+    ...termsOf({ minValue, maxValue, maxQuantity, validityDays }),
+  };
+  if (Object.keys(terms).length === 0)
+    wrongUsage('nothing to change: give --name, --min-value, --max-value, --max-quantity or --validity-days');
+  await performCommand(products.set, { code: parseProduct(text), ...terms }, options, printFields);
+}
+
 async function show(code: string, options: Json): Promise<void> {
-  await withService(async ({ db }) => print(await requireProduct(db, code), options));
-}
-
-async function sell(code: string, onSale: boolean, options: Json): Promise<void> {
-  await withOperator(async (operator) => {
-    await requireProduct(operator.service.db, code);
-    const product = await putOnSale(operator, code, onSale);
-    if (product && options.json) return printJson(toJson(product));
-    say('done');
-  });
-}
-
-async function setPolicy(code: string, given: string, options: Json): Promise<void> {
-  const policy = oneOf(given, 'the policy', POLICIES);
-  await withOperator(async (operator) => {
-    await requireProduct(operator.service.db, code);
-    const product = await setProductExpiry(operator, code, policy);
-    if (product && options.json) return printJson(toJson(product));
-    say('done');
-  });
+  await performCommand(products.show, { code: parseProduct(code) }, options, printFields);
 }
 
 async function list(options: Json): Promise<void> {
-  await withService(async ({ db }) => {
-    const products = await listProducts(db);
-    if (options.json) return printJson(products.map(toJson));
+  await listCommand(products.list, {}, LISTED_MAX, options, (found: Product[]) =>
     printTable(
       ['code', 'name', 'currency', 'activation', 'scope', 'values', 'quantity', 'days', 'on sale'],
-      products.map((each) => [
+      found.map((each) => [
         each.code,
         each.name,
         each.currency,
         each.activation,
         each.scope,
-        `${valueText(each, each.minValueMinor)} to ${valueText(each, each.maxValueMinor)}`,
+        `${amountText(each.minValue, each.currency)} to ${amountText(each.maxValue, each.currency)}`,
         String(each.maxQuantity),
         String(each.validityDays),
         each.onSale ? 'yes' : 'no',
       ]),
       ['code', 'name'],
-    );
-  });
-}
-
-/** A value of a product in major units, as text. */
-export function valueText({ decimals }: Product, minor: bigint): string {
-  return toText({ minor, decimals });
-}
-
-function print(product: Product, options: Json): void {
-  if (options.json) printJson(toJson(product));
-  else printFields(toJson(product));
-}
-
-function toJson(product: Product) {
-  const { decimals, minValueMinor, maxValueMinor, id: _id, merchantId, ...rest } = product;
-  return {
-    ...rest,
-    minValue: toNumber({ minor: minValueMinor, decimals }),
-    maxValue: toNumber({ minor: maxValueMinor, decimals }),
-    merchantId: id(merchantId),
-  };
+    ),
+  );
 }

@@ -5,7 +5,9 @@ import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
-import { addressToCall } from './link.ts';
+import { actor } from './actor.ts';
+import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
+import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
@@ -65,7 +67,10 @@ async function serveUntilStopped(
   stop: Stop,
 ): Promise<void> {
   const { log } = service;
-  const listener = count > 1 ? await startSeveral(service, count, stop) : await startOne(service, config);
+  const isSupervisor = count > 1;
+  const metrics = isOneOfSeveral() ? undefined : await startMetrics(service, config, isSupervisor);
+  if (isOneOfSeveral()) service.metrics?.watchPools(service.db.pools);
+  const listener = isSupervisor ? await startSeveral(service, count, stop) : await startOne(service, config);
   try {
     const isSupervised = isOneOfSeveral();
     const worker = options.work && !isSupervised ? await startBackground(service, config) : undefined;
@@ -77,13 +82,13 @@ async function serveUntilStopped(
     );
     await stop.asked;
     log.info('stopping: accepted requests are finished first');
-    const finished = Promise.all([listener.close(), worker?.stop()]).then(() => true);
+    const finished = Promise.all([listener.close(), worker?.stop(), metrics?.close()]).then(() => true);
     if (!(await Promise.race([finished, stop.hurried.then(() => false)]))) {
       log.warn('stopping at once: accepted requests are abandoned');
       listener.hurry();
     }
   } catch (error) {
-    await listener.close();
+    await Promise.all([listener.close(), metrics?.close()]);
     throw error;
   }
 }
@@ -124,6 +129,9 @@ async function greet(service: Service, config: Config, baseUrl: string, demo: bo
   ];
   if (demo) {
     const { prepareDemo } = await import('./demo.ts');
+    const port = Number(new URL(baseUrl).port);
+    const link = await signInLink(service, { ...config, port });
+    if (link) lines.push(`  ${'Console, once'.padEnd(24)}${link}`);
     lines.push('', ...(await prepareDemo(service, baseUrl, config.dataDir)));
   } else {
     const [merchants] = await service.db.query<{ found: boolean }>(findAnyMerchant());
@@ -131,6 +139,14 @@ async function greet(service: Service, config: Config, baseUrl: string, demo: bo
       lines.push('', 'Next, create a merchant: scrip merchant create --name NAME --float 1000');
   }
   process.stdout.write(`${lines.join('\n')}\n\n`);
+}
+
+/** A link that signs the owner of the demo in; where others can reach this machine's port there is none. */
+async function signInLink(service: Service, config: Config): Promise<string | undefined> {
+  if (!isLoopback(config.host) || config.publicUrl !== undefined) return undefined;
+  const { inviteDemoOwner } = await import('../people/users.ts');
+  const token = await inviteDemoOwner({ service, actor: { ...actor(), reason: 'the demo' } });
+  return `${baseUrlOf(config)}/console/sign-in#${token}`;
 }
 
 function explain(error: NodeJS.ErrnoException, { host, port }: Config): Error {

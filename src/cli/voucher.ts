@@ -1,20 +1,9 @@
 import type { Command } from 'commander';
-import { findProgress } from '../batches/list.ts';
-import type { Operator, Service } from '../context.ts';
-import { maskCode } from '../ledger/transaction-data.ts';
-import { type Money, toNumber, toText } from '../money.ts';
-import {
-  blockVoucher,
-  extendVoucher,
-  replaceVoucher,
-  showVoucher,
-  unblockVoucher,
-  unlockPin,
-  type VoucherInfo,
-} from '../vouchers/operate.ts';
-import { withOperator, withService } from './open.ts';
-import { id, printFields, printJson, printTable, say } from './output.ts';
+import { type Voucher, vouchers } from '../operator/vouchers.ts';
+import { amountText } from './merchant.ts';
+import { printFields, printTable, say } from './output.ts';
 import { parseEnd, parseSerial } from './parse.ts';
+import { performCommand } from './perform.ts';
 import { registerVoucherMoney } from './voucher-money.ts';
 
 type Json = { json?: boolean };
@@ -27,16 +16,20 @@ export function registerVoucher(program: Command): void {
     .option('--json', 'print JSON')
     .action(show);
   const changes = [
-    ['block', 'refuse to redeem or activate it (43)', blockVoucher],
-    ['unblock', 'end a block', unblockVoucher],
-    ['unlock-pin', 'forget wrong PINs, and end the lock that they caused', unlockPin],
+    ['block', 'refuse to redeem or activate it (43)', vouchers.block],
+    ['unblock', 'end a block', vouchers.unblock],
+    ['unlock-pin', 'forget wrong PINs, and end the lock that they caused', vouchers.unlockPin],
   ] as const;
   for (const [name, description, run] of changes) {
     voucher
       .command(`${name} <serial>`)
       .description(description)
       .option('--json', 'print JSON')
-      .action((serial: string, options: Json) => change(serial, options, run));
+      .action((serial: string, options: Json) =>
+        performCommand(run, { serialNumber: String(parseSerial(serial)) }, options, ({ state }) =>
+          say(`voucher ${serial} is ${state}`),
+        ),
+      );
   }
   voucher
     .command('extend <serial>')
@@ -44,8 +37,11 @@ export function registerVoucher(program: Command): void {
     .requiredOption('--expiry <date>', 'its last day (UTC), or a date and time')
     .option('--json', 'print JSON')
     .action((serial: string, options: Json & { expiry: string }) => {
-      const expiresAt = parseEnd(options.expiry, '--expiry');
-      return change(serial, options, (operator, number) => extendVoucher(operator, number, expiresAt));
+      parseEnd(options.expiry, '--expiry');
+      const input = { serialNumber: String(parseSerial(serial)), expiry: options.expiry };
+      return performCommand(vouchers.extend, input, options, ({ state }) =>
+        say(`voucher ${serial} is ${state}`),
+      );
     });
   registerVoucherMoney(voucher);
   voucher
@@ -57,97 +53,37 @@ export function registerVoucher(program: Command): void {
     .action(replace);
 }
 
-/** A voucher with the value that waits for its activation. */
-type Shown = { readonly voucher: VoucherInfo; readonly reserved: Money | null };
-
-async function find(service: Service, serialNumber: bigint): Promise<Shown> {
-  const voucher = await showVoucher(service, serialNumber);
-  const isWaiting =
-    voucher.activatedAt === null && voucher.state !== 'CANCELED' && voucher.state !== 'REPLACED';
-  const batch = isWaiting ? (await findProgress(service.db, voucher.batch))?.batch : undefined;
-  return { voucher, reserved: batch?.value ?? null };
-}
-
 async function show(serial: string, options: Json): Promise<void> {
-  const serialNumber = parseSerial(serial);
-  await withService(async (service) => {
-    const found = await find(service, serialNumber);
-    if (options.json) return printJson(toJson(found));
-    const { entries: _entries, pinLockedUntil, ...rest } = toJson(found);
-    const { voucher, reserved } = found;
-    printFields({
-      ...rest,
-      balance: toText(voucher.balance),
-      value: voucher.value && toText(voucher.value),
-      reserved: reserved && `${toText(reserved)}, which it carries once it is activated`,
-      pinLocked: rest.pinLocked ? `until ${pinLockedUntil ?? 'it is unlocked'}` : 'no',
-    });
-    if (voucher.entries.length > 0) printHistory(voucher);
-  });
+  await performCommand(vouchers.show, { serialNumber: String(parseSerial(serial)) }, options, printVoucher);
 }
 
-function printHistory(voucher: VoucherInfo): void {
+function printVoucher({ entries, pinLockedUntil, ...voucher }: Voucher): void {
+  const { currency, balance, value, reserved, pinLocked } = voucher;
+  const text = (amount: number | null) => (amount === null ? null : amountText(amount, currency));
+  printFields({
+    ...voucher,
+    balance: text(balance),
+    value: text(value),
+    reserved: reserved && `${text(reserved)}, which it carries once it is activated`,
+    pinLocked: pinLocked ? `until ${pinLockedUntil?.toISOString() ?? 'it is unlocked'}` : 'no',
+  });
+  if (entries.length === 0) return;
   printTable(
     ['transaction id', 'kind', 'amount', 'time', 'merchant', 'reference'],
-    voucher.entries.map((each) => [
+    entries.map((each) => [
       each.transactionId,
       each.kind,
-      toText(signed(each)),
+      amountText(each.amount, currency),
       each.timestamp.toISOString().slice(0, 19).replace('T', ' '),
-      id(each.merchantId) ?? '',
+      each.merchantId ?? '',
       each.reference ?? '',
     ]),
     ['reference'],
   );
 }
 
-type Entry = VoucherInfo['entries'][number];
-
-/** A reversal's amount is negative, as in the interface. */
-function signed({ kind, amount }: Entry): Money {
-  return kind === 'REDEMPTION_REVERSAL' ? { ...amount, minor: -amount.minor } : amount;
-}
-
-type Change = (operator: Operator, serialNumber: bigint) => Promise<void>;
-
-async function change(serial: string, options: Json, run: Change): Promise<void> {
-  const serialNumber = parseSerial(serial);
-  await withOperator(async (operator) => {
-    await run(operator, serialNumber);
-    const found = await find(operator.service, serialNumber);
-    if (options.json) return printJson(toJson(found));
-    say(`voucher ${serial} is ${found.voucher.state}`);
-  });
-}
-
 async function replace(serial: string, options: Json): Promise<void> {
-  const serialNumber = parseSerial(serial);
-  await withOperator(async (operator) => {
-    const found = await find(operator.service, await replaceVoucher(operator, serialNumber));
-    if (options.json) return printJson(toJson(found));
-    say(`voucher ${serial} is replaced by ${found.voucher.serialNumber}, of the same batch`);
-  });
-}
-
-function toJson({ voucher, reserved }: Shown) {
-  const { code, value, balance, entries, pinLocked, ...rest } = voucher;
-  return {
-    ...rest,
-    serialNumber: id(voucher.serialNumber),
-    replacedBy: id(voucher.replacedBy),
-    voucherCode: maskCode(code),
-    merchantId: id(voucher.merchantId),
-    balance: toNumber(balance),
-    value: value && toNumber(value),
-    reserved: reserved && toNumber(reserved),
-    pinLocked: pinLocked !== 'no',
-    /** Null where no time ends the lock. */
-    pinLockedUntil: pinLocked instanceof Date ? pinLocked.toISOString() : null,
-    entries: entries.map((entry) => ({
-      ...entry,
-      amount: toNumber(signed(entry)),
-      merchantId: id(entry.merchantId),
-      reference: entry.reference === '' ? null : entry.reference,
-    })),
-  };
+  await performCommand(vouchers.replace, { serialNumber: String(parseSerial(serial)) }, options, (voucher) =>
+    say(`voucher ${serial} is replaced by ${voucher.serialNumber}, of the same batch`),
+  );
 }

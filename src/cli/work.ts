@@ -1,12 +1,15 @@
 import type { Command } from 'commander';
 import { readVouchersOf } from '../batches/download.ts';
 import { sweep, TASKS } from '../batches/tasks.ts';
+import { keepBooks } from '../books/keep.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
-import { startWorker, type Worker } from '../jobs/worker.ts';
+import { type Scheduled, startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
+import { DAY_ENDS } from '../settlement/fees.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
+import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
 import { listenForStop } from './stop.ts';
 
@@ -29,11 +32,12 @@ async function work(): Promise<void> {
   });
   try {
     if (!stop.isAsked()) {
+      const metrics = await startMetrics(service, config);
       const worker = await startBackground(service, config);
       log.info('working');
       await stop.asked;
       log.info('stopping');
-      await Promise.race([worker.stop(), stop.hurried]);
+      await Promise.race([Promise.all([worker.stop(), metrics?.close()]), stop.hurried]);
     }
   } finally {
     const hurried = await close(stop.hurried);
@@ -42,9 +46,15 @@ async function work(): Promise<void> {
   }
 }
 
+/** What has expired is swept, slices are sealed, and days are closed, every five minutes. */
+const KEEP_BOOKS: Scheduled = {
+  match: '*/5 * * * *',
+  run: (service, stopping) => keepBooks(service, DAY_ENDS, stopping),
+};
+
 /** Starts the background work: the jobs of the queue, and the deliveries of webhooks. */
 export async function startBackground(service: Service, { webhookAllowPrivate }: Config): Promise<Worker> {
-  const worker = await startWorker(service, TASKS, sweep);
+  const worker = await startWorker(service, TASKS, sweep, { 'keep-books': KEEP_BOOKS });
   const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });
   const delivery = startDelivery(service, sender, readVouchersOf);
   return {

@@ -8,6 +8,7 @@ import Fastify, {
 } from 'fastify';
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
+import type { ObserveCall } from '../metrics.ts';
 import { sendRefusal } from './answer.ts';
 import { serveDocs } from './docs.ts';
 import { closeGracefully } from './drain.ts';
@@ -65,6 +66,8 @@ type Trace = {
   statusCode: string | undefined;
   context: Context | undefined;
   transactionId: string | undefined;
+  /** Counts the call; undefined for what is no operation of the interface, and where no metrics are wanted. */
+  observe: ObserveCall | undefined;
 };
 
 declare module 'fastify' {
@@ -192,11 +195,14 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
     statusCode: undefined,
     context: undefined,
     transactionId: undefined,
+    observe: undefined,
   };
   reply.header('x-request-id', request.id);
   reply.header('cache-control', 'no-store');
   reply.raw.once('close', () => {
-    const { startedAt, route, statusCode, context, transactionId } = request.trace;
+    const { startedAt, route, statusCode, context, transactionId, observe } = request.trace;
+    const durationMs = performance.now() - startedAt;
+    observe?.(statusCode ?? 'aborted', durationMs);
     // No path, no header, no body, no reference.
     log({
       requestId: request.id,
@@ -207,7 +213,7 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
       merchantId: context?.merchant.id,
       keyId: context?.keyId,
       transactionId,
-      durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
+      durationMs: Math.round(durationMs * 1000) / 1000,
       aborted: !reply.raw.writableEnded,
     });
   });

@@ -102,14 +102,22 @@ export async function suspendMerchant(operator: Operator, id: number, suspended:
   return change(operator, id, action, setSuspended(id, suspended), ({ suspendedAt }) => ({ suspendedAt }));
 }
 
-/** Changes what a merchant is told and what it sells; null leaves a setting as it is. */
+/** Changes the name of a merchant, what it is told and what it sells; null leaves a setting as it is. */
 export async function changeMerchant(
   operator: Operator,
   id: number,
-  wanted: { readonly opaque: boolean | null; readonly productId: number | null },
+  wanted: {
+    readonly name: string | null;
+    readonly opaque: boolean | null;
+    readonly productId: number | null;
+  },
 ): Promise<boolean> {
-  const statement = setMerchant(id, wanted.opaque, wanted.productId);
-  return change(operator, id, 'merchant.set', statement, ({ opaque, product }) => ({ opaque, product }));
+  const statement = setMerchant(id, wanted);
+  return change(operator, id, 'merchant.set', statement, ({ name, opaque, product }) => ({
+    name,
+    opaque,
+    product,
+  }));
 }
 
 const subjectOf = (id: number) => `merchant ${id}`;

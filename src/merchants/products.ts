@@ -6,10 +6,12 @@ import {
   findProductRow,
   insertProduct,
   listProductRows,
+  listProductRowsAfter,
   lockProduct,
   type NewProduct,
-  setExpiryPolicy,
+  type ProductChange,
   setOnSale,
+  setProduct,
 } from './queries.ts';
 
 export type Product = NewProduct & { readonly id: number; readonly onSale: boolean };
@@ -74,6 +76,56 @@ export async function listProducts(db: Queries): Promise<Product[]> {
   return (await db.query<ProductRow>(listProductRows())).map(toProduct);
 }
 
+/** A page of products, oldest first, behind an id. */
+export async function pageOfProducts(db: Queries, after: number, limit: number): Promise<Product[]> {
+  return (await db.query<ProductRow>(listProductRowsAfter(after, limit))).map(toProduct);
+}
+
+/** The least value of a product would be above its greatest one. */
+export class ValuesNotOrdered extends Error {}
+
+/**
+ * Changes terms of a product, for batches to come. @returns undefined where there is none
+ * @throws ValuesNotOrdered
+ */
+export async function changeProduct(
+  operator: Operator,
+  code: string,
+  wanted: ProductChange,
+): Promise<Product | undefined> {
+  return operator.service.db.transaction(async (tx) => {
+    const [row] = await tx.query<ProductRow>(lockProduct(code));
+    if (!row) return undefined;
+    const before = toProduct(row);
+    const least = wanted.minValueMinor ?? before.minValueMinor;
+    if (least > (wanted.maxValueMinor ?? before.maxValueMinor)) throw new ValuesNotOrdered();
+    const [changed] = await tx.query<ProductRow>(setProduct(code, wanted));
+    const after = toProduct(changed as ProductRow);
+    const told = ({
+      name,
+      expiryPolicy,
+      minValueMinor,
+      maxValueMinor,
+      maxQuantity,
+      validityDays,
+    }: Product) => ({
+      name,
+      expiryPolicy,
+      minValueMinor,
+      maxValueMinor,
+      maxQuantity,
+      validityDays,
+    });
+    await audit(tx, operator, {
+      action: 'product.set',
+      subject: `product ${code}`,
+      before: told(before),
+      after: told(after),
+    });
+    return after;
+  });
+}
+
 /** Puts a product on sale or takes it off: vouchers sold stay what they are. */
 export async function putOnSale(
   operator: Operator,
@@ -90,26 +142,6 @@ export async function putOnSale(
       subject: `product ${code}`,
       before: { onSale: before.on_sale },
       after: { onSale },
-    });
-    return toProduct(row);
-  });
-}
-
-/** Decides to whom belongs what expires of the batches that are accepted from now on. */
-export async function setProductExpiry(
-  operator: Operator,
-  code: string,
-  policy: Product['expiryPolicy'],
-): Promise<Product | undefined> {
-  return operator.service.db.transaction(async (tx) => {
-    const [before] = await tx.query<{ expiry_policy: string }>(lockProduct(code));
-    const [row] = await tx.query<ProductRow>(setExpiryPolicy(code, policy));
-    if (!before || !row) return undefined;
-    await audit(tx, operator, {
-      action: 'product.expiry-policy',
-      subject: `product ${code}`,
-      before: { expiryPolicy: before.expiry_policy },
-      after: { expiryPolicy: policy },
     });
     return toProduct(row);
   });

@@ -135,9 +135,16 @@ update merchants set suspended_at = case when ${suspended}::boolean then coalesc
 where id = ${id} returning id`;
 }
 
-export function setMerchant(id: number, opaque: boolean | null, productId: number | null): Sql {
+export type MerchantChange = {
+  readonly name: string | null;
+  readonly opaque: boolean | null;
+  readonly productId: number | null;
+};
+
+export function setMerchant(id: number, { name, opaque, productId }: MerchantChange): Sql {
   return sql`
-update merchants set opaque = coalesce(${opaque}::boolean, opaque), default_product_id = coalesce(${productId}::int, default_product_id)
+update merchants set name = coalesce(${name}, name), opaque = coalesce(${opaque}::boolean, opaque),
+  default_product_id = coalesce(${productId}::int, default_product_id)
 where id = ${id} returning id`;
 }
 
@@ -174,22 +181,45 @@ export function insertProduct(product: NewProduct): Sql {
 insert into products (code, name, currency, decimals, activation, scope, expiry_policy, min_value_minor,
   max_value_minor, max_quantity, validity_days, merchant_id)
 values (${product.code}, ${product.name}, ${product.currency}, ${product.decimals}, ${product.activation}::product_activation,
-  ${product.scope}::product_scope, ${product.expiryPolicy}::expiry_policy, ${product.minValueMinor}, ${product.maxValueMinor}, ${product.maxQuantity},
+  ${product.scope}::product_scope, ${product.expiryPolicy}::expiry_policy, ${product.minValueMinor},
+  ${product.maxValueMinor}, ${product.maxQuantity},
   ${product.validityDays}, ${product.merchantId})
 on conflict on constraint products_code_unique do nothing
 returning *`;
 }
 
+/** Changes terms of a product; null leaves one as it is. Batches keep the terms under which they were ordered. */
+export function setProduct(
+  code: string,
+  { name, expiryPolicy, minValueMinor, maxValueMinor, maxQuantity, validityDays }: ProductChange,
+): Sql {
+  return sql`
+update products set name = coalesce(${name}, name), min_value_minor = coalesce(${minValueMinor}::bigint, min_value_minor),
+  max_value_minor = coalesce(${maxValueMinor}::bigint, max_value_minor), max_quantity = coalesce(${maxQuantity}::int, max_quantity),
+  validity_days = coalesce(${validityDays}::int, validity_days),
+  expiry_policy = coalesce(${expiryPolicy}::expiry_policy, expiry_policy)
+where code = ${code} returning *`;
+}
+
+export type ProductChange = {
+  readonly name: string | null;
+  readonly expiryPolicy: NewProduct['expiryPolicy'] | null;
+  readonly minValueMinor: bigint | null;
+  readonly maxValueMinor: bigint | null;
+  readonly maxQuantity: number | null;
+  readonly validityDays: number | null;
+};
+
+export function listProductRowsAfter(after: number, limit: number): Sql {
+  return sql`select * from products where id > ${after} order by id limit ${limit}`;
+}
+
 export function lockProduct(code: string): Sql {
-  return sql`select on_sale, expiry_policy from products where code = ${code} for no key update`;
+  return sql`select * from products where code = ${code} for no key update`;
 }
 
 export function setOnSale(code: string, onSale: boolean): Sql {
   return sql`update products set on_sale = ${onSale} where code = ${code} returning *`;
-}
-
-export function setExpiryPolicy(code: string, policy: string): Sql {
-  return sql`update products set expiry_policy = ${policy}::expiry_policy where code = ${code} returning *`;
 }
 
 export function topUpFloat(accountId: bigint, amountMinor: bigint): Sql {

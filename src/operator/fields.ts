@@ -47,6 +47,13 @@ export const Text = Type.String();
 export const NullableText = Nullable(Text);
 export const Count = Type.Integer({ minimum: 0 });
 
+/** A secret, which is answered once and kept nowhere. */
+export const Secret = Type.Unsafe<string | null>({
+  type: ['string', 'null'],
+  secret: true,
+  description: 'Shown once; null where the request is repeated under its Idempotency-Key.',
+});
+
 /** Why a change is made, for the audit. */
 export const Reason = Type.Optional(Nullable(Line(500, 'Why, for the audit.', 'The customer asked for it.')));
 

@@ -1,62 +1,137 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { PERMISSIONS } from '../context.ts';
 import { listFloats } from '../merchants/floats.ts';
-import { findMerchant, type MerchantInfo, pageOfMerchants, suspendMerchant } from '../merchants/merchants.ts';
+import {
+  changeMerchant,
+  createMerchant as create,
+  findMerchant,
+  type MerchantInfo,
+  pageOfMerchants,
+  permitMerchant,
+  suspendMerchant,
+} from '../merchants/merchants.ts';
+import { DEFAULT_PRODUCT } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
 import { Word } from '../schema.ts';
+import { Amount, Currency, minorOf } from './amounts.ts';
 import { pageOf, readCursor } from './cursor.ts';
-import { Input, MerchantId, NullableTime, PAGE, Page, Reason, Text, Time, toId } from './fields.ts';
-import { type Caller, operation, tableOf } from './operations.ts';
-import { notFound } from './problem.ts';
+import {
+  Input,
+  Line,
+  MerchantId,
+  NullableTime,
+  PAGE,
+  Page,
+  Reason,
+  Secret,
+  Text,
+  Time,
+  toId,
+} from './fields.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { invalid, notFound } from './problem.ts';
+import { ProductCode, requireProduct } from './products.ts';
+import { MANAGE, SEE_VOUCHERS } from './rights.ts';
 
-const EVERYONE = ['owner', 'finance', 'support', 'operations', 'developer', 'auditor'] as const;
-const MANAGERS = ['owner', 'operations'] as const;
-
+const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });
+const Name = Line(200, 'The name of the merchant.', 'Corner shop');
+const Opaque = Type.Boolean({ description: 'Whether an unknown code and a wrong PIN get the same answer.' });
 const FloatBalance = Type.Object({ currency: Text, balance: Type.Number() });
 
-const Merchant = Type.Object({
+const MerchantSchema = Type.Object({
   id: MerchantId,
   name: Text,
-  permissions: Type.Array(Word(PERMISSIONS)),
-  opaque: Type.Boolean({ description: 'Whether an unknown code and a wrong PIN get the same answer.' }),
+  permissions: Type.Array(Permission),
+  opaque: Opaque,
   product: Type.String({ description: 'The code of the product that it generates by default.' }),
   suspendedAt: NullableTime,
   createdAt: Time,
 });
+const MerchantWithFloats = Type.Object({ ...MerchantSchema.properties, floats: Type.Array(FloatBalance) });
 
-const MerchantWithFloats = Type.Object({ ...Merchant.properties, floats: Type.Array(FloatBalance) });
+export type Merchant = Static<typeof MerchantSchema>;
+export type MerchantDetails = Static<typeof MerchantWithFloats>;
 
-/** A merchant as every door shows it. */
-function toJson(merchant: MerchantInfo) {
+function toJson(merchant: MerchantInfo): Merchant {
   return {
     ...merchant,
     id: String(merchant.id),
-    permissions: merchant.permissions as (typeof PERMISSIONS)[number][],
+    permissions: [...merchant.permissions] as Merchant['permissions'],
   };
 }
 
-async function show({ service: { db } }: Caller, id: number) {
+/** @throws Problem where there is no such merchant */
+export async function requireMerchant(
+  { service: { db } }: Caller,
+  text: string,
+  field = 'id',
+): Promise<MerchantInfo> {
+  const id = toId(text, field);
   const merchant = await findMerchant(db, id);
   if (!merchant) throw notFound(`merchant ${id}`);
-  const floats = await listFloats(db, id);
+  return merchant;
+}
+
+async function show(caller: Caller, id: string): Promise<MerchantDetails> {
+  const merchant = await requireMerchant(caller, id);
+  const floats = await listFloats(caller.service.db, merchant.id);
   return {
     ...toJson(merchant),
     floats: floats.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) })),
   };
 }
 
-export const listMerchants = operation({
+const createMerchant = changing({
+  name: 'merchant.create',
+  summary: 'Create a merchant with its first API key, whose secret is shown once',
+  method: 'POST',
+  path: '/merchants',
+  command: 'merchant create',
+  input: Input({
+    name: Name,
+    permit: Type.Optional(
+      Type.Array(Permission, {
+        uniqueItems: true,
+        description: 'Permissions beside those that every merchant has.',
+      }),
+    ),
+    float: Type.Optional(Amount('Money to put on its float, in major units.')),
+    currency: Type.Optional(Currency),
+    product: Type.Optional(ProductCode),
+    opaque: Type.Optional(Opaque),
+    reason: Reason,
+  }),
+  output: Type.Object({ id: MerchantId, name: Text, keyId: Text, secret: Secret }),
+  roles: MANAGE,
+  risk: 'step-up',
+  status: 201,
+  async run(caller, input) {
+    const product = await requireProduct(caller, input.product ?? DEFAULT_PRODUCT);
+    const { name, permit = [], opaque = false, currency = product.currency } = input;
+    if (input.currency !== undefined && input.float === undefined)
+      throw invalid('currency', 'dependent', 'needs float');
+    const made = await create(caller, {
+      name,
+      permit,
+      opaque,
+      productId: product.id,
+      ...(input.float !== undefined && {
+        float: { currency, amountMinor: minorOf(input.float, currency, 'float') },
+      }),
+    });
+    return { id: String(made.id), name, keyId: made.keyId, secret: made.secret };
+  },
+});
+
+const listMerchants = reading({
   name: 'merchant.list',
-  summary: 'List merchants',
+  summary: 'List merchants, oldest first',
   method: 'GET',
   path: '/merchants',
   command: 'merchant list',
   input: Input({ ...PAGE }),
-  output: Page(Merchant),
-  roles: EVERYONE,
-  risk: 'plain',
-  audit: null,
-  effect: 'read',
+  output: Page(MerchantSchema),
+  roles: SEE_VOUCHERS,
   async run({ service }, { cursor, limit = 50 }) {
     const [after = 0] = readCursor('merchants', {}, cursor) ?? [];
     const rows = await pageOfMerchants(service.readDb, Number(after), limit + 1);
@@ -64,7 +139,7 @@ export const listMerchants = operation({
   },
 });
 
-export const showMerchant = operation({
+const showMerchant = reading({
   name: 'merchant.show',
   summary: 'Get a merchant and its floats',
   method: 'GET',
@@ -72,15 +147,12 @@ export const showMerchant = operation({
   command: 'merchant show',
   input: Input({ id: MerchantId }),
   output: MerchantWithFloats,
-  roles: EVERYONE,
-  risk: 'plain',
-  audit: null,
-  effect: 'read',
-  run: (caller, { id }) => show(caller, toId(id)),
+  roles: SEE_VOUCHERS,
+  run: (caller, { id }) => show(caller, id),
 });
 
 function suspension(verb: 'suspend' | 'resume') {
-  return operation({
+  return changing({
     name: `merchant.${verb}`,
     summary: verb === 'suspend' ? 'Refuse all calls of a merchant (04)' : 'End the suspension of a merchant',
     method: 'POST',
@@ -88,17 +160,72 @@ function suspension(verb: 'suspend' | 'resume') {
     command: `merchant ${verb}`,
     input: Input({ id: MerchantId, reason: Reason }),
     output: MerchantWithFloats,
-    roles: MANAGERS,
-    risk: 'plain',
-    audit: `merchant.${verb}`,
-    effect: 'change',
+    roles: MANAGE,
     async run(caller, { id }) {
-      const merchantId = toId(id);
-      if (!(await suspendMerchant(caller, merchantId, verb === 'suspend')))
-        throw notFound(`merchant ${merchantId}`);
-      return show(caller, merchantId);
+      const merchant = await requireMerchant(caller, id);
+      await suspendMerchant(caller, merchant.id, verb === 'suspend');
+      return show(caller, id);
     },
   });
 }
 
-export const MERCHANTS = tableOf(listMerchants, showMerchant, suspension('suspend'), suspension('resume'));
+function permission(verb: 'permit' | 'forbid') {
+  return changing({
+    name: `merchant.${verb}`,
+    summary: verb === 'permit' ? 'Give a merchant a permission' : 'Take a permission away from a merchant',
+    method: 'POST',
+    path: `/merchants/:id/${verb}`,
+    command: `merchant ${verb}`,
+    input: Input({ id: MerchantId, permission: Permission, reason: Reason }),
+    output: MerchantWithFloats,
+    roles: MANAGE,
+    async run(caller, input) {
+      const merchant = await requireMerchant(caller, input.id);
+      await permitMerchant(caller, merchant.id, input.permission, verb === 'permit');
+      return show(caller, input.id);
+    },
+  });
+}
+
+const setMerchant = changing({
+  name: 'merchant.set',
+  summary: 'Rename a merchant, or change its settings',
+  method: 'PATCH',
+  path: '/merchants/:id',
+  command: 'merchant set',
+  input: Input({
+    id: MerchantId,
+    name: Type.Optional(Name),
+    opaque: Type.Optional(Opaque),
+    product: Type.Optional(ProductCode),
+    reason: Reason,
+  }),
+  output: MerchantWithFloats,
+  roles: MANAGE,
+  async run(caller, { id, name = null, opaque = null, product }) {
+    if (name === null && opaque === null && product === undefined)
+      throw invalid('name', 'required', 'or opaque or product is required: there is nothing to change');
+    const merchant = await requireMerchant(caller, id);
+    const productId = product === undefined ? null : (await requireProduct(caller, product)).id;
+    await changeMerchant(caller, merchant.id, { name, opaque, productId });
+    return show(caller, id);
+  },
+});
+
+const suspendOne = suspension('suspend');
+const resumeOne = suspension('resume');
+const permitOne = permission('permit');
+const forbidOne = permission('forbid');
+
+export const merchants = {
+  create: createMerchant,
+  list: listMerchants,
+  show: showMerchant,
+  set: setMerchant,
+  permit: permitOne,
+  forbid: forbidOne,
+  suspend: suspendOne,
+  resume: resumeOne,
+};
+
+export const MERCHANTS = tableOf(...Object.values(merchants));

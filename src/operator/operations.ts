@@ -47,11 +47,27 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;
 };
 
-/** Defines an operation with its types inferred, in the form in which a table lists it. */
+/** Defines an operation with its types inferred. */
 export function operation<Input extends TObject, Output extends TSchema>(
   definition: Operation<Input, Output>,
 ): Operation<Input, Output> {
   return definition;
+}
+
+type Defaults = 'risk' | 'audit' | 'effect';
+
+/** Defines an operation that changes nothing. */
+export function reading<Input extends TObject, Output extends TSchema>(
+  definition: Omit<Operation<Input, Output>, Defaults>,
+): Operation<Input, Output> {
+  return { risk: 'plain', audit: null, effect: 'read', ...definition };
+}
+
+/** Defines an operation that changes something, under its own name in the audit. */
+export function changing<Input extends TObject, Output extends TSchema>(
+  definition: Omit<Operation<Input, Output>, Defaults> & Partial<Pick<Operation<Input, Output>, Defaults>>,
+): Operation<Input, Output> {
+  return { risk: 'plain', audit: definition.name, effect: 'change', ...definition };
 }
 
 /** An operation of a table, whose types are known to itself only: its input is checked before it runs. */

@@ -3,6 +3,8 @@ import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
 import { Refusal } from '../refusal.ts';
+import { propose, withoutSecrets } from './approvals.ts';
+import { isGlassClosed, mayPropose, needsApproval } from './four-eyes.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import { actorOf, type Principal } from './principal.ts';
 import { Problem } from './problem.ts';
@@ -21,7 +23,12 @@ export type Request = {
 };
 
 /** What came of it. */
-export type Performed<Output = unknown> = { readonly output: Output; readonly replayed: boolean };
+export type Performed<Output = unknown> = {
+  readonly output: Output;
+  readonly replayed: boolean;
+  /** Whether it was not performed, but proposed to another person. */
+  readonly proposed?: boolean;
+};
 
 /**
  * Performs an operation: checks the role, the input and the risk, then runs it, a change in one transaction with its Idempotency-Key.
@@ -33,12 +40,13 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   const input = checkInput(operation.input, request.input) as Fields;
   const reason = typeof input['reason'] === 'string' ? input['reason'] : (request.reason ?? null);
   const caller: Caller = { service: request.service, principal, actor: actorOf(principal, reason) };
-  await checkRisk(operation, caller, input);
+  const mustPropose = await checkRisk(operation, caller, input);
   if (operation.effect === 'read') return { output: await operation.run(caller, input), replayed: false };
   const claim =
     request.idempotencyKey === undefined
       ? undefined
       : claimOf(operation, caller, request.idempotencyKey, input);
+  if (mustPropose) return performProposal(operation, caller, input, claim);
   return operation.effect === 'change'
     ? performChange(operation, caller, input, claim)
     : performOutside(operation, caller, input, claim);
@@ -50,18 +58,32 @@ function isPermitted({ roles }: AnyOperation, principal: Principal): boolean {
 }
 
 function checkRole(operation: AnyOperation, principal: Principal): void {
-  if (isPermitted(operation, principal)) return;
+  if (isPermitted(operation, principal) || mayPropose(operation, principal.roles)) return;
   throw new Problem('forbidden', `${operation.name} needs one of the roles ${operation.roles.join(', ')}`);
 }
 
-/** A machine's account by the command line has every right of the machine already; what it does is in the audit. */
-async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<void> {
+/**
+ * Checks what an operation asks for beside a role. An account of the machine has every right of the machine already; what it does is in the
+ * audit.
+ * @returns whether another person has to approve it
+ */
+async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<boolean> {
   const { principal } = caller;
-  if (principal.kind === 'command-line') return;
-  const risk = (await operation.riskOf?.(caller, input)) ?? operation.risk;
-  if (risk === 'four-eyes')
-    throw new Problem('approval-required', `${operation.name} has to be approved by another person`);
-  if (risk === 'step-up' && !principal.steppedUp) {
+  const needed = !isPermitted(operation, principal) || (await needsApproval(operation, caller, input));
+  if (principal.kind === 'command-line') {
+    if (!needed || !(await isGlassClosed(caller))) return false;
+    throw new Problem(
+      'approval-required',
+      `${operation.name} is approved by another person: propose it in the console, or break the glass with --break-glass and --reason`,
+    );
+  }
+  if (principal.kind === 'break-glass') {
+    if (caller.actor.reason === null) throw new Problem('invalid', '--break-glass needs --reason');
+    return false;
+  }
+  if (needed) return true;
+  const risk = (await operation.riskOf?.(caller, input as never)) ?? operation.risk;
+  if (risk !== 'plain' && !principal.steppedUp) {
     throw new Problem(
       'step-up-required',
       principal.kind === 'token'
@@ -69,9 +91,8 @@ async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields)
         : `${operation.name} needs your second factor again: it is asked for every five minutes`,
     );
   }
+  return false;
 }
-
-type Fields = Record<string, unknown>;
 
 type Claim = {
   readonly actor: string;
@@ -138,6 +159,27 @@ async function performChange(
   );
 }
 
+/** Proposes an operation, once under its Idempotency-Key. */
+async function performProposal(
+  operation: AnyOperation,
+  caller: Caller,
+  input: Fields,
+  claimed: Claim | undefined,
+): Promise<Performed> {
+  const { db, clock } = caller.service;
+  const known = claimed && (await claim(db, claimed, clock()));
+  if (known !== undefined) return { output: JSON.parse(known), replayed: true, proposed: true };
+  try {
+    const output = await propose(operation, caller, input, async (tx, proposed) => {
+      if (claimed) await tx.query(finishRequest(claimed.actor, claimed.key, JSON.stringify(proposed)));
+    });
+    return { output, replayed: false, proposed: true };
+  } catch (error) {
+    if (claimed) await db.query(forgetRequest(claimed.actor, claimed.key));
+    throw error;
+  }
+}
+
 /** A request that breaks off after its effect leaves its key claimed: it is not performed again under it. */
 async function performOutside(
   operation: AnyOperation,
@@ -161,8 +203,5 @@ async function performOutside(
   }
 }
 
-/** The answer as it is kept for a repetition: a secret is shown once. */
-function withoutSecrets({ output: schema }: AnyOperation, output: unknown): string {
-  const { properties = {} } = schema as { properties?: Record<string, { secret?: boolean }> };
-  return JSON.stringify(output, (name, value) => (properties[name]?.secret ? null : value));
-}
+/** The fields of an input, checked. */
+type Fields = Record<string, unknown>;

@@ -8,11 +8,16 @@ export type Role = (typeof ROLES)[number];
 export const PORTAL_ROLES = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'] as const;
 export type PortalRole = (typeof PORTAL_ROLES)[number];
 
-/** Who calls an operation: a token, a user by its session, or an account of the machine by the command line. */
+/**
+ * Who calls an operation: a token, a user by its session, or an account of the machine by the command line, which may break the glass:
+ * then it performs alone what two people would have to agree on.
+ */
 export type Principal = {
   readonly kind: Exclude<ActorKind, 'service'>;
   /** Of the token or the user; null for the command line. */
   readonly id: string | null;
+  /** The user, or the one that made the token; null for the command line and the tokens that it made. */
+  readonly userId: number | null;
   /** As the audit names it. */
   readonly name: string;
   readonly roles: readonly (Role | PortalRole)[];

@@ -12,6 +12,7 @@ const TITLES = {
   conflict: 'The present state does not permit this operation',
   'idempotency-key-reused': 'The Idempotency-Key was used for another request',
   'in-progress': 'The same request is still being performed',
+  'effect-changed': 'The effect is not what was confirmed',
   'too-many-requests': 'Too many requests',
 } as const;
 
@@ -25,11 +26,19 @@ export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;
   readonly errors: readonly FieldError[] | undefined;
+  /** What else the problem document carries. */
+  readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(code: ProblemCode, message?: string, errors?: readonly FieldError[]) {
+  constructor(
+    code: ProblemCode,
+    message?: string,
+    errors?: readonly FieldError[],
+    details: Readonly<Record<string, unknown>> = {},
+  ) {
     super(message ?? TITLES[code]);
     this.code = code;
     this.errors = errors;
+    this.details = details;
   }
 
   get title(): string {

@@ -13,14 +13,16 @@ import {
   PAGE,
   Page,
   Reason,
+  Secret,
   Text,
   Time,
   toEnd,
   toId,
 } from './fields.ts';
-import { type Caller, operation, tableOf } from './operations.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
+import { GOVERN, SEE_TOKENS } from './rights.ts';
 import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './tokens.queries.ts';
 import { hashToken, newToken } from './tokens.ts';
 
@@ -125,7 +127,7 @@ function checkRoles({ principal }: Caller, roles: readonly string[], isPortal: b
   if (exceeds) throw new Problem('forbidden', 'a token has at most the roles of its creator');
 }
 
-export const createToken = operation({
+export const createToken = changing({
   name: 'token.create',
   summary: 'Create a token, which is shown once',
   method: 'POST',
@@ -134,17 +136,11 @@ export const createToken = operation({
   input: CreateToken,
   output: Type.Object({
     id: TokenId,
-    token: Type.Unsafe<string | null>({
-      type: ['string', 'null'],
-      secret: true,
-      description: 'Shown once; null in a repetition.',
-    }),
+    token: Secret,
     expiresAt: Time,
   }),
-  roles: ['owner'],
+  roles: GOVERN,
   risk: 'step-up',
-  audit: 'token.create',
-  effect: 'change',
   status: 201,
   async run(caller, input) {
     const { db, clock } = caller.service;
@@ -166,7 +162,13 @@ export const createToken = operation({
     return db.transaction(async (tx) => {
       const [row] = await tx
         .query<{ id: number }>(
-          insertToken({ ...terms, hash: hashToken(token), createdBy: caller.principal.name, now }),
+          insertToken({
+            ...terms,
+            hash: hashToken(token),
+            createdBy: caller.principal.name,
+            userId: caller.principal.userId,
+            now,
+          }),
         )
         .catch((error: { constraint?: string }) => {
           if (error.constraint === 'operator_tokens_merchant') throw notFound(`merchant ${merchantId}`);
@@ -179,7 +181,7 @@ export const createToken = operation({
   },
 });
 
-export const listTokens = operation({
+export const listTokens = reading({
   name: 'token.list',
   summary: 'List tokens, newest first',
   method: 'GET',
@@ -187,10 +189,7 @@ export const listTokens = operation({
   command: 'token list',
   input: Input({ ...PAGE }),
   output: Page(TokenSchema),
-  roles: ['owner', 'auditor'],
-  risk: 'plain',
-  audit: null,
-  effect: 'read',
+  roles: SEE_TOKENS,
   async run({ service }, { cursor, limit = 50 }) {
     const [before = null] = readCursor('tokens', {}, cursor) ?? [];
     const rows = await service.readDb.query<TokenRow>(
@@ -200,7 +199,7 @@ export const listTokens = operation({
   },
 });
 
-export const revokeToken = operation({
+export const revokeToken = changing({
   name: 'token.revoke',
   summary: 'Revoke a token: no process accepts it any more',
   method: 'POST',
@@ -208,10 +207,7 @@ export const revokeToken = operation({
   command: 'token revoke',
   input: Input({ id: TokenId, reason: Reason }),
   output: TokenSchema,
-  roles: ['owner'],
-  risk: 'plain',
-  audit: 'token.revoke',
-  effect: 'change',
+  roles: GOVERN,
   async run(caller, input) {
     const { db, clock } = caller.service;
     const id = toId(input.id);

@@ -16,15 +16,17 @@ export type NewToken = {
   readonly networks: readonly string[] | null;
   readonly stepUp: boolean;
   readonly createdBy: string;
+  readonly userId: number | null;
   readonly expiresAt: Date;
   readonly now: Date;
 };
 
 export function insertToken(token: NewToken): Sql {
   return sql`
-insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, expires_at, created_at)
+insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id, expires_at,
+  created_at)
 values (${token.name}, ${token.hash}, ${token.roles}, ${token.merchantId}, ${token.networks}, ${token.stepUp}, ${token.createdBy},
-  ${token.expiresAt}, ${token.now})
+  ${token.userId}, ${token.expiresAt}, ${token.now})
 returning id`;
 }
 

@@ -21,6 +21,8 @@ export type Token = {
   readonly roles: readonly (Role | PortalRole)[];
   readonly merchantId: number | null;
   readonly stepUp: boolean;
+  /** Who made it, if that was a person. */
+  readonly userId: number | null;
 };
 
 type Row = {
@@ -29,6 +31,7 @@ type Row = {
   roles: (Role | PortalRole)[];
   merchant_id: number | null;
   step_up: boolean;
+  user_id: number | null;
   networks: string[] | null;
   expires_at: Date;
   revoked_at: Date | null;
@@ -76,5 +79,12 @@ export async function findToken(
   if (row.networks && !containing(row.networks)(ip)) return undefined;
   if (!row.last_used_at || now.getTime() - row.last_used_at.getTime() > TOUCH_MS)
     await db.query(touchToken(row.id, now));
-  return { id: row.id, name: row.name, roles: row.roles, merchantId: row.merchant_id, stepUp: row.step_up };
+  return {
+    id: row.id,
+    name: row.name,
+    roles: row.roles,
+    merchantId: row.merchant_id,
+    stepUp: row.step_up,
+    userId: row.user_id,
+  };
 }

@@ -26,13 +26,13 @@ import {
   Time,
   toId,
 } from './fields.ts';
-import { type Caller, operation, tableOf } from './operations.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
 import { notFound } from './problem.ts';
+import { GOVERN } from './rights.ts';
 
 /** The operations on people who sign in. */
 
-const OWNERS = ['owner'] as const;
 const ALL_ROLES = [...new Set([...ROLES, ...PORTAL_ROLES])] as readonly (Role | PortalRole)[];
 const UserId = Id('user');
 const Email = Line(254, 'An email address.', 'ada@example.com');
@@ -88,7 +88,7 @@ function toInvitationJson({ userId, token, expiresAt }: Invitation, merchantId: 
   };
 }
 
-export const listAllUsers = operation({
+export const listAllUsers = reading({
   name: 'user.list',
   summary: 'List users, oldest first',
   method: 'GET',
@@ -97,9 +97,6 @@ export const listAllUsers = operation({
   input: Input({ merchantId: Type.Optional(MerchantId), ...PAGE }),
   output: Page(UserSchema),
   roles: ['owner', 'auditor'],
-  risk: 'plain',
-  audit: null,
-  effect: 'read',
   async run({ service }, { cursor, limit = 50, merchantId }) {
     const filters = { merchantId };
     const [after = 0] = readCursor('users', filters, cursor) ?? [];
@@ -109,7 +106,7 @@ export const listAllUsers = operation({
   },
 });
 
-export const invite = operation({
+export const invite = changing({
   name: 'user.invite',
   summary: 'Invite a person: make a link that is valid once, for 72 hours',
   method: 'POST',
@@ -123,10 +120,8 @@ export const invite = operation({
     reason: Reason,
   }),
   output: InvitationSchema,
-  roles: OWNERS,
+  roles: GOVERN,
   risk: 'step-up',
-  audit: 'user.invite',
-  effect: 'change',
   status: 201,
   async run(caller, { email, name, roles, merchantId }) {
     const of = merchantId ? toId(merchantId, 'merchantId') : null;
@@ -134,7 +129,7 @@ export const invite = operation({
   },
 });
 
-export const setRolesOf = operation({
+export const setRolesOf = changing({
   name: 'user.set-roles',
   summary: 'Replace the roles of a user, who has to sign in again',
   method: 'POST',
@@ -142,15 +137,13 @@ export const setRolesOf = operation({
   command: 'user set-roles',
   input: Input({ id: UserId, roles: Roles, reason: Reason }),
   output: UserSchema,
-  roles: OWNERS,
+  roles: GOVERN,
   risk: 'step-up',
-  audit: 'user.set-roles',
-  effect: 'change',
   run: async (caller, { id, roles }) => toUserJson(await setUserRoles(caller, toId(id), roles)),
 });
 
 function disabling(verb: 'disable' | 'enable') {
-  return operation({
+  return changing({
     name: `user.${verb}`,
     summary:
       verb === 'disable'
@@ -161,10 +154,8 @@ function disabling(verb: 'disable' | 'enable') {
     command: `user ${verb}`,
     input: Input({ id: UserId, reason: Reason }),
     output: UserSchema,
-    roles: OWNERS,
+    roles: GOVERN,
     risk: 'step-up',
-    audit: `user.${verb}`,
-    effect: 'change',
     run: async (caller, { id }) => toUserJson(await setUserDisabled(caller, toId(id), verb === 'disable')),
   });
 }
@@ -172,7 +163,7 @@ function disabling(verb: 'disable' | 'enable') {
 export const disableUser = disabling('disable');
 export const enableUser = disabling('enable');
 
-export const resetSecondFactor = operation({
+export const resetSecondFactor = changing({
   name: 'user.reset-2fa',
   summary: "Take a user's password, second factors and sessions, and make a link to enroll again",
   method: 'POST',
@@ -180,17 +171,15 @@ export const resetSecondFactor = operation({
   command: 'user reset-2fa',
   input: Input({ id: UserId, reason: Reason }),
   output: InvitationSchema,
-  roles: OWNERS,
+  roles: GOVERN,
   risk: 'step-up',
-  audit: 'user.reset-2fa',
-  effect: 'change',
   async run(caller, { id }) {
     const { merchantId } = await requireUser(caller, id);
     return toInvitationJson(await resetUser(caller, toId(id)), merchantId);
   },
 });
 
-export const endAllSessions = operation({
+export const endAllSessions = changing({
   name: 'user.end-sessions',
   summary: 'End all sessions of a user',
   method: 'POST',
@@ -198,10 +187,7 @@ export const endAllSessions = operation({
   command: 'user end-sessions',
   input: Input({ id: UserId, reason: Reason }),
   output: Type.Object({ id: UserId, ended: Count }),
-  roles: OWNERS,
-  risk: 'plain',
-  audit: 'user.end-sessions',
-  effect: 'change',
+  roles: GOVERN,
   run: async (caller, { id }) => ({ id, ended: await endUserSessions(caller, toId(id)) }),
 });
 

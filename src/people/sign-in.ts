@@ -6,7 +6,7 @@ import { countAttempt, forget, takeBack } from './attempts.ts';
 import { acceptFactor, type Factor } from './factors.ts';
 import { isPassword } from './password.ts';
 import { findUserByEmail, findUserById, setSignedIn, takeInvitation, type UserRow } from './queries.ts';
-import { findSignIn, insertSignIn, type SignInRow, takeSignIn } from './sessions.queries.ts';
+import { deleteEnded, findSignIn, insertSignIn, type SignInRow, takeSignIn } from './sessions.queries.ts';
 import {
   actorOfUser,
   beginSession,
@@ -107,7 +107,9 @@ export async function signIn(
   { how, hasFactor }: { readonly how: string; readonly hasFactor: boolean },
 ): Promise<string> {
   return service.db.transaction(async (tx) => {
-    await tx.query(setSignedIn(user.id, service.clock()));
+    const now = service.clock();
+    await tx.query(deleteEnded(now));
+    await tx.query(setSignedIn(user.id, now));
     const token = await beginSession(service, tx, user.id, origin, hasFactor);
     const operator = { service, actor: actorOfUser(user, origin) };
     await audit(tx, operator, {

@@ -7,6 +7,7 @@ import { invalid, notFound, Problem } from '../operator/problem.ts';
 import {
   clearFactors,
   deleteInvitations,
+  enrollUser,
   findUserByEmail,
   findUserById,
   insertInvitation,
@@ -23,6 +24,9 @@ import { checkRoles } from './roles.ts';
 import { endSessions, factorsOf } from './sessions.ts';
 
 /** People who may sign in: those of the operator, and those of merchants. */
+
+/** No mail reaches it: the name is reserved (RFC 2606). */
+const DEMO_OWNER = 'owner@demo.invalid';
 
 const INVITATION_MS = 72 * 3_600_000;
 
@@ -232,4 +236,35 @@ export async function endUserSessions(operator: Operator, id: number): Promise<n
     };
     return { result, told };
   });
+}
+
+/** A link of the demo is valid for so long. */
+const SIGN_IN_LINK_MS = 3_600_000;
+
+/**
+ * Makes a link by which the owner of the demo signs in once, without password and second factor, from this machine only.
+ * @returns its token, which is stored nowhere
+ */
+export async function inviteDemoOwner(operator: Operator): Promise<string> {
+  const { service } = operator;
+  const { token, tokenHash } = newBearer();
+  const now = service.clock();
+  const expiresAt = new Date(now.getTime() + SIGN_IN_LINK_MS);
+  await service.db.transaction(async (tx) => {
+    await tx.query(
+      insertUser({ email: DEMO_OWNER, name: 'Demo owner', merchantId: null, roles: ['owner'], now }),
+    );
+    const [user] = await tx.query<UserRow>(lockUserByEmail(DEMO_OWNER));
+    if (!user) throw new Error('a user was inserted, and no row came back');
+    if (!user.enrolled_at)
+      await tx.query(enrollUser(user.id, { name: user.name, passwordHash: null, hasTotp: false, now }));
+    await tx.query(deleteInvitations(user.id));
+    await tx.query(insertInvitation(tokenHash, { userId: user.id, purpose: 'sign-in', now, expiresAt }));
+    await audit(tx, operator, {
+      action: 'user.invite',
+      subject: subjectOf(user.id),
+      after: { email: DEMO_OWNER, expiresAt },
+    });
+  });
+  return token;
 }

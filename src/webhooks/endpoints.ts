@@ -8,6 +8,7 @@ import { holdKeyRing } from '../keyring/store.ts';
 import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
 import type { EventType } from './outbox.ts';
 import {
+  countDeliveries,
   countEndpoints,
   enableEndpointRow,
   insertEndpoint,
@@ -45,13 +46,12 @@ type EndpointRow = {
   failing_since: Date | null;
   disabled_at: Date | null;
   disabled_reason: string | null;
-  pending: bigint;
-  failed: bigint;
 };
+
+type CountRow = { pending: bigint; failed: bigint };
 
 /** Every event is written once for each endpoint that takes it. */
 const MOST_ENDPOINTS = 20;
-const MOST_LISTED = 10_000;
 const OVERLAP_MS = 24 * 3_600_000;
 
 /** A merchant has as many endpoints as it may have. */
@@ -116,17 +116,26 @@ async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
   return url;
 }
 
-/** Endpoints that were not removed: of one merchant, or all. */
-export async function listEndpoints(db: Queries, merchantId: number | null): Promise<Endpoint[]> {
-  return (await db.query<EndpointRow>(listEndpointRows(merchantId, null, MOST_LISTED))).map(toEndpoint);
+/** A page of endpoints that were not removed, of one merchant or of all, oldest first, behind an id. */
+export async function pageOfEndpoints(
+  db: Queries,
+  merchantId: number | null,
+  after: number,
+  limit: number,
+): Promise<Endpoint[]> {
+  const endpoints: Endpoint[] = [];
+  for (const row of await db.query<EndpointRow>(listEndpointRows(merchantId, null, limit, after)))
+    endpoints.push(await toEndpoint(db, row));
+  return endpoints;
 }
 
 export async function findEndpoint(db: Queries, id: number): Promise<Endpoint | undefined> {
   const [row] = await db.query<EndpointRow>(listEndpointRows(null, id, 1));
-  return row && toEndpoint(row);
+  return row && toEndpoint(db, row);
 }
 
-function toEndpoint(row: EndpointRow): Endpoint {
+async function toEndpoint(db: Queries, row: EndpointRow): Promise<Endpoint> {
+  const [counts] = await db.query<CountRow>(countDeliveries(row.id));
   return {
     id: row.id,
     merchantId: row.merchant_id,
@@ -137,8 +146,8 @@ function toEndpoint(row: EndpointRow): Endpoint {
     failingSince: row.failing_since,
     disabledAt: row.disabled_at,
     disabledReason: row.disabled_reason,
-    pending: Number(row.pending),
-    failed: Number(row.failed),
+    pending: Number(counts?.pending),
+    failed: Number(counts?.failed),
   };
 }
 

@@ -40,6 +40,7 @@ async function identifyMachine(service: Service, request: FastifyRequest): Promi
     token && {
       kind: 'token',
       id: String(token.id),
+      userId: token.userId,
       name: token.name,
       roles: token.roles,
       merchantId: token.merchantId,
@@ -63,6 +64,7 @@ async function identifyPerson(
     session && {
       kind: 'user',
       id: String(session.user.id),
+      userId: session.user.id,
       name: session.user.email,
       roles: session.user.roles as (Role | PortalRole)[],
       merchantId: session.user.merchantId,

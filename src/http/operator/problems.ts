@@ -20,6 +20,7 @@ export const PROBLEM_STATUSES: Readonly<Record<ProblemCode, number>> = {
   conflict: 409,
   'idempotency-key-reused': 409,
   'in-progress': 409,
+  'effect-changed': 409,
   'too-many-requests': 429,
 };
 
@@ -65,8 +66,8 @@ type Told = {
 
 function describe(error: unknown): Told {
   if (error instanceof Problem) {
-    const { code, title, message: detail, errors } = error;
-    return { status: PROBLEM_STATUSES[code], code, title, detail, errors };
+    const { code, title, message: detail, errors, details } = error;
+    return { ...details, status: PROBLEM_STATUSES[code], code, title, detail, errors };
   }
   if (error instanceof Refusal) {
     const { code, message: detail, errors } = error;

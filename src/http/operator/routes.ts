@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../../context.ts';
 import { parametersOf, typeOf } from '../../operator/fields.ts';
 import type { AnyOperation } from '../../operator/operations.ts';
-import { perform } from '../../operator/perform.ts';
+import { type Performed, perform } from '../../operator/perform.ts';
 import { invalid, Problem } from '../../operator/problem.ts';
 import { OPERATIONS } from '../../operator/table.ts';
 import { JSON_TYPE } from '../answer.ts';
@@ -41,8 +41,8 @@ function serveOperation(
       if ((principal.merchantId === null) !== (prefix === OPERATOR_PREFIX)) throw new Problem('forbidden');
       const input = inputOf(operation, request, hasBody);
       const idempotencyKey = keyOf(request, operation);
-      const { output, replayed } = await perform(operation, { service, principal, input, idempotencyKey });
-      return send(reply, operation, output, replayed);
+      const performed = await perform(operation, { service, principal, input, idempotencyKey });
+      return send(reply, operation, performed);
     },
     errorHandler: (error, request, reply) => sendProblem(service, request, reply, error),
   });
@@ -51,12 +51,11 @@ function serveOperation(
 function send(
   reply: FastifyReply,
   { status = 200 }: AnyOperation,
-  output: unknown,
-  replayed: boolean,
+  { output, replayed, proposed }: Performed,
 ): FastifyReply {
   if (replayed) reply.header('idempotent-replayed', 'true');
   return reply
-    .code(status ?? 200)
+    .code(proposed ? 202 : status)
     .type(JSON_TYPE)
     .send(JSON.stringify(output));
 }

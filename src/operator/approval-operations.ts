@@ -1,0 +1,201 @@
+import Type from 'typebox';
+import { Nullable, Word } from '../schema.ts';
+import { type ApprovalRow, findApproval, listApprovalRows } from './approvals.queries.ts';
+import { approve, type Effect, turnDown } from './approvals.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import {
+  Id,
+  Input,
+  Line,
+  NullableText,
+  NullableTime,
+  PAGE,
+  Page,
+  Reason,
+  Text,
+  Time,
+  toId,
+} from './fields.ts';
+import { type AnyOperation, type Caller, changing, reading, tableOf } from './operations.ts';
+import { type Principal, ROLES } from './principal.ts';
+import { notFound, Problem } from './problem.ts';
+
+/** The operations on what waits for another person. */
+
+const ApprovalId = Id('approval');
+const STATES = ['PENDING', 'APPROVED', 'REJECTED', 'WITHDRAWN', 'EXPIRED'] as const;
+const Anything = Type.Unsafe<unknown>({});
+
+const EffectSchema = Type.Object({
+  action: Text,
+  subject: Text,
+  before: Anything,
+  after: Anything,
+});
+
+const ApprovalSchema = Type.Object({
+  id: ApprovalId,
+  state: Word(STATES),
+  operation: Type.String({ description: 'What was proposed, such as `float.refund`.' }),
+  input: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
+  effect: Type.Unsafe<Effect[] | null>({
+    type: ['array', 'null'],
+    items: EffectSchema,
+    description: 'What it would have changed when it was proposed; null where that cannot be known.',
+  }),
+  maker: Type.Object({ kind: Text, id: NullableText, name: Text }),
+  reason: NullableText,
+  createdAt: Time,
+  notBefore: Nullable(Time, {
+    description: 'From when its maker can approve it, where one person alone may.',
+  }),
+  expiresAt: Time,
+  checker: NullableText,
+  breakGlass: Type.Boolean({ description: 'Whether an account of the machine approved it alone.' }),
+  comment: NullableText,
+  decidedAt: NullableTime,
+  output: Type.Unsafe<unknown>({ description: 'What the operation answered, without secrets.' }),
+});
+
+const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
+
+/** An approval as every door shows it. */
+function toJson(row: ApprovalRow, now: Date) {
+  const { kind, id, name } = JSON.parse(row.maker) as Principal;
+  return {
+    id: String(row.id),
+    state: row.state === 'PENDING' && row.expires_at <= now ? ('EXPIRED' as const) : row.state,
+    operation: row.operation,
+    input: parsed(row.input) as Record<string, unknown>,
+    effect: parsed(row.effect) as Effect[] | null,
+    maker: { kind: kind as string, id, name },
+    reason: row.reason,
+    createdAt: row.created_at,
+    notBefore: row.mode === 'delay' ? row.not_before : null,
+    expiresAt: row.expires_at,
+    checker: row.checker,
+    breakGlass: row.is_break_glass,
+    comment: row.comment,
+    decidedAt: row.decided_at,
+    output: parsed(row.output),
+  };
+}
+
+export type Approval = ReturnType<typeof toJson>;
+
+async function show({ service }: Caller, id: string): Promise<Approval> {
+  const [row] = await service.db.query<ApprovalRow>(findApproval(toId(id)));
+  if (!row) throw notFound(`approval ${id}`);
+  return toJson(row, service.clock());
+}
+
+export const listApprovals = reading({
+  name: 'approval.list',
+  summary: 'List approvals, newest first',
+  method: 'GET',
+  path: '/approvals',
+  command: 'approval list',
+  input: Input({
+    waiting: Type.Optional(Type.Boolean({ description: 'Only those that wait for a decision.' })),
+    ...PAGE,
+  }),
+  output: Page(ApprovalSchema),
+  roles: ROLES,
+  async run({ service }, { waiting = false, cursor, limit = 50 }) {
+    const filters = { waiting };
+    const [before] = readCursor('approvals', filters, cursor) ?? [];
+    const now = service.clock();
+    const last = before === undefined ? null : Number(before);
+    const rows = await service.db.query<ApprovalRow>(listApprovalRows(waiting ? now : null, last, limit + 1));
+    const items = rows.map((row) => toJson(row, now));
+    return pageOf('approvals', filters, items, limit, ({ id }) => [Number(id)]);
+  },
+});
+
+export const showApproval = reading({
+  name: 'approval.show',
+  summary: 'Get an approval with its input and its effect',
+  method: 'GET',
+  path: '/approvals/:id',
+  command: 'approval show',
+  input: Input({ id: ApprovalId }),
+  output: ApprovalSchema,
+  roles: ROLES,
+  run: (caller, { id }) => show(caller, id),
+});
+
+/** The table holds this operation too, so that it is not there yet when this file is loaded. */
+async function findOperation(): Promise<(name: string) => AnyOperation> {
+  const { OPERATIONS } = await import('./table.ts');
+  return (name) => {
+    const found = OPERATIONS.find((each) => each.name === name);
+    if (!found)
+      throw new Problem('conflict', 'this version of the service does not know the operation: reject it');
+    return found;
+  };
+}
+
+const Comment = Line(500, 'For the person who proposed it, and for the audit.', 'As agreed by telephone.');
+
+export const approveApproval = changing({
+  name: 'approval.approve',
+  summary: 'Approve what another person proposed, and perform it',
+  description:
+    'It is performed in one transaction, with everything as it is now. Where the effect is no longer the one that was proposed, ' +
+    'the answer is `effect-changed` with the new effect, which is confirmed by sending it as `effect`.',
+  method: 'POST',
+  path: '/approvals/:id/approve',
+  command: 'approval approve',
+  input: Input({
+    id: ApprovalId,
+    comment: Type.Optional(Nullable(Comment)),
+    effect: Type.Optional(
+      Type.Array(EffectSchema, {
+        maxItems: 10_000,
+        description: 'The effect that is confirmed, where it has changed.',
+      }),
+    ),
+    reason: Reason,
+  }),
+  output: ApprovalSchema,
+  roles: ROLES,
+  risk: 'step-up',
+  effect: 'outside',
+  async run(caller, { id, comment = null, effect }) {
+    const output = await approve(caller, toId(id), { comment, effect }, await findOperation());
+    return { ...(await show(caller, id)), output };
+  },
+});
+
+const decide = (verb: 'reject' | 'withdraw') => ({
+  name: `approval.${verb}`,
+  method: 'POST' as const,
+  path: `/approvals/:id/${verb}`,
+  command: `approval ${verb}`,
+  output: ApprovalSchema,
+  roles: ROLES,
+  async run(caller: Caller, { id, comment = null }: { id: string; comment?: string | null }) {
+    await turnDown(caller, toId(id), verb, comment);
+    return show(caller, id);
+  },
+});
+
+export const rejectApproval = changing({
+  ...decide('reject'),
+  summary: 'Reject what another person proposed',
+  input: Input({ id: ApprovalId, comment: Comment, reason: Reason }),
+});
+
+export const withdrawApproval = changing({
+  ...decide('withdraw'),
+  summary: 'Withdraw what you proposed',
+  input: Input({ id: ApprovalId, comment: Type.Optional(Nullable(Comment)), reason: Reason }),
+});
+
+export const APPROVALS = tableOf(
+  listApprovals,
+  showApproval,
+  approveApproval,
+  rejectApproval,
+  withdrawApproval,
+);

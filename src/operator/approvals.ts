@@ -1,0 +1,319 @@
+import { audit } from '../audit/audit.ts';
+import { createService, type Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
+import type { Queries } from '../db/pool.ts';
+import { within } from '../db/within.ts';
+import { findUser } from '../people/users.ts';
+import {
+  type ApprovalRow,
+  decideApproval,
+  findApproval,
+  insertApproval,
+  listOwnEntries,
+  lockApproval,
+  setApprovalOutput,
+} from './approvals.queries.ts';
+import { mayPropose } from './four-eyes.ts';
+import type { AnyOperation, Caller } from './operations.ts';
+import { actorOf, type Principal } from './principal.ts';
+import { notFound, Problem } from './problem.ts';
+import { readSettings } from './settings.ts';
+
+/**
+ * Four eyes: what one person proposes is performed when another one approves it, once, within 72 hours, in one transaction that finds
+ * everything as it is then. Where the effect is no longer what the maker was shown, the checker confirms the new one.
+ */
+
+const HOUR_MS = 3_600_000;
+const OPEN_MS = 72 * HOUR_MS;
+/** An operator of one person waits for so long, and can withdraw meanwhile. */
+const DELAY_MS = HOUR_MS / 4;
+
+/** A change that an operation would make, as the audit would tell it. */
+export type Effect = {
+  readonly action: string;
+  readonly subject: string;
+  readonly before: unknown;
+  readonly after: unknown;
+};
+
+type Fields = Record<string, unknown>;
+type EntryRow = { action: string; subject: string; before: string | null; after: string | null };
+
+const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
+
+/** JSON in one spelling: names in order. */
+export function canonical(value: unknown): string {
+  return JSON.stringify(value, (_name, each: unknown) =>
+    typeof each === 'object' && each !== null && !Array.isArray(each) && !(each instanceof Date)
+      ? Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : each,
+  );
+}
+
+/** A service that works in a transaction. */
+function inside(service: Service, tx: Parameters<typeof within>[1]): Service {
+  const db = within(service.db, tx);
+  return createService({ ...service, db, readDb: db });
+}
+
+async function readEffect(tx: Queries): Promise<Effect[]> {
+  const rows = await tx.query<EntryRow>(listOwnEntries());
+  return rows.map(({ action, subject, before, after }) => ({
+    action,
+    subject,
+    before: parsed(before),
+    after: parsed(after),
+  }));
+}
+
+/**
+ * What an operation would change: it is performed in a transaction that is rolled back.
+ * @returns null for one that calls outside of the database
+ * @throws Problem, Refusal where it could not be performed now
+ */
+async function previewEffect(
+  operation: AnyOperation,
+  caller: Caller,
+  input: Fields,
+): Promise<Effect[] | null> {
+  if (operation.effect !== 'change') return null;
+  const previewed = Symbol('rolled back');
+  let effect: Effect[] = [];
+  const run = () =>
+    caller.service.db.transaction(async (tx) => {
+      await operation.run({ ...caller, service: inside(caller.service, tx) }, input);
+      effect = await readEffect(tx);
+      throw previewed;
+    });
+  await retrying(run).catch((thrown: unknown) => {
+    if (thrown !== previewed) throw thrown;
+  });
+  return effect;
+}
+
+/** What must be as the maker saw it: what there was before. What is made anew gets other numbers each time. */
+function foundIn(effect: readonly Effect[] | null): string {
+  return canonical(
+    (effect ?? [])
+      .filter(({ before }) => before !== null)
+      .map(({ action, subject, before }) => [action, subject, before]),
+  );
+}
+
+/** The answer to a proposal. */
+export type Proposed = {
+  readonly approval: {
+    readonly id: string;
+    readonly effect: readonly Effect[] | null;
+    readonly expiresAt: Date;
+    readonly notBefore: Date | null;
+  };
+};
+
+/**
+ * Proposes an operation: stores its input and its effect until another person approves it.
+ * @param store runs in the transaction that stores it
+ */
+export async function propose(
+  operation: AnyOperation,
+  caller: Caller,
+  input: Fields,
+  store: (tx: Queries, proposed: Proposed) => Promise<void>,
+): Promise<Proposed> {
+  const { service, principal, actor } = caller;
+  const effect = await previewEffect(operation, caller, input);
+  const now = service.clock();
+  const { approvalMode: mode } = await readSettings(service.db);
+  const notBefore = new Date(now.getTime() + (mode === 'delay' ? DELAY_MS : 0));
+  const expiresAt = new Date(now.getTime() + OPEN_MS);
+  return service.db.transaction(async (tx) => {
+    const [row] = await tx.query<{ id: number }>(
+      insertApproval({
+        operation: operation.name,
+        input: canonical(input),
+        effect: effect && canonical(effect),
+        makerId: principal.userId,
+        maker: JSON.stringify(principal),
+        reason: actor.reason,
+        mode,
+        now,
+        notBefore,
+        expiresAt,
+      }),
+    );
+    const id = String(row?.id);
+    const proposed = { approval: { id, effect, expiresAt, notBefore: mode === 'delay' ? notBefore : null } };
+    await store(tx, proposed);
+    const after = { operation: operation.name, mode, expiresAt };
+    await audit(tx, caller, { action: 'approval.propose', subject: `approval ${id}`, after });
+    return proposed;
+  });
+}
+
+export type Decision = {
+  readonly comment: string | null;
+  /** The effect that the checker saw and confirms; undefined: the one that the maker saw. */
+  readonly effect?: readonly Effect[] | undefined;
+};
+
+const makerOf = ({ maker }: ApprovalRow) => JSON.parse(maker) as Principal;
+
+/** Locks one that still waits. @throws Problem `not-found`; `conflict` where it was decided, or has expired */
+async function lockPending(tx: Queries, id: number, now: Date): Promise<ApprovalRow> {
+  const [row] = await tx.query<ApprovalRow>(lockApproval(id));
+  if (!row) throw notFound(`approval ${id}`);
+  if (row.state !== 'PENDING') throw new Problem('conflict', `this was ${row.state.toLowerCase()} already`);
+  if (row.expires_at <= now) throw new Problem('conflict', 'this has expired: propose it again');
+  return row;
+}
+
+/** @throws Problem `forbidden` for the maker, a machine, or somebody without the role */
+function checkChecker(
+  row: ApprovalRow,
+  operation: AnyOperation,
+  { principal, actor, service }: Caller,
+): void {
+  if (principal.kind === 'token') throw new Problem('forbidden', 'a token can propose, but never approve');
+  if (principal.kind === 'command-line')
+    throw new Problem('approval-required', 'the command line approves only with --break-glass and --reason');
+  if (principal.kind === 'break-glass') {
+    if (actor.reason === null) throw new Problem('invalid', '--break-glass needs --reason');
+    return;
+  }
+  if (!principal.roles.some((role) => operation.roles.includes(role)))
+    throw new Problem(
+      'forbidden',
+      `${operation.name} is approved by one of the roles ${operation.roles.join(', ')}`,
+    );
+  if (row.maker_id !== principal.userId) return;
+  if (row.mode !== 'delay')
+    throw new Problem('forbidden', 'this was proposed by you: another person has to approve it');
+  if (service.clock() < row.not_before)
+    throw new Problem('conflict', `you can approve this yourself from ${row.not_before.toISOString()}`);
+}
+
+/** @throws Problem `conflict` where the maker may not propose this any more */
+async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation): Promise<void> {
+  if (row.maker_id === null) return;
+  const user = await findUser(db, row.maker_id);
+  const roles = user?.roles ?? [];
+  const may =
+    roles.some((role) => operation.roles.some((each) => each === role)) || mayPropose(operation, roles);
+  if (user?.state !== 'active' || !may)
+    throw new Problem('conflict', 'the person who proposed this may not do so any more: reject it');
+}
+
+/**
+ * Approves what waits, and performs it: once, in one transaction, with everything as it is now.
+ * @param find the operation of a name
+ * @throws Problem `conflict` with the new effect where it is not what was confirmed; whatever the operation throws. It waits on then.
+ */
+export async function approve(
+  caller: Caller,
+  id: number,
+  decision: Decision,
+  find: (name: string) => AnyOperation,
+): Promise<unknown> {
+  const { service } = caller;
+  const [found] = await service.db.query<ApprovalRow>(findApproval(id));
+  if (!found) throw notFound(`approval ${id}`);
+  const operation = find(found.operation);
+  const input = JSON.parse(found.input) as Fields;
+  const maker = makerOf(found);
+  const decide = async (tx: Queries): Promise<ApprovalRow> => {
+    const row = await lockPending(tx, id, service.clock());
+    checkChecker(row, operation, caller);
+    await checkMaker(tx, row, operation);
+    await tx.query(decideApproval(decisionOf(caller, id, 'APPROVED', decision.comment)));
+    return row;
+  };
+  const asMaker = (on: Service): Caller => ({
+    service: on,
+    principal: maker,
+    actor: actorOf(maker, found.reason),
+  });
+  if (operation.effect !== 'change') {
+    await service.db.transaction(async (tx) => {
+      await decide(tx);
+      await audit(tx, caller, told(found, caller, 'approve', decision.comment));
+    });
+    const output = await operation.run(asMaker(service), input);
+    await service.db.query(setApprovalOutput(id, withoutSecrets(operation, output)));
+    return output;
+  }
+  return retrying(() =>
+    service.db.transaction(async (tx) => {
+      const row = await decide(tx);
+      const output = await operation.run(asMaker(inside(service, tx)), input);
+      requireSame(row, decision, await readEffect(tx));
+      await tx.query(setApprovalOutput(id, withoutSecrets(operation, output)));
+      await audit(tx, caller, told(row, caller, 'approve', decision.comment));
+      return output;
+    }),
+  );
+}
+
+/** @throws Problem `effect-changed` that carries the new effect */
+function requireSame({ effect }: ApprovalRow, decision: Decision, now: readonly Effect[]): void {
+  const confirmed = decision.effect ?? (parsed(effect) as Effect[] | null);
+  if (foundIn(confirmed) === foundIn(now)) return;
+  throw new Problem(
+    'effect-changed',
+    'the effect is not what was proposed: look at the new one, and confirm it',
+    undefined,
+    {
+      effect: now,
+    },
+  );
+}
+
+function decisionOf(
+  { principal, service }: Caller,
+  id: number,
+  state: 'APPROVED' | 'REJECTED' | 'WITHDRAWN',
+  comment: string | null,
+) {
+  const checkerId = principal.kind === 'user' ? principal.userId : null;
+  const isBreakGlass = principal.kind === 'break-glass';
+  return { id, state, checkerId, checker: principal.name, isBreakGlass, comment, now: service.clock() };
+}
+
+function told(row: ApprovalRow, { principal }: Caller, verb: string, comment: string | null) {
+  const { name } = makerOf(row);
+  const after = {
+    operation: row.operation,
+    maker: name,
+    breakGlass: principal.kind === 'break-glass',
+    comment,
+  };
+  return { action: `approval.${verb}`, subject: `approval ${row.id}`, before: { state: row.state }, after };
+}
+
+/** Rejects what waits, with a comment for the maker; or withdraws it, which its maker does. */
+export async function turnDown(
+  caller: Caller,
+  id: number,
+  verb: 'reject' | 'withdraw',
+  comment: string | null,
+): Promise<void> {
+  const { service, principal } = caller;
+  await service.db.transaction(async (tx) => {
+    const row = await lockPending(tx, id, service.clock());
+    const isMaker = principal.userId !== null && row.maker_id === principal.userId;
+    const isMachine = principal.kind === 'command-line' || principal.kind === 'break-glass';
+    const isSameToken =
+      principal.kind === 'token' && makerOf(row).kind === 'token' && makerOf(row).id === principal.id;
+    if (verb === 'withdraw' && !isMaker && !isMachine && !isSameToken)
+      throw new Problem('forbidden', 'only the person who proposed this can withdraw it: reject it instead');
+    const state = verb === 'reject' ? 'REJECTED' : 'WITHDRAWN';
+    await tx.query(decideApproval(decisionOf(caller, id, state, comment)));
+    await audit(tx, caller, told(row, caller, verb, comment));
+  });
+}
+
+/** An output as it is kept: a secret is shown once, to the person who approves. */
+export function withoutSecrets({ output: schema }: AnyOperation, output: unknown): string {
+  const { properties = {} } = schema as { properties?: Record<string, { secret?: boolean }> };
+  return JSON.stringify(output, (name, value) => (properties[name]?.secret ? null : value));
+}

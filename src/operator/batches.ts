@@ -1,0 +1,296 @@
+import { randomBytes } from 'node:crypto';
+import Type, { type Static } from 'typebox';
+import type { Batch as BatchInfo } from '../batches/batch.ts';
+import { cancelBatch } from '../batches/cancel.ts';
+import { countExports, listExports } from '../batches/export.ts';
+import { generate } from '../batches/generate.ts';
+import { findBatchForOperator, findProgress, pageOfBatches, percentOf } from '../batches/list.ts';
+import { actFor } from '../merchants/impersonate.ts';
+import { findMerchant } from '../merchants/merchants.ts';
+import { findProduct, type Product } from '../merchants/products.ts';
+import { toNumber, toText } from '../money.ts';
+import { Refusal, type RefusalCode } from '../refusal.ts';
+import { Nullable, Word } from '../schema.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import {
+  Count,
+  End,
+  Input,
+  Line,
+  MerchantId,
+  NullableText,
+  NullableTime,
+  PAGE,
+  Page,
+  Reason,
+  Text,
+  Time,
+  TransactionId,
+  toEnd,
+  toId,
+} from './fields.ts';
+import { requireMerchant } from './merchants.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { notFound, Problem } from './problem.ts';
+import { ProductCode } from './products.ts';
+import { MANAGE, SEE_VOUCHERS } from './rights.ts';
+
+const QUANTITY_MAX = 5_000_000;
+const STATUSES = ['PROCESSING', 'COMPLETED', 'CANCELED'] as const;
+
+const BatchSchema = Type.Object({
+  transactionId: TransactionId,
+  merchantId: MerchantId,
+  reference: Text,
+  status: Word(STATUSES),
+  quantity: Count,
+  produced: Count,
+});
+
+const Ordered = Type.Object({
+  ...BatchSchema.properties,
+  percent: Count,
+  value: Nullable(Type.Number()),
+  currency: Text,
+  expiryDate: Time,
+  replayed: Type.Boolean(),
+});
+
+const BatchWithDetails = Type.Object({
+  ...BatchSchema.properties,
+  percent: Count,
+  product: Text,
+  value: Nullable(Type.Number()),
+  currency: Text,
+  expiryDate: Time,
+  acceptedAt: Time,
+  endedAt: NullableTime,
+  failure: Nullable(Type.String({ description: 'Why it was canceled, where a failure ended it.' })),
+  open: Type.Integer({ description: 'Vouchers that are neither canceled nor replaced.' }),
+  activated: Count,
+  balance: Type.Number({ description: 'What its vouchers carry together.' }),
+  exports: Count,
+  lastExport: NullableTime,
+});
+
+const ExportSchema = Type.Object({
+  id: Text,
+  format: Word(['csv', 'pdf'] as const),
+  by: Text,
+  reason: NullableText,
+  vouchers: Count,
+  begunAt: Time,
+  endedAt: NullableTime,
+  state: Word(['begun', 'complete', 'aborted'] as const),
+});
+
+export type Batch = Static<typeof BatchSchema>;
+export type OrderedBatch = Static<typeof Ordered>;
+export type BatchDetails = Static<typeof BatchWithDetails>;
+export type BatchExport = Static<typeof ExportSchema>;
+
+function toJson({ transactionId, merchantId, reference, status, quantity, produced }: BatchInfo): Batch {
+  return { transactionId, merchantId: String(merchantId), reference, status, quantity, produced };
+}
+
+const generateBatch = changing({
+  name: 'batch.generate',
+  summary: 'Order a batch for a merchant, by its permissions and from its float; the answer shows no codes',
+  method: 'POST',
+  path: '/batches',
+  command: 'batch generate',
+  input: Input({
+    merchantId: MerchantId,
+    quantity: Type.Integer({ minimum: 1, maximum: QUANTITY_MAX, examples: [3] }),
+    product: Type.Optional(ProductCode),
+    value: Type.Optional(
+      Nullable(
+        Type.Number({ exclusiveMinimum: 0, description: 'Of each voucher; null: given at activation.' }),
+      ),
+    ),
+    expiryDate: Type.Optional(End("When the vouchers expire; left out: the product's validity.")),
+    reference: Type.Optional(
+      Line(100, "The merchant's reference: a repetition is the same order.", 'order-10071'),
+    ),
+    reason: Reason,
+  }),
+  output: Ordered,
+  roles: MANAGE,
+  risk: 'step-up',
+  status: 201,
+  async run(caller, input) {
+    const { service } = caller;
+    const { id } = await requireMerchant(caller, input.merchantId, 'merchantId');
+    const { reference = newReference(), quantity, product: productCode } = input;
+    const value = input.value ?? undefined;
+    const expiryDate = input.expiryDate === undefined ? undefined : toEnd(input.expiryDate, 'expiryDate');
+    try {
+      const context = await actFor(service, id);
+      if (!context) throw notFound(`merchant ${id}`);
+      const { batch, replayed } = await generate(
+        context,
+        { reference, quantity, value, productCode, expiryDate },
+        caller,
+      );
+      return {
+        ...toJson(batch),
+        percent: percentOf(batch),
+        value: batch.value && toNumber(batch.value),
+        currency: batch.currency,
+        expiryDate: batch.expiresAt,
+        replayed,
+      };
+    } catch (error) {
+      if (error instanceof Refusal) throw await explained(error, caller, id, productCode);
+      throw error;
+    }
+  },
+});
+
+/** Unique without being looked up: an order is never sent without a reference. */
+export function newReference(): string {
+  return `operator-${new Date().toISOString().slice(0, 10)}-${randomBytes(4).toString('hex')}`;
+}
+
+const REASONS: Partial<Record<RefusalCode, string>> = {
+  '03': 'the merchant may not generate; `scrip merchant permit ID generate` allows it',
+  '04': '`scrip merchant resume ID` ends the suspension',
+  '13': 'a value is above zero and has no more decimals than the currency',
+  '15': 'the product is unknown, off sale, or belongs to another merchant',
+  '17': 'it must be at least one day from now',
+  '18': 'a reference has 1 to 100 characters, no control characters, and does not begin with CANCEL- or NEW-',
+  '50': 'the float is less than quantity × value; `scrip float show` shows it',
+  '94': 'the merchant has used it for another order',
+};
+
+/** A refusal of an order, with what the operator can do about it. */
+async function explained(
+  { code, message }: Refusal,
+  { service: { db } }: Caller,
+  merchantId: number,
+  productCode?: string,
+) {
+  let reason = REASONS[code];
+  if (code === '16' || code === '61') {
+    const named = productCode ?? (await findMerchant(db, merchantId))?.product;
+    const product = named === undefined ? undefined : await findProduct(db, named);
+    if (product) reason = boundsOf(product)[code];
+  }
+  return new Refusal(code, { message: `${message} (${code})${reason === undefined ? '' : `: ${reason}`}` });
+}
+
+function boundsOf({ code, currency, decimals, maxQuantity, minValueMinor, maxValueMinor }: Product) {
+  const text = (minor: bigint) => toText({ minor, decimals });
+  return {
+    '16': `a batch of ${code} has up to ${maxQuantity} vouchers`,
+    '61': `vouchers of ${code} have values from ${text(minValueMinor)} to ${text(maxValueMinor)} ${currency}`,
+  };
+}
+
+const listBatches = reading({
+  name: 'batch.list',
+  summary: 'List batches, newest first',
+  method: 'GET',
+  path: '/batches',
+  command: 'batch list',
+  input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId), status: Type.Optional(Word(STATUSES)) }),
+  output: Page(BatchSchema),
+  roles: SEE_VOUCHERS,
+  async run({ service }, { cursor, limit = 50, merchantId, status }) {
+    const filters = { merchantId, status };
+    const [before = null] = readCursor('batches', filters, cursor) ?? [];
+    const merchant = merchantId === undefined ? null : toId(merchantId, 'merchantId');
+    const position = before === null ? null : Number(before);
+    const rows = await pageOfBatches(
+      service.readDb,
+      { merchantId: merchant, status: status ?? null },
+      position,
+      limit + 1,
+    );
+    const { items, nextCursor } = pageOf('batches', filters, rows, limit, ({ id }) => [id]);
+    return { items: items.map(toJson), nextCursor };
+  },
+});
+
+const showBatch = reading({
+  name: 'batch.show',
+  summary: 'Get a batch, and what became of its vouchers',
+  method: 'GET',
+  path: '/batches/:transactionId',
+  command: 'batch show',
+  input: Input({ transactionId: TransactionId }),
+  output: BatchWithDetails,
+  roles: SEE_VOUCHERS,
+  async run({ service }, { transactionId }) {
+    const found = await findBatchForOperator(service, transactionId);
+    if (!found) throw notFound(`batch ${transactionId}`);
+    const { batch, details } = found;
+    return {
+      ...toJson(batch),
+      percent: percentOf(batch),
+      product: details.product,
+      value: batch.value && toNumber(batch.value),
+      currency: batch.currency,
+      expiryDate: batch.expiresAt,
+      acceptedAt: batch.acceptedAt,
+      endedAt: details.endedAt,
+      failure: details.failure,
+      open: details.open,
+      activated: details.activated,
+      balance: toNumber({ minor: details.balanceMinor, decimals: details.decimals }),
+      ...(await countExports(service.readDb, batch.id)),
+    };
+  },
+});
+
+const cancelOne = changing({
+  name: 'batch.cancel',
+  summary:
+    'Cancel a batch that is being produced: its vouchers never exist, and its float is refunded in full',
+  method: 'POST',
+  path: '/batches/:transactionId/cancel',
+  command: 'batch cancel',
+  input: Input({ transactionId: TransactionId, reason: Reason }),
+  output: BatchSchema,
+  roles: MANAGE,
+  risk: 'step-up',
+  async run(caller, { transactionId }) {
+    const batch = await cancelBatch(caller, transactionId);
+    if (!batch) throw notFound(`batch ${transactionId}`);
+    if (batch.status !== 'CANCELED') {
+      const rule = 'only a batch that is being produced can be canceled';
+      throw new Problem('conflict', `batch ${transactionId} is ${batch.status}: ${rule}`);
+    }
+    return toJson(batch);
+  },
+});
+
+const listBatchExports = reading({
+  name: 'batch.exports',
+  summary: "List the exports of a batch's codes, newest first",
+  method: 'GET',
+  path: '/batches/:transactionId/exports',
+  command: 'batch exports',
+  input: Input({ transactionId: TransactionId }),
+  output: Page(ExportSchema),
+  roles: MANAGE,
+  async run({ service: { readDb } }, { transactionId }) {
+    const found = await findProgress(readDb, transactionId);
+    if (!found) throw notFound(`batch ${transactionId}`);
+    const items = (await listExports(readDb, found.batch.id)).map((each) => ({
+      ...each,
+      id: String(each.id),
+    }));
+    return { items, nextCursor: null };
+  },
+});
+
+export const batches = {
+  generate: generateBatch,
+  list: listBatches,
+  show: showBatch,
+  cancel: cancelOne,
+  exports: listBatchExports,
+};
+
+export const BATCHES = tableOf(...Object.values(batches));

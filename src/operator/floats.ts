@@ -1,0 +1,117 @@
+import Type, { type Static } from 'typebox';
+import { forecastFloats } from '../books/forecast.ts';
+import { setLow, topUp } from '../merchants/floats.ts';
+import { toNumber } from '../money.ts';
+import { Nullable } from '../schema.ts';
+import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
+import { Input, Line, MerchantId, Page, Reason, Text } from './fields.ts';
+import { requireMerchant } from './merchants.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { Problem } from './problem.ts';
+import { requireProduct } from './products.ts';
+import { MONEY, SEE_VOUCHERS } from './rights.ts';
+
+const FloatSchema = Type.Object({
+  currency: Text,
+  balance: Type.Number(),
+  usePerDay: Type.Number({
+    description: 'The mean use of a day, over the last 28 days or as long as the merchant exists.',
+  }),
+  daysLeft: Nullable(
+    Type.Integer({ description: 'How many days the float lasts at that use; null without any use.' }),
+  ),
+});
+
+export type Float = Static<typeof FloatSchema>;
+
+/** The currency of an operation on a float: that of the product DEFAULT unless given. */
+async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
+  const currency = given ?? (await requireProduct(caller, 'DEFAULT')).currency;
+  requireDecimals(currency);
+  return currency;
+}
+
+const topUpFloat = changing({
+  name: 'float.top-up',
+  summary: 'Put money on a float',
+  method: 'POST',
+  path: '/floats/top-up',
+  command: 'float top-up',
+  input: Input({
+    merchantId: MerchantId,
+    amount: Amount('In major units.'),
+    currency: Type.Optional(Currency),
+    reference: Type.Optional(
+      Nullable(Line(100, 'Your reference: a repetition under it tops up once.', 'transfer-81')),
+    ),
+    reason: Reason,
+  }),
+  output: Type.Object({
+    merchantId: MerchantId,
+    currency: Text,
+    balance: Type.Number(),
+    transactionId: Text,
+    replayed: Type.Boolean(),
+  }),
+  roles: MONEY,
+  async run(caller, { merchantId, amount, currency: given, reference }) {
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    const currency = await currencyOf(caller, given);
+    const amountMinor = minorOf(amount, currency, 'amount');
+    const done = await topUp(caller, {
+      merchantId: id,
+      currency,
+      amountMinor,
+      reference: reference ?? undefined,
+    });
+    const { transactionId, replayed } = done;
+    return { merchantId, currency, balance: toNumber(done.float.balance), transactionId, replayed };
+  },
+});
+
+const warnFloat = changing({
+  name: 'float.warn',
+  summary: 'Set the threshold of a low float, at which its merchant gets an event',
+  method: 'POST',
+  path: '/floats/warn',
+  command: 'float warn',
+  input: Input({
+    merchantId: MerchantId,
+    below: Nullable(Amount('In major units; null: a tenth of the float after its last top-up.')),
+    currency: Type.Optional(Currency),
+    reason: Reason,
+  }),
+  output: Type.Object({ merchantId: MerchantId, currency: Text, below: Nullable(Type.Number()) }),
+  roles: MONEY,
+  async run(caller, { merchantId, below, currency: given }) {
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    const currency = await currencyOf(caller, given);
+    const lowMinor = below === null ? null : minorOf(below, currency, 'below');
+    if (!(await setLow(caller, id, currency, lowMinor)))
+      throw new Problem('conflict', `merchant ${merchantId} has no float in ${currency}: top it up first`);
+    return { merchantId, currency, below };
+  },
+});
+
+const showFloats = reading({
+  name: 'float.show',
+  summary: "List a merchant's floats",
+  method: 'GET',
+  path: '/floats',
+  command: 'float show',
+  input: Input({ merchantId: MerchantId }),
+  output: Page(FloatSchema),
+  roles: SEE_VOUCHERS,
+  async run(caller, { merchantId }) {
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    const found = await forecastFloats(caller.service, id);
+    const items = found.map(({ currency, balance, usePerDay, daysLeft }) => {
+      return { currency, balance: toNumber(balance), usePerDay: toNumber(usePerDay), daysLeft };
+    });
+    return { items, nextCursor: null };
+  },
+});
+
+export const floats = { topUp: topUpFloat, warn: warnFloat, show: showFloats };
+
+export const FLOATS = tableOf(...Object.values(floats));

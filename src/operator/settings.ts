@@ -1,0 +1,83 @@
+import Type from 'typebox';
+import { audit } from '../audit/audit.ts';
+import type { Queries } from '../db/pool.ts';
+import { Word } from '../schema.ts';
+import { Input, Reason } from './fields.ts';
+import { changing, reading, tableOf } from './operations.ts';
+import { listSettings, lockSettings, upsertSetting } from './settings.queries.ts';
+
+/** Settings of the operator, which people change while the service runs. */
+
+const MODES = ['two-people', 'delay'] as const;
+
+export type Settings = {
+  /** Who approves what needs four eyes: another person, or the same one after a delay. */
+  readonly approvalMode: (typeof MODES)[number];
+  /** Above this amount, in major units of whatever currency, a top-up or an adjustment needs approval. */
+  readonly approvalAmount: number;
+  /** Above this number of vouchers a change of many needs approval. */
+  readonly approvalVouchers: number;
+};
+
+const DEFAULTS: Settings = { approvalMode: 'two-people', approvalAmount: 10_000, approvalVouchers: 100 };
+
+export async function readSettings(db: Queries): Promise<Settings> {
+  const rows = await db.query<{ name: string; value: string }>(listSettings());
+  return {
+    ...DEFAULTS,
+    ...Object.fromEntries(rows.map(({ name, value }) => [name, JSON.parse(value) as unknown])),
+  };
+}
+
+const FIELDS = {
+  approvalMode: Word(MODES, {
+    description:
+      'Who approves: `two-people`, another person; `delay`, the same one 15 minutes later, for an operator of one.',
+  }),
+  approvalAmount: Type.Number({ minimum: 0, maximum: 1e12, description: 'In major units of any currency.' }),
+  approvalVouchers: Type.Integer({
+    minimum: 0,
+    maximum: 1e7,
+    description: 'Vouchers that one request changes.',
+  }),
+};
+
+const SettingsSchema = Type.Object(FIELDS);
+
+export const showSettings = reading({
+  name: 'settings.show',
+  summary: 'Get the settings of the operator',
+  method: 'GET',
+  path: '/settings',
+  command: 'settings show',
+  input: Input({}),
+  output: SettingsSchema,
+  roles: ['owner', 'finance', 'operations', 'auditor'],
+  run: ({ service }) => readSettings(service.db),
+});
+
+export const setSettings = changing({
+  name: 'settings.set',
+  summary: 'Change settings of the operator; those left out stay as they are',
+  method: 'PATCH',
+  path: '/settings',
+  command: 'settings set',
+  input: Input({ ...Type.Partial(SettingsSchema).properties, reason: Reason }),
+  output: SettingsSchema,
+  roles: ['owner'],
+  risk: 'four-eyes',
+  async run(caller, { reason: _reason, ...wanted }) {
+    const { db, clock } = caller.service;
+    return db.transaction(async (tx) => {
+      await tx.query(lockSettings());
+      const before = await readSettings(tx);
+      for (const [name, value] of Object.entries(wanted))
+        await tx.query(upsertSetting(name, JSON.stringify(value), clock()));
+      const after = await readSettings(tx);
+      await audit(tx, caller, { action: 'settings.set', subject: 'settings', before, after });
+      return after;
+    });
+  },
+});
+
+export const SETTINGS = tableOf(showSettings, setSettings);

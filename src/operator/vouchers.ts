@@ -1,0 +1,193 @@
+import Type, { type Static } from 'typebox';
+import { findProgress } from '../batches/list.ts';
+import { maskCode } from '../ledger/transaction-data.ts';
+import { type Money, toNumber } from '../money.ts';
+import { Nullable, Word } from '../schema.ts';
+import {
+  blockVoucher,
+  extendVoucher,
+  replaceVoucher,
+  showVoucher,
+  unblockVoucher,
+  unlockPin,
+  type VoucherInfo,
+} from '../vouchers/operate.ts';
+import {
+  End,
+  Input,
+  MerchantId,
+  NullableText,
+  NullableTime,
+  Reason,
+  SerialNumber,
+  Text,
+  Time,
+  toEnd,
+} from './fields.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { CARE, SEE_VOUCHERS } from './rights.ts';
+
+export const VOUCHER_STATES = [
+  'INACTIVE',
+  'ACTIVE',
+  'REDEEMED',
+  'BLOCKED',
+  'EXPIRED',
+  'CANCELED',
+  'REPLACED',
+] as const;
+
+const Entry = Type.Object({
+  transactionId: Text,
+  kind: Text,
+  amount: Type.Number({ description: 'Negative for a reversal.' }),
+  timestamp: Time,
+  merchantId: Nullable(MerchantId),
+  reference: NullableText,
+});
+
+const VoucherSchema = Type.Object({
+  serialNumber: SerialNumber,
+  voucherCode: Type.String({ description: 'The code, masked.', examples: ['4829****7641'] }),
+  state: Word(VOUCHER_STATES),
+  merchantId: MerchantId,
+  batch: Type.String({ description: 'The transaction id of its batch.' }),
+  batchReference: Text,
+  product: Text,
+  currency: Text,
+  balance: Type.Number(),
+  value: Nullable(Type.Number(), { description: 'The value at activation; null before it.' }),
+  reserved: Nullable(Type.Number(), {
+    description: 'What it carries once it is activated; null afterwards.',
+  }),
+  activatedAt: NullableTime,
+  expiresAt: Time,
+  blockedAt: NullableTime,
+  wrongPins: Type.Integer({ description: 'Wrong PINs in a row.' }),
+  pinLocked: Type.Boolean(),
+  pinLockedUntil: Nullable(Time, {
+    description: 'Null where no time ends the lock, and where there is none.',
+  }),
+  replacedBy: Nullable(SerialNumber),
+  entries: Type.Array(Entry, { description: 'Its movements of money, newest first: at most 100.' }),
+});
+
+export type Voucher = Static<typeof VoucherSchema>;
+
+/** A voucher as every door shows it. */
+export async function voucherJson({ service }: Caller, serialNumber: bigint): Promise<Voucher> {
+  const voucher = await showVoucher(service, serialNumber);
+  const isWaiting =
+    voucher.activatedAt === null && voucher.state !== 'CANCELED' && voucher.state !== 'REPLACED';
+  const batch = isWaiting ? (await findProgress(service.db, voucher.batch))?.batch : undefined;
+  return toJson(voucher, batch?.value ?? null);
+}
+
+type EntryInfo = VoucherInfo['entries'][number];
+
+/** A reversal's amount is negative, as in the interface. */
+function signed({ kind, amount }: EntryInfo): Money {
+  return kind === 'REDEMPTION_REVERSAL' ? { ...amount, minor: -amount.minor } : amount;
+}
+
+const idOf = (id: number | bigint | null) => (id === null ? null : String(id));
+
+function toJson(voucher: VoucherInfo, reserved: Money | null): Voucher {
+  const { code, value, balance, entries, pinLocked, ...rest } = voucher;
+  return {
+    ...rest,
+    serialNumber: String(voucher.serialNumber),
+    replacedBy: idOf(voucher.replacedBy),
+    voucherCode: maskCode(code),
+    merchantId: String(voucher.merchantId),
+    balance: toNumber(balance),
+    value: value && toNumber(value),
+    reserved: reserved && toNumber(reserved),
+    pinLocked: pinLocked !== 'no',
+    pinLockedUntil: pinLocked instanceof Date ? pinLocked : null,
+    entries: entries.map((entry) => ({
+      ...entry,
+      amount: toNumber(signed(entry)),
+      merchantId: idOf(entry.merchantId),
+      reference: entry.reference === '' ? null : entry.reference,
+    })),
+  };
+}
+
+const show = reading({
+  name: 'voucher.show',
+  summary: 'Get a voucher and its history',
+  method: 'GET',
+  path: '/vouchers/:serialNumber',
+  command: 'voucher show',
+  input: Input({ serialNumber: SerialNumber }),
+  output: VoucherSchema,
+  roles: SEE_VOUCHERS,
+  run: (caller, { serialNumber }) => voucherJson(caller, BigInt(serialNumber)),
+});
+
+const CHANGES = {
+  block: ['Refuse to redeem or activate a voucher (43)', blockVoucher],
+  unblock: ['End the block of a voucher', unblockVoucher],
+  'unlock-pin': ['Forget the wrong PINs of a voucher, and end the lock that they caused', unlockPin],
+} as const;
+
+function changeOne(verb: keyof typeof CHANGES) {
+  const [summary, run] = CHANGES[verb];
+  return changing({
+    name: `voucher.${verb}`,
+    summary,
+    method: 'POST',
+    path: `/vouchers/:serialNumber/${verb}`,
+    command: `voucher ${verb}`,
+    input: Input({ serialNumber: SerialNumber, reason: Reason }),
+    output: VoucherSchema,
+    roles: CARE,
+    async run(caller, { serialNumber }) {
+      await run(caller, BigInt(serialNumber));
+      return voucherJson(caller, BigInt(serialNumber));
+    },
+  });
+}
+
+const extend = changing({
+  name: 'voucher.extend',
+  summary: 'Extend the validity of a voucher, also when it has expired',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/extend',
+  command: 'voucher extend',
+  input: Input({ serialNumber: SerialNumber, expiry: End('When it expires from now on.'), reason: Reason }),
+  output: VoucherSchema,
+  roles: CARE,
+  risk: 'step-up',
+  async run(caller, { serialNumber, expiry }) {
+    await extendVoucher(caller, BigInt(serialNumber), toEnd(expiry, 'expiry'));
+    return voucherJson(caller, BigInt(serialNumber));
+  },
+});
+
+const replace = changing({
+  name: 'voucher.replace',
+  summary:
+    'Close a voucher for good and put a new one in its place, whose code is in the download of its batch',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/replace',
+  command: 'voucher replace',
+  input: Input({ serialNumber: SerialNumber, reason: Reason }),
+  output: VoucherSchema,
+  roles: CARE,
+  risk: 'step-up',
+  run: async (caller, { serialNumber }) =>
+    voucherJson(caller, await replaceVoucher(caller, BigInt(serialNumber))),
+});
+
+export const vouchers = {
+  show,
+  block: changeOne('block'),
+  unblock: changeOne('unblock'),
+  unlockPin: changeOne('unlock-pin'),
+  extend,
+  replace,
+};
+
+export const VOUCHERS = tableOf(...Object.values(vouchers));
