@@ -185,8 +185,27 @@ create table bank_mappings (
   mapping json not null
 );
 
+-- After how many months a voucher is dormant, by the rules of a jurisdiction (R10). Product 0: all products.
+create table dormancy_rules (
+  name text primary key,
+  basis text not null constraint dormancy_rules_basis check (basis in ('issue', 'last-use')),
+  months integer not null constraint dormancy_rules_months check (months between 1 and 600),
+  product_id integer not null default 0
+);
+
+-- How the VAT of a product's vouchers is treated, from a day on (R11): `single`, due when they are issued; `multi`, when they are redeemed.
+create table voucher_vat (
+  product_id integer not null constraint voucher_vat_product references products (id),
+  valid_from date not null,
+  treatment text not null constraint voucher_vat_treatment check (treatment in ('single', 'multi', 'outside')),
+  country text not null constraint voucher_vat_country check (country ~ '^[A-Z]{2}$'),
+  rate_ppm integer not null constraint voucher_vat_rate check (rate_ppm between 0 and 1000000),
+  constraint voucher_vat_pkey primary key (product_id, valid_from)
+);
+
 grant select, insert on settlement_terms, settlement_fees, settlement_payouts to scrip_service;
-grant select, insert, update on settlements, settlement_numbers, settlement_disputes, gl_accounts, bank_mappings, bank_accounts to scrip_service;
+grant select, insert, update on settlements, settlement_numbers, settlement_disputes, gl_accounts, bank_mappings, bank_accounts,
+  dormancy_rules, voucher_vat to scrip_service;
 grant select, insert, delete on settlement_lines, bank_matches to scrip_service;
 grant select, update on settlement_rules to scrip_service;
 grant select, insert on bank_files, bank_entries to scrip_service;

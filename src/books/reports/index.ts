@@ -8,6 +8,7 @@ import { aging, issuerAcceptor, liability, liabilityByMonth } from './liability.
 import { allowLongReport } from './queries.ts';
 import { daysOf, type Maker, openScope, type Report, type Wanted } from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
+import { dormancy, vat } from './tax.ts';
 
 /** The reports, by number and by name (docs/books.md). R8 streams: transactions.ts. */
 type Kind = {
@@ -37,6 +38,8 @@ export const REPORTS: readonly Kind[] = [
   { report: 'R6', name: 'float-statement', make: floatStatement },
   { report: 'R7', name: 'settlement-statement', make: settlementStatement },
   { report: 'R9', name: 'issuer-acceptor', make: issuerAcceptor },
+  { report: 'R10', name: 'dormancy', make: dormancy },
+  { report: 'R11', name: 'vat', make: vat, closedOnly: true },
   { report: 'R12', name: 'general-ledger', make: generalLedger, closedOnly: true },
   { report: 'R13', name: 'bank', make: both(bankReconciliation, bankEntries) },
 ];
