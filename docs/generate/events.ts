@@ -4,11 +4,16 @@ import { Transaction, UpdateData } from '../../src/http/variant-a/schemas.ts';
 import { type EventType, TEST_EVENT } from '../../src/webhooks/outbox.ts';
 import { EVENT_DATA } from './examples.ts';
 
-/** The webhook events as OpenAPI describes them. They are the same in both variants (docs/how-to/receive-webhooks.md). */
+/**
+ * The webhook events as OpenAPI describes them. They are the same in both variants
+ * (docs/how-to/receive-webhooks.md).
+ */
 
 const { vouchers: _, ...batch } = BatchData.properties;
 
-/** A batch in an event: with its quantity, and with its vouchers only at an endpoint that was set to get them. */
+/**
+ * A batch in an event: with its quantity, and with its vouchers only at an endpoint that was set to get them.
+ */
 const EventBatch = Type.Object({
   ...batch,
   quantity: Type.Integer({ minimum: 1, description: 'How many vouchers were ordered.' }),

@@ -1,9 +1,16 @@
-import type { Operator, Service } from '../context.ts';
+import type { Actor, Operator, Service } from '../context.ts';
 import { closeDays, type DayEnd } from './close.ts';
 import { findFreeBooks } from './days.queries.ts';
 
 /** Who closes days by the clock. */
-const KEEPER = { name: 'scrip', origin: 'background work', reason: null } as const;
+const KEEPER: Actor = {
+  kind: 'service',
+  id: null,
+  name: 'scrip',
+  origin: 'background work',
+  requestId: null,
+  reason: null,
+};
 
 /**
  * Keeps the books: sweeps what has expired, seals slices, and closes the days that are due. Done by one process at a time: another

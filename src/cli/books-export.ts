@@ -9,7 +9,7 @@ import { Unmapped } from '../books/gl.ts';
 import { GL_KINDS, setGlAccount } from '../books/gl-accounts.ts';
 import type { Service } from '../context.ts';
 import { checkTarget, writeWhole } from './file.ts';
-import { needMerchant, needProduct } from './money.ts';
+import { requireMerchant, requireProduct } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { CommandError, id, printJson, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseDay, parseId } from './parse.ts';
@@ -69,7 +69,7 @@ async function run(options: ExportOptions): Promise<void> {
   const { out } = options;
   if (out) await checkTarget(out, options.force ?? false);
   await withService(async (service) => {
-    if (merchantId !== undefined) await needMerchant(service.db, merchantId);
+    if (merchantId !== undefined) await requireMerchant(service.db, merchantId);
     const pieces = stream(service, wanted);
     if (out) await writeWhole(out, pieces, options.force ?? false).catch(explain);
     else await pipeline(pieces, process.stdout, { end: false }).catch(explain);
@@ -110,8 +110,8 @@ async function setAccount(text: string, options: AccountOptions): Promise<void> 
   const merchantId = options.merchant === undefined ? 0 : parseId(options.merchant);
   await withOperator(async (operator) => {
     const { db } = operator.service;
-    if (merchantId > 0) await needMerchant(db, merchantId);
-    const productId = options.product === undefined ? 0 : (await needProduct(db, options.product)).id;
+    if (merchantId > 0) await requireMerchant(db, merchantId);
+    const productId = options.product === undefined ? 0 : (await requireProduct(db, options.product)).id;
     const row = {
       account_kind: kind,
       merchant_id: merchantId,

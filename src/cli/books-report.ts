@@ -9,7 +9,7 @@ import {
   TRANSACTION_COLUMNS,
   type TransactionLine,
 } from '../books/reports/transactions.ts';
-import { needMerchant, needProduct } from './money.ts';
+import { requireMerchant, requireProduct } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { printJson, printTable, say, toJson as toJsonText, wrongUsage } from './output.ts';
 import { parseDay, parseId } from './parse.ts';
@@ -63,7 +63,7 @@ async function report(name: string, options: Options): Promise<void> {
   const kind = findReport(name);
   if (!kind && !isStreamed) wrongUsage(`there is no such report: the reports are ${NAMES.join(', ')}`);
   await withService(async (service) => {
-    if (merchantId !== undefined) await needMerchant(service.db, merchantId);
+    if (merchantId !== undefined) await requireMerchant(service.db, merchantId);
     const wanted = { from, to, merchantId };
     if (!kind) {
       if (merchantId === undefined) wrongUsage('R8 is of one merchant: give --merchant');
@@ -168,7 +168,7 @@ async function rate(code: string, options: { json?: boolean; percent: string }):
   const ratePpm = whole === '' ? -1 : Number(whole) * 10_000 + Number(part.padEnd(4, '0'));
   if (ratePpm < 0 || ratePpm > 1_000_000) wrongUsage('--percent takes a number from 0 to 100, such as 8.5');
   await withOperator(async (operator) => {
-    const { id: productId } = await needProduct(operator.service.db, code);
+    const { id: productId } = await requireProduct(operator.service.db, code);
     await setBreakageRate(operator, { productId, code, ratePpm });
     if (options.json) printJson({ product: code, percent: options.percent });
     else say(`${options.percent} % of ${code} are estimated never to be redeemed`);

@@ -5,15 +5,15 @@ import {
   asMoneyCommand,
   currencyOf,
   type MoneyOptions,
-  needMerchant,
   parseReference,
   printBooked,
+  requireMerchant,
 } from './money.ts';
 import { withOperator } from './open.ts';
 import { id } from './output.ts';
 import { parseAmount, parseCurrency, parseId, parseTransactionId } from './parse.ts';
 
-/** Money that leaves a float again. */
+/** Adds the commands that take money off a float. */
 export function registerFloatMoney(float: Command): void {
   asMoneyCommand(
     float
@@ -38,7 +38,7 @@ async function refund(options: RefundOptions): Promise<void> {
   const reference = parseReference(options.reference);
   await withOperator(async (operator) => {
     const { db } = operator.service;
-    await needMerchant(db, merchantId);
+    await requireMerchant(db, merchantId);
     const currency = await currencyOf(db, options.currency);
     const decimals = parseCurrency(currency);
     const amountMinor = parseAmount(options.amount, '--amount', currency);

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Booked } from '../books/book-once.ts';
 import type { Queries } from '../db/pool.ts';
-import { findMerchant } from '../merchants/merchants.ts';
-import { DEFAULT_PRODUCT, findProduct, type Product } from '../merchants/products.ts';
+import { findMerchant, type MerchantInfo } from '../merchants/merchants.ts';
+import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
 import { notFound, printJson, say } from './output.ts';
 import { parseText } from './parse.ts';
 
@@ -39,13 +39,13 @@ export function printBooked(
   else say(`${booked.replayed ? 'this was booked before; ' : ''}${text}`);
 }
 
-/** Ends the command where there is no such merchant. */
-export async function needMerchant(db: Queries, merchantId: number): Promise<void> {
-  if (!(await findMerchant(db, merchantId)))
-    notFound(`merchant ${merchantId}: \`scrip merchant list\` shows all`);
+/** @throws CommandError where there is no such merchant */
+export async function requireMerchant(db: Queries, merchantId: number): Promise<MerchantInfo> {
+  return (await findMerchant(db, merchantId)) ?? notFound(`merchant ${merchantId}`);
 }
 
-/** A product by its code; ends the command where there is none. */
-export async function needProduct(db: Queries, code: string): Promise<Product> {
-  return (await findProduct(db, code)) ?? notFound('such product: `scrip product list` shows all');
+/** @throws CommandError where there is no such product */
+export async function requireProduct(db: Queries, code: string) {
+  const what = /^[\w.-]{1,50}$/.test(code) ? `product ${code}` : 'such product';
+  return (await findProduct(db, code)) ?? notFound(`${what}: \`scrip product list\` shows all`);
 }

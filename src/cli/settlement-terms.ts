@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { makeTerms, readTerms, type Terms } from '../settlement/terms.ts';
-import { needMerchant, needProduct } from './money.ts';
+import { requireMerchant, requireProduct } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { id, printJson, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseDay, parseId, parseText } from './parse.ts';
@@ -63,8 +63,8 @@ async function set(options: SetOptions): Promise<void> {
   const ofMerchant = options.product === undefined ? merchantTerms(options) : productTerms(options);
   await withOperator(async (operator) => {
     const { db } = operator.service;
-    await needMerchant(db, merchantId);
-    const product = options.product === undefined ? null : await needProduct(db, options.product);
+    await requireMerchant(db, merchantId);
+    const product = options.product === undefined ? null : await requireProduct(db, options.product);
     const dated = { merchantId, productId: product?.id ?? 0, product: product?.code ?? null, validFrom };
     await makeTerms(operator, { ...dated, commissionPpm, vatPpm, ...ofMerchant });
     if (options.json) printJson((await readTerms(db, merchantId)).map(termsJson));
@@ -107,7 +107,7 @@ function productTerms(options: SetOptions) {
 async function list(options: Json & { merchant: string }): Promise<void> {
   const merchantId = parseId(options.merchant);
   await withService(async ({ db }) => {
-    await needMerchant(db, merchantId);
+    await requireMerchant(db, merchantId);
     const found = (await readTerms(db, merchantId)).map(termsJson);
     if (options.json) return printJson(found);
     printTable(

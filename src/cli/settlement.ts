@@ -13,7 +13,7 @@ import {
   payoutsOf,
   type Settlement,
 } from '../settlement/settlements.ts';
-import { needMerchant } from './money.ts';
+import { requireMerchant } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { id, printFields, printJson, printTable, say } from './output.ts';
 import { oneOf, parseDay, parseId, parseText } from './parse.ts';
@@ -90,7 +90,7 @@ async function draft(options: Json & { merchant?: string; lastDay?: string }): P
   const lastDay = options.lastDay === undefined ? undefined : parseDay(options.lastDay, '--last-day');
   const merchantId = options.merchant === undefined ? undefined : parseId(options.merchant);
   await withOperator(async (operator) => {
-    if (merchantId !== undefined) await needMerchant(operator.service.db, merchantId);
+    if (merchantId !== undefined) await requireMerchant(operator.service.db, merchantId);
     const drafts =
       merchantId === undefined
         ? await draftAll(operator, lastDay)

@@ -3,7 +3,7 @@ import type { Booked } from '../books/book-once.ts';
 import { adjustVoucher, cashOut, escheatVoucher, voucherBalance } from '../books/vouchers.ts';
 import type { Operator } from '../context.ts';
 import { toNumber, toText } from '../money.ts';
-import { asMoneyCommand, type MoneyOptions, needMerchant, parseReference, printBooked } from './money.ts';
+import { asMoneyCommand, type MoneyOptions, parseReference, printBooked, requireMerchant } from './money.ts';
 import { withOperator } from './open.ts';
 import { id } from './output.ts';
 import { parseAmount, parseId, parseSerial } from './parse.ts';
@@ -50,7 +50,7 @@ async function payCash(serial: string, options: CashOptions): Promise<void> {
   const reference = parseReference(options.reference);
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
   await withOperator(async (operator) => {
-    if (merchantId !== null) await needMerchant(operator.service.db, merchantId);
+    if (merchantId !== null) await requireMerchant(operator.service.db, merchantId);
     const { currency } = await voucherBalance(operator, serialNumber);
     const amountMinor =
       options.amount === undefined ? null : parseAmount(options.amount, '--amount', currency);

@@ -1,6 +1,9 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** A merchant's accounts in a currency, and the operator's own (alone for merchant 0); those that exist stay as they are. */
+/**
+ * A merchant's accounts in a currency, and the operator's own (merchant 0); those that exist stay as they
+ * are.
+ */
 export function insertAccounts(merchantId: number, currency: string, decimals: number): Sql {
   return sql`
 insert into accounts (kind, merchant_id, currency, decimals)
@@ -52,7 +55,8 @@ export type Posting = {
 export function insertPosting(posting: Posting): Sql {
   const { id, kind, debit, credit, amountMinor, merchantId, batchId, reference, now } = posting;
   return sql`
-select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${merchantId}, ${batchId ?? null}, ${reference ?? null},
+select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
+  ${batchId ?? null}, ${reference ?? null},
   ${now})`;
 }
 
@@ -63,5 +67,6 @@ export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string
 
 export function creditFloat(accountId: bigint, amountMinor: bigint): Sql {
   return sql`
-update floats set balance_minor = balance_minor + ${amountMinor} where account_id = ${accountId} returning balance_minor, decimals`;
+update floats set balance_minor = balance_minor + ${amountMinor} where account_id = ${accountId}
+  returning balance_minor, decimals`;
 }

@@ -7,9 +7,10 @@ import { type HoldRow, insertHold, listOldHolds, setHoldEnded } from './holds.qu
 import { newId } from './id.ts';
 
 /**
- * Over shards, a float and the voucher that it pays for may lie on different servers. The money goes from the float to the transit account
- * under the id of the activation, and from there to the voucher; where the activation is declined, it goes back. A hold that a
- * crash has left is settled by the sweep: it is ended where the activation was booked, and released where it never will be.
+ * Over shards, a float and the voucher that it pays for may lie on different servers. The money goes from
+ * the float to the transit account under the id of the activation, and from there to the voucher; where
+ * the activation is declined, it goes back. A hold that a crash has left is settled by the sweep: it is
+ * ended where the activation was booked, and released where it never will be.
  */
 
 type Hold = {
@@ -26,7 +27,10 @@ type Hold = {
 
 class Uncovered extends Error {}
 
-/** Moves an activation's amount out of the float, once for each id. @returns false where the float does not cover it */
+/**
+ * Moves an activation's amount out of the float, once for each id. @returns false where the float does
+ * not cover it
+ */
 export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boolean> {
   const { id, lowId, merchantId, currency, amountMinor, bucket, serialNumber } = hold;
   // Accounts are written on all workers: only where they are missing.
@@ -37,13 +41,14 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
   const now = clock();
   const work = () =>
     db.transaction(async (tx) => {
+      const entryId = newId(now);
       const made = await tx.query(
-        insertHold({ id, accountId: debit, merchantId, amountMinor, bucket, serialNumber, now }),
+        insertHold({ id, accountId: debit, merchantId, amountMinor, bucket, serialNumber, entryId, now }),
       );
       if (made.length === 0) return;
       const [debited] = await tx.query<{ done: boolean }>(debitFloat(debit, amountMinor, lowId, now));
       if (!debited?.done) throw new Uncovered();
-      const entry = { id: newId(now), kind: 'HOLD', debit, credit, amountMinor, merchantId, now } as const;
+      const entry = { id: entryId, kind: 'HOLD', debit, credit, amountMinor, merchantId, now } as const;
       await tx.query(insertPosting(entry));
     });
   return retrying(work).then(
@@ -56,8 +61,8 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
 }
 
 /**
- * Releases a hold whose activation was declined. Its id is voided first: another copy of the request may be on its way under the same id, and
- * must not be booked any more.
+ * Releases a hold whose activation was declined. Its id is voided first: another copy of the request may
+ * be on its way under the same id, and must not be booked any more.
  */
 export async function releaseHold(
   service: Service,
@@ -75,14 +80,15 @@ export async function releaseHold(
 export async function endHold({ db, clock }: Service, id: string, isBooked: boolean): Promise<void> {
   await retrying(() =>
     db.transaction(async (tx) => {
-      const [hold] = await tx.query<HoldRow>(setHoldEnded(id, clock()));
+      const now = clock();
+      const releaseId = newId(now);
+      const [hold] = await tx.query<HoldRow>(setHoldEnded(id, isBooked ? null : releaseId, now));
       if (!hold || isBooked) return;
       const { account_id: credit, merchant_id: merchantId, amount_minor: amountMinor, currency } = hold;
       const debit = (await accountOf(tx, 0, currency, 'TRANSIT')) as bigint;
-      const now = clock();
       await tx.query(creditFloat(credit, amountMinor));
       const entry = {
-        id: newId(now),
+        id: releaseId,
         kind: 'HOLD_RELEASE',
         debit,
         credit,

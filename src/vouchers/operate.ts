@@ -24,9 +24,19 @@ import {
   setExpiry,
 } from './queries.ts';
 
-/** What the operator can do to a single voucher. Each either takes effect in full, or is declined and changes nothing. */
+/**
+ * What the operator can do to a single voucher. Each either takes effect in full, or is declined and
+ * changes nothing.
+ */
 
-type VoucherState = 'INACTIVE' | 'ACTIVE' | 'REDEEMED' | 'BLOCKED' | 'EXPIRED' | 'CANCELED' | 'REPLACED';
+export type VoucherState =
+  | 'INACTIVE'
+  | 'ACTIVE'
+  | 'REDEEMED'
+  | 'BLOCKED'
+  | 'EXPIRED'
+  | 'CANCELED'
+  | 'REPLACED';
 
 export type VoucherInfo = {
   readonly serialNumber: bigint;
@@ -91,7 +101,10 @@ type Entry = {
   reference: string | null;
 };
 
-/** A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not completed */
+/**
+ * A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not
+ * completed
+ */
 export async function showVoucher(
   { db, buckets, keys, clock }: Service,
   serialNumber: bigint,
@@ -144,7 +157,10 @@ function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
   return row.pin_locked_until && row.pin_locked_until > now ? row.pin_locked_until : 'no';
 }
 
-/** Blocks a voucher: nothing is spent from it or activated (`43`) until it is unblocked. @throws Refusal `14`, `44` */
+/**
+ * Blocks a voucher: nothing is spent from it or activated (`43`) until it is unblocked. @throws Refusal
+ * `14`, `44`
+ */
 export async function blockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const now = operator.service.clock();
   await change(operator, serialNumber, 'voucher.block', async (tx, { bucket, blocked_at }) => {
@@ -205,9 +221,10 @@ async function reinstate({ service }: Operator, tx: Queries, bucket: number, ser
 }
 
 /**
- * Replaces a voucher by a new one with its own code and PIN, for a card that was lost or seen: balance, activation and
- * expiry go over, wrong PINs and a block do not; the old one is closed for good. The new voucher belongs to the
- * same batch, so the merchant gets its code by downloading the batch, where it stands in the place of the old one.
+ * Replaces a voucher by a new one with its own code and PIN, for a card that was lost or seen: balance,
+ * activation and expiry go over, wrong PINs and a block do not; the old one is closed for good. The new
+ * voucher belongs to the same batch, so the merchant gets its code by downloading the batch, where it
+ * stands in the place of the old one.
  * @returns the new serial number
  * @throws Refusal `14`, `44`
  */
@@ -249,7 +266,10 @@ async function insertReplacement(
   }
 }
 
-/** A code of a given slot, so that a voucher and the one in its place lie in one bucket: one in 64 that are drawn. */
+/**
+ * A code of a given slot, so that a voucher and the one in its place lie in one bucket: one in 64 that
+ * are drawn.
+ */
 function randomCodeOf(keys: KeyRing, slot: number): string {
   for (;;) {
     const code = randomCode();
