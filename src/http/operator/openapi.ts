@@ -110,6 +110,9 @@ function describeOperation(operation: AnyOperation): object {
     tags: [nounOf(name)],
     summary,
     description: descriptionOf(operation),
+    'x-roles': operation.roles,
+    'x-risk': operation.risk,
+    ...(typeof operation.command === 'string' && { 'x-command': operation.command }),
     parameters,
     ...(hasBody && {
       requestBody: {
