@@ -3,6 +3,7 @@ import { APPROVALS } from './approval-operations.ts';
 import { AUDIT } from './audit.ts';
 import { BATCHES } from './batches.ts';
 import { BOOKS } from './books.ts';
+import { DELIVERIES } from './deliveries.ts';
 import { FOUND_VOUCHERS } from './find-vouchers.ts';
 import { FLOATS } from './floats.ts';
 import { JOBS } from './job-operations.ts';
@@ -31,6 +32,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...FOUND_VOUCHERS,
   ...TRANSACTIONS,
   ...WEBHOOKS,
+  ...DELIVERIES,
   ...TOKENS,
   ...USERS,
   ...APPROVALS,
