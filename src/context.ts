@@ -62,8 +62,8 @@ export type Context = {
 };
 
 /**
- * What an actor is. `break-glass`: the command line, with what two people would have to agree on; `service`: the service itself, in the
- * background.
+ * What an actor is. `break-glass`: the command line, with what two people would have to agree on; `service`:
+ * the service itself, in the background.
  */
 export type ActorKind = 'command-line' | 'break-glass' | 'token' | 'user' | 'service';
 

@@ -28,8 +28,8 @@ export type ApprovalRow = {
   readonly output: string | null;
 };
 
-const COLUMNS = `id, operation, input, effect, maker_id, maker, reason, mode, state, created_at, not_before, expires_at, checker,
-  is_break_glass, comment, decided_at, output`;
+const COLUMNS = `id, operation, input, effect, maker_id, maker, reason, mode, state, created_at, not_before,
+  expires_at, checker, is_break_glass, comment, decided_at, output`;
 
 export function insertApproval(approval: {
   readonly operation: string;
@@ -45,8 +45,11 @@ export function insertApproval(approval: {
 }): Sql {
   const { operation, input, effect, makerId, maker, reason, mode, now, notBefore, expiresAt } = approval;
   return sql`
-insert into approvals (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before, expires_at)
-values (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore}, ${expiresAt})
+insert into approvals
+  (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before, expires_at)
+values
+  (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore},
+  ${expiresAt})
 returning id`;
 }
 
@@ -82,8 +85,8 @@ export function decideApproval(decision: {
   const { id, state, checkerId, checker, isBreakGlass, comment, now } = decision;
   return sql`
 update approvals
-set state = ${state}, checker_id = ${checkerId}, checker = ${checker}, is_break_glass = ${isBreakGlass}, comment = ${comment},
-  decided_at = ${now}
+set state = ${state}, checker_id = ${checkerId}, checker = ${checker},
+  is_break_glass = ${isBreakGlass}, comment = ${comment}, decided_at = ${now}
 where id = ${id} and state = 'PENDING' returning id`;
 }
 
@@ -95,5 +98,6 @@ export function setApprovalOutput(id: number, output: string): Sql {
 export function listOwnEntries(): Sql {
   return sql`
 select action, subject, before, after from audit
-where xmin = pg_current_xact_id()::xid and sequence > (select max(sequence) - 1000 from audit) order by sequence`;
+where xmin = pg_current_xact_id()::xid and sequence > (select max(sequence) - 1000 from audit)
+order by sequence`;
 }

@@ -28,8 +28,9 @@ import { notFound, Problem } from './problem.ts';
 import { readSettings } from './settings.ts';
 
 /**
- * Four eyes: what one person proposes is performed when another one approves it, once, within 72 hours, in one transaction that finds
- * everything as it is then. Where the effect is no longer what the maker was shown, the checker confirms the new one.
+ * Four eyes: what one person proposes is performed when another one approves it, once, within 72 hours, in
+ * one transaction that finds everything as it is then. Where the effect is no longer what the maker was
+ * shown, the checker confirms the new one.
  */
 
 const HOUR_MS = 3_600_000;
@@ -95,7 +96,9 @@ export type Decision = {
 
 const makerOf = ({ maker }: ApprovalRow) => JSON.parse(maker) as Principal;
 
-/** Locks one that still waits. @throws Problem `not-found`; `conflict` where it was decided, or has expired */
+/**
+ * Locks one that still waits. @throws Problem `not-found`; `conflict` where it was decided, or has expired
+ */
 async function lockPending(tx: Queries, id: number, now: Date): Promise<ApprovalRow> {
   const [row] = await tx.query<ApprovalRow>(lockApproval(id));
   if (!row) throw notFound(`approval ${id}`);
@@ -143,7 +146,8 @@ async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation
 /**
  * Approves what waits, and performs it: once, in one transaction, with everything as it is now.
  * @param find the operation of a name
- * @throws Problem `conflict` with the new effect where it is not what was confirmed; whatever the operation throws. It waits on then.
+ * @throws Problem `conflict` with the new effect where it is not what was confirmed; whatever the operation
+ *   throws. It waits on then.
  */
 export async function approve(
   caller: Caller,

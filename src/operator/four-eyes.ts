@@ -3,7 +3,10 @@ import type { AnyOperation, Caller } from './operations.ts';
 import type { Role } from './principal.ts';
 import { readSettings, type Settings } from './settings.ts';
 
-/** What one person proposes and another one approves (docs/people.md, "Four eyes"). The whole list stands here. */
+/**
+ * What one person proposes and another one approves (docs/people.md, "Four eyes"). The whole list stands
+ * here.
+ */
 
 type Rule = {
   /** Whether this input needs it; left out: every input does. */
@@ -71,8 +74,8 @@ export async function needsApproval(
 }
 
 /**
- * Whether an account of the machine has to break the glass: once two people could approve, or one has chosen to wait. Before that, the
- * command line is how an operator begins.
+ * Whether an account of the machine has to break the glass: once two people could approve, or one has chosen
+ * to wait. Before that, the command line is how an operator begins.
  */
 export async function isGlassClosed({ service }: Caller): Promise<boolean> {
   const [row] = await service.db.query<{ people: number }>(countPeople());

@@ -63,8 +63,8 @@ function checkRole(operation: AnyOperation, principal: Principal): void {
 }
 
 /**
- * Checks what an operation asks for beside a role. An account of the machine has every right of the machine already; what it does is in the
- * audit.
+ * Checks what an operation asks for beside a role. An account of the machine has every right of the machine
+ * already; what it does is in the audit.
  * @returns whether another person has to approve it
  */
 async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<boolean> {
@@ -74,7 +74,8 @@ async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields)
     if (!needed || !(await isGlassClosed(caller))) return false;
     throw new Problem(
       'approval-required',
-      `${operation.name} is approved by another person: propose it in the console, or break the glass with --break-glass and --reason`,
+      `${operation.name} is approved by another person: propose it in the console, or do it alone with ` +
+        '--break-glass and --reason',
     );
   }
   if (principal.kind === 'break-glass') {
