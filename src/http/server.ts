@@ -8,11 +8,13 @@ import Fastify, {
 } from 'fastify';
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
+import type { OidcSettings } from '../people/oidc.ts';
 import { sendRefusal } from './answer.ts';
 import { serveDocs } from './docs.ts';
 import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
+import { serveOidc } from './operator/oidc.ts';
 import { sendProblem } from './operator/problems.ts';
 import { OPERATOR_PREFIX, serveOperator } from './operator/routes.ts';
 import { openOperatorService } from './operator/service.ts';
@@ -55,6 +57,8 @@ export type Reach = {
   readonly graceMs?: number;
   /** Where browsers reach the service; left out where that is the Host that they name. */
   readonly publicUrl?: string | undefined;
+  /** The identity provider of the operator's people; needs `publicUrl`. */
+  readonly oidc?: OidcSettings | undefined;
 };
 
 /** What is known of a request while it is served, for its line in the access log. */
@@ -79,7 +83,7 @@ declare module 'fastify' {
  */
 export function buildServer(
   service: Service,
-  { trustedProxies = [], graceMs = 0, publicUrl }: Reach = {},
+  { trustedProxies = [], graceMs = 0, publicUrl, oidc }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
@@ -139,6 +143,7 @@ export function buildServer(
   app.addHook('onClose', operatorService.close);
   serveOperator(app, operatorService.service, publicUrl);
   serveSessions(app, operatorService.service, { publicUrl });
+  serveOidc(app, operatorService.service, oidc, publicUrl);
   serveDocs(app, DIALECTS);
   return app;
 }

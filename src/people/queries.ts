@@ -182,3 +182,21 @@ update recovery_codes set used_at = ${now}
 where user_id = ${userId} and code_hash = ${codeHash} and used_at is null
 returning user_id`;
 }
+
+/** The user of an account at an identity provider. */
+export function findUserByOidc(issuer: string, subject: string): Sql {
+  return { text: `${USER} where u.oidc_issuer = $1 and u.oidc_subject = $2`, values: [issuer, subject] };
+}
+
+/** Binds a user to an account, once: no row where the user is bound to another one. */
+export function bindOidc(id: number, issuer: string, subject: string): Sql {
+  return sql`
+update users set oidc_issuer = ${issuer}, oidc_subject = ${subject}
+where id = ${id} and oidc_subject is null returning id`;
+}
+
+export function findOpenInvitation(userId: number, now: Date): Sql {
+  return sql`
+select 1 as found from invitations
+where user_id = ${userId} and purpose = 'enroll' and used_at is null and expires_at > ${now}`;
+}

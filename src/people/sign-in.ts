@@ -60,13 +60,13 @@ export async function beginSignIn(
   if (!user || !isRight) throw wrongPassword();
   await takeBack(service, { email, address });
   return {
-    token: await insertBegun(service, user.id),
+    token: await beginSecondFactor(service, user.id),
     factors: factorsOf(user.totp_secret !== null, user.has_passkey),
   };
 }
 
 /** @returns the token of a sign-in that waits for its second factor */
-export async function insertBegun({ db, clock }: Service, userId: number): Promise<string> {
+export async function beginSecondFactor({ db, clock }: Service, userId: number): Promise<string> {
   const { token, tokenHash } = newBearer();
   const expiresAt = new Date(clock().getTime() + SIGN_IN_MS);
   await db.query(insertSignIn({ tokenHash, userId, stage: 'second-factor', details: '{}', expiresAt }));

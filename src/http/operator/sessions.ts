@@ -164,7 +164,8 @@ async function requireSession({ service, door }: Serving, request: FastifyReques
   return { session, token };
 }
 
-const originOf = ({ ip, headers, id }: FastifyRequest): Origin => ({
+/** Where a request comes from. */
+export const originOf = ({ ip, headers, id }: FastifyRequest): Origin => ({
   address: ip,
   agent: headers['user-agent'] ?? 'unknown',
   requestId: id,
