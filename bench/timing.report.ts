@@ -2,9 +2,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { curveChart } from './curves.ts';
 import { type Difference, percentiles, quantile, type Sorted } from './statistics.ts';
 
-/** The report: a table and a chart for each surrounding in docs/explanation/guessing.md, from figures that lie in its folder. */
+/** The report: a table and a chart for each surrounding in docs/explanation/timing.md, from figures that lie in its folder. */
 
-const PAGE = new URL('../docs/explanation/guessing.md', import.meta.url);
+const PAGE = new URL('../docs/explanation/timing.md', import.meta.url);
 const FOLDER = new URL('../docs/explanation/timing/', import.meta.url);
 const FIGURES = new URL('timing.jsonl', FOLDER);
 const BEGIN = '<!-- timing: written by npm run bench:timing -->';
@@ -107,5 +107,5 @@ ${cases.join('\n')}
 | --- | --- | --: | --: | --: |
 ${pairs.join('\n')}
 
-![Distributions](security/${file})`;
+![Distributions](timing/${file})`;
 }

@@ -145,3 +145,8 @@ export async function copyEntry({ path }: Backup, entry: Entry, target: string |
 function damaged(path: string, what: string): EmbeddedError {
   return new EmbeddedError(`the backup ${path} is damaged: ${what}; use another backup`);
 }
+
+/** Where the key ring of a backup is; undefined where it holds none. */
+export function findKeys({ path, manifest }: Backup): string | undefined {
+  return manifest.withKeys ? join(path, KEYS) : undefined;
+}

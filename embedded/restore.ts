@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { findGap, requireArchive, restoreCommand, segmentAt } from './archive.ts';
 import { addressOf, connect, ownerOf } from './connect.ts';
@@ -283,17 +283,6 @@ async function setAside(place: Folder): Promise<string> {
   const aside = `${place.cluster}.replaced-${new Date().toISOString().replace(/[-:.]/g, '')}`;
   await rename(place.cluster, aside);
   return aside;
-}
-
-/** Whether a backup holds the key ring, and where. */
-export async function findKeys({ path, manifest }: Backup): Promise<string | undefined> {
-  const file = join(path, KEYS);
-  return manifest.withKeys &&
-    (await access(file)
-      .then(() => true)
-      .catch(() => false))
-    ? file
-    : undefined;
 }
 
 function explain(error: unknown, root: string): unknown {

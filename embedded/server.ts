@@ -149,10 +149,7 @@ async function writeConfiguration(
   if (!(await readFile(main, 'utf8')).includes(INCLUDE)) await appendFile(main, `\n${INCLUDE}\n`);
 }
 
-/**
- * Archives the log of a running server in another folder, or no longer; the server reads its configuration anew when it
- * is asked to (`pg_reload_conf`).
- */
+/** Archives the log of a running server elsewhere, or no longer, once it is asked to reload (`pg_reload_conf`). */
 export async function changeArchive(
   folder: Folder,
   settings: Settings,

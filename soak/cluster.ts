@@ -92,6 +92,11 @@ export class Server {
     await this.#do('pg_ctl', '-D', this.data, '-w', '-l', `${this.data}.log`, 'start');
   }
 
+  /** After `kill`: it recovers from its log, as after a power cut. */
+  async restart(): Promise<void> {
+    await this.#do('pg_ctl', '-D', this.data, '-w', '-t', '120', '-l', `${this.data}.log`, 'start');
+  }
+
   /** The new primary takes writes when this returns. */
   async promote(): Promise<void> {
     await this.#do('pg_ctl', '-D', this.data, '-w', 'promote');

@@ -4,10 +4,12 @@
  * - `absences`: the database goes and comes back in every way, and how long it then takes until calls are answered is told;
  * - `failover`: the primary is killed under load, its synchronous standby promoted, and nothing acknowledged is lost;
  *   with `--async` the standby is asynchronous, and what that loses is told;
+ * - `citus`: races on a Citus cluster while its shards move and its workers are killed;
  * - `model`: the answers of two processes are those of some order of a plain model.
  */
 import { leavingNothing } from '../test/leave-nothing.ts';
 import { readArguments, type Wanted } from './arguments.ts';
+import { soakCitus } from './citus.ts';
 import { soakFailover } from './failover.ts';
 import { soakModel } from './model.ts';
 import { soakAbsences, soakFaults } from './under-fire.ts';
@@ -17,6 +19,7 @@ const SOAKS: Readonly<Record<string, (wanted: Wanted) => Promise<void>>> = {
   absences: soakAbsences,
   failover: soakFailover,
   model: soakModel,
+  citus: soakCitus,
 };
 
 const wanted = readArguments(process.argv.slice(2));

@@ -227,7 +227,7 @@ create table voucher_expiries (
   bucket integer not null default 0,
   serial_number bigint not null,
   due_at timestamptz not null,
-  constraint voucher_expiries_pkey primary key (serial_number)
+  constraint voucher_expiries_pkey primary key (serial_number, bucket)
 );
 create index voucher_expiries_due on voucher_expiries (due_at);
 

@@ -35,7 +35,7 @@ create function set_voucher_expiry(p_bucket integer, p_serial bigint, p_expires_
 language sql security definer set search_path = scrip, pg_temp as $$
   update vouchers set expires_at = p_expires_at where bucket = p_bucket and serial_number = p_serial;
   insert into voucher_expiries (bucket, serial_number, due_at) values (p_bucket, p_serial, p_expires_at)
-  on conflict (serial_number) do update set due_at = excluded.due_at;
+  on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
 $$;
 
 -- Replaces a voucher by a new one in the same bucket: balance, activation and expiry go over, a block and wrong PINs do not; the value of
@@ -57,7 +57,7 @@ begin
   on conflict do nothing;
   if not found then return false; end if;
   insert into voucher_expiries (bucket, serial_number, due_at)
-  select bucket, p_new_serial, due_at from voucher_expiries where serial_number = p_serial;
+  select bucket, p_new_serial, due_at from voucher_expiries where bucket = p_bucket and serial_number = p_serial;
   update vouchers set closed = 'REPLACED', replaced_by = p_new_serial, balance_minor = 0
   where bucket = p_bucket and serial_number = p_serial;
   if old.balance_minor > 0 then

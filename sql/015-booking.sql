@@ -158,14 +158,14 @@ begin
   if p_to_voucher then
     insert into voucher_expiries (bucket, serial_number, due_at)
     select p_bucket, p_serial, v.expires_at where v.expires_at <= p_now + interval '5 minutes'
-    on conflict (serial_number) do update set due_at = excluded.due_at;
+    on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
   end if;
   return 'ok';
 end $$;
 
 -- The id of a row that is stamped into the past: of that time, with the rest of a new id.
 create function id_at(id uuid, at timestamptz) returns uuid language sql immutable parallel safe as $$
-  select (left(id_floor(at)::text, 13) || substr(id::text, 14))::uuid
+  select (left(scrip.id_floor(at)::text, 13) || substr(id::text, 14))::uuid
 $$;
 
 -- Sweeps vouchers of one bucket that have expired: what they hold goes to where the policy of their batch
@@ -195,12 +195,12 @@ begin
     order by v.serial_number for update skip locked
   ) l;
   -- A voucher that is locked, or that expires later than its batch, is due by itself from now on.
-  delete from voucher_expiries e where e.serial_number = any (p_serials);
+  delete from voucher_expiries e where e.bucket = p_bucket and e.serial_number = any (p_serials);
   insert into voucher_expiries (bucket, serial_number, due_at)
   select v.bucket, v.serial_number, v.expires_at from vouchers v
   where v.bucket = p_bucket and v.serial_number = any (p_serials) and v.closed is null
     and v.serial_number <> all (coalesce(due, '{}')) and (v.balance_minor > 0 or v.expires_at > p_now)
-  on conflict (serial_number) do update set due_at = excluded.due_at;
+  on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
   if due is null then return 0; end if;
 
   select array_agg(v.balance_minor order by u.ord), array_agg(a.id order by u.ord),

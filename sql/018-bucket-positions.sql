@@ -13,3 +13,12 @@ create or replace function bucket_of(merchant_id integer) returns integer
 language sql stable security definer set search_path = scrip, pg_temp as $$
   select p.bucket from bucket_positions p where p.position = merchant_id % (select count(*) from bucket_positions)
 $$;
+
+-- Which of these keys of codes are taken. With the rights of the owner, as whom the transaction that asks has written vouchers: Citus
+-- lets no second role read what a first one has written in the same transaction.
+create function find_code_keys(p_code_keys uuid[]) returns table (code_key uuid)
+language sql stable security definer set search_path = scrip, pg_temp as $$
+  select v.code_key from vouchers v where v.code_key = any (p_code_keys)
+$$;
+revoke execute on function find_code_keys from public;
+grant execute on function find_code_keys to scrip_service;

@@ -14,27 +14,6 @@ set local citus.multi_shard_modify_mode = 'sequential';
 set local citus.shard_replication_factor = 1;
 select set_config('citus.shard_count', current_setting('scrip.bucket_count'), true);
 
--- Citus connects from node to node as the role in use, so both roles sign in (docs/citus.md, "Signing in between the nodes"). The search
--- path is for later migrations: Citus writes types into some statements without their schema. Every node does this for itself.
-do $$
-declare
-  node record;
-begin
-  for node in select n.nodename, n.nodeport, r.* from run_command_on_all_nodes($run$
-    do $body$ begin
-      perform set_config('citus.enable_ddl_propagation', 'off', true);
-      if not exists (select from pg_roles where rolname = 'scrip_service') then create role scrip_service noinherit; end if;
-      if not exists (select from pg_roles where rolname = 'scrip_producer') then create role scrip_producer; end if;
-      if not pg_has_role('scrip_service', 'scrip_producer', 'member') then grant scrip_producer to scrip_service; end if;
-      alter role scrip_service login;
-      alter role scrip_producer login;
-      execute format('alter database %I set search_path = scrip, public', current_database());
-    end $body$
-  $run$) r join pg_dist_node n using (nodeid) loop
-    if not node.success then raise exception 'the roles at %:%: %', node.nodename, node.nodeport, node.result; end if;
-  end loop;
-end $$;
-
 -- The buckets: of the first integers, the one whose hash falls into the first shard, into the second, and so on. All are positive, so
 -- that a process which does not know of the distribution, and writes bucket 0, fails.
 delete from scrip.buckets;
@@ -79,6 +58,7 @@ from bucket_of_slot b where b.slot = scrip.slot_of_reference(c.merchant_id, c.op
 update scrip.redemption_updates u set bucket = j.bucket from scrip.journal j where j.id = u.original_id;
 update scrip.webhook_deliveries d set bucket = scrip.bucket_at(e.merchant_id) from scrip.webhook_endpoints e where e.id = d.endpoint_id;
 update scrip.webhook_deliveries d set bucket = j.bucket from scrip.journal j where j.id = d.subject_id;
+update scrip.voucher_expiries e set bucket = b.bucket from bucket_of_slot b where b.slot = e.serial_number % 64;
 update scrip.webhook_attempts a set bucket = d.bucket
 from scrip.webhook_deliveries d where d.endpoint_id = a.endpoint_id and d.event_id = a.event_id;
 -- A rotation of the key ring that has ended is remembered for each bucket.
@@ -91,7 +71,7 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'webhook_deliveries', 'webhook_attempts'] loop
+  foreach name in array array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'voucher_expiries', 'webhook_deliveries', 'webhook_attempts'] loop
     execute format('alter table scrip.%I alter bucket drop default, add constraint %I check (bucket > 0)', name, name || '_bucket_positive');
   end loop;
 end $$;
@@ -120,20 +100,24 @@ select setval(pg_get_serial_sequence('scrip.webhook_endpoints', 'id'), coalesce(
 
 select create_distributed_table('scrip.buckets', 'bucket');
 select create_distributed_table(('scrip.' || t)::regclass, 'bucket', colocate_with => 'scrip.buckets')
-from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'webhook_deliveries', 'webhook_attempts']) as t;
+from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'voucher_expiries', 'webhook_deliveries', 'webhook_attempts']) as t;
 
 -- Functions of one bucket run on the worker that has it. A plan that was made without the bucket would ask all workers. The rules that
--- they share are on every worker; all other functions work on tables of the coordinator.
+-- they share are on every worker. All others work on tables of the coordinator, and so do the two that sweep and correct.
 do $$
 declare
   f record;
 begin
   for f in
-    select p.oid::regprocedure::text as signature, p.provolatile = 'i' as is_rule,
+    select p.oid::regprocedure::text as signature, r.is_rule,
       exists (select from unnest(p.proconfig) s where s like 'plan_cache_mode=%') as is_generic
     from pg_proc p
-    where p.pronamespace = 'scrip'::regnamespace and (p.provolatile = 'i' or 'p_bucket' = any (p.proargnames))
-    order by p.provolatile = 'i' desc, p.oid
+    cross join lateral (
+      select p.provolatile = 'i' or p.proname in ('database_time', 'check_stamp') as is_rule
+    ) r
+    where p.pronamespace = 'scrip'::regnamespace and (r.is_rule or 'p_bucket' = any (p.proargnames))
+      and p.proname not in ('book_voucher', 'sweep_vouchers')
+    order by r.is_rule desc, p.oid
   loop
     if f.is_generic then execute format('alter function %s reset plan_cache_mode', f.signature); end if;
     if f.is_rule then

@@ -60,6 +60,17 @@ export const SETTINGS = {
     description: 'The data folder: the embedded database, and the key file that a first start makes.',
     refuse: (value) => (value.includes('\0') ? 'must be the path of a folder' : undefined),
   },
+  metricsPort: {
+    name: 'SCRIP_METRICS_PORT',
+    fallback: undefined,
+    description:
+      'The port at which `scrip serve` and `scrip work` answer GET /metrics for Prometheus, from 1 to 65535, or 0 for a ' +
+      'free one. Without it there are no metrics. It needs no key: keep it from the networks of clients.',
+    refuse: (value) =>
+      /^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX
+        ? undefined
+        : 'must be a whole number from 0 to 65535',
+  },
   archiveDir: {
     name: 'SCRIP_ARCHIVE_DIR',
     fallback: undefined,
@@ -142,6 +153,8 @@ export const SETTINGS = {
   },
 } as const satisfies Record<string, Setting>;
 
+const toPort = (text: string | undefined) => (text === undefined ? undefined : Number(text));
+
 function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return (
@@ -165,6 +178,7 @@ export type Config = {
   readonly readDatabaseUrl: string | undefined;
   readonly dataDir: string;
   readonly archiveDir: string | undefined;
+  readonly metricsPort: number | undefined;
   readonly keys: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly publicUrl: string | undefined;
@@ -195,6 +209,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     readDatabaseUrl: read(SETTINGS.readDatabaseUrl),
     dataDir: read(SETTINGS.dataDir) as string,
     archiveDir: read(SETTINGS.archiveDir),
+    metricsPort: toPort(read(SETTINGS.metricsPort)),
     keys: read(SETTINGS.keys),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
     publicUrl,

@@ -3,6 +3,7 @@ import type { Buckets } from './db/buckets.ts';
 import type { Database } from './db/pool.ts';
 import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
+import type { Metrics } from './metrics.ts';
 
 /** What a process is given: the database and its buckets, the key ring, the logger and the clock (tests move it). */
 type Resources = {
@@ -15,6 +16,8 @@ type Resources = {
   readonly clock: () => Date;
   /** Whether webhooks may be sent to http and private addresses: for development only. */
   readonly allowPrivateWebhooks?: boolean;
+  /** Where the process counts what it does; left out where no metrics are wanted. */
+  readonly metrics?: Metrics | undefined;
 };
 
 /** What a process holds for its life. */
@@ -24,7 +27,7 @@ export type Service = Resources & {
 };
 
 export function createService(resources: Resources): Service {
-  return { ...resources, batcher: new Batcher(resources.db) };
+  return { ...resources, batcher: new Batcher(resources.db, resources.metrics) };
 }
 
 /** Whether a reference and its voucher may lie on different shards (docs/citus.md). */

@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   user: async () => (await import('./cli/user.ts')).registerUser,
   backup: async () => (await import('./cli/backup.ts')).registerBackup,
   restore: async () => (await import('./cli/restore.ts')).registerRestore,
+  job: async () => (await import('./cli/job.ts')).registerJob,
   token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   import: async () => (await import('./cli/import.ts')).registerImport,

@@ -98,10 +98,14 @@ export class Installation {
   /** Serves until it is stopped or killed. @returns its address */
   async serve(...args: string[]): Promise<string> {
     const env = { PATH: process.env['PATH'], ...this.settings };
-    const child = spawn(process.execPath, [MAIN, 'serve', '--processes', '1', ...args], {
-      env,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const child = spawn(
+      process.execPath,
+      [MAIN, 'serve', ...(args.includes('--processes') ? [] : ['--processes', '1']), ...args],
+      {
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
     this.#serving = child;
     let out = '';
     let err = '';

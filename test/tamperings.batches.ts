@@ -1,8 +1,10 @@
-import { A_FLOAT, A_SETTLEMENT, ONE_VOUCHER, type Tampering } from './tamperings.ts';
+import { A_SETTLEMENT, ONE_VOUCHER, type Tampering } from './tamperings.ts';
 
 const FIRST_OF_NOW = `select min(serial_number) from vouchers where batch_id = (select id from batches where reference = 'now')`;
+const THIRD_OF_NOW = `select serial_number from vouchers where batch_id = (select id from batches where reference = 'now')
+  order by serial_number limit 1 offset 2`;
 const reserveOf = (reference: string) =>
-  `select reserve_account from batches where reference = '${reference}'`;
+  `select reserve_of(id) from batches where reference = '${reference}'`;
 
 /** To batches and their reserves, and to vouchers that were replaced. */
 export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
@@ -36,9 +38,9 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     ['batches'],
   ],
   [
-    'a reserve of another currency',
-    `update accounts set currency = 'EUR' where id = (${reserveOf('later')})`,
-    ['journal-entries', 'reserves'],
+    'a batch of another currency',
+    `update batches set currency = 'EUR' where reference = 'later'`,
+    ['voucher-balances', 'journal-entries', 'totals'],
   ],
   [
     'a voucher that was taken back and still holds money',
@@ -66,29 +68,29 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   [
     'a release under another name',
     `update journal set kind = 'TOP_UP' where kind = 'RELEASE'`,
-    ['journal-entries', 'reserves'],
+    ['journal-entries', 'reserves', 'top-ups'],
   ],
   [
     'a voucher that was taken back to no reserve',
     `update journal set credit_account = (${A_SETTLEMENT})
       where id = (select max(id::text)::uuid from journal where kind = 'VOID')`,
-    ['journal-entries', 'reserves'],
+    ['journal-entries', 'reserve-shares'],
   ],
   [
-    'a batch with the reserve of another one',
-    `update batches set reserve_account = (${reserveOf('now')}) where reference = 'later'`,
-    ['reserves'],
+    'an activation that was paid from the reserve of another batch',
+    `update journal set debit_account = (${reserveOf('now')}) where reference = 'activation-0'`,
+    ['journal-entries', 'reserve-shares'],
   ],
   [
     'a batch without the entries of its reserve',
     // All of its vouchers are active: nothing is due to be there, and nothing is.
     `delete from journal where (${reserveOf('euro')}) in (debit_account, credit_account)`,
-    ['float-balances', 'voucher-balances', 'activations', 'reserves'],
+    ['float-balances', 'voucher-balances', 'activations', 'reserve-shares', 'reserves', 'totals'],
   ],
   [
     'money in the reserve of a canceled batch',
     `update journal set debit_account = (${reserveOf('canceled')}) where reference = 'activation-1'`,
-    ['float-balances', 'reserves', 'totals'],
+    ['float-balances', 'journal-entries', 'totals'],
   ],
   [
     'a release that went to a settlement',
@@ -98,31 +100,29 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   [
     'money out of the reserve of a batch without a voucher',
     `update journal set debit_account = (${reserveOf('waiting')}) where reference = 'activation-1'`,
-    ['float-balances', 'reserves', 'totals'],
+    ['float-balances', 'journal-entries', 'totals'],
   ],
   [
-    'money in a reserve of no batch',
-    `insert into accounts (kind, merchant_id, currency, decimals) select 'RESERVE', merchant_id, currency, decimals
-      from accounts where id = (${A_FLOAT});
-      update journal set debit_account = (select max(id) from accounts) where reference = 'activation-1'`,
-    ['float-balances', 'reserves', 'totals'],
+    'money from the reserve of no batch',
+    `update journal set debit_account = reserve_of(999) where reference = 'activation-0'`,
+    ['journal-entries', 'reserve-shares'],
   ],
   [
     'a replacement that was activated once more',
     `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at)
       select gen_random_uuid(), j.kind, j.debit_account, v.replaced_by, j.amount_minor, j.currency, j.merchant_id, v.replaced_by, now()
       from journal j cross join vouchers v where j.reference = 'activation-1' and v.serial_number = (${FIRST_OF_NOW})`,
-    ['float-balances', 'voucher-balances', 'activations'],
+    ['float-balances', 'voucher-balances', 'journal-entries', 'activations'],
   ],
   [
     'a replaced voucher that is open',
     `update vouchers set closed = null where serial_number = (select min(serial_number) from vouchers where closed = 'REPLACED')`,
-    ['batches', 'reserves', 'replacements'],
+    ['batches', 'reserve-shares', 'replacements', 'replacement-entries'],
   ],
   [
     'a replaced voucher that is open, and had nothing left',
-    `update vouchers set closed = null where serial_number = (${FIRST_OF_NOW}) + 2`,
-    ['batches', 'reserves', 'replacements'],
+    `update vouchers set closed = null where serial_number = (${THIRD_OF_NOW})`,
+    ['batches', 'reserve-shares', 'replacements'],
   ],
   [
     'a canceled voucher in a batch that is in force',
@@ -134,41 +134,41 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
     'two vouchers replaced by the same one',
     // The third had nothing left that an entry would tell of.
     `update vouchers set replaced_by = (select replaced_by from vouchers where serial_number = (${FIRST_OF_NOW}))
-      where serial_number = (${FIRST_OF_NOW}) + 2`,
+      where serial_number = (${THIRD_OF_NOW})`,
     ['activations', 'replacements'],
   ],
   [
     'a voucher replaced by one of another batch',
     `update vouchers set batch_id = (select id from batches where reference = 'waiting')
       where serial_number = (select max(replaced_by) from vouchers)`,
-    ['batches', 'reserves', 'replacements'],
+    ['journal-entries', 'batches', 'reserve-shares', 'replacements'],
   ],
   [
     'a replacement that neither of its vouchers knows of',
     `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number, occurred_at)
       select gen_random_uuid(), 'REPLACEMENT', min(serial_number), max(serial_number), 1, 'USD', max(serial_number), now()
       from vouchers where balance_minor > 100 and closed is null`,
-    ['voucher-balances', 'replacements'],
+    ['voucher-balances', 'activations', 'replacement-entries'],
   ],
   [
     'a replacement that went to another voucher',
     `update journal set credit_account = (${ONE_VOUCHER}), serial_number = (${ONE_VOUCHER})
       where id = (select max(id::text)::uuid from journal where kind = 'REPLACEMENT')`,
-    ['voucher-balances', 'replacements'],
+    ['voucher-balances', 'activations', 'replacement-entries'],
   ],
   [
     'a voucher that had nothing left, replaced by one that does not exist',
-    `update vouchers set replaced_by = 999999999999999 where serial_number = (${FIRST_OF_NOW}) + 2`,
+    `update vouchers set replaced_by = 999999999999999 where serial_number = (${THIRD_OF_NOW})`,
     ['activations', 'replacements'],
   ],
   [
     'a voucher that had nothing left, replaced by none',
-    `update vouchers set replaced_by = null where serial_number = (${FIRST_OF_NOW}) + 2`,
+    `update vouchers set replaced_by = null where serial_number = (${THIRD_OF_NOW})`,
     ['activations', 'replacements'],
   ],
   [
     'a replaced voucher that holds money again',
-    `update vouchers set balance_minor = 1 where serial_number = (${FIRST_OF_NOW}) + 2`,
+    `update vouchers set balance_minor = 1 where serial_number = (${THIRD_OF_NOW})`,
     ['voucher-balances', 'replacements', 'totals'],
   ],
   [

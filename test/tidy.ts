@@ -19,9 +19,9 @@ const ROWS = [
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],
-  ['ledger', 'jobs', 'audit'],
+  ['ledger', 'jobs', 'audit', 'monitor'],
   ['context'],
-  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log', 'draft', 'schema'],
+  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log', 'draft', 'schema', 'metrics'],
   ['refusal'],
 ];
 

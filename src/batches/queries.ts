@@ -61,7 +61,7 @@ export function reservePrice(batchId: number, entryId: string, lowId: string, no
 
 /** Which of these keys of codes are taken. */
 export function findCodeKeys(codeKeys: string): Sql {
-  return sql`select code_key from vouchers where code_key = any (${codeKeys}::uuid[])`;
+  return sql`select code_key from find_code_keys(${codeKeys}::uuid[])`;
 }
 
 /** Draws numbers for vouchers: ascending, each once. */

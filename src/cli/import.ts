@@ -79,7 +79,7 @@ async function run(file: string, options: Options): Promise<void> {
   await access(file, constants.R_OK).catch(() => fail(`${file} cannot be read`));
   await untilStopped(async (service, _config, stop) => {
     if (!(await findMerchant(service.db, merchantId))) notFound(`merchant ${merchantId}`);
-    if (!(await findProduct(service.db, rules.product))) notFound('product with this code');
+    if (!(await findProduct(service.db, rules.product))) notFound(`product ${rules.product}`);
     let progress: Progress | undefined;
     const onProgress = (written: number, vouchers: number) => {
       progress ??= showProgress(vouchers, 'vouchers', options.json);

@@ -58,7 +58,7 @@ export async function openService(
     return hadToHurry;
   };
   try {
-    if (config.databaseUrl === undefined) embedded = await openFolder(config, create, log, isService);
+    if (config.databaseUrl === undefined) embedded = await openFolder(config, { create, log, isService });
     const url = embedded?.url ?? (config.databaseUrl as string);
     const applied = await migrate(embedded?.ownerUrl ?? url, async (owner) => {
       if (!create) await requireSchema(owner, url);
@@ -73,6 +73,8 @@ export async function openService(
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
       const buckets = await readBuckets(db);
+      const counts = isService && config.metricsPort !== undefined;
+      const metrics = counts ? (await import('../metrics.ts')).createMetrics() : undefined;
       service = createService({
         db,
         readDb: readDb ?? db,
@@ -81,6 +83,7 @@ export async function openService(
         log,
         clock: () => new Date(),
         allowPrivateWebhooks: config.webhookAllowPrivate,
+        metrics,
       });
       return { service, config, close };
     } catch (error) {
@@ -93,12 +96,9 @@ export async function openService(
   }
 }
 
-async function openFolder(
-  config: Config,
-  create: boolean,
-  log: Logger,
-  isService: boolean,
-): Promise<Embedded> {
+type Folder = Pick<Opening, 'create' | 'log' | 'isService'>;
+
+async function openFolder(config: Config, { create, log, isService }: Folder): Promise<Embedded> {
   const { dataDir, archiveDir = null } = config;
   if (!create && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
   return openEmbedded(dataDir, log, isService ? archiveDir : undefined);

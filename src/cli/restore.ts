@@ -68,7 +68,7 @@ type Keys = {
 async function findKeyRingFor(dir: string, config: Config): Promise<Keys> {
   if ((await readKeyRingText(config)) !== undefined) return { given: config, fromBackup: undefined };
   const backup: Backup | undefined = (await listEmbeddedBackups(dir)).at(-1);
-  const file = backup && (await findBackedUpKeys(backup));
+  const file = backup && findBackedUpKeys(backup);
   if (backup && file === undefined)
     fail(
       `the key ring is missing, and the backup holds none: set SCRIP_KEYS, or put the key file back at ${keyFile(config)}`,

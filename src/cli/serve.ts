@@ -7,6 +7,7 @@ import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { actor } from './actor.ts';
 import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
+import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
@@ -66,7 +67,10 @@ async function serveUntilStopped(
   stop: Stop,
 ): Promise<void> {
   const { log } = service;
-  const listener = count > 1 ? await startSeveral(service, count, stop) : await startOne(service, config);
+  const isSupervisor = count > 1;
+  const metrics = isOneOfSeveral() ? undefined : await startMetrics(service, config, isSupervisor);
+  if (isOneOfSeveral()) service.metrics?.watchPools(service.db.pools);
+  const listener = isSupervisor ? await startSeveral(service, count, stop) : await startOne(service, config);
   try {
     const isSupervised = isOneOfSeveral();
     const worker = options.work && !isSupervised ? await startBackground(service, config) : undefined;
@@ -78,13 +82,13 @@ async function serveUntilStopped(
     );
     await stop.asked;
     log.info('stopping: accepted requests are finished first');
-    const finished = Promise.all([listener.close(), worker?.stop()]).then(() => true);
+    const finished = Promise.all([listener.close(), worker?.stop(), metrics?.close()]).then(() => true);
     if (!(await Promise.race([finished, stop.hurried.then(() => false)]))) {
       log.warn('stopping at once: accepted requests are abandoned');
       listener.hurry();
     }
   } catch (error) {
-    await listener.close();
+    await Promise.all([listener.close(), metrics?.close()]);
     throw error;
   }
 }

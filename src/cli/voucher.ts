@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { foundVouchers, type VoucherSummary } from '../operator/find-vouchers.ts';
 import { VOUCHER_STATES, type Voucher, vouchers } from '../operator/vouchers.ts';
+import { addBulk } from './job.ts';
 import { amountText } from './merchant.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseEnd, parseId, parseSerial, parseText, parseTransactionId } from './parse.ts';
@@ -40,6 +41,7 @@ export function registerVoucher(program: Command): void {
     .option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED)
     .option('--json', 'print JSON')
     .action(list);
+  addBulk(voucher);
   const changes = [
     ['block', 'refuse to redeem or activate it (43)', vouchers.block],
     ['unblock', 'end a block', vouchers.unblock],

@@ -5,8 +5,12 @@ import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
+import { JOB_RUNS } from '../operator/job-operations.ts';
+import { startJobs } from '../operator/jobs.ts';
+import { maintainDeclines } from '../vouchers/declines.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
+import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
 import { listenForStop } from './stop.ts';
 
@@ -29,11 +33,12 @@ async function work(): Promise<void> {
   });
   try {
     if (!stop.isAsked()) {
+      const metrics = await startMetrics(service, config);
       const worker = await startBackground(service, config);
       log.info('working');
       await stop.asked;
       log.info('stopping');
-      await Promise.race([worker.stop(), stop.hurried]);
+      await Promise.race([Promise.all([worker.stop(), metrics?.close()]), stop.hurried]);
     }
   } finally {
     const hurried = await close(stop.hurried);
@@ -47,9 +52,22 @@ export async function startBackground(service: Service, { webhookAllowPrivate }:
   const worker = await startWorker(service, TASKS, sweep);
   const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });
   const delivery = startDelivery(service, sender, readVouchersOf);
+  const jobs = startJobs(service, JOB_RUNS);
+  const declines = setInterval(() => void keepDeclines(service), MAINTAIN_MS).unref();
+  void keepDeclines(service);
   return {
     async stop() {
-      await Promise.all([worker.stop(), delivery.stop()]);
+      clearInterval(declines);
+      await Promise.all([worker.stop(), delivery.stop(), jobs.stop()]);
     },
   };
+}
+
+/** How often old declines are dropped. */
+const MAINTAIN_MS = 3_600_000;
+
+async function keepDeclines(service: Service): Promise<void> {
+  await maintainDeclines(service).catch((error: Error) =>
+    service.log.warn({ part: 'declines', error: error.message }, 'old declines could not be dropped'),
+  );
 }

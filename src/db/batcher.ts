@@ -1,3 +1,4 @@
+import type { Metrics } from '../metrics.ts';
 import { Refusal } from '../refusal.ts';
 import { isAway, retrying } from './errors.ts';
 import type { Database } from './pool.ts';
@@ -57,6 +58,7 @@ type Waiting<Request, Answer> = {
   readonly request: Request;
   readonly merchant: number;
   readonly keys: readonly string[];
+  readonly addedAt: number;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
   turns: number;
@@ -71,10 +73,12 @@ type Waiting<Request, Answer> = {
  */
 export class Batcher {
   readonly #db: Database;
+  readonly #metrics: Metrics | undefined;
   readonly #queues = new Map<unknown, Map<number, Queue<unknown, unknown, unknown>>>();
 
-  constructor(db: Database) {
+  constructor(db: Database, metrics?: Metrics) {
     this.#db = db;
+    this.#metrics = metrics;
   }
 
   /**
@@ -94,7 +98,7 @@ export class Batcher {
     }
     let queue = byBucket.get(bucket) as Queue<Request, Row, Answer> | undefined;
     if (!queue) {
-      queue = new Queue(this.#db, operation, bucket);
+      queue = new Queue(this.#db, operation, bucket, this.#metrics);
       byBucket.set(bucket, queue as Queue<unknown, unknown, unknown>);
     }
     return queue.add(request);
@@ -105,6 +109,7 @@ class Queue<Request, Row, Answer> {
   readonly #db: Database;
   readonly #operation: Operation<Request, Row, Answer>;
   readonly #bucket: number;
+  readonly #metrics: Metrics | undefined;
   /** The requests of each merchant in the order of their arrival; the merchants in the order of their turns. */
   readonly #lanes = new Map<number, Waiting<Request, Answer>[]>();
   readonly #held = new Set<string>();
@@ -114,7 +119,13 @@ class Queue<Request, Row, Answer> {
   #rowsInFlight = 0;
   #scheduled = false;
 
-  constructor(db: Database, operation: Operation<Request, Row, Answer>, bucket: number) {
+  constructor(
+    db: Database,
+    operation: Operation<Request, Row, Answer>,
+    bucket: number,
+    metrics: Metrics | undefined,
+  ) {
+    this.#metrics = metrics;
     this.#db = db;
     this.#operation = operation;
     this.#bucket = bucket;
@@ -125,7 +136,15 @@ class Queue<Request, Row, Answer> {
     if (this.#waiting >= this.#rate.waitingMax() && !this.#makeRoom(merchant))
       return Promise.reject(overloaded());
     return new Promise((resolve, reject) => {
-      const waiting = { request, merchant, keys: this.#operation.keysOf(request), resolve, reject, turns: 0 };
+      const waiting = {
+        request,
+        merchant,
+        keys: this.#operation.keysOf(request),
+        addedAt: this.#metrics ? performance.now() : 0,
+        resolve,
+        reject,
+        turns: 0,
+      };
       const lane = this.#lanes.get(merchant);
       if (lane) lane.push(waiting);
       else this.#lanes.set(merchant, [waiting]);
@@ -174,6 +193,7 @@ class Queue<Request, Row, Answer> {
     if (!this.#mayStart()) return;
     const taken = this.#take();
     if (taken.length === 0) return;
+    this.#metrics?.gathered(taken.length, performance.now() - (taken[0]?.addedAt ?? 0));
     this.#inFlight++;
     this.#rowsInFlight += taken.length;
     const wasBusy = this.#waiting > 0;

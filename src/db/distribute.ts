@@ -5,7 +5,8 @@ import { hostsOf } from './hosts.ts';
 import { openOwner, type Queries } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 
-const FILE = new URL('../../sql/distribute.sql', import.meta.url);
+const ROLES = new URL('../../sql/distribute-roles.sql', import.meta.url);
+const TABLES = new URL('../../sql/distribute.sql', import.meta.url);
 
 /** Enough for 64 workers. With fewer, a worker has several, which share its load evenly. */
 const BUCKETS_DEFAULT = SLOTS;
@@ -21,29 +22,57 @@ export type Distribution = { readonly buckets: number; readonly workers: number;
  * @throws StartError, one line: no Citus, no workers, a worker that is away, processes of Scrip that run
  */
 export async function distribute(url: string, wanted?: number): Promise<Distribution> {
-  const owner = await openOwner(url);
-  try {
-    await owner.query(sql`select pg_advisory_lock(7311990001)`);
+  const found = await asOwner(url, async (owner) => {
     const workers = await checkCluster(owner, url);
-    const existing = (await isDistributed(owner)) ? await countBuckets(owner) : undefined;
-    if (existing !== undefined) {
-      if (wanted !== undefined && wanted !== existing)
-        throw new StartError(
-          `the database is distributed into ${existing} buckets, and their number cannot be changed`,
-        );
-      return { buckets: existing, workers, isNew: false };
-    }
+    const existing = await findDistribution(owner, workers, wanted);
+    if (existing) return { workers, existing };
     const buckets = wanted ?? BUCKETS_DEFAULT;
     if (!(Number.isInteger(buckets) && buckets >= BUCKETS_MIN && buckets <= SLOTS && buckets >= workers))
       throw new StartError(
         `--buckets must be a whole number from ${Math.max(BUCKETS_MIN, workers)} (there are ${workers} workers) to ${SLOTS}`,
       );
     await checkQuiet(owner);
-    await move(owner, buckets);
+    await run(owner, ROLES);
+    return { workers, buckets };
+  });
+  if (found.existing) return found.existing;
+  // Another connection: those that Citus opens behind it have the settings that the roles and the database have by now.
+  return asOwner(url, async (owner) => {
+    const { workers, buckets } = found;
+    const existing = await findDistribution(owner, workers, wanted);
+    if (existing) return existing;
+    await owner.query(sql`select set_config('scrip.bucket_count', ${String(buckets)}, false)`);
+    await run(owner, TABLES);
     return { buckets, workers, isNew: true };
+  });
+}
+
+/** On a connection of its own, one process at a time; migrations take the same lock. */
+async function asOwner<T>(url: string, work: (owner: Queries) => Promise<T>): Promise<T> {
+  const owner = await openOwner(url);
+  try {
+    await owner.query(sql`select pg_advisory_lock(7311990001)`);
+    return await work(owner);
   } finally {
     await owner.close();
   }
+}
+
+async function findDistribution(
+  owner: Queries,
+  workers: number,
+  wanted: number | undefined,
+): Promise<Distribution | undefined> {
+  if (!(await isDistributed(owner))) return undefined;
+  const [row] = await owner.query<{ count: number }>(
+    sql`select count(*)::int as count from scrip.bucket_positions`,
+  );
+  const buckets = row?.count ?? 0;
+  if (wanted !== undefined && wanted !== buckets)
+    throw new StartError(
+      `the database is distributed into ${buckets} buckets, and their number cannot be changed`,
+    );
+  return { buckets, workers, isNew: false };
 }
 
 /** Whether the vouchers lie on shards. */
@@ -60,13 +89,6 @@ async function hasCitus(db: Queries): Promise<boolean> {
     sql`select exists (select from pg_extension where extname = 'citus') as there`,
   );
   return row?.there ?? false;
-}
-
-async function countBuckets(owner: Queries): Promise<number> {
-  const [row] = await owner.query<{ count: number }>(
-    sql`select count(*)::int as count from scrip.bucket_positions`,
-  );
-  return row?.count ?? 0;
 }
 
 /** @returns the number of workers */
@@ -140,11 +162,11 @@ where datname = current_database() and pid <> pg_backend_pid() and application_n
 
 const raw = (text: string): Sql => ({ text, values: [] });
 
-async function move(owner: Queries, buckets: number): Promise<void> {
-  const text = await readFile(FILE, 'utf8');
+/** Runs a file in one transaction. */
+async function run(owner: Queries, file: URL): Promise<void> {
+  const text = await readFile(file, 'utf8');
   try {
     await owner.query(raw('begin'));
-    await owner.query(sql`select set_config('scrip.bucket_count', ${String(buckets)}, true)`);
     await owner.query(raw(text));
     await owner.query(raw('commit'));
   } catch (error) {
@@ -152,7 +174,7 @@ async function move(owner: Queries, buckets: number): Promise<void> {
     const { message, code } = error as { message: string; code?: string };
     if (code === undefined) throw error;
     throw new StartError(
-      `nothing was changed, since the cluster failed (${firstLine(message)}): run it again`,
+      `nothing was distributed, since the cluster failed (${firstLine(message)}): see the coordinator's log, and run it again`,
     );
   }
 }

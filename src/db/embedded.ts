@@ -76,7 +76,7 @@ export function verifyEmbedded(from: string, log: Logger, examine: Examine): Ret
 }
 
 /** The file of the key ring in a backup, where it holds one. */
-export function findBackedUpKeys(backup: Backup): Promise<string | undefined> {
+export function findBackedUpKeys(backup: Backup): string | undefined {
   return findKeys(backup);
 }
 

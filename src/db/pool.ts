@@ -1,6 +1,7 @@
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
+import type { PoolUsage } from '../metrics.ts';
 import { Health } from './health.ts';
 import { clientFor, hostAddresses } from './hosts.ts';
 import type { HotStatement, Sql } from './sql.ts';
@@ -34,6 +35,8 @@ export type Database = Queries & {
   openPool(name: string, size: number): pg.Pool;
   /** Whether statements of the hot path run, or ran a moment ago: background work then gives way. */
   isBusy(): boolean;
+  /** The connections of its pools. */
+  readonly pools: Readonly<Record<string, PoolUsage>>;
   close(): Promise<void>;
 };
 
@@ -152,6 +155,7 @@ export function openDatabase(url: string, name = 'scrip', isReader = false, size
       });
     },
     isBusy: () => performance.now() - lastHotAt < BUSY_MS,
+    pools: { ordinary: pool, till: hotPool },
     async hot<Row>({ name: statementName, text, background }: HotStatement, values: readonly unknown[]) {
       if (!background) lastHotAt = performance.now();
       return onClient(hotPool, health, async (client) => {

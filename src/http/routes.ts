@@ -26,6 +26,7 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
   const { method, body, otherMediaTypes = [], check, notFound } = endpoint;
   const url = dialect.prefix + endpoint.path;
   const mediaTypes = ['application/json', ...otherMediaTypes];
+  const observe = service.metrics?.call(dialect.name.replace('variant-', ''), endpoint.operationId);
   const manner = { statuses: dialect.statuses, notFound, fields: fieldsOf(endpoint) };
 
   app.route({
@@ -35,6 +36,7 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
     attachValidation: true,
     onRequest(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction) {
       request.trace.route = url;
+      request.trace.observe = observe;
       // `/vouchers/` is not a path with an empty reference.
       const isNoPath = (request.params as { reference?: string }).reference === '';
       done(isNoPath ? new TransportRefusal('98', 404) : body && checkHead(request.headers, mediaTypes));

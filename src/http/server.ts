@@ -8,6 +8,7 @@ import Fastify, {
 } from 'fastify';
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
+import type { ObserveCall } from '../metrics.ts';
 import type { OidcSettings } from '../people/oidc.ts';
 import { sendRefusal } from './answer.ts';
 import { serveDocs } from './docs.ts';
@@ -23,7 +24,14 @@ import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
-import { BODY_LIMIT_BYTES, missingHost, parseDateTime, refuseUnrouted } from './wire.ts';
+import {
+  BODY_LIMIT_BYTES,
+  missingHost,
+  parseDateTime,
+  prefersHtml,
+  refuseUnrouted,
+  TransportRefusal,
+} from './wire.ts';
 
 const DIALECTS = [VARIANT_A, VARIANT_B];
 
@@ -69,6 +77,8 @@ type Trace = {
   statusCode: string | undefined;
   context: Context | undefined;
   transactionId: string | undefined;
+  /** Counts the call; undefined for what is no operation of the interface, and where no metrics are wanted. */
+  observe: ObserveCall | undefined;
 };
 
 declare module 'fastify' {
@@ -144,8 +154,20 @@ export function buildServer(
   serveOperator(app, operatorService.service, publicUrl);
   serveSessions(app, operatorService.service, { publicUrl });
   serveOidc(app, operatorService.service, oidc, publicUrl);
+  serveEntrance(app);
   serveDocs(app, DIALECTS);
   return app;
+}
+
+/**
+ * Leads a browser from `/` to the console. To anything else `/` is an unknown path.
+ */
+function serveEntrance(app: FastifyInstance): void {
+  app.get('/', (request, reply) => {
+    request.trace.route = '/';
+    if (!prefersHtml(request.headers.accept)) throw new TransportRefusal('98', 404);
+    return reply.header('vary', 'accept').redirect('/console/', 302);
+  });
 }
 
 /** Gives every request a trace and a line in the log, and refuses requests that no route matches. */
@@ -197,11 +219,14 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
     statusCode: undefined,
     context: undefined,
     transactionId: undefined,
+    observe: undefined,
   };
   reply.header('x-request-id', request.id);
   reply.header('cache-control', 'no-store');
   reply.raw.once('close', () => {
-    const { startedAt, route, statusCode, context, transactionId } = request.trace;
+    const { startedAt, route, statusCode, context, transactionId, observe } = request.trace;
+    const durationMs = performance.now() - startedAt;
+    observe?.(statusCode ?? 'aborted', durationMs);
     // No path, no header, no body, no reference.
     log({
       requestId: request.id,
@@ -212,7 +237,7 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
       merchantId: context?.merchant.id,
       keyId: context?.keyId,
       transactionId,
-      durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
+      durationMs: Math.round(durationMs * 1000) / 1000,
       aborted: !reply.raw.writableEnded,
     });
   });

@@ -99,13 +99,15 @@ export async function endHold({ db, clock }: Service, id: string, isBooked: bool
 const OLD_MS = 300_000;
 const PAGE = 100;
 
-/** Settles what crashes have left. */
+/** Settles what crashes have left. A hold whose bucket is away waits, and none behind it does. */
 export async function resolveOldHolds(service: Service): Promise<void> {
-  const { db, clock } = service;
+  const { db, clock, log } = service;
   const before = new Date(clock().getTime() - OLD_MS);
   const rows = await db.query<{ id: string; bucket: number; serial_number: bigint }>(
     listOldHolds(before, PAGE),
   );
   for (const { id, bucket, serial_number: serialNumber } of rows)
-    await releaseHold(service, { id, bucket, serialNumber });
+    await releaseHold(service, { id, bucket, serialNumber }).catch((error: Error) =>
+      log.warn({ part: 'holds', id, error: error.message }, 'a hold cannot be settled'),
+    );
 }

@@ -1,8 +1,11 @@
 import { API_KEYS } from './api-keys.ts';
 import { APPROVALS } from './approval-operations.ts';
+import { AUDIT } from './audit.ts';
 import { BATCHES } from './batches.ts';
 import { FOUND_VOUCHERS } from './find-vouchers.ts';
 import { FLOATS } from './floats.ts';
+import { JOBS } from './job-operations.ts';
+import { KEYRING } from './keyring.ts';
 import { MERCHANTS } from './merchants.ts';
 import type { AnyOperation } from './operations.ts';
 import { PRODUCTS } from './products.ts';
@@ -26,6 +29,9 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...WEBHOOKS,
   ...TOKENS,
   ...USERS,
+  ...JOBS,
+  ...AUDIT,
+  ...KEYRING,
   ...APPROVALS,
   ...SETTINGS,
 ];

@@ -66,7 +66,7 @@ export function drawNumber(): Sql {
 
 /** Which of these keys of codes are taken. */
 export function findCodeKeys(codeKeys: string): Sql {
-  return sql`select from vouchers where code_key = any (${codeKeys}::uuid[])`;
+  return sql`select from find_code_keys(${codeKeys}::uuid[])`;
 }
 
 export type Replacement = {

@@ -1,6 +1,7 @@
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
+import { plainArray } from '../db/sql.ts';
 import { idFloor, newId } from '../ledger/id.ts';
 import { type Delivery, makeBodies } from './body.ts';
 import { LEASE_MS, prepare } from './deliver.ts';
@@ -10,6 +11,7 @@ import {
   insertTest,
   listAttemptRows,
   listDeliveryRows,
+  listLastAttempts,
   resendFailed,
   resendOne,
 } from './queries.ts';
@@ -39,9 +41,13 @@ type DeliveryRow = {
   state: DeliveryRecord['state'];
   attempts: number;
   due_at: Date;
+};
+
+type LastAttemptRow = {
+  event_id: string;
   status: number | null;
   error: string | null;
-  attempted_at: Date | null;
+  attempted_at: Date;
 };
 
 export type AttemptRecord = {
@@ -69,6 +75,11 @@ export async function listDeliveries(
   before: string | null = null,
 ): Promise<DeliveryRecord[]> {
   const rows = await db.query<DeliveryRow>(listDeliveryRows(endpointId, state, most, before));
+  const eventIds = plainArray(rows.map(({ event_id }) => event_id));
+  const attempts = await db.query<LastAttemptRow>(listLastAttempts(endpointId, eventIds));
+  const lastAttempts = new Map(
+    attempts.map(({ event_id, attempted_at: at, status, error }) => [event_id, { at, status, error }]),
+  );
   return rows.map((row) => ({
     eventId: row.event_id,
     type: row.type,
@@ -76,7 +87,7 @@ export async function listDeliveries(
     state: row.state,
     attempts: row.attempts,
     dueAt: row.state === 'PENDING' ? row.due_at : null,
-    lastAttempt: row.attempted_at && { at: row.attempted_at, status: row.status, error: row.error },
+    lastAttempt: lastAttempts.get(row.event_id) ?? null,
   }));
 }
 

@@ -8,6 +8,7 @@ import { holdKeyRing } from '../keyring/store.ts';
 import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
 import type { EventType } from './outbox.ts';
 import {
+  countDeliveries,
   countEndpoints,
   enableEndpointRow,
   insertEndpoint,
@@ -45,9 +46,9 @@ type EndpointRow = {
   failing_since: Date | null;
   disabled_at: Date | null;
   disabled_reason: string | null;
-  pending: bigint;
-  failed: bigint;
 };
+
+type CountRow = { pending: bigint; failed: bigint };
 
 /** Every event is written once for each endpoint that takes it. */
 const MOST_ENDPOINTS = 20;
@@ -122,15 +123,19 @@ export async function pageOfEndpoints(
   after: number,
   limit: number,
 ): Promise<Endpoint[]> {
-  return (await db.query<EndpointRow>(listEndpointRows(merchantId, null, limit, after))).map(toEndpoint);
+  const endpoints: Endpoint[] = [];
+  for (const row of await db.query<EndpointRow>(listEndpointRows(merchantId, null, limit, after)))
+    endpoints.push(await toEndpoint(db, row));
+  return endpoints;
 }
 
 export async function findEndpoint(db: Queries, id: number): Promise<Endpoint | undefined> {
   const [row] = await db.query<EndpointRow>(listEndpointRows(null, id, 1));
-  return row && toEndpoint(row);
+  return row && toEndpoint(db, row);
 }
 
-function toEndpoint(row: EndpointRow): Endpoint {
+async function toEndpoint(db: Queries, row: EndpointRow): Promise<Endpoint> {
+  const [counts] = await db.query<CountRow>(countDeliveries(row.id));
   return {
     id: row.id,
     merchantId: row.merchant_id,
@@ -141,8 +146,8 @@ function toEndpoint(row: EndpointRow): Endpoint {
     failingSince: row.failing_since,
     disabledAt: row.disabled_at,
     disabledReason: row.disabled_reason,
-    pending: Number(row.pending),
-    failed: Number(row.failed),
+    pending: Number(counts?.pending),
+    failed: Number(counts?.failed),
   };
 }
 

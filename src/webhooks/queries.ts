@@ -111,20 +111,23 @@ values (${id}, ${merchantId}, ${url}, ${events}::text[], ${full}, ${secret}, ${n
 /** Deliveries of an endpoint in a state that a list counts: more are "this many or more". */
 const COUNT_MAX = 100;
 
-/** Endpoints that were not removed, with how many deliveries wait and how many failed at each, counted up to COUNT_MAX. */
+/** Endpoints that were not removed, behind an id. */
 export function listEndpointRows(merchantId: number | null, id: number | null, most: number, after = 0): Sql {
   return sql`
-select e.*,
+select * from webhook_endpoints
+where removed_at is null and id > ${after} and (${merchantId}::int is null or merchant_id = ${merchantId}::int)
+  and (${id}::int is null or id = ${id}::int)
+order by id limit ${most}`;
+}
+
+/** How many deliveries wait and how many failed at an endpoint, each counted up to COUNT_MAX. */
+export function countDeliveries(id: number): Sql {
+  return sql`
+select
   (select count(*) from (
-    select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'PENDING' limit ${COUNT_MAX}) p) as pending,
+    select from webhook_deliveries where endpoint_id = ${id} and state = 'PENDING' limit ${COUNT_MAX}) p) as pending,
   (select count(*) from (
-    select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'FAILED' limit ${COUNT_MAX}) f) as failed
-from (
-  select * from webhook_endpoints
-  where removed_at is null and id > ${after} and (${merchantId}::int is null or merchant_id = ${merchantId}::int)
-    and (${id}::int is null or id = ${id}::int)
-  order by id limit ${most}
-) e order by e.id`;
+    select from webhook_deliveries where endpoint_id = ${id} and state = 'FAILED' limit ${COUNT_MAX}) f) as failed`;
 }
 
 export function countEndpoints(merchantId: number): Sql {
@@ -165,17 +168,18 @@ export function listDeliveryRows(
   before: string | null,
 ): Sql {
   return sql`
-select d.event_id, d.type, d.occurred_at, d.state, d.attempts, d.due_at, d.finished_at, a.status, a.error, a.attempted_at
-from (
-  select * from webhook_deliveries
-  where endpoint_id = ${endpointId} and (${state}::text is null or state::text = ${state}::text)
-    and (${before}::uuid is null or event_id < ${before}::uuid)
-  order by event_id desc limit ${most}
-) d
-left join lateral (
-  select * from webhook_attempts n where n.endpoint_id = d.endpoint_id and n.event_id = d.event_id order by number desc limit 1
-) a on true
-order by d.event_id desc`;
+select event_id, type, occurred_at, state, attempts, due_at from webhook_deliveries
+where endpoint_id = ${endpointId} and (${state}::text is null or state::text = ${state}::text)
+  and (${before}::uuid is null or event_id < ${before}::uuid)
+order by event_id desc limit ${most}`;
+}
+
+/** The last attempt of each of these events. */
+export function listLastAttempts(endpointId: number, eventIds: string): Sql {
+  return sql`
+select distinct on (event_id) event_id, status, error, attempted_at from webhook_attempts
+where endpoint_id = ${endpointId} and event_id = any (${eventIds}::uuid[])
+order by event_id, number desc`;
 }
 
 export function listAttemptRows(endpointId: number, eventId: string): Sql {

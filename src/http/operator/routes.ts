@@ -9,6 +9,7 @@ import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
 import { identifyPrincipal } from './identify.ts';
 import { sendProblem } from './problems.ts';
+import { serveProgress } from './progress.ts';
 
 export const OPERATOR_PREFIX = '/operator/v1';
 
@@ -17,6 +18,11 @@ const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
 /** Serves every operation of the table below its prefix. */
 export function serveOperator(app: FastifyInstance, service: Service, publicUrl: string | undefined): void {
   for (const operation of OPERATIONS) serveOperation(app, { service, publicUrl }, OPERATOR_PREFIX, operation);
+  serveProgress(app, service, OPERATOR_PREFIX, async (request) => {
+    const principal = await identifyPrincipal(service, request, 'operator', publicUrl);
+    if (principal.merchantId !== null) throw new Problem('forbidden');
+    return principal;
+  });
 }
 
 function serveOperation(

@@ -1,0 +1,141 @@
+import { randomInt } from 'node:crypto';
+import { readVouchersOf } from '../src/batches/download.ts';
+import { generate } from '../src/batches/generate.ts';
+import { type Context, createService, type Operator, type Service } from '../src/context.ts';
+import { readBuckets } from '../src/db/buckets.ts';
+import { isUnavailable } from '../src/db/errors.ts';
+import { openDatabase } from '../src/db/pool.ts';
+import { withWorkers } from '../src/db/workers.ts';
+import { openKeyRing } from '../src/keyring/store.ts';
+import { createLogger } from '../src/log.ts';
+import { createMerchant } from '../src/merchants/merchants.ts';
+import { DEFAULT_PRODUCT, ensureDefaultProduct, findProduct } from '../src/merchants/products.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { updateRedemption } from '../src/redemptions/update.ts';
+import { Refusal } from '../src/refusal.ts';
+import { activate } from '../src/vouchers/activate.ts';
+
+/** The load of the soak on Citus: redemptions in races, each asked until its answer is certain. */
+
+export type Card = { readonly serialNumber: bigint; readonly code: string; readonly pin: string };
+
+/** A request, and every answer that it got: `00`, `00 replayed`, or the code of a refusal. */
+export type Ask = {
+  readonly reference: string;
+  readonly card: Card;
+  /** In minor units. */
+  readonly amount: number;
+  readonly operation: 'redeem' | 'activate';
+  readonly answers: { readonly code: string; readonly id?: string }[];
+};
+
+export type Update = { readonly reference: string; readonly amount: number; code: string };
+
+/** A service on its own connections, as a process has them. */
+export async function openService(url: string, keys: string): Promise<Service> {
+  const db = await withWorkers(openDatabase(url, 'scrip-soak'), 'scrip-soak');
+  await ensureDefaultProduct(db, 'USD');
+  const ring = await openKeyRing(db, { keys, dataDir: '/nowhere' });
+  const buckets = await readBuckets(db);
+  const log = createLogger('silent');
+  return createService({ db, readDb: db, buckets, keys: ring, log, clock: () => new Date() });
+}
+
+/** A merchant with vouchers that carry money, and some that wait for their activation. */
+export async function prepare(service: Service, cards: number, inactive: number) {
+  const { db } = service;
+  const product = await findProduct(db, DEFAULT_PRODUCT);
+  if (!product) throw new Error('there is no product');
+  const actor = {
+    kind: 'command-line',
+    id: null,
+    name: 'soak',
+    origin: 'soak',
+    requestId: null,
+    reason: null,
+  } as const;
+  const operator: Operator = { service, actor };
+  const { id, keyId } = await createMerchant(operator, {
+    name: 'Soak',
+    permit: ['update-redemption'],
+    opaque: false,
+    productId: product.id,
+    float: { currency: 'USD', amountMinor: 10_000_000_000n },
+  });
+  const permissions = new Set(['generate', 'download', 'activate', 'balance', 'redeem', 'update-redemption']);
+  const merchant = {
+    id,
+    name: 'Soak',
+    permissions,
+    opaque: false,
+    suspended: false,
+    defaultProductId: product.id,
+  };
+  const contextOf = (of: Service): Context => ({ service: of, merchant, keyId, now: new Date() });
+  const order = async (name: string, count: number, value?: number): Promise<Card[]> => {
+    const made: Card[] = [];
+    for (let at = 0; at < count; at += 10) {
+      const { batch } = await generate(contextOf(service), {
+        reference: `${name}-${at}`,
+        quantity: 10,
+        value,
+      });
+      made.push(...((await readVouchersOf(service, batch.transactionId, 10)) ?? []));
+    }
+    return made;
+  };
+  return {
+    merchantId: id,
+    contextOf,
+    cards: await order('cards', cards, 5_000),
+    inactive: await order('later', inactive),
+  };
+}
+
+/** The request is sent again until its outcome is known, as clients are told to do. */
+async function untilCertain<T>(run: () => Promise<T>, isOver: () => boolean): Promise<T | string> {
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (error instanceof Refusal && error.code !== '91') return error.code;
+      if (!(error instanceof Refusal) && !isUnavailable(error)) throw error;
+      if (isOver()) return 'unknown';
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+}
+
+export async function ask(context: Context, asked: Ask, isOver: () => boolean): Promise<void> {
+  const { card, reference, amount, operation } = asked;
+  const now = () => ({ ...context, now: new Date() });
+  const answer = await untilCertain(
+    () =>
+      operation === 'redeem'
+        ? redeem(now(), { ...card, amount: amount / 100, reference })
+        : activate(now(), {
+            voucher: { serialNumber: Number(card.serialNumber) },
+            value: amount / 100,
+            reference,
+          }),
+    isOver,
+  );
+  if (typeof answer === 'string') asked.answers.push({ code: answer });
+  else
+    asked.answers.push({
+      code: answer.replayed ? '00 replayed' : '00',
+      id: answer.transaction.transactionId,
+    });
+}
+
+export async function update(context: Context, asked: Update, isOver: () => boolean): Promise<void> {
+  const { reference, amount } = asked;
+  const answer = await untilCertain(
+    () => updateRedemption({ ...context, now: new Date() }, { reference, amountUsed: amount / 100 }),
+    isOver,
+  );
+  asked.code = typeof answer === 'string' ? answer : '00';
+}
+
+/** One of several, each as often as the others. */
+export const any = <T>(of: readonly T[]): T => of[randomInt(of.length)] as T;

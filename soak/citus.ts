@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Context, Service } from '../src/context.ts';
+import { distribute } from '../src/db/distribute.ts';
+import { migrate } from '../src/db/migrate.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { newKeyRing } from '../src/keyring/ring.ts';
+import { resolveOldHolds } from '../src/ledger/holds.ts';
+import { reconcile } from '../src/ledger/reconcile.ts';
+import { type Cluster, createOnAll, execute, startCitus } from '../test/citus/cluster.ts';
+import { atEnd, temporaryFolder } from '../test/leave-nothing.ts';
+import type { Wanted } from './arguments.ts';
+import { type Ask, any, ask, openService, prepare, type Update, update } from './citus.load.ts';
+import { verify } from './citus.verify.ts';
+
+/**
+ * Redemptions in races on a Citus cluster, while shards move from worker to worker and workers are killed: nothing that was acknowledged
+ * is lost, nothing is booked twice, and the books are exact all along.
+ */
+
+const BUCKETS = 8;
+const SERVICES = 3;
+const CALLERS = 192;
+const CARDS = 2_000;
+const INACTIVE = 400;
+/** A reconciliation, a shard that moves, a worker that is killed: each this often. */
+const RECONCILE_MS = 15_000;
+const MOVE_MS = 4_000;
+const KILL_MS = 45_000;
+
+type Soak = {
+  readonly cluster: Cluster;
+  readonly services: readonly Service[];
+  readonly contexts: readonly Context[];
+  readonly asks: Ask[];
+  readonly updates: Update[];
+  readonly isOver: () => boolean;
+  readonly counts: { moves: number; kills: number; reconciliations: number; differing: string[] };
+};
+
+export async function soakCitus({ minutes }: Wanted): Promise<void> {
+  const cluster = await startCitus(await temporaryFolder('scrip-citus-'), ['shared_buffers = 128MB']);
+  await createOnAll(cluster, 'scrip');
+  const url = cluster.coordinator.url(undefined, 'scrip');
+  await migrate(url);
+  await distribute(url, BUCKETS);
+  const keys = newKeyRing();
+  const services: Service[] = [];
+  for (let index = 0; index < SERVICES; index++) services.push(await openService(url, keys));
+  atEnd(() => Promise.all(services.map(({ db }) => db.close())));
+  const [first] = services as [Service];
+  const { merchantId, contextOf, cards, inactive } = await prepare(first, CARDS, INACTIVE);
+  const until = performance.now() + minutes * 60_000;
+  const counts = { moves: 0, kills: 0, reconciliations: 0, differing: [] };
+  const contexts = services.map(contextOf);
+  const isOver = () => performance.now() > until + 60_000;
+  const soak: Soak = { cluster, services, contexts, asks: [], updates: [], isOver, counts };
+  const goesOn = () => performance.now() < until;
+  let references = 0;
+  const startedAt = performance.now();
+  const caller = async () => {
+    while (goesOn()) await race(soak, `s${++references}`, cards, inactive);
+  };
+  await Promise.all([
+    ...Array.from({ length: CALLERS }, caller),
+    every(goesOn, MOVE_MS, () => moveShard(soak, url)),
+    every(goesOn, KILL_MS, () => killWorker(soak)),
+    every(goesOn, RECONCILE_MS, () => reconcileNow(soak)),
+  ]);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  await report(soak, url, merchantId, seconds);
+}
+
+async function every(goesOn: () => boolean, ms: number, run: () => Promise<void>): Promise<void> {
+  while (goesOn()) {
+    await sleep(ms);
+    if (goesOn()) await run();
+  }
+}
+
+/** One reference, and what meets on it. */
+async function race(
+  { contexts, asks, updates, isOver }: Soak,
+  reference: string,
+  cards: Parameters<typeof ask>[1]['card'][],
+  inactive: Parameters<typeof ask>[1]['card'][],
+): Promise<void> {
+  const made = (over: Partial<Ask> = {}): Ask => {
+    const asked: Ask = {
+      reference,
+      card: any(cards),
+      amount: 1 + (asks.length % 3),
+      operation: 'redeem',
+      answers: [],
+      ...over,
+    };
+    asks.push(asked);
+    return asked;
+  };
+  const send = (asked: Ask) => ask(any(contexts), asked, isOver);
+  const one = made();
+  const kind = Number(reference.slice(1)) % 20;
+  if (kind < 12) await send(one);
+  // Copies at the same time, through several processes.
+  else if (kind < 15) await Promise.all([send(one), send(one), send(one)]);
+  // Other requests under the same reference: one of them is booked.
+  else if (kind < 17)
+    await Promise.all([send(one), send(made({ card: any(cards) })), send(made({ amount: 9 }))]);
+  // A request that is declined leaves the reference to another one.
+  else if (kind < 18) await Promise.all([send(made({ amount: 900_000_00 })), send(one)]);
+  else if (kind < 19) {
+    await send(one);
+    const both: Update[] = [0, 1].map((amount) => ({ reference, amount, code: '' }));
+    updates.push(...both);
+    await Promise.all(both.map((each) => update(any(contexts), each, isOver)));
+  } else {
+    await send(one);
+    const card = any(inactive);
+    const twice = made({ operation: 'activate', card, amount: 100 });
+    await Promise.all([send(twice), send(twice)]);
+  }
+}
+
+async function moveShard({ counts }: Soak, url: string): Promise<void> {
+  const owner = await openOwner(url);
+  // A worker that is away makes a move fail, and nothing has moved then.
+  await owner
+    .query({
+      text: `
+select citus_move_shard_placement(p.shardid, f.nodename, f.nodeport, t.nodename, t.nodeport,
+  shard_transfer_mode => case when random() < 0.3 then 'block_writes' else 'force_logical' end::citus.shard_transfer_mode)
+from scrip.bucket_positions b
+join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets', b.bucket)
+join pg_dist_node f on f.groupid = p.groupid
+join pg_dist_node t on t.groupid <> f.groupid and t.groupid > 0
+order by random() limit 1`,
+      values: [],
+    })
+    .then(
+      () => counts.moves++,
+      () => {},
+    );
+  await owner.close();
+}
+
+/** As a power cut does; it is back two seconds later. */
+async function killWorker({ cluster, counts }: Soak): Promise<void> {
+  const worker = any(cluster.workers);
+  await worker.kill();
+  counts.kills++;
+  await sleep(2_000);
+  await worker.restart();
+}
+
+async function reconcileNow({ services, counts }: Soak): Promise<void> {
+  const [service] = services as [Service];
+  await reconcile(service).then(
+    ({ ok, checks }) => {
+      counts.reconciliations++;
+      if (!ok) counts.differing.push(JSON.stringify(checks.filter((check) => !check.ok)));
+    },
+    // A worker is away: nothing can be proven just now.
+    () => {},
+  );
+}
+
+async function report(soak: Soak, url: string, merchantId: number, seconds: number): Promise<void> {
+  const { services, asks, updates, counts } = soak;
+  const [service] = services as [Service];
+  await execute(soak.cluster.coordinator, 'scrip', 'select recover_prepared_transactions()');
+  await resolveOldHolds({ ...service, clock: () => new Date(Date.now() + 3_600_000) });
+  const owner = await openOwner(url);
+  const faults = await verify(owner, merchantId, asks, updates);
+  await owner.close();
+  const final = await reconcile({ ...service, clock: () => new Date(Date.now() + 3_600_000) });
+  if (!final.ok) faults.push(JSON.stringify(final.checks.filter((check) => !check.ok)));
+  faults.push(...counts.differing);
+  const codes: Record<string, number> = {};
+  for (const { answers } of asks) for (const { code } of answers) codes[code] = (codes[code] ?? 0) + 1;
+  const { moves, kills, reconciliations } = counts;
+  const booked = codes['00'] ?? 0;
+  process.stdout.write(
+    `${JSON.stringify(codes)}\n${booked} booked in ${Math.round(seconds)} s (${Math.round(booked / seconds)}/s), ` +
+      `${updates.length} updates asked for, ${moves} shards moved, ${kills} workers killed, ` +
+      `${reconciliations} reconciliations under load, ${faults.length} faults\n`,
+  );
+  for (const fault of faults.slice(0, 20)) process.stdout.write(`${fault}\n`);
+  if (faults.length > 0) throw new Error(`${faults.length} faults`);
+}

@@ -1,0 +1,116 @@
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type PrometheusContentType,
+  Registry,
+} from 'prom-client';
+
+/** What a process counts of itself, for Prometheus. What the database knows, src/monitor/ reads from there. */
+
+/** In seconds. A till waits no longer than five; below two milliseconds nothing is of interest. */
+const LATENCY_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+const WAIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+const ROWS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
+
+/** Counts a call that has ended. */
+export type ObserveCall = (statusCode: string, durationMs: number) => void;
+
+/** The connections of a pool, as the driver counts them. */
+export type PoolUsage = {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  /** Statements that wait for a connection. */
+  readonly waitingCount: number;
+};
+
+type Pools = Readonly<Record<string, PoolUsage>>;
+
+/** What the parts of the service report to. Where no metrics are wanted there is none. */
+export type Metrics = {
+  /** Makes the counter of one operation's calls; once for each operation. */
+  call(variant: string, operation: string): ObserveCall;
+  /** Counts a call to the database that settles several requests, the first of which has waited for so long. */
+  gathered(rows: number, waitMs: number): void;
+  /** Reports the pools of a database whenever it is asked for the metrics. */
+  watchPools(pools: Pools): void;
+  /** The metrics of this process. */
+  text(): Promise<string>;
+  /** The metrics of all processes that this one has started to answer calls. */
+  textOfProcesses(): Promise<string>;
+};
+
+/** Makes the metrics of this process. */
+export function createMetrics(): Metrics {
+  const registry = new Registry<PrometheusContentType>();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const calls = new Counter({
+    name: 'scrip_calls_total',
+    help: 'Calls that were answered, by operation, variant and status code.',
+    labelNames: ['variant', 'operation', 'status'],
+    registers,
+  });
+  const latency = new Histogram({
+    name: 'scrip_call_seconds',
+    help: 'How long calls took, from the head of the request to the end of the answer.',
+    labelNames: ['variant', 'operation'],
+    buckets: LATENCY_BUCKETS,
+    registers,
+  });
+  const rows = new Histogram({
+    name: 'scrip_gather_rows',
+    help: 'Requests that were sent to the database in one call.',
+    buckets: ROWS_BUCKETS,
+    registers,
+  });
+  const wait = new Histogram({
+    name: 'scrip_gather_wait_seconds',
+    help: 'How long the first request of such a call had waited.',
+    buckets: WAIT_BUCKETS,
+    registers,
+  });
+  const aggregator = new AggregatorRegistry();
+  AggregatorRegistry.setRegistries(registry);
+  return {
+    call(variant, operation) {
+      const seconds = latency.labels({ variant, operation });
+      // Looked up once for each status: labels take a microsecond each time.
+      const byStatus = new Map<string, Counter.Internal>();
+      return (status, durationMs) => {
+        let counter = byStatus.get(status);
+        if (!counter) {
+          counter = calls.labels({ variant, operation, status });
+          byStatus.set(status, counter);
+        }
+        counter.inc();
+        seconds.observe(durationMs / 1_000);
+      };
+    },
+    gathered(count, waitMs) {
+      rows.observe(count);
+      wait.observe(waitMs / 1_000);
+    },
+    watchPools: (pools) => watchPools(registry, pools),
+    text: () => registry.metrics(),
+    textOfProcesses: () => aggregator.clusterMetrics(),
+  };
+}
+
+function watchPools(registry: Registry, pools: Pools): void {
+  const gauge = new Gauge({
+    name: 'scrip_pool_connections',
+    help: 'Connections to the database, by pool and state; `waiting` counts statements that wait for one.',
+    labelNames: ['pool', 'state'],
+    registers: [registry],
+    collect() {
+      for (const [pool, { totalCount, idleCount, waitingCount }] of Object.entries(pools)) {
+        gauge.set({ pool, state: 'used' }, totalCount - idleCount);
+        gauge.set({ pool, state: 'idle' }, idleCount);
+        gauge.set({ pool, state: 'waiting' }, waitingCount);
+      }
+    },
+  });
+}

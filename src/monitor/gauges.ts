@@ -1,0 +1,127 @@
+import { Gauge, Registry } from 'prom-client';
+import type { Service } from '../context.ts';
+import { isAway } from '../db/errors.ts';
+import { readLastBackup } from '../db/last-backup.ts';
+import type { Sql } from '../db/sql.ts';
+import {
+  ARCHIVER,
+  BATCHES_BEHIND,
+  DATABASE_SIZE,
+  ENDPOINTS,
+  FLOATS_LOW,
+  GUESSES_TODAY,
+  LAST_CLOSE,
+  WEBHOOKS_BEHIND,
+} from './queries.ts';
+
+/** What the database knows, as gauges. Every process reports the same: take the maximum over them. */
+
+type Watching = { readonly service: Service; readonly dataDir: string | undefined };
+
+/** How a gauge is read: a value, or one for each label; null where there is none. */
+type Read = (watching: Watching) => Promise<Readonly<Record<string, number | null>>>;
+
+type Definition = { readonly help: string; readonly label?: string; readonly read: Read };
+
+const one = async <Row>({ service }: Watching, statement: Sql): Promise<Row> =>
+  (await service.db.query<Row>(statement))[0] as Row;
+
+type Behind = { processing: number; due: number; oldest_seconds: number };
+
+/** By name. The value without a label stands under ''. */
+const GAUGES: Readonly<Record<string, Definition>> = {
+  scrip_batches_processing: {
+    help: 'Batches that are being produced.',
+    read: async (watching) => ({ '': (await one<Behind>(watching, BATCHES_BEHIND)).processing }),
+  },
+  scrip_batches_stalled_seconds: {
+    help: 'How long ago the batch progressed that has waited longest.',
+    read: async (watching) => ({ '': (await one<Behind>(watching, BATCHES_BEHIND)).oldest_seconds }),
+  },
+  scrip_webhooks_due: {
+    help: 'Webhook deliveries that are due and not sent yet.',
+    read: async (watching) => ({ '': (await one<Behind>(watching, WEBHOOKS_BEHIND)).due }),
+  },
+  scrip_webhooks_late_seconds: {
+    help: 'How long the oldest of them has been due.',
+    read: async (watching) => ({ '': (await one<Behind>(watching, WEBHOOKS_BEHIND)).oldest_seconds }),
+  },
+  scrip_webhook_endpoints: {
+    help: 'Webhook endpoints, by state.',
+    label: 'state',
+    read: async (watching) => ({ ...(await one<Record<string, number>>(watching, ENDPOINTS)) }),
+  },
+  scrip_floats_low: {
+    help: 'Floats below their threshold, by currency.',
+    label: 'currency',
+    read: async ({ service }) => {
+      const rows = await service.db.query<{ currency: string; low: number }>(FLOATS_LOW);
+      return Object.fromEntries(rows.map(({ currency, low }) => [currency, low]));
+    },
+  },
+  scrip_guesses_today: {
+    help: 'Unknown codes and wrong PINs since midnight UTC.',
+    read: async (watching) => ({ '': (await one<{ guesses: number }>(watching, GUESSES_TODAY)).guesses }),
+  },
+  scrip_keys_blocked: {
+    help: 'API keys that are blocked today because they kept guessing.',
+    read: async (watching) => ({ '': (await one<{ blocked: number }>(watching, GUESSES_TODAY)).blocked }),
+  },
+  scrip_database_bytes: {
+    help: 'The size of the database.',
+    read: async (watching) => ({ '': (await one<{ bytes: number }>(watching, DATABASE_SIZE)).bytes }),
+  },
+  scrip_archive_failing: {
+    help: '1 while the log of the embedded database cannot be archived.',
+    read: async (watching) => {
+      const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(watching, ARCHIVER);
+      return { '': archives ? Number(failing) : null };
+    },
+  },
+  scrip_last_close_seconds: {
+    help: 'How long ago the last closed day of the books ended.',
+    read: async (watching) => ({ '': (await one<{ seconds: number | null }>(watching, LAST_CLOSE)).seconds }),
+  },
+  scrip_last_backup_seconds: {
+    help: 'How long ago the last backup of the embedded database ended.',
+    read: async ({ dataDir }) => {
+      const backup = dataDir === undefined ? undefined : await readLastBackup(dataDir);
+      return { '': backup ? (Date.now() - Date.parse(backup.endedAt)) / 1_000 : null };
+    },
+  },
+};
+
+/**
+ * Makes the gauges of a service.
+ * @param dataDir of the embedded database; undefined where the database is elsewhere
+ * @returns reads them all; `scrip_database_up` is 0, and the others are absent, while the database is away
+ */
+export function createGauges(service: Service, dataDir: string | undefined): () => Promise<string> {
+  const registry = new Registry();
+  const registers = [registry];
+  const up = new Gauge({
+    name: 'scrip_database_up',
+    help: '1 while the database answers.',
+    registers,
+  });
+  const gauges = Object.entries(GAUGES).map(([name, { help, label, read }]) => {
+    const gauge = new Gauge({ name, help, labelNames: label === undefined ? [] : [label], registers });
+    return async () => {
+      gauge.reset();
+      // Reset, a value without a label is 0; what cannot be read is to be absent.
+      if (label === undefined) gauge.remove();
+      for (const [at, value] of Object.entries(await read({ service, dataDir }))) {
+        if (value !== null) gauge.set(label === undefined ? {} : { [label]: at }, value);
+      }
+    };
+  });
+  return async () => {
+    const read = await Promise.allSettled(gauges.map((each) => each()));
+    const failures = read.filter((each) => each.status === 'rejected').map(({ reason }) => reason as Error);
+    // What is no outage is a fault of a statement, which would otherwise only be missed.
+    for (const error of failures)
+      if (!isAway(error)) service.log.error({ err: error }, 'a metric cannot be read');
+    up.set(failures.some(isAway) ? 0 : 1);
+    return registry.metrics();
+  };
+}
