@@ -97,7 +97,9 @@ test('every command that changes something is in the audit, with what was and wh
   );
   await changes('api-key.limit', 'api-key', 'limit', key, '--per-second', '5');
   await operator.testService.service.db.query(
-    sql`insert into api_key_days (key_id, day, calls, guesses, blocked_at) values (${key}, (now() at time zone 'UTC')::date, 60, 60, now())`,
+    sql`
+      insert into api_key_days (key_id, day, calls, guesses, blocked_at)
+      values (${key}, (now() at time zone 'UTC')::date, 60, 60, now())`,
   );
   await changes('api-key.pardon', 'api-key', 'pardon', key);
   await changes('api-key.create api-key.rotate', 'api-key', 'rotate', key, '--overlap', '1h', '--json');

@@ -113,7 +113,10 @@ function databaseUrl(name: string): string {
   return url.href;
 }
 
-/** On the server; on Citus, on the coordinator and on every worker: a database has the same name on all of them. */
+/**
+ * On the server; on Citus, on the coordinator and on every worker: a database has the same name on all of
+ * them.
+ */
 async function execute(text: string): Promise<void> {
   const workers = process.env['SCRIP_TEST_WORKERS']?.split(' ') ?? [];
   await Promise.all(
@@ -194,7 +197,10 @@ export async function startTestService(on?: TestService): Promise<TestService> {
   };
 }
 
-/** A service whose database is never reached, for what gets no further than the HTTP layer; close its `db` at the end. */
+/**
+ * A service whose database is never reached, for what gets no further than the HTTP layer; close its `db`
+ * at the end.
+ */
 export function serviceWithoutDatabase(): Service {
   const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
   const keys = readKeyRing(newKeyRing(), 'the test');

@@ -15,21 +15,30 @@ export function findSealedHead(): Sql {
 }
 
 export function setSealedHead(sealed: Buffer): Sql {
-  return sql`insert into audit_head (sealed) values (${sealed}) on conflict (only_row) do update set sealed = excluded.sealed`;
+  return sql`
+    insert into audit_head (sealed) values (${sealed}) on conflict (only_row) do update
+    set sealed = excluded.sealed`;
 }
 
 export function insertEntry(link: Link, hash: Buffer): Sql {
   return sql`
-insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after,
+insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject,
+  reason, before, after,
   previous_hash, hash)
-values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}, ${link.actor}, ${link.origin}, ${link.requestId},
-  ${link.action}, ${link.subject}, ${link.reason}, ${link.before}, ${link.after}, ${link.previousHash}, ${hash})`;
+values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}, ${link.actor},
+  ${link.origin}, ${link.requestId},
+  ${link.action}, ${link.subject}, ${link.reason}, ${link.before}, ${link.after}, ${link.previousHash},
+    ${hash})`;
 }
 
-/** A page of the chain behind a number. The time is read as text: a Date would lose what is below a millisecond. */
+/**
+ * A page of the chain behind a number. The time is read as text: a Date would lose what is below a
+ * millisecond.
+ */
 export function listLinks(after: bigint, count: number): Sql {
   return sql`
-select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at, actor_kind, actor_id,
+select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at,
+  actor_kind, actor_id,
   actor, origin, request_id, action, subject, reason, before, after, previous_hash, hash
 from audit where sequence > ${after} order by sequence limit ${count}`;
 }

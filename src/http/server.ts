@@ -77,7 +77,9 @@ type Trace = {
   statusCode: string | undefined;
   context: Context | undefined;
   transactionId: string | undefined;
-  /** Counts the call; undefined for what is no operation of the interface, and where no metrics are wanted. */
+  /**
+   * Counts the call; undefined for what is no operation of the interface, and where no metrics are wanted.
+   */
   observe: ObserveCall | undefined;
 };
 

@@ -29,9 +29,9 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...WEBHOOKS,
   ...TOKENS,
   ...USERS,
+  ...APPROVALS,
+  ...SETTINGS,
   ...JOBS,
   ...AUDIT,
   ...KEYRING,
-  ...APPROVALS,
-  ...SETTINGS,
 ];

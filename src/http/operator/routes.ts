@@ -84,7 +84,10 @@ function bodyOf({ body }: FastifyRequest): unknown {
   return bytes === undefined || bytes.length === 0 ? {} : parseJson(bytes);
 }
 
-/** The fields of a query, as the schema types them. What does not fit is left as text, for the schema to refuse. */
+/**
+ * The fields of a query, as the schema types them. What does not fit is left as text, for the schema to
+ * refuse.
+ */
 function queryOf({ input }: AnyOperation, query: Record<string, string | string[]>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(query).map(([name, value]) => {
