@@ -23,7 +23,7 @@ import {
 } from './effect.ts';
 import { mayPropose } from './four-eyes.ts';
 import type { AnyOperation, Caller } from './operations.ts';
-import { actorOf, type Principal } from './principal.ts';
+import { actorOf, type Principal, type Role } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
 import { readSettings } from './settings.ts';
 
@@ -138,7 +138,8 @@ async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation
   const user = await findUser(db, row.maker_id);
   const roles = user?.roles ?? [];
   const may =
-    roles.some((role) => operation.roles.some((each) => each === role)) || mayPropose(operation, roles);
+    roles.some((role) => operation.roles.some((each) => each === role)) ||
+    mayPropose(operation, { roles: roles as Role[], merchantId: null });
   if (user?.state !== 'active' || !may)
     throw new Problem('conflict', 'the person who proposed this may not do so any more: reject it');
 }
