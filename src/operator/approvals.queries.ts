@@ -1,11 +1,12 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** People of the operator who can sign in with a second factor of their own: they could approve. */
+/** People of the operator who sign in with a second factor, here or at the identity provider: they could approve. */
 export function countPeople(): Sql {
   return sql`
 select count(*)::integer as people from users u
 where u.merchant_id is null and u.enrolled_at is not null and u.disabled_at is null
-  and (u.totp_secret is not null or exists (select from passkeys p where p.user_id = u.id))`;
+  and (u.totp_secret is not null or u.oidc_subject is not null
+    or exists (select from passkeys p where p.user_id = u.id))`;
 }
 
 export type ApprovalRow = {

@@ -27,11 +27,20 @@ import {
 const SIGN_IN_MS = 10 * 60_000;
 
 /** What a person of the door may sign in with; undefined for everybody else. */
-function signable(user: UserRow | undefined, door: Door): UserRow | undefined {
+export function signable(user: UserRow | undefined, door: Door): UserRow | undefined {
   return user?.enrolled_at && !user.disabled_at && doorOf(user.merchant_id) === door ? user : undefined;
 }
 
-export const wrongPassword = () => new Problem('unauthorized', 'the email address or the password is wrong');
+const wrongPassword = () => new Problem('unauthorized', 'the email address or the password is wrong');
+
+/** @throws Problem where a session's user gave no second factor within five minutes */
+export function requireSteppedUp({ steppedUpUntil }: Session): void {
+  if (steppedUpUntil) return;
+  throw new Problem(
+    'step-up-required',
+    'this needs your second factor again: it is asked for every five minutes',
+  );
+}
 
 /** A sign-in whose password was right. */
 export type Begun = {

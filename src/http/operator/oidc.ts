@@ -4,9 +4,9 @@ import { Problem } from '../../operator/problem.ts';
 import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { readCookie, setCookie } from './cookies.ts';
+import { originOf } from './person.ts';
 import { sendProblem } from './problems.ts';
 import { requireSameOrigin } from './same-origin.ts';
-import { originOf } from './sessions.ts';
 
 /** The routes of single sign-on: the browser goes to the identity provider, and comes back. */
 
