@@ -20,6 +20,7 @@ import { openOperatorService } from './operator/service.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
+import { type Sandbox, serveSandbox } from './sandbox.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
 import { BODY_LIMIT_BYTES, missingHost, parseDateTime, refuseUnrouted } from './wire.ts';
@@ -56,6 +57,8 @@ export type Reach = {
   readonly graceMs?: number;
   /** Where browsers reach the service; left out where that is the Host that they name. */
   readonly publicUrl?: string | undefined;
+  /** The sandbox that it is; left out where it is the real service. */
+  readonly sandbox?: Sandbox | undefined;
 };
 
 /** What is known of a request while it is served, for its line in the access log. */
@@ -82,7 +85,7 @@ declare module 'fastify' {
  */
 export function buildServer(
   service: Service,
-  { trustedProxies = [], graceMs = 0, publicUrl }: Reach = {},
+  { trustedProxies = [], graceMs = 0, publicUrl, sandbox }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
@@ -137,7 +140,9 @@ export function buildServer(
   followRequests(app, service);
   serveHealth(app, service, isDraining);
   const admission = new AdmissionControl();
-  for (const dialect of DIALECTS) serveDialect(app, { service, admission, dialect });
+  for (const dialect of DIALECTS)
+    serveDialect(app, { service, admission, dialect, isSandbox: sandbox !== undefined });
+  if (sandbox) serveSandbox(app, sandbox);
   const operatorService = openOperatorService(service);
   app.addHook('onClose', operatorService.close);
   serveOperator(app, operatorService.service, publicUrl);
