@@ -1,4 +1,7 @@
-/** Writes the documents that are made from the program: `npm run docs:generate`. A test finds those that are stale. */
+/**
+ * Writes the documents that are made from the program: `npm run docs:generate`. A test finds those that
+ * are stale.
+ */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { generatedDocuments } from './generate/documents.ts';
 import { settingsPage } from './generate/settings.ts';
