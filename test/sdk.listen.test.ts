@@ -92,7 +92,7 @@ describe('webhooks on a developer’s machine', () => {
     const { err } = await trigger('nonsense', '--forward-to', url);
     const [, list = ''] = /EVENT must be one of ([^(]+) \(/.exec(err) ?? [];
     const types = list.trim().split(', ');
-    assert.equal(types.length, 7);
+    assert.ok(types.length >= 7);
     for (const type of types) {
       const { status, err: why } = await trigger(type, '--forward-to', url);
       assert.equal(status, 0, why);

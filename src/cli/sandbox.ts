@@ -32,7 +32,13 @@ const HOUR_MS = 3_600_000;
 
 /** The settings of a sandbox: no database and no key ring but its own, and webhooks to the machine of a developer. */
 export function sandboxConfig(config: Config): Config {
-  return { ...config, dataDir: `${config.dataDir}-sandbox`, keys: undefined, archiveDir: undefined, webhookAllowPrivate: true };
+  return {
+    ...config,
+    dataDir: `${config.dataDir}-sandbox`,
+    keys: undefined,
+    archiveDir: undefined,
+    webhookAllowPrivate: true,
+  };
 }
 
 /**

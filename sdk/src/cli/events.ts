@@ -29,6 +29,19 @@ const batch = <Status extends string>(status: Status) => ({
   quantity: 500,
 });
 
+const settlement = <State extends string>(state: State) => ({
+  settlementId: '12',
+  number: 'S-2026-000012',
+  state,
+  firstDay: '2026-10-01',
+  lastDay: '2026-10-31',
+  currency: 'USD',
+  payable: 1840.5,
+  dueOn: '2026-11-15',
+});
+
+const BANK = { bankReference: 'BANK-7731', valueDate: '2026-11-15' };
+
 function update(): DataOf<'redemption.updated'> {
   const note = 'updated';
   const original = transaction({ refundStatus: 'CANCELLED', note });
@@ -55,5 +68,8 @@ export const EVENTS: { readonly [Type in WebhookEventType]: () => DataOf<Type> }
   'voucher.redeemed': () => transaction({}),
   'redemption.updated': update,
   'float.low': () => ({ currency: 'USD', balance: 90.5, threshold: 100 }),
+  'settlement.approved': () => settlement('APPROVED'),
+  'settlement.paid': () => ({ ...settlement('PAID'), ...BANK }),
+  'settlement.returned': () => ({ ...settlement('RETURNED'), ...BANK }),
   'webhook.test': () => ({}),
 };
