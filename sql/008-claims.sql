@@ -1,4 +1,4 @@
--- 008: references over shards (docs/citus.md). The reference of a request and its voucher may lie on different servers: claim and
+-- 008: references: their tables, and how they are claimed over shards (docs/citus.md). The reference of a request and its voucher may lie on different servers: claim and
 -- booking are then two local transactions, each on one shard.
 --
 --  1. `find_vouchers` in the bucket of the code gives the serial number and the terms.
@@ -11,6 +11,44 @@
 --
 -- An id is booked or voided under the lock of one voucher, so never both. A crash leaves at worst a claim whose
 -- transaction was not booked, which stands in nobody's way.
+
+-- Idempotency: the first request under a reference claims it, for its merchant and operation, for ever. The claim names
+-- the transaction and what makes a request the same: the voucher (null for an order of vouchers) and the fingerprint
+-- of the rest. On one server a claim is written in the transaction that books the request. Over shards it is written
+-- first, in the bucket of the reference, and may name a transaction that never came to be (docs/citus.md).
+create table claims (
+  id uuid not null,
+  serial_number bigint,
+  merchant_id integer not null,
+  bucket integer not null default 0, -- of the reference
+  operation operation not null,
+  reference text collate "C" not null,
+  fingerprint text not null,
+  constraint claims_pkey primary key (merchant_id, operation, reference)
+);
+
+-- Over shards: a transaction that must not be booked any more, since its claim was given to another request.
+create table voids (
+  id uuid not null,
+  bucket integer not null default 0, -- of the voucher
+  constraint voids_pkey primary key (id)
+);
+
+-- Over shards: money that left a float for an activation on another shard, until that is booked or declined. The row stays:
+-- a late copy of the request under the same id must not take the money again.
+create table float_holds (
+  id uuid primary key, -- of the activation
+  account_id bigint not null,
+  merchant_id integer not null,
+  amount_minor bigint not null,
+  bucket integer not null, -- of the voucher
+  serial_number bigint not null,
+  held_at timestamptz not null,
+  ended_at timestamptz -- null: the activation is neither booked nor declined yet
+);
+create index float_holds_open on float_holds (held_at) where ended_at is null;
+grant select on claims, voids, float_holds to scrip_service, scrip_producer;
+grant insert, update on float_holds to scrip_service;
 
 -- What a request needs to know of its voucher before it makes a claim. In: keys of codes, or serial numbers. Out: a row for each voucher
 -- that is found.
