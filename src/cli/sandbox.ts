@@ -36,6 +36,7 @@ export function sandboxConfig(config: Config): Config {
     ...config,
     dataDir: `${config.dataDir}-sandbox`,
     keys: undefined,
+    keysFile: undefined,
     archiveDir: undefined,
     webhookAllowPrivate: true,
   };
