@@ -55,7 +55,6 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'user.reset-2fa': {},
   'settings.set': {},
-  'voucher.bulk': { applies: isBulk },
 };
 
 type Named = Pick<AnyOperation, 'name' | 'risk'>;
