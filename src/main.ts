@@ -37,6 +37,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   import: async () => (await import('./cli/import.ts')).registerImport,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
+  status: async () => (await import('./cli/status.ts')).registerStatus,
 };
 
 // A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was
