@@ -15,7 +15,7 @@ import { parseAmount, parseCurrency, parseId, parseTransactionId } from './parse
 import { requireApproval } from './perform.ts';
 
 /** Adds the commands that take money off a float. */
-export function registerFloatMoney(float: Command): void {
+export function addFloatMoney(float: Command): void {
   asMoneyCommand(
     float
       .command('refund')

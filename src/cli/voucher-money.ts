@@ -10,7 +10,7 @@ import { parseAmount, parseId, parseSerial } from './parse.ts';
 import { requireApproval } from './perform.ts';
 
 /** Money commands about a single voucher. */
-export function registerVoucherMoney(voucher: Command): void {
+export function addVoucherMoney(voucher: Command): void {
   asMoneyCommand(
     voucher
       .command('adjust <serial>')

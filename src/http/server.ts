@@ -17,7 +17,7 @@ import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
 import { serveOidc } from './operator/oidc.ts';
 import { sendProblem } from './operator/problems.ts';
-import { OPERATOR_PREFIX, serveOperator } from './operator/routes.ts';
+import { OPERATOR_APIS, OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
 import { openOperatorService } from './operator/service.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
@@ -157,7 +157,7 @@ export function buildServer(
   serveSessions(app, operatorService.service, { publicUrl });
   serveOidc(app, operatorService.service, oidc, publicUrl);
   serveEntrance(app);
-  serveDocs(app, DIALECTS);
+  serveDocs(app, DIALECTS, OPERATOR_APIS);
   return app;
 }
 
@@ -192,7 +192,7 @@ function followRequests(app: FastifyInstance, service: Service): void {
 
 /** Below the prefix of the operator API errors are problem documents, on unknown paths too. */
 function isOperatorPath(url = ''): boolean {
-  return url.startsWith(`${OPERATOR_PREFIX}/`);
+  return url.startsWith(`${OPERATOR_PREFIX}/`) || url.startsWith(`${PORTAL_PREFIX}/`);
 }
 
 /** HTTP/1.1 demands a Host (RFC 9112, 3.2); HTTP/1.0 does not know it. */

@@ -82,6 +82,10 @@ with blocked as (
 select * from blocked`;
 }
 
+export function findBlock(keyId: string, day: string): Sql {
+  return sql`select blocked_at is not null as blocked from api_key_days where key_id = ${keyId} and day = ${day}::date`;
+}
+
 export function pardonKey(keyId: string, day: string): Sql {
   return sql`
 update api_key_days d set pardoned_guesses = d.guesses, blocked_at = null

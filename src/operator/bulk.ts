@@ -8,15 +8,13 @@ import { blockVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate
 import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, toEnd } from './fields.ts';
 import { JobSchema, toJobJson } from './job-schema.ts';
 import { createJob, type JobRuns } from './jobs.ts';
-import { type Caller, changing, type Risk, reading } from './operations.ts';
+import { type Caller, changing, reading } from './operations.ts';
 import { invalid, notFound } from './problem.ts';
 import { CARE } from './rights.ts';
 
 /** The same change of many vouchers: a list of serial numbers, or a whole batch. Looked at first, then done as a job. */
 
 const SERIALS_MAX = 10_000;
-/** More need the approval of another person. */
-const ALONE_MAX = 100;
 const PAGE = 1_000;
 const SHOWN_MAX = 200;
 
@@ -92,7 +90,6 @@ export const preview = reading({
     changes: Type.Integer({ description: 'How many vouchers will be changed.' }),
     declined: Count,
     unknown: Count,
-    needsApproval: Type.Boolean(),
     rows: Type.Array(
       Type.Object({ serialNumber: SerialNumber, state: NullableText, declined: NullableText }),
       { description: `Those that will be declined, with the status code; at most ${SHOWN_MAX}.` },
@@ -118,21 +115,15 @@ export const preview = reading({
       changes: rows.length - declined.length,
       declined: declined.length,
       unknown: rows.filter(({ state }) => state === null).length,
-      needsApproval: rows.length > ALONE_MAX,
       rows: declined.slice(0, SHOWN_MAX),
     };
   },
 });
 
-/** A whole batch, and a long list, concern many customers at once. */
-async function riskOf(_caller: Caller, { serialNumbers }: BulkInput): Promise<Risk> {
-  return serialNumbers && serialNumbers.length <= ALONE_MAX ? 'step-up' : 'four-eyes';
-}
-
 export const bulk = changing({
   name: 'voucher.bulk',
   summary: 'Block, unblock or extend up to 10,000 vouchers, as a job',
-  description: `More than ${ALONE_MAX} vouchers, and a whole batch, need the approval of another person.`,
+  description: 'A long list, and a whole batch, need the approval of another person.',
   method: 'POST',
   path: '/vouchers/bulk',
   command: 'voucher bulk',
@@ -140,7 +131,6 @@ export const bulk = changing({
   output: JobSchema,
   roles: CARE,
   risk: 'step-up',
-  riskOf,
   status: 202,
   async run(caller, { reason: _reason, ...input }) {
     check(input);

@@ -15,7 +15,7 @@ const FloatSchema = Type.Object({ currency: Text, balance: Type.Number() });
 export type Float = Static<typeof FloatSchema>;
 
 /** The currency of an operation on a float: that of the product DEFAULT unless given. */
-async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
+export async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
   const currency = given ?? (await requireProduct(caller, 'DEFAULT')).currency;
   requireDecimals(currency);
   return currency;

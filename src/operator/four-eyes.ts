@@ -36,6 +36,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'float.top-up': { applies: isLarge },
   'float.refund': {},
   'float.correct': {},
+  'voucher.bulk': { applies: isBulk },
   'voucher.adjust': { applies: isLarge, proposers: CARERS },
   'voucher.cash-out': { applies: isLarge, proposers: CARERS },
   'redemption.correct': { applies: isLarge, proposers: CARERS },
@@ -54,7 +55,6 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'user.reset-2fa': {},
   'settings.set': {},
-  'voucher.bulk': { applies: isBulk },
 };
 
 type Named = Pick<AnyOperation, 'name' | 'risk'>;
