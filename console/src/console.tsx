@@ -18,7 +18,7 @@ function usePlaces(): Place[] {
   const { nav } = useTexts();
   return [
     { to: '/', label: nav.overview },
-    { to: '/vouchers', label: nav.vouchers, needs: 'voucher.find' },
+    { to: '/vouchers', label: nav.vouchers, needs: 'voucher.list' },
     { to: '/transactions', label: nav.transactions, needs: 'transaction.list' },
     { to: '/batches', label: nav.batches, needs: 'batch.list' },
     { to: '/merchants', label: nav.merchants, needs: 'merchant.list' },
@@ -30,7 +30,7 @@ function usePlaces(): Place[] {
     { to: '/audit', label: nav.audit, needs: 'audit.list' },
     { to: '/users', label: nav.users, needs: 'user.list' },
     { to: '/tokens', label: nav.tokens, needs: 'token.list' },
-    { to: '/system', label: nav.system, needs: 'reconcile.run' },
+    { to: '/system', label: nav.system, needs: 'ledger.reconcile' },
   ];
 }
 

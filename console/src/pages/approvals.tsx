@@ -3,7 +3,7 @@ import { useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Action } from '../ui/action.tsx';
 import { useApp } from '../ui/app.tsx';
-import { type Filters, List } from '../ui/list.tsx';
+import { type Filters, type Item, List } from '../ui/list.tsx';
 import { Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 
@@ -26,7 +26,7 @@ export function Screen() {
           if (name !== '') return undefined;
           const given = { id: String(item['id']) };
           const effect = JSON.stringify(item['effect'] ?? item['input'] ?? {});
-          const isMine = String(item['makerId'] ?? '') === session?.user.id;
+          const isMine = String((item['maker'] as Item)?.['id'] ?? '') === session?.user.id;
           return (
             <Group gap={4} wrap="nowrap" justify="flex-end">
               {!isMine && (

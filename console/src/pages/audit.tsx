@@ -24,7 +24,7 @@ export function Screen() {
           { name: 'from' },
           { name: 'to' },
         ]}
-        columns={['at', 'action', 'subject', 'actor', 'reason', 'before', 'after']}
+        columns={['occurredAt', 'action', 'subject', 'actor', 'reason', 'before', 'after']}
       />
     </>
   );

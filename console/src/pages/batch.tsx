@@ -61,7 +61,7 @@ export function Screen() {
             <Fields of={data} leaveOut={['reference', 'status', 'transactionId']} />
           </div>
         </Panel>
-        {offers('voucher.find') && (
+        {offers('voucher.list') && (
           <List
             path="/vouchers"
             fixed={{ batch: transactionId }}

@@ -26,7 +26,7 @@ export function Screen() {
     {
       tab: 'floats',
       label: nav.floats,
-      needs: 'float.list',
+      needs: 'float.show',
       path: '/floats',
       columns: ['currency', 'balance', 'warnBelow', 'daysLeft'],
     },
@@ -56,7 +56,7 @@ export function Screen() {
       label: nav.webhooks,
       needs: 'webhook.list',
       path: '/webhooks',
-      columns: ['id', 'url', 'events', 'disabledAt'],
+      columns: ['url', 'events', 'pending', 'failed', 'enabled'],
     },
     {
       tab: 'settlements',
@@ -70,7 +70,7 @@ export function Screen() {
       label: nav.users,
       needs: 'user.list',
       path: '/users',
-      columns: ['email', 'name', 'roles', 'disabledAt'],
+      columns: ['email', 'name', 'roles', 'state'],
     },
   ].filter(({ needs }) => offers(needs));
   return (
@@ -78,8 +78,11 @@ export function Screen() {
       <Head title={name} note={`${nav.merchants} ${id}`}>
         <Action name="float.top-up" label="Top up" primary given={{ merchantId: id }} effect={name} />
         <Action name="api-key.create" label="New API key" given={{ merchantId: id }} />
-        <Action name="merchant.suspend" label="Suspend" danger given={{ id }} effect={name} />
-        <Action name="merchant.resume" label="Resume" given={{ id }} effect={name} />
+        {data['suspendedAt'] === null ? (
+          <Action name="merchant.suspend" label="Suspend" danger given={{ id }} effect={name} />
+        ) : (
+          <Action name="merchant.resume" label="Resume" given={{ id }} effect={name} />
+        )}
         <Action name="merchant.permit" label="Permit" given={{ id }} effect={name} />
         <Action name="merchant.forbid" label="Forbid" given={{ id }} effect={name} />
         <Action name="merchant.set" label="Change" given={{ id }} effect={name} />
@@ -89,7 +92,7 @@ export function Screen() {
         <Grid.Col span={{ base: 12, md: 4 }}>
           <Panel>
             <div style={{ padding: 16 }}>
-              <Fields of={data} leaveOut={['name']} />
+              <Fields of={data} leaveOut={['name', 'floats']} />
             </div>
           </Panel>
         </Grid.Col>

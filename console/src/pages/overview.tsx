@@ -18,7 +18,7 @@ export function Screen() {
       <Head title={texts.overview.title} />
       <Stack>
         <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-          {offers('float.list') && (
+          {offers('float.low') && (
             <Count
               label={texts.overview.lowFloats}
               path="/floats"

@@ -17,8 +17,11 @@ export function Screen() {
     <>
       <Head title={String(data['name'])} note={code}>
         <Action name="product.set" label="Change" given={{ code }} effect={code} />
-        <Action name="product.off-sale" label="Take off sale" danger given={{ code }} effect={code} />
-        <Action name="product.on-sale" label="Put on sale" given={{ code }} effect={code} />
+        {data['onSale'] === true ? (
+          <Action name="product.off-sale" label="Take off sale" danger given={{ code }} effect={code} />
+        ) : (
+          <Action name="product.on-sale" label="Put on sale" given={{ code }} effect={code} />
+        )}
         <Same name="product.show" given={{ code }} />
       </Head>
       <Panel>

@@ -2,7 +2,7 @@ import { Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Navigate, useLocation, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import { get, type Page, type Query, send } from '../api.ts';
+import { get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
 import { type Filters, type Item, Rows } from '../ui/list.tsx';
@@ -85,12 +85,13 @@ async function look(
   code: string | undefined,
   merchantId: string | null,
 ): Promise<readonly Item[]> {
-  if (code !== undefined) return (await send<Page<Item>>('POST', '/vouchers/find', { body: { code } })).items;
-  const query: Query =
-    kind === 'masked'
-      ? { masked: text }
-      : kind === 'transaction'
-        ? { transactionId: text }
-        : { reference: text, merchantId: merchantId ?? undefined };
-  return (await get<Page<Item>>('/vouchers', query)).items;
+  const body =
+    code !== undefined
+      ? { code }
+      : kind === 'masked'
+        ? { masked: text }
+        : kind === 'transaction'
+          ? { transactionId: text }
+          : { reference: text, merchantId };
+  return (await send<Page<Item>>('POST', '/vouchers/find', { body })).items;
 }

@@ -21,7 +21,7 @@ export function Screen() {
         <Button onClick={() => mutate()} loading={isPending}>
           {texts.reconcile}
         </Button>
-        <Same name="reconcile.run" />
+        <Same name="ledger.reconcile" />
       </Head>
       <Stack>
         {error && <Problem error={error} />}
@@ -36,13 +36,16 @@ export function Screen() {
           </>
         )}
         {offers('keyring.show') && (
-          <List path="/keyring" columns={['keyId', 'state', 'vouchers', 'inKeyRing', 'firstUsedAt']} />
+          <List
+            path="/keyring"
+            columns={['keyId', 'state', 'vouchers', 'webhookSecrets', 'inKeyRing', 'since']}
+          />
         )}
         {offers('job.list') && (
           <List
             path="/jobs"
             refetchMs={5_000}
-            columns={['id', 'operation', 'state', 'done', 'total', 'createdAt']}
+            columns={['id', 'operation', 'state', 'done', 'failed', 'total', 'createdBy', 'createdAt']}
           />
         )}
       </Stack>

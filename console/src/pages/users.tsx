@@ -19,7 +19,7 @@ export function Screen() {
         path="/users"
         search={search}
         filters={[{ name: 'merchantId' }]}
-        columns={['email', 'name', 'roles', 'merchantId', 'factors', 'lastSeenAt', 'disabledAt', '']}
+        columns={['email', 'name', 'roles', 'merchantId', 'factors', 'signedInAt', 'state', '']}
         cell={(name, item) => {
           if (name !== '') return undefined;
           const given = { id: String(item['id']) };
@@ -30,9 +30,9 @@ export function Screen() {
               <Action name="user.end-sessions" label="End sessions" given={given} effect={effect} />
               <Action name="user.reset-2fa" label="Reset 2FA" danger given={given} effect={effect} />
               <Action
-                name={item['disabledAt'] ? 'user.enable' : 'user.disable'}
-                label={item['disabledAt'] ? 'Enable' : 'Disable'}
-                danger={!item['disabledAt']}
+                name={item['state'] === 'disabled' ? 'user.enable' : 'user.disable'}
+                label={item['state'] === 'disabled' ? 'Enable' : 'Disable'}
+                danger={!(item['state'] === 'disabled')}
                 given={given}
                 effect={effect}
               />

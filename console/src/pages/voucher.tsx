@@ -51,9 +51,15 @@ export function Screen() {
         }
         note={data.serialNumber}
       >
-        <Action name="voucher.block" label="Block" danger given={given} effect={effect} />
-        <Action name="voucher.unblock" label="Unblock" given={given} effect={effect} />
-        <Action name="voucher.unlock-pin" label="Unlock PIN" given={given} effect={effect} />
+        {data['blockedAt'] === null && (
+          <Action name="voucher.block" label="Block" danger given={given} effect={effect} />
+        )}
+        {data['blockedAt'] !== null && (
+          <Action name="voucher.unblock" label="Unblock" given={given} effect={effect} />
+        )}
+        {data['pinLocked'] === true && (
+          <Action name="voucher.unlock-pin" label="Unlock PIN" given={given} effect={effect} />
+        )}
         <Action name="voucher.extend" label="Extend" given={given} effect={effect} />
         <Action
           name="voucher.replace"
@@ -121,7 +127,7 @@ export function Screen() {
 
 function Happened({ entry, currency }: { entry: Entry; currency: string }) {
   const format = useFormat();
-  const kind = String(entry.kind ?? entry.type ?? entry['event'] ?? '');
+  const kind = String(entry['what'] ?? entry.kind ?? '');
   return (
     <Group gap="xs" justify="space-between">
       <Text size="sm">

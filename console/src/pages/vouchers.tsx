@@ -12,19 +12,12 @@ export function Screen() {
   return (
     <>
       <Head title={nav.vouchers}>
-        <Same name="voucher.find" given={search} />
+        <Same name="voucher.list" given={search} />
       </Head>
       <List
         path="/vouchers"
         search={search}
-        filters={[
-          { name: 'masked' },
-          { name: 'reference' },
-          { name: 'merchantId' },
-          { name: 'transactionId' },
-          { name: 'batch' },
-          { name: 'state', options: STATES },
-        ]}
+        filters={[{ name: 'batch' }, { name: 'state', options: STATES }]}
         columns={[
           'serialNumber',
           'voucherCode',

@@ -35,7 +35,7 @@ export function Screen() {
         <List
           path={`/webhooks/${id}/deliveries`}
           refetchMs={10_000}
-          columns={['occurredAt', 'type', 'state', 'attempts', 'lastAttempt', 'nextAttemptAt', 'eventId']}
+          columns={['occurredAt', 'type', 'state', 'attempts', 'dueAt', 'lastAttempt', 'eventId']}
         />
       </Stack>
     </>

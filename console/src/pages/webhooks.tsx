@@ -18,7 +18,7 @@ export function Screen() {
         path="/webhooks"
         search={search}
         filters={[{ name: 'merchantId' }]}
-        columns={['id', 'merchantId', 'url', 'events', 'pending', 'failingSince', 'disabledAt']}
+        columns={['id', 'merchantId', 'url', 'events', 'pending', 'failed', 'failingSince', 'enabled']}
         to={({ id }) => `/webhooks/${id}`}
       />
     </>

@@ -15,7 +15,7 @@ export function Screen() {
   const { data } = useQuery({
     queryKey: ['floats'],
     queryFn: () => get<Page<Item>>('/floats'),
-    enabled: offers('float.list'),
+    enabled: offers('float.show'),
     retry: false,
   });
   return (

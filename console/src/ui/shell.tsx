@@ -48,7 +48,7 @@ export function Shell({
         <Group h="100%" px="md" justify="space-between" wrap="nowrap" gap="sm">
           <Group gap="sm" wrap="nowrap">
             <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={texts.menu} />
-            <Text fw={700} component={Link} to="/" style={{ letterSpacing: '-0.01em' }}>
+            <Text fw={700} component={Link} to="/" c="inherit" td="none" style={{ letterSpacing: '-0.01em' }}>
               {texts.product}
             </Text>
           </Group>
