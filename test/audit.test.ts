@@ -225,10 +225,13 @@ describe('verifying the audit', () => {
     const values = `now(), 'bert', 'elsewhere', 'merchant.set', 'merchant 1'`;
     const last = await at(0n);
     const insert = (sequence: bigint, previous: string) =>
-      `insert into audit (sequence, ${columns}, previous_hash, hash) values (${sequence}, ${values}, ${previous}, sha256('x'))`;
+      `
+        insert into audit (sequence, ${columns}, previous_hash, hash)
+        values (${sequence}, ${values}, ${previous}, sha256('x'))`;
     const head = `(select hash from audit where sequence = ${last})`;
     assert.equal((await verifyAfter(insert(last + 1n, head))).ok, false);
-    const shifted = `update audit set sequence = sequence + 1000000 where sequence > 3; ${insert(4n, String.raw`'\x00'`)};
+    const shifted = `
+      update audit set sequence = sequence + 1000000 where sequence > 3; ${insert(4n, String.raw`'\x00'`)};
       update audit set sequence = sequence - 999999 where sequence > 1000000`;
     assert.equal((await verifyAfter(shifted)).broken?.sequence, 4n);
     const before = `alter table audit drop constraint audit_sequence_positive; ${insert(-5n, String.raw`'\x00'`)}`;

@@ -75,13 +75,17 @@ async function history(card: Card, count: number): Promise<void> {
   await bench.tell(`delete from redemption_updates`);
   await bench.tell(
     `insert into journal (${columns})
-     select ${id('n')}, 'REDEMPTION'::entry_kind, ${values}, null, now() from (${settled}) s, generate_series(1, ${count}) n
+     select ${id('n')}, 'REDEMPTION'::entry_kind, ${values}, null, now() from (${settled}) s,
+       generate_series(1, ${count}) n
      union all
-     select ${id('0')}, 'REDEMPTION_REVERSAL', credit_account, debit_account, 1, 'USD', ${one.merchant.id}, ${card.serial},
+     select ${id('0')}, 'REDEMPTION_REVERSAL', credit_account, debit_account, 1, 'USD', ${one.merchant.id},
+       ${card.serial},
        ${newest}, now() from (${settled}) s`,
   );
   await bench.tell(
-    `insert into redemption_updates (original_id, reversal_id, new_minor, updated_at) values (${newest}, ${id('0')}, 0, now())`,
+    `
+      insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
+      values (${newest}, ${id('0')}, 0, now())`,
   );
 }
 
@@ -203,7 +207,9 @@ describe('a balance', () => {
   test('is returned to nobody without code and PIN, nor of a batch that is not complete', async () => {
     const [card, canceled] = [await bench.card(one, 25), await bench.card(one, 25)];
     await bench.tell(
-      `update batches set status = 'CANCELED' where id = (select batch_id from vouchers where serial_number = ${canceled.serial})`,
+      `
+        update batches set status = 'CANCELED' where id = (select batch_id from vouchers
+        where serial_number = ${canceled.serial})`,
     );
     const asked = [UNKNOWN, canceled, wrong(card), wrong(canceled)];
     assert.deepEqual(await readOf(asked), Array(4).fill('nothing'));

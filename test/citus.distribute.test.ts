@@ -68,7 +68,8 @@ test('a database that holds vouchers is distributed with them, after an attempt 
   for (let look = 0; look < 500; look++) {
     const [found] = await owner.query<{ done: boolean }>({
       text: `select pg_terminate_backend(pid) as done from pg_stat_activity
-        where application_name = 'scrip-owner' and pid <> pg_backend_pid() and query like '%create_distributed_table%'
+        where application_name = 'scrip-owner' and pid <> pg_backend_pid()
+          and query like '%create_distributed_table%'
           and datname = current_database() and xact_start < now() - interval '0.5 s'`,
       values: [],
     });
@@ -110,9 +111,11 @@ test('a later migration reaches the tables and the functions of every worker', a
     `begin; set local search_path to scrip;
      alter table vouchers add column note text;
      create index vouchers_by_note on vouchers (note) where note is not null;
-     create or replace function set_voucher_block(p_bucket integer, p_serial bigint, p_blocked_at timestamptz) returns void
+     create or replace function set_voucher_block(p_bucket integer, p_serial bigint,
+       p_blocked_at timestamptz) returns void
      language sql security definer set search_path = scrip, pg_temp as $$
-       update vouchers set blocked_at = p_blocked_at, note = 'blocked' where bucket = p_bucket and serial_number = p_serial
+       update vouchers set blocked_at = p_blocked_at, note = 'blocked' where bucket = p_bucket
+         and serial_number = p_serial
      $$;
      revoke execute on function claim from public; commit`,
   );

@@ -14,7 +14,8 @@ export type NewHold = {
 export function insertHold(hold: NewHold): Sql {
   return sql`
 insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at)
-values (${hold.id}, ${hold.accountId}, ${hold.merchantId}, ${hold.amountMinor}, ${hold.bucket}, ${hold.serialNumber}, ${hold.now})
+values (${hold.id}, ${hold.accountId}, ${hold.merchantId}, ${hold.amountMinor}, ${hold.bucket},
+  ${hold.serialNumber}, ${hold.now})
 on conflict do nothing returning id`;
 }
 

@@ -53,11 +53,16 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
   // which a fingerprint holds in ten-thousandths of a major unit: a retry of another request would else be a replay. On one server a
   // claim was written with its booking, so there is no claim without one either.
   references: ({ settledBefore }) => sql`
-with booked as (
-  select j.merchant_id, j.reference, j.id, j.serial_number, j.amount_minor::text as amount,
-    case j.kind when 'ACTIVATION' then 'activate' when 'REDEMPTION' then 'redeem' else 'top-up' end as operation
-  from journal j
-  where j.reference is not null and j.original_id is null and j.batch_id is null and j.kind in ('ACTIVATION', 'REDEMPTION', 'TOP_UP')
+with operations (kind, operation) as (
+  values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'),
+    ('FLOAT_REFUND', 'float-refund'), ('FLOAT_CORRECTION', 'float-correct'), ('ADJUSTMENT', 'adjust'),
+    ('CASH_OUT', 'cash-out'), ('ESCHEAT', 'escheat'), ('OWN_TRANSFER', 'own-transfer'),
+    ('PAYOUT', 'payout'), ('PAYOUT_RETURN', 'payout-return')
+), booked as (
+  select j.merchant_id, j.reference, j.id, j.serial_number, j.amount_minor::text as amount, o.operation
+  from journal j join operations o on o.kind = j.kind::text
+  where j.reference is not null and j.batch_id is null
+    and (j.original_id is null or j.kind not in ('ACTIVATION', 'REDEMPTION'))
     and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
   union all
   select merchant_id, reference, transaction_id, null, null, 'generate' from batches
@@ -67,10 +72,12 @@ select (select count(*) from claims) as checked, json_agg(d) as differing from (
   select coalesce(b.id, c.id) as "transactionId", coalesce(b.operation, c.operation::text) as operation,
     c.id is not null as claimed, b.id is not null as booked
   from booked b
-  full join claims c on c.merchant_id = b.merchant_id and c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
+  full join claims c on c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
   where c.id is null or (b.id is null and ${settledBefore}::timestamptz is null)
-    or b.id is not null and c.serial_number is distinct from b.serial_number
-    or b.serial_number is not null and rtrim(c.fingerprint, '0') <> rtrim(b.amount, '0')
+    or c.operation in ('generate', 'activate', 'redeem', 'top-up', 'payout', 'payout-return')
+      and c.merchant_id <> b.merchant_id
+    or c.operation in ('activate', 'redeem') and (c.serial_number is distinct from b.serial_number
+      or rtrim(c.fingerprint, '0') <> rtrim(b.amount, '0'))
   limit ${EXAMPLES}
 ) d`,
 

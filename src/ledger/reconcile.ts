@@ -24,9 +24,10 @@ export type Reconciliation = {
 const SETTLED_MS = 60_000;
 
 /**
- * Proves the books: every stored balance against the journal, every journal row against its accounts, every batch against
- * its vouchers and its reserve, every update and replacement whole, every reference used up, every top-up in the audit. On one server
- * all of it in one snapshot, while the service goes on; over shards, shard by shard.
+ * Proves the books: every stored balance against the journal, every journal row against its accounts,
+ * every batch against its vouchers and its reserve, every update and replacement whole, every reference
+ * used up, every top-up in the audit. On one server all of it in one snapshot, while the service goes on;
+ * over shards, shard by shard.
  * @returns what each check found; `ok` only if nothing differs
  */
 export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock'>): Promise<Reconciliation> {
@@ -50,7 +51,10 @@ export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock
 
 type TotalRow = { kind: string; currency: string; decimals: number | null; minor: string };
 
-/** The accounts of a currency sum to zero, with what is stored of floats and vouchers: what one was debited, another one was credited. */
+/**
+ * The accounts of a currency sum to zero, with what is stored of floats and vouchers: what one was
+ * debited, another one was credited.
+ */
 async function balanceTotals(tx: Queries): Promise<{ check: Check; totals: Total[] }> {
   const rows = await tx.query<TotalRow>(sumByKind());
   const sums = new Map<string, bigint>();
