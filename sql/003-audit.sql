@@ -1,10 +1,9 @@
-<<<<<<< HEAD
--- 003: the keys of the key ring, and the audit log, a hash chain of everything that operators change, whose end is sealed under them.
--- Who changed what, why and from where must be provable later, even against somebody who can write to the database.
--- New tables only: nothing is locked; milliseconds.
+-- 003: the keys of the key ring; and the audit log, a hash chain of everything that operators change, whose
+-- end is sealed under them. Who changed what, why and from where must be provable later, even against somebody who can write to the database. New tables only:
+-- nothing is locked; milliseconds.
 
--- The keys of the key ring that this database has used: a value derived from each key, never the key. `activation` is
--- the order in which they were put to use.
+-- The keys of the key ring that this database has used: a value derived from each key, never the key.
+-- `activation` is the order in which they were put to use.
 create table keyring_keys (
   key_id text primary key,
   check_value bytea not null,
@@ -29,16 +28,8 @@ create table keyring_rotations (
   constraint keyring_rotations_pkey primary key (key_id, bucket)
 );
 
--- Entries are only added. Each holds the hash of the entry before it, and a hash over that and its own columns
--- (src/audit/chain.ts): an entry that is changed, removed, moved or inserted later is found.
-=======
--- 003: the audit log, a hash chain of everything that operators change. Who changed what, why and from
--- where must be provable later, even against somebody who can write to the database. New tables only:
--- nothing is locked; milliseconds.
-
 -- Entries are only added. Each holds the hash of the entry before it, and a hash over that and its own
 -- columns (src/audit/chain.ts): an entry that is changed, removed, moved or inserted later is found.
->>>>>>> main
 create table audit (
   -- 1, 2, 3, … without a gap
   sequence bigint primary key constraint audit_sequence_positive check (sequence > 0),

@@ -1,10 +1,6 @@
-<<<<<<< HEAD
--- 008: references: their tables, and how they are claimed over shards (docs/citus.md). The reference of a request and its voucher may lie on different servers: claim and
--- booking are then two local transactions, each on one shard.
-=======
--- 008: references over shards (docs/citus.md). The reference of a request and its voucher may lie on
--- different servers: claim and booking are then two local transactions, each on one shard.
->>>>>>> main
+-- 008: references: their tables, and how they are claimed over shards (docs/citus.md). The reference of a
+-- request and its voucher may lie on different servers: claim and booking are then two local transactions,
+-- each on one shard.
 --
 --  1. `find_vouchers` in the bucket of the code gives the serial number and the terms.
 --  2. `claim` in the bucket of the reference: the first request gets the claim, with the id of its
@@ -18,11 +14,11 @@
 -- An id is booked or voided under the lock of one voucher, so never both. A crash leaves at worst a claim
 -- whose transaction was not booked, which stands in nobody's way.
 
-<<<<<<< HEAD
--- Idempotency: the first request under a reference claims it, for its merchant and operation, for ever. The claim names
--- the transaction and what makes a request the same: the voucher (null for an order of vouchers) and the fingerprint
--- of the rest. On one server a claim is written in the transaction that books the request. Over shards it is written
--- first, in the bucket of the reference, and may name a transaction that never came to be (docs/citus.md).
+-- Idempotency: the first request under a reference claims it, for its merchant and operation, for ever.
+-- The claim names the transaction and what makes a request the same: the voucher (null for an order of
+-- vouchers) and the fingerprint of the rest. On one server a claim is written in the transaction that
+-- books the request. Over shards it is written first, in the bucket of the reference, and may name a
+-- transaction that never came to be (docs/citus.md).
 create table claims (
   id uuid not null,
   serial_number bigint,
@@ -41,8 +37,8 @@ create table voids (
   constraint voids_pkey primary key (id)
 );
 
--- Over shards: money that left a float for an activation on another shard, until that is booked or declined. The row stays:
--- a late copy of the request under the same id must not take the money again.
+-- Over shards: money that left a float for an activation on another shard, until that is booked or
+-- declined. The row stays: a late copy of the request under the same id must not take the money again.
 create table float_holds (
   id uuid primary key, -- of the activation
   account_id bigint not null,
@@ -57,12 +53,8 @@ create index float_holds_open on float_holds (held_at) where ended_at is null;
 grant select on claims, voids, float_holds to scrip_service, scrip_producer;
 grant insert, update on float_holds to scrip_service;
 
--- What a request needs to know of its voucher before it makes a claim. In: keys of codes, or serial numbers. Out: a row for each voucher
--- that is found.
-=======
 -- What a request needs to know of its voucher before it makes a claim. In: keys of codes, or serial
 -- numbers. Out: a row for each voucher that is found.
->>>>>>> main
 create function find_vouchers(p_bucket integer, p_code_keys uuid[], p_serials bigint[]) returns table (
   ord integer, serial_number bigint, merchant_id integer, value_minor bigint, decimals smallint, currency text
 )

@@ -5,7 +5,6 @@
 -- expired. On one that was replaced, money back goes on to the voucher that replaced it, the last of the
 -- chain.
 
-<<<<<<< HEAD
 -- The update of a redemption: the primary key allows one. In the bucket of the voucher.
 create table redemption_updates (
   original_id uuid not null,
@@ -18,12 +17,6 @@ create table redemption_updates (
 );
 grant select on redemption_updates to scrip_service, scrip_producer;
 
--- The redemptions of merchants by reference or, where they have none, by transaction id. Out: a row for each reference, its id null where
--- there is no such redemption.
-create function find_redemptions(p_bucket integer, p_merchants integer[], p_references text[]) returns table (ord integer, id uuid)
-language plpgsql stable security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
-=======
 -- The redemptions of merchants by reference or, where they have none, by transaction id. Out: a row for
 -- each reference, its id null where there is no such redemption.
 create function find_redemptions(p_bucket integer, p_merchants integer[],
@@ -32,7 +25,6 @@ language plpgsql stable security definer set search_path = scrip, pg_temp
   set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   set enable_bitmapscan = off as $$
->>>>>>> main
 #variable_conflict use_column
 begin
   return query

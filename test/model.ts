@@ -12,18 +12,11 @@ import {
 } from './model.state.ts';
 
 /**
-<<<<<<< HEAD
- * The service as plain rules over plain values: no database, nothing at the same time. `step` says whether an answer is
- * right in a state, and changes the state. Amounts are minor units of USD; a merchant is its position in MERCHANTS.
-=======
- * The service as plain rules over plain values: no database, no SQL, nothing at the same time. `step`
- * says whether an answer is the one that the rules give in a state, and changes the state as the rules
- * do. Amounts are minor units of USD; a time is in milliseconds; a merchant is its position in MERCHANTS.
->>>>>>> main
+ * The service as plain rules over plain values. `step` says whether an answer is right in a state, and changes
+ * the state. Amounts are minor units of USD; a merchant is its position in MERCHANTS.
  */
 
-const MINOR_MAX = 100_000_00;
-const DEFAULT_MINOR = 5_000_00;
+const [MINOR_MAX, DEFAULT_MINOR] = [100_000_00, 5_000_00];
 const MINUTE_MS = 60_000;
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
 

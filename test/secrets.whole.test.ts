@@ -25,15 +25,7 @@ import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dia
 import { Receiver } from './receiver.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
-<<<<<<< HEAD
 /** Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database ever wrote or printed. */
-=======
-/**
- * Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database
- * ever wrote: the log at its most talkative, the database's log with every statement and its parameters,
- * its files, its write-ahead log, the titles of all processes, and what commands print.
- */
->>>>>>> main
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 /** Stands in the name of a merchant: where it is found, the search works. */

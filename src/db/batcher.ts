@@ -1,42 +1,9 @@
 import type { Metrics } from '../metrics.ts';
 import { Refusal } from '../refusal.ts';
 import { isAway, retrying } from './errors.ts';
+import { AGAIN, type Operation } from './operation.ts';
 import type { Database } from './pool.ts';
 import { Rate } from './rate.ts';
-
-/**
- * One operation of the hot path. Calls that wait at one moment go to the database as one call with arrays.
- */
-export type Operation<Request, Row, Answer> = {
-  /**
-   * What a request must have for itself within a call: its voucher, its reference. Two requests that
-   * share one never share a call.
-   */
-  readonly keysOf: (request: Request) => readonly string[];
-  /**
-   * The merchant of a request: merchants take turns, so that one that floods does not keep the others
-   * waiting. Left out: one for all.
-   */
-  readonly merchantOf?: (request: Request) => number;
-  /**
-   * Sends one call for all requests, which lie in one bucket. The rows stand in the order of the
-   * requests; AGAIN sends a request once more. Nothing else happens here: what is done with a row is
-   * `answer`'s, since it may fail for one request alone.
-   */
-  readonly run: (
-    db: Database,
-    requests: readonly Request[],
-    bucket: number,
-  ) => Promise<readonly (Row | typeof AGAIN)[]>;
-  /**
-   * Makes the answer of one request from its row, after the call was committed. An error here is that
-   * request's alone.
-   */
-  readonly answer: (request: Request, row: Row) => Answer;
-};
-
-/** A request lost a race that only a newer snapshot can settle: it goes into the next call. */
-export const AGAIN: unique symbol = Symbol('again');
 
 /**
  * More rows save little per row and make the first of them wait for the last: past a hundred the gain is
@@ -53,32 +20,10 @@ const IN_FLIGHT_MAX = 2;
  * callers it starts at once.
  */
 const SECOND_CALL_SHARE = 0.5;
-<<<<<<< HEAD
-/** Every turn settles at least one of the requests that met on a voucher; sixty-four in a row means that something is broken. */
-=======
-/** The longest that a request may wait for its call, judged by the recent rate: far below 0.1 s. */
-const WAIT_MAX_MS = 40;
-/**
- * As many may wait in any case: a pause of the database must not turn away what it settles a moment
- * later, nor a thousand copies of one request, which go one after the other.
- */
-const WAITING_MIN = 1_024;
-/** No more may wait, however fast calls seem to be: a bound on memory. */
-const WAITING_MAX = 4_096;
-/**
- * The rate that is assumed until one is known: that of a large machine, so that a first burst is not
- * turned away.
- */
-const FIRST_RATE_PER_MS = 25;
-/** Two calls that end in one turn of the event loop say nothing about time. */
-const INTERVAL_MIN_MS = 0.1;
-/** The weight of the newest call in the rate: ten of them are a fraction of a second. */
-const NEWEST_WEIGHT = 0.1;
 /**
  * Every turn settles at least one of the requests that met on a voucher; sixty-four in a row means that
  * something is broken.
  */
->>>>>>> main
 const TURNS_MAX = 64;
 
 type Waiting<Request, Answer> = {
