@@ -71,7 +71,8 @@ export type Voucher = {
   balance: number;
   expires: number;
   blocked: boolean;
-  replaced: boolean;
+  /** The serial number of the voucher in its place. */
+  replaced: string | null;
   wrong: number;
   lockedUntil: number;
 };
@@ -109,7 +110,7 @@ export function sameEntry(told: any, entry: Entry, refundStatus: string | null):
   return (
     told?.transactionType === entry.type &&
     Math.round(told.amount * 100) === entry.minor &&
-    (told.transactionId === entry.id || entry.id === `made ${entry.serial}`) &&
+    (told.transactionId === entry.id || entry.id.startsWith('made ')) &&
     (told.serialNumber === undefined || told.serialNumber === entry.serial) &&
     told.reference === entry.reference &&
     (told.refundStatus === undefined || told.refundStatus === refundStatus)
@@ -162,6 +163,23 @@ export class ModelState {
     return Object.values(this.entries).find(({ original, type }) => original === id && type === 'REDEMPTION');
   }
 
+  /** What a voucher takes over from the one that it replaced: the first entry of its history, of no merchant. */
+  protected takeOver(serial: string, minor: number): void {
+    if (minor === 0) return;
+    const nth = Object.values(this.entries).filter((entry) => entry.serial === serial).length;
+    const id = `made ${serial} ${nth}`;
+    const entry = {
+      type: 'ACTIVATION',
+      operation: null,
+      merchant: -1,
+      serial,
+      minor,
+      reference: '',
+      original: null,
+    } as const;
+    this.entries[id] = { ...entry, id };
+  }
+
   protected float(merchant: number): number {
     return this.floats[merchant] ?? 0;
   }
@@ -181,7 +199,7 @@ export class ModelState {
         balance: later ? 0 : (minor ?? 0),
         expires,
         blocked: false,
-        replaced: false,
+        replaced: null,
         wrong: 0,
         lockedUntil: 0,
       };
