@@ -1,5 +1,5 @@
+import type { Call } from './model.calls.ts';
 import { hasMoreDecimals, MERCHANTS, minorOf, PRODUCTS } from './model.state.ts';
-import type { Call } from './model.ts';
 
 /**
  * What a call is refused for whatever the service holds: who asks, the form of it, its values, what the

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Answer } from './model.ts';
+import type { Answer } from './model.calls.ts';
+import { sameEntry, sameSet, showsAll } from './model.compare.ts';
 
 /** What the model of the service holds, and what of it an answer has to show. */
 
@@ -102,19 +103,6 @@ export function stateRefusal({ replaced, blocked, expires }: Voucher, now: numbe
   if (replaced) return '44';
   if (blocked) return '43';
   return expires <= now ? '54' : undefined;
-}
-
-/** Whether a transaction that was told is an entry. */
-// biome-ignore lint/suspicious/noExplicitAny: it comes from an answer.
-export function sameEntry(told: any, entry: Entry, refundStatus: string | null): boolean {
-  return (
-    told?.transactionType === entry.type &&
-    Math.round(told.amount * 100) === entry.minor &&
-    (told.transactionId === entry.id || entry.id.startsWith('made ')) &&
-    (told.serialNumber === undefined || told.serialNumber === entry.serial) &&
-    told.reference === entry.reference &&
-    (told.refundStatus === undefined || told.refundStatus === refundStatus)
-  );
 }
 
 export class ModelState {
@@ -292,26 +280,4 @@ export class ModelState {
       data.summary.reference === reference
     );
   }
-}
-
-function sameSet(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && new Set([...one, ...other]).size === one.length;
-}
-
-/**
- * Whether a list of transactions holds each entry once and nothing else. Their order is looked at where
- * they are received.
- */
-function showsAll(
-  told: readonly object[],
-  entries: readonly Entry[],
-  refundOf: (entry: Entry) => string | null,
-): boolean {
-  const left = [...entries];
-  for (const one of told) {
-    const at = left.findIndex((entry) => sameEntry(one, entry, refundOf(entry)));
-    if (at < 0) return false;
-    left.splice(at, 1);
-  }
-  return left.length === 0;
 }

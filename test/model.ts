@@ -1,3 +1,5 @@
+import type { Answer, Asks, Call, Named } from './model.calls.ts';
+import { sameEntry } from './model.compare.ts';
 import { refusedAtOnce } from './model.forms.ts';
 import {
   type Batch,
@@ -6,7 +8,6 @@ import {
   ModelState,
   minorOf,
   PRODUCTS,
-  sameEntry,
   stateRefusal,
   type Voucher,
 } from './model.state.ts';
@@ -20,51 +21,6 @@ const [MINOR_MAX, DEFAULT_MINOR] = [100_000_00, 5_000_00];
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
-
-/**
- * A voucher as a call names it: by its serial number, with the right PIN or a wrong one; no serial is an
- * unknown code.
- */
-type Named = { readonly serial: string | undefined; readonly rightPin: boolean };
-type Asks = {
-  readonly merchant: number;
-  /** Sent with a wrong secret, or in a wrong form. */
-  readonly flaw?: 'secret' | 'form' | null;
-};
-
-/** A call, with everything in it that decides about its answer. */
-export type Call = Asks &
-  (
-    | {
-        readonly do: 'generate';
-        readonly reference: string;
-        readonly quantity: number;
-        readonly amount: number | null;
-        readonly product: string;
-        /** The expiry that is asked for. */
-        readonly until: number | null;
-      }
-    | { readonly do: 'download' | 'lookup' | 'details'; readonly reference: string }
-    | (Named & { readonly do: 'balance' })
-    | (Named & { readonly do: 'redeem'; readonly amount: number; readonly reference: string | null })
-    | (Named & { readonly do: 'activateByCode'; readonly reference: string | null })
-    | {
-        readonly do: 'activateBySerial';
-        readonly serial: string | undefined;
-        readonly amount: number | null;
-        readonly reference: string;
-      }
-    | { readonly do: 'update'; readonly reference: string; readonly amount: number | undefined }
-    | { readonly do: 'list'; readonly inForceOnly: boolean }
-    | { readonly do: 'block' | 'unblock' | 'unlock' | 'replace'; readonly serial: string | undefined }
-    | { readonly do: 'extend'; readonly serial: string | undefined; readonly until: number }
-    | { readonly do: 'cancel' | 'produce'; readonly transactionId: string }
-    | { readonly do: 'topUp'; readonly minor: number }
-  );
-
-/** An answer, alike for both variants; a look-up that finds nothing is `60`. */
-// biome-ignore lint/suspicious/noExplicitAny: the rules look into it.
-export type Answer = { readonly code: string; readonly replayed: boolean; readonly data: any };
 
 export class Model extends ModelState {
   /** Whether the rules give this answer now; the state is the one after it, or useless where they do not. */
