@@ -30,7 +30,7 @@ test('a restore that cannot be right is refused in one line, and changes nothing
     ['restore', backups, '--to', '2099-01-01'],
     elsewhere,
   );
-  await installation.fails(/for the embedded database only.*docs\/backup.md/, ['backup', backups], {
+  await installation.fails(/for the embedded database only.*docs\/how-to\/back-up.md/, ['backup', backups], {
     SCRIP_DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing',
   });
 
