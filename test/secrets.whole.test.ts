@@ -177,8 +177,7 @@ async function askEverything(
     dialect.list(),
   ]) {
     const { text } = await ask(authorization, asked);
-    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that
-    // was sent.
+    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that was sent.
     if (!text.includes('"voucherCode"') && !text.includes('"code"')) output['answers'] += text;
   }
 }
