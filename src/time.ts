@@ -11,7 +11,7 @@ const THREE = Array.from({ length: 1_000 }, (_, number) => String(number).padSta
 
 /** Days that were written down, by their number. Nearly every call asks for the same few. */
 const days = new Map<number, string>();
-const MOST_DAYS = 1_000;
+const CACHED_DAYS_MAX = 1_000;
 
 /**
  * The UTC day of a time, as `2026-01-31`.
@@ -24,7 +24,7 @@ export function isoDay(ms: number): string {
   if (known !== undefined) return known;
   const text = new Date(ms).toISOString();
   const day = text.slice(0, text.indexOf('T'));
-  if (days.size >= MOST_DAYS) days.clear();
+  if (days.size >= CACHED_DAYS_MAX) days.clear();
   days.set(number, day);
   return day;
 }

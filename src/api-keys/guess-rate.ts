@@ -11,18 +11,18 @@ import { dayOf, isBlocked } from './cache.ts';
  */
 
 /** Without having been right today. */
-const FEW = 16;
+const CONCURRENT_MIN = 16;
 /** More than a process works on at the same time. */
-const MOST = 1_024;
+const CONCURRENT_MAX = 1_024;
 /** What a guess costs: a key may be wrong in two of a hundred. */
 const GUESS = 50;
 /** Keys that are remembered: beyond it those with nothing under way are forgotten, and begin with a few. */
-const MOST_PACES = 10_000;
+const LIMITERS_MAX = 10_000;
 const DAY_MS = 86_400_000;
 
-class Pace {
+class Limiter {
   underWay = 0;
-  width = FEW;
+  width = CONCURRENT_MIN;
   day: string;
   readonly waiting: (() => void)[] = [];
 
@@ -31,7 +31,7 @@ class Pace {
   }
 }
 
-const paces = new WeakMap<Service, Map<string, Pace>>();
+const limiters = new WeakMap<Service, Map<string, Limiter>>();
 
 /** What came of a look at a PIN; `neither` where it was not looked at, or nobody knows. */
 type Outcome = 'right' | 'guess' | 'neither';
@@ -43,22 +43,22 @@ type Outcome = 'right' | 'guess' | 'neither';
  */
 export async function inPace<Answer>(
   context: Context,
-  run: (tell: (outcome: Outcome) => void) => Promise<Answer>,
+  run: (report: (outcome: Outcome) => void) => Promise<Answer>,
 ): Promise<Answer> {
   const { service, keyId, now } = context;
-  const pace = paceOf(service, keyId, dayOf(now));
-  if (pace.underWay < pace.width) pace.underWay++;
-  else await new Promise<void>((resolve) => pace.waiting.push(resolve));
+  const limiter = limiterOf(service, keyId, dayOf(now));
+  if (limiter.underWay < limiter.width) limiter.underWay++;
+  else await new Promise<void>((resolve) => limiter.waiting.push(resolve));
   let left = false;
   const leave = (outcome: Outcome) => {
     if (left) return;
     left = true;
-    if (outcome === 'right') pace.width = Math.min(MOST, pace.width + 1);
-    if (outcome === 'guess') pace.width = Math.max(FEW, pace.width - GUESS);
-    pace.underWay--;
-    while (pace.underWay < pace.width && pace.waiting.length > 0) {
-      pace.underWay++;
-      (pace.waiting.shift() as () => void)();
+    if (outcome === 'right') limiter.width = Math.min(CONCURRENT_MAX, limiter.width + 1);
+    if (outcome === 'guess') limiter.width = Math.max(CONCURRENT_MIN, limiter.width - GUESS);
+    limiter.underWay--;
+    while (limiter.underWay < limiter.width && limiter.waiting.length > 0) {
+      limiter.underWay++;
+      (limiter.waiting.shift() as () => void)();
     }
   };
   try {
@@ -75,26 +75,26 @@ export function refuseGuesser(now: Date): never {
   throw new Refusal('97', { retryAfterSeconds: Math.ceil(leftMs / 1000) });
 }
 
-function paceOf(service: Service, keyId: string, day: string): Pace {
-  let own = paces.get(service);
+function limiterOf(service: Service, keyId: string, day: string): Limiter {
+  let own = limiters.get(service);
   if (!own) {
     own = new Map();
-    paces.set(service, own);
+    limiters.set(service, own);
   }
-  let pace = own.get(keyId);
-  if (!pace) {
-    if (own.size >= MOST_PACES) forgetIdle(own);
-    pace = new Pace(day);
-    own.set(keyId, pace);
+  let limiter = own.get(keyId);
+  if (!limiter) {
+    if (own.size >= LIMITERS_MAX) forgetIdle(own);
+    limiter = new Limiter(day);
+    own.set(keyId, limiter);
   }
   // A new day, a new count: what was right yesterday does not speak for today's guesses.
-  if (pace.day !== day) {
-    pace.day = day;
-    pace.width = FEW;
+  if (limiter.day !== day) {
+    limiter.day = day;
+    limiter.width = CONCURRENT_MIN;
   }
-  return pace;
+  return limiter;
 }
 
-function forgetIdle(own: Map<string, Pace>): void {
+function forgetIdle(own: Map<string, Limiter>): void {
   for (const [keyId, { underWay }] of own) if (underWay === 0) own.delete(keyId);
 }

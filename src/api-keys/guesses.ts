@@ -14,13 +14,13 @@ import { dayOf, markBlocked } from './cache.ts';
  * and many at once.
  */
 
-const MOST_GUESSES = 50;
-const MOST_SHARE = 0.02;
+const GUESSES_MAX = 50;
+const GUESS_SHARE_MAX = 0.02;
 /**
  * Whenever so many more guesses of a key are within its share, the operator is told: who makes calls of
  * all kinds earns guesses.
  */
-const MANY = 500;
+const WARN_EVERY = 500;
 /** How late a call is counted at most. Each process writes a row for each key that called it: seldom, or a hundred processes write more of these rows
  * than redemptions. */
 const FLUSH_MS = 30_000;
@@ -106,9 +106,9 @@ const guesses: Operation<Guess, void, void> = {
     const rows = await db.query<GuessRow>(addGuesses(textArray(requests.map(({ keyId }) => keyId)), day));
     for (const { key_id, guesses: count, blocked } of rows) {
       if (blocked) markBlocked(service, key_id, day);
-      else if (count > MOST_GUESSES && !(await judge(service, key_id, day, now))) {
+      else if (count > GUESSES_MAX && !(await judge(service, key_id, day, now))) {
         const before = count - requests.filter(({ keyId }) => keyId === key_id).length;
-        if (Math.floor(count / MANY) > Math.floor(before / MANY))
+        if (Math.floor(count / WARN_EVERY) > Math.floor(before / WARN_EVERY))
           service.log.warn(
             { keyId: key_id, guesses: count },
             'key guesses much, though little for its calls',
@@ -124,7 +124,7 @@ const guesses: Operation<Guess, void, void> = {
 async function judge(service: Service, keyId: string, day: string, now: Date): Promise<boolean> {
   await flushCalls(service);
   const [blocked] = await service.db.query<{ guesses: number; calls: bigint; first: boolean }>(
-    blockGuesser(keyId, day, MOST_GUESSES, MOST_SHARE, now),
+    blockGuesser(keyId, day, GUESSES_MAX, GUESS_SHARE_MAX, now),
   );
   if (!blocked) return false;
   markBlocked(service, keyId, day);

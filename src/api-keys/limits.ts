@@ -21,7 +21,7 @@ type Bucket = { tokens: number; atMs: number };
 const buckets = new WeakMap<Service, Map<string, Bucket>>();
 
 /** Beyond it the key that has not called for the longest is forgotten: its burst is whole again. */
-const MOST_BUCKETS = 10_000;
+const BUCKETS_MAX = 10_000;
 
 /**
  * Counts a call of a key that has a limit: a bucket of tokens for each key, in the memory of this
@@ -42,7 +42,7 @@ export function takeCall(service: Service, keyId: string, limit: Limit, now: Dat
   const admitted = tokens >= 1;
   const left = admitted ? tokens - 1 : tokens;
   own.delete(keyId);
-  if (own.size >= MOST_BUCKETS) own.delete(own.keys().next().value as string);
+  if (own.size >= BUCKETS_MAX) own.delete(own.keys().next().value as string);
   own.set(keyId, { tokens: left, atMs: nowMs });
   return {
     limit,

@@ -44,7 +44,7 @@ const PAGE = 1_000;
 export async function verifyAudit({ db, keys }: Service, published: string | null): Promise<Verification> {
   let last: End = { sequence: 0n, hash: GENESIS };
   let found = published === null;
-  const told = (problem: string | null, sequence: bigint | null = null): Verification => ({
+  const result = (problem: string | null, sequence: bigint | null = null): Verification => ({
     ok: problem === null,
     entries: Number(last.sequence),
     head: last.sequence === 0n ? null : last.hash.toString('hex'),
@@ -57,7 +57,7 @@ export async function verifyAudit({ db, keys }: Service, published: string | nul
     const rows = await db.query<Row>(listLinks(after, PAGE));
     for (const row of rows) {
       const problem = problemOf(row, last);
-      if (problem) return told(problem, row.sequence);
+      if (problem) return result(problem, row.sequence);
       last = { sequence: row.sequence, hash: row.hash };
       after = row.sequence;
       if (row.hash.toString('hex') === published) found = true;
@@ -67,12 +67,12 @@ export async function verifyAudit({ db, keys }: Service, published: string | nul
     if (isSealed(keys, newest, last)) break;
     // Where somebody has just appended, the walk goes on; where nobody has, this is the end.
     if (!newest || sealed?.equals(newest))
-      return told(
+      return result(
         'the chain does not end with the entry that was sealed: it was cut off at the end, or written anew',
       );
     sealed = newest;
   }
-  return told(
+  return result(
     found ? null : 'the published head is not in the chain: entries were cut off at the end, or written anew',
   );
 }

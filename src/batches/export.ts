@@ -24,7 +24,7 @@ export type PrintedVoucher = CodeAndPin & {
 };
 
 /** More exports of one batch than anybody will look through. */
-const MOST_LISTED = 1_000;
+const LISTED_MAX = 1_000;
 
 /** An export of a batch's codes and PINs, as it was written down. */
 export type ExportInfo = NewExport & {
@@ -115,7 +115,7 @@ async function* readPrinted(service: Service, batch: Batch): AsyncGenerator<Prin
 
 /** The exports of a batch, newest first. */
 export async function listExports(db: Queries, batchId: number): Promise<ExportInfo[]> {
-  const rows = await db.query<ExportRow>(listExportRows(batchId, MOST_LISTED));
+  const rows = await db.query<ExportRow>(listExportRows(batchId, LISTED_MAX));
   return rows.map((row) => ({
     id: row.id,
     format: row.format,

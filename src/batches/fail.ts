@@ -7,7 +7,7 @@ import { countFailure } from './queries.ts';
  * Chunks of a batch that fail in a row, some two seconds apart, before it is canceled: what was a
  * coincidence has passed by then.
  */
-const MOST_FAILURES = 5;
+const FAILURES_MAX = 5;
 /**
  * How long a full disk may stay full: time for the operator to make room, far below the patience of who
  * waits for the batch.
@@ -31,7 +31,7 @@ export async function settleFailure(service: Service, batchId: number, error: un
   if (!counted) throw error;
   const { transaction_id: transactionId, failures, failing_since: since } = counted;
   service.log.warn({ part: 'batches', transactionId, failures, err: error }, 'a batch could not go on');
-  if (isFull ? now.getTime() - since.getTime() < DISK_FULL_MS : failures < MOST_FAILURES) throw error;
+  if (isFull ? now.getTime() - since.getTime() < DISK_FULL_MS : failures < FAILURES_MAX) throw error;
   const failure = causeOf(error);
   const actor = {
     kind: 'service',

@@ -16,9 +16,9 @@ import type { MadeRows } from './rows.ts';
  */
 const CHUNK = 2_000;
 /** Up to here vouchers are made in one small statement, without a thread. */
-const FEW = 250;
+const SMALL_CHUNK = 250;
 /** Chunks of a process in the database at a time. */
-const MOST_AT_ONCE = 2;
+const CHUNKS_MAX = 2;
 /** A large batch gives way to others after this long, and goes to the end of the queue. */
 const TURN_MS = 1_000;
 /**
@@ -58,7 +58,7 @@ async function takeTurn(service: Service, batchId: number, stopping: () => boole
   for (let last = false; batch.status === 'PROCESSING' && !last; ) {
     last = Date.now() >= until || stopping();
     batch =
-      batch.quantity - batch.produced <= FEW || isRotating(service)
+      batch.quantity - batch.produced <= SMALL_CHUNK || isRotating(service)
         ? await bookFew(service, batchId)
         : await run(service, batch, looksUp, () => Date.now() >= until || stopping());
   }
@@ -85,7 +85,7 @@ async function run(
   let after = batch;
   const ahead = () => {
     const count = Math.min(CHUNK, batch.quantity - claimed);
-    if (count <= FEW || after.status !== 'PROCESSING') return undefined;
+    if (count <= SMALL_CHUNK || after.status !== 'PROCESSING') return undefined;
     claimed += count;
     return quietly(prepare(service, batch, count));
   };
@@ -157,7 +157,7 @@ function bookFew(service: Service, batchId: number): Promise<Batch> {
     await holdKeyRing(tx, service.keys);
     const batch = await lock(tx, batchId);
     if (batch.status !== 'PROCESSING') return batch;
-    return produce(service, tx, batch, Math.min(FEW, batch.quantity - batch.produced));
+    return produce(service, tx, batch, Math.min(SMALL_CHUNK, batch.quantity - batch.produced));
   });
 }
 
@@ -187,7 +187,7 @@ const gates = new WeakMap<Database, Gate>();
 async function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const gate = gates.get(db) ?? { inside: 0, waiting: [] };
   gates.set(db, gate);
-  const room = () => gate.inside < (db.isBusy() ? 1 : MOST_AT_ONCE);
+  const room = () => gate.inside < (db.isBusy() ? 1 : CHUNKS_MAX);
   if (gate.waiting.length > 0 || !room()) await new Promise<void>((resolve) => gate.waiting.push(resolve));
   else gate.inside++;
   try {

@@ -14,7 +14,7 @@ import type { Stop } from './stop.ts';
  */
 
 /** More processes than cores only take each other's time. */
-const MOST = 64;
+const PROCESSES_MAX = 64;
 /** A core is left for the database and the background work. */
 const SPARED_CORES = 1;
 /** Before a dead process is replaced: one that dies at its start must not take the machine with it. */
@@ -22,8 +22,8 @@ const REPLACE_MS = 500;
 
 /** How many processes are to answer: what the option says, else one for each core but one. */
 export function countProcesses(option: string | undefined): number {
-  if (option !== undefined) return parseCount(option, '--processes', 1, MOST);
-  return Math.min(MOST, Math.max(1, availableParallelism() - SPARED_CORES));
+  if (option !== undefined) return parseCount(option, '--processes', 1, PROCESSES_MAX);
+  return Math.min(PROCESSES_MAX, Math.max(1, availableParallelism() - SPARED_CORES));
 }
 
 /** Whether this process is one of several that answer, started by `startProcesses`. */

@@ -63,7 +63,7 @@ async function serve(options: ServeOptions): Promise<void> {
 }
 
 /** What answers: this process, or several that it supervises. */
-type Listener = { readonly port: number; close(): Promise<unknown>; hurry(): void };
+type Listener = { readonly port: number; close(): Promise<unknown>; closeNow(): void };
 
 async function serveUntilStopped(
   service: Service,
@@ -91,7 +91,7 @@ async function serveUntilStopped(
     const finished = Promise.all([listener.close(), worker?.stop(), metrics?.close()]).then(() => true);
     if (!(await Promise.race([finished, stop.hurried.then(() => false)]))) {
       log.warn('stopping at once: accepted requests are abandoned');
-      listener.hurry();
+      listener.closeNow();
     }
   } catch (error) {
     await Promise.all([listener.close(), metrics?.close()]);
@@ -104,7 +104,7 @@ async function startOne(service: Service, config: Config): Promise<Listener> {
   try {
     await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
     const { port } = app.server.address() as AddressInfo;
-    return { port, close: () => app.close(), hurry: () => app.server.closeAllConnections() };
+    return { port, close: () => app.close(), closeNow: () => app.server.closeAllConnections() };
   } catch (error) {
     await app.close();
     throw explain(error as NodeJS.ErrnoException, config);
@@ -114,7 +114,7 @@ async function startOne(service: Service, config: Config): Promise<Listener> {
 /** A second signal reaches the processes by itself (processes.ts). */
 async function startSeveral(service: Service, count: number, stop: Stop): Promise<Listener> {
   const processes = await startProcesses(service, count, stop);
-  return { port: processes.port, close: () => processes.stop(), hurry: () => {} };
+  return { port: processes.port, close: () => processes.stop(), closeNow: () => {} };
 }
 
 /** Tries the address, and refuses it in one line. Port 0 is always free. */

@@ -227,7 +227,7 @@ class Queue<Request, Row, Answer> {
     void this.#finish(taken).finally(() => {
       this.#inFlight--;
       this.#rowsInFlight -= taken.length;
-      this.#rate.settled(taken.length, wasBusy);
+      this.#rate.answered(taken.length, wasBusy);
       for (const { keys } of taken) for (const key of keys) this.#held.delete(key);
       if (this.#waiting > 0) this.#schedule();
     });
@@ -346,7 +346,7 @@ class Rate {
   #wasBusy = false;
 
   /** A call has ended; `isBusy`: when it was sent, requests were left that had to wait for the next one. */
-  settled(rows: number, isBusy: boolean): void {
+  answered(rows: number, isBusy: boolean): void {
     const now = performance.now();
     // The time since the last call says something only where there was work all along.
     if (isBusy && this.#wasBusy) {

@@ -104,7 +104,7 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /** How often work is sent again that lost against other work. More in a row would be no accident. */
-const MOST_RETRIES = 8;
+const RETRIES_MAX = 8;
 
 /**
  * Runs a statement or a transaction, and once more where it lost a race that says nothing about the request.
@@ -114,7 +114,7 @@ export async function retrying<T>(run: () => Promise<T>): Promise<T> {
     try {
       return await run();
     } catch (error) {
-      if (attempt > MOST_RETRIES || !isRetryable(error)) throw error;
+      if (attempt > RETRIES_MAX || !isRetryable(error)) throw error;
     }
   }
 }

@@ -22,9 +22,9 @@ const SIDES = `
  *
  * Over shards there is no snapshot of all of them at one moment. So everything that changes while the
  * tills run is compared within a bucket (joined by it, without a union): a shard answers from one
- * snapshot of its own. What spans shards is compared only where it has settled before `settledBefore`.
+ * snapshot of its own. What spans shards is compared only where it has been quiet since `quietBefore`.
  */
-export const checks: Readonly<Record<string, (settledBefore: Date | null) => Sql>> = {
+export const checks: Readonly<Record<string, (quietBefore: Date | null) => Sql>> = {
   'float-balances': () => ({
     text: `
 with moved as (
@@ -192,7 +192,7 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
   }),
 
   // A voucher that was replaced does not count: the one in its place does.
-  batches: (settledBefore) => sql`
+  batches: (quietBefore) => sql`
 with made as (
   select batch_id, count(*) filter (where closed is distinct from 'REPLACED') as vouchers,
     count(*) filter (where closed = 'CANCELED') as canceled
@@ -206,7 +206,7 @@ select (select count(*) from batches) as checked, json_agg(d) as differing from 
   full join made m on m.batch_id = b.id
   where (b.id is null or coalesce(m.vouchers, 0) <> b.produced or b.produced > b.quantity
       or (b.status = 'COMPLETED' and b.produced <> b.quantity) or (b.status <> 'CANCELED' and m.canceled > 0))
-    and (${settledBefore}::timestamptz is null or coalesce(b.ended_at < ${settledBefore}, false))
+    and (${quietBefore}::timestamptz is null or coalesce(b.ended_at < ${quietBefore}, false))
   limit ${EXAMPLES}
 ) d`,
 
@@ -242,7 +242,7 @@ select (select count(*) from batches where value_minor is not null) as checked, 
   }),
 
   // A batch reserves its whole price once, and gives it back once where it is canceled.
-  reserves: (settledBefore) => sql`
+  reserves: (quietBefore) => sql`
 with moved as (
   select batch_id, sum(amount_minor) filter (where kind = 'RESERVATION') as reserved,
     coalesce(sum(amount_minor) filter (where kind = 'RELEASE'), 0) as released
@@ -256,7 +256,7 @@ select (select count(*) from batches where value_minor is not null) as checked, 
   full join moved m on m.batch_id = b.id
   where (b.id is null or m.reserved is distinct from b.quantity * b.value_minor
       or m.released <> case b.status when 'CANCELED' then b.quantity * b.value_minor else 0 end)
-    and (${settledBefore}::timestamptz is null or coalesce(b.ended_at, b.accepted_at) < ${settledBefore})
+    and (${quietBefore}::timestamptz is null or coalesce(b.ended_at, b.accepted_at) < ${quietBefore})
   limit ${EXAMPLES}
 ) d`,
 
@@ -298,17 +298,17 @@ select (select count(*) from journal where kind = 'REPLACEMENT') as checked, jso
 
   // A booking has used its reference up: without the claim a retry would be a second payment. On one
   // server a claim was written with its booking, so there is no claim without one either.
-  references: (settledBefore) => sql`
+  references: (quietBefore) => sql`
 with booked as (
   select j.merchant_id, j.reference, j.id, case j.kind when 'ACTIVATION' then 'activate' when 'REDEMPTION'
     then 'redeem' else 'top-up' end as operation
   from journal j
   where j.reference is not null and j.original_id is null and j.batch_id is null
     and j.kind in ('ACTIVATION', 'REDEMPTION', 'TOP_UP')
-    and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
+    and (${quietBefore}::timestamptz is null or j.occurred_at < ${quietBefore})
   union all
   select merchant_id, reference, transaction_id, 'generate' from batches
-  where ${settledBefore}::timestamptz is null or accepted_at < ${settledBefore}
+  where ${quietBefore}::timestamptz is null or accepted_at < ${quietBefore}
 )
 select (select count(*) from claims) as checked, json_agg(d) as differing from (
   select coalesce(b.id, c.id) as "transactionId", coalesce(b.operation, c.operation::text) as operation,
@@ -316,20 +316,20 @@ select (select count(*) from claims) as checked, json_agg(d) as differing from (
   from booked b
   full join claims c on c.merchant_id = b.merchant_id and c.operation::text = b.operation
     and c.reference = b.reference and c.id = b.id
-  where c.id is null or (b.id is null and ${settledBefore}::timestamptz is null)
+  where c.id is null or (b.id is null and ${quietBefore}::timestamptz is null)
   limit ${EXAMPLES}
 ) d`,
 
   // Every top-up was somebody's: its entry in the audit names the transaction.
-  'top-ups': (settledBefore) => sql`
-with told as (
+  'top-ups': (quietBefore) => sql`
+with noted as (
   select after::json ->> 'transactionId' as id from audit where action = 'float.top-up'
 )
 select (select count(*) from journal where kind = 'TOP_UP') as checked, json_agg(d) as differing from (
   select j.id as "transactionId", j.merchant_id as "merchantId", j.amount_minor::text as "amountMinor"
-  from journal j left join told t on t.id = j.id::text
-  where j.kind = 'TOP_UP' and t.id is null and (${settledBefore}::timestamptz is null
-    or j.occurred_at < ${settledBefore})
+  from journal j left join noted t on t.id = j.id::text
+  where j.kind = 'TOP_UP' and t.id is null and (${quietBefore}::timestamptz is null
+    or j.occurred_at < ${quietBefore})
   limit ${EXAMPLES}
 ) d`,
 

@@ -21,7 +21,7 @@ export type Reconciliation = {
 };
 
 /** Over shards, what was booked so long ago is visible on all of them. */
-const SETTLED_MS = 60_000;
+const QUIET_MS = 60_000;
 
 /**
  * Proves the books: every stored balance against the journal, every journal row against its accounts,
@@ -32,19 +32,19 @@ const SETTLED_MS = 60_000;
  */
 export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock'>): Promise<Reconciliation> {
   const { db, clock } = service;
-  const settledBefore = isSharded(service) ? new Date(clock().getTime() - SETTLED_MS) : null;
+  const quietBefore = isSharded(service) ? new Date(clock().getTime() - QUIET_MS) : null;
   return db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
     const done: Check[] = [];
     for (const [name, statement] of Object.entries(checks)) {
       const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(
-        statement(settledBefore),
+        statement(quietBefore),
       );
       const differing = row?.differing ?? [];
       done.push({ name, ok: differing.length === 0, checked: Number(row?.checked ?? 0), differing });
     }
     const { check, totals } = await balanceTotals(tx);
-    if (settledBefore === null) done.push(check);
+    if (quietBefore === null) done.push(check);
     return { ok: done.every(({ ok }) => ok), checks: done, totals };
   }, 'repeatable read');
 }

@@ -99,13 +99,13 @@ export async function setLow(
       updateLow(merchantId, currency, lowMinor),
     );
     if (!row) return false;
-    const told = (minor: bigint | null) =>
+    const textOf = (minor: bigint | null) =>
       minor === null ? null : toText({ minor, decimals: row.decimals });
     await audit(tx, operator, {
       action: 'float.warn',
       subject: `merchant ${merchantId}`,
-      before: { currency, below: told(row.before_minor) },
-      after: { currency, below: told(lowMinor) },
+      before: { currency, below: textOf(row.before_minor) },
+      after: { currency, below: textOf(lowMinor) },
     });
     return true;
   });

@@ -102,7 +102,7 @@ export async function suspendMerchant(operator: Operator, id: number, suspended:
   return change(operator, id, action, setSuspended(id, suspended), ({ suspendedAt }) => ({ suspendedAt }));
 }
 
-/** Changes the name of a merchant, what it is told and what it sells; null leaves a setting as it is. */
+/** Changes the name of a merchant, its opacity and its default product; null leaves a setting as it is. */
 export async function changeMerchant(
   operator: Operator,
   id: number,
@@ -122,13 +122,13 @@ export async function changeMerchant(
 
 const subjectOf = (id: number) => `merchant ${id}`;
 
-/** Runs a change under the merchant's lock, and tells the audit what of it was, and is. */
+/** Runs a change under the merchant's lock, and writes both versions into the audit. */
 async function change(
   operator: Operator,
   id: number,
   action: string,
   statement: Sql,
-  tell: (merchant: MerchantInfo) => Details,
+  describe: (merchant: MerchantInfo) => Details,
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     await tx.query(lockMerchant(id));
@@ -136,7 +136,12 @@ async function change(
     if (!before) return false;
     await tx.query(statement);
     const after = (await findMerchant(tx, id)) ?? before;
-    await audit(tx, operator, { action, subject: subjectOf(id), before: tell(before), after: tell(after) });
+    await audit(tx, operator, {
+      action,
+      subject: subjectOf(id),
+      before: describe(before),
+      after: describe(after),
+    });
     return true;
   });
 }

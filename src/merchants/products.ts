@@ -20,11 +20,11 @@ export type Product = NewProduct & { readonly id: number; readonly onSale: boole
 export const DEFAULT_PRODUCT = 'DEFAULT';
 
 const VALIDITY_DAYS = 365;
-const MOST_QUANTITY = 100_000;
+const QUANTITY_DEFAULT_MAX = 100_000;
 /** The greatest value unless set, in major units. */
 const GREATEST_VALUE = 100_000n;
 /** The least value unless set is a hundredth, or one minor unit where the currency has none as small. */
-const LEAST_DECIMALS = 2;
+const DECIMALS_MIN = 2;
 
 /** Bounds and terms of a product where nothing else is said. */
 export function productDefaults(currency: string, decimals: number) {
@@ -33,9 +33,9 @@ export function productDefaults(currency: string, decimals: number) {
     decimals,
     activation: 'immediate',
     scope: 'network',
-    minValueMinor: 10n ** BigInt(Math.max(decimals - LEAST_DECIMALS, 0)),
+    minValueMinor: 10n ** BigInt(Math.max(decimals - DECIMALS_MIN, 0)),
     maxValueMinor: GREATEST_VALUE * 10n ** BigInt(decimals),
-    maxQuantity: MOST_QUANTITY,
+    maxQuantity: QUANTITY_DEFAULT_MAX,
     validityDays: VALIDITY_DAYS,
     merchantId: null,
   } as const;
@@ -100,7 +100,7 @@ export async function changeProduct(
     if (least > (wanted.maxValueMinor ?? before.maxValueMinor)) throw new ValuesNotOrdered();
     const [changed] = await tx.query<ProductRow>(setProduct(code, wanted));
     const after = toProduct(changed as ProductRow);
-    const told = ({ name, minValueMinor, maxValueMinor, maxQuantity, validityDays }: Product) => ({
+    const termsOf = ({ name, minValueMinor, maxValueMinor, maxQuantity, validityDays }: Product) => ({
       name,
       minValueMinor,
       maxValueMinor,
@@ -110,8 +110,8 @@ export async function changeProduct(
     await audit(tx, operator, {
       action: 'product.set',
       subject: `product ${code}`,
-      before: told(before),
-      after: told(after),
+      before: termsOf(before),
+      after: termsOf(after),
     });
     return after;
   });

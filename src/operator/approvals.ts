@@ -30,7 +30,7 @@ const OPEN_MS = 72 * HOUR_MS;
 /** An operator of one person waits for so long, and can withdraw meanwhile. */
 const DELAY_MS = HOUR_MS / 4;
 
-/** A change that an operation would make, as the audit would tell it. */
+/** A change that an operation would make, as the audit would show it. */
 export type Effect = {
   readonly action: string;
   readonly subject: string;
@@ -94,7 +94,7 @@ async function previewEffect(
 }
 
 /**
- * What must be as the maker saw it: what there was before. What is made anew gets other numbers each time.
+ * What must be as the maker saw it: what there was before. What is created gets other numbers each time.
  */
 function foundIn(effect: readonly Effect[] | null): string {
   return canonical(
@@ -242,7 +242,7 @@ export async function approve(
   if (operation.effect !== 'change') {
     await service.db.transaction(async (tx) => {
       await decide(tx);
-      await audit(tx, caller, told(found, caller, 'approve', decision.comment));
+      await audit(tx, caller, changeOf(found, caller, 'approve', decision.comment));
     });
     const output = await operation.run(asMaker(service), input);
     await service.db.query(setApprovalOutput(id, withoutSecrets(operation, output)));
@@ -254,7 +254,7 @@ export async function approve(
       const output = await operation.run(asMaker(inside(service, tx)), input);
       requireSame(row, decision, await readEffect(tx));
       await tx.query(setApprovalOutput(id, withoutSecrets(operation, output)));
-      await audit(tx, caller, told(row, caller, 'approve', decision.comment));
+      await audit(tx, caller, changeOf(row, caller, 'approve', decision.comment));
       return output;
     }),
   );
@@ -285,7 +285,7 @@ function decisionOf(
   return { id, state, checkerId, checker: principal.name, isBreakGlass, comment, now: service.clock() };
 }
 
-function told(row: ApprovalRow, { principal }: Caller, verb: string, comment: string | null) {
+function changeOf(row: ApprovalRow, { principal }: Caller, verb: string, comment: string | null) {
   const { name } = makerOf(row);
   const after = {
     operation: row.operation,
@@ -314,7 +314,7 @@ export async function turnDown(
       throw new Problem('forbidden', 'only the person who proposed this can withdraw it: reject it instead');
     const state = verb === 'reject' ? 'REJECTED' : 'WITHDRAWN';
     await tx.query(decideApproval(decisionOf(caller, id, state, comment)));
-    await audit(tx, caller, told(row, caller, verb, comment));
+    await audit(tx, caller, changeOf(row, caller, verb, comment));
   });
 }
 

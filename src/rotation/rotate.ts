@@ -66,7 +66,7 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
   const rows = await service.db.query<RingRow>(listRingKeys());
   const [vouchers, secrets] = [await countSealed(service), await countSecrets(service.db)];
   const held = service.keys.checks().map(({ keyId }) => keyId);
-  const told = (keyId: string, state: RingKeyState, since: Date | null): RingKeyInfo => ({
+  const infoOf = (keyId: string, state: RingKeyState, since: Date | null): RingKeyInfo => ({
     keyId,
     state,
     inKeyRing: held.includes(keyId),
@@ -76,8 +76,8 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
   });
   const unused = held.filter((id) => !rows.some(({ key_id }) => key_id === id));
   return [
-    ...unused.map((id) => told(id, 'unused', null)),
-    ...rows.map((row) => told(row.key_id, stateOf(row), row.first_used_at)).reverse(),
+    ...unused.map((id) => infoOf(id, 'unused', null)),
+    ...rows.map((row) => infoOf(row.key_id, stateOf(row), row.first_used_at)).reverse(),
   ];
 }
 

@@ -47,7 +47,7 @@ type SubjectRow = TransactionRow & { readonly subject_id: string } & (
   );
 
 /** A batch of more is told without its vouchers also where they are asked for: it is downloaded. */
-const MOST_VOUCHERS = 1_000;
+const FULL_VOUCHERS_MAX = 1_000;
 
 /** The bodies of deliveries, in their order; where one cannot be made, why. */
 export async function makeBodies(
@@ -99,7 +99,7 @@ function tellsVouchers({ type, full_vouchers, url }: Delivery): boolean {
 }
 
 async function vouchersOf(service: Service, { subject_id }: Delivery, read: ReadBatch): Promise<object> {
-  const vouchers = await read(service, subject_id ?? '', MOST_VOUCHERS);
+  const vouchers = await read(service, subject_id ?? '', FULL_VOUCHERS_MAX);
   if (!vouchers) return {};
   return {
     vouchers: vouchers.map(({ serialNumber, code, pin }) => ({

@@ -55,7 +55,7 @@ class Deliverer {
   readonly #sender: Sender;
   readonly #read: ReadBatch;
   readonly #stopping = new AbortController();
-  readonly #hurrying = new AbortController();
+  readonly #abandoning = new AbortController();
   /** The deliveries in flight of each endpoint. */
   readonly #inFlight = new Map<number, number>();
   /** The endpoint at which the turns go on, of each bucket. */
@@ -88,9 +88,9 @@ class Deliverer {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const hurry = setTimeout(() => this.#hurrying.abort(), GRACE_MS);
+    const grace = setTimeout(() => this.#abandoning.abort(), GRACE_MS);
     while (this.#all > 0) await Promise.race([this.#progress.promise, sleep(POLL_MS)]);
-    clearTimeout(hurry);
+    clearTimeout(grace);
   }
 
   #pause(): Promise<void> {
@@ -161,7 +161,7 @@ class Deliverer {
     let attempt: Attempt;
     try {
       if (body instanceof Error) throw body;
-      attempt = await this.#sender.send(prepare(this.#service, delivery, body), this.#hurrying.signal);
+      attempt = await this.#sender.send(prepare(this.#service, delivery, body), this.#abandoning.signal);
     } catch (error) {
       // Nothing that the receiver did: a key that is missing from the ring, or a bug. It is tried again
       // like any failure.
@@ -176,7 +176,7 @@ class Deliverer {
       };
       attempt = { attemptedAt: clock(), durationMs: 0, ...failed };
     }
-    if (attempt.error !== null && this.#hurrying.signal.aborted) return this.#release(delivery);
+    if (attempt.error !== null && this.#abandoning.signal.aborted) return this.#release(delivery);
     this.#made.push({ delivery, attempt });
     if (!this.#recording) await this.#record();
   }

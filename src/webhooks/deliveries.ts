@@ -15,7 +15,7 @@ import {
   resendFailed,
   resendOne,
 } from './queries.ts';
-import { settle } from './record.ts';
+import { recordAll } from './record.ts';
 import type { Attempt, Sender } from './send.ts';
 
 /** An event at an endpoint, with the last attempt. */
@@ -171,7 +171,7 @@ export async function sendTest(
   const [body] = await makeBodies(service, [delivery], async () => undefined);
   if (typeof body !== 'string') throw body;
   const attempt = await sender.send(prepare(service, delivery, body));
-  await settle(service, [{ delivery, attempt, final: true }]);
+  await recordAll(service, [{ delivery, attempt, final: true }]);
   return attempt;
 }
 

@@ -51,7 +51,7 @@ type EndpointRow = {
 type CountRow = { pending: bigint; failed: bigint };
 
 /** Every event is written once for each endpoint that takes it. */
-const MOST_ENDPOINTS = 20;
+const ENDPOINTS_MAX = 20;
 const OVERLAP_MS = 24 * 3_600_000;
 
 /** A merchant has as many endpoints as it may have. */
@@ -85,8 +85,8 @@ export async function addEndpoint(
   return db.transaction(async (tx) => {
     await tx.query(lockMerchant(merchantId));
     const [counted] = await tx.query<{ count: number }>(countEndpoints(merchantId));
-    if ((counted?.count ?? 0) >= MOST_ENDPOINTS)
-      throw new TooManyEndpoints(`a merchant has at most ${MOST_ENDPOINTS} endpoints`);
+    if ((counted?.count ?? 0) >= ENDPOINTS_MAX)
+      throw new TooManyEndpoints(`a merchant has at most ${ENDPOINTS_MAX} endpoints`);
     await holdKeyRing(tx, keys);
     const [next] = await tx.query<{ id: number }>(nextEndpointId());
     const id = next?.id as number;
@@ -216,7 +216,7 @@ export async function rotateSecret(
 type Locked = Omit<EndpointRow, 'pending' | 'failed'> & { previous_until: Date | null };
 
 /**
- * Changes the row of an endpoint under its lock, and tells the audit what was and what is; false where
+ * Changes the row of an endpoint under its lock, and writes both versions into the audit; false where
  * there is none.
  */
 function change(
@@ -224,14 +224,14 @@ function change(
   id: number,
   action: string,
   statement: Sql | ((tx: Queries) => Promise<Sql>),
-  tell: (old: Locked) => Pick<Change, 'before' | 'after'>,
+  describe: (old: Locked) => Pick<Change, 'before' | 'after'>,
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     const text = typeof statement === 'function' ? await statement(tx) : statement;
     const [old] = await tx.query<Locked>(lockEndpoint(id));
     if (!old) return false;
     await tx.query(text);
-    await audit(tx, operator, { action, subject: subjectOf(id), ...tell(old) });
+    await audit(tx, operator, { action, subject: subjectOf(id), ...describe(old) });
     return true;
   });
 }

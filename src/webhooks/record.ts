@@ -75,7 +75,7 @@ export async function judgeEndpoints({ db, log, clock }: Service, made: readonly
 }
 
 /** Both, for a single attempt. */
-export async function settle(service: Service, made: readonly Made[]): Promise<void> {
+export async function recordAll(service: Service, made: readonly Made[]): Promise<void> {
   await recordAttempts(service, made);
   await judgeEndpoints(service, made);
 }

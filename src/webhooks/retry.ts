@@ -9,7 +9,7 @@ const DELAYS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 *
 /** Up to a fifth is added at random: what failed together does not come back together. */
 const JITTER = 0.2;
 /** A receiver may put us off, but not for ever. */
-const MOST_PUT_OFF_MS = 24 * HOUR;
+const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
 /**
  * @param tries made so far, the one that has just failed included
@@ -20,7 +20,7 @@ const MOST_PUT_OFF_MS = 24 * HOUR;
 export function nextTry(tries: number, retryAfterMs: number | undefined, random: number): number | undefined {
   const delay = DELAYS_MS[tries - 1];
   if (delay === undefined) return undefined;
-  return Math.max(delay * (1 + JITTER * random), Math.min(retryAfterMs ?? 0, MOST_PUT_OFF_MS));
+  return Math.max(delay * (1 + JITTER * random), Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;

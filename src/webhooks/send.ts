@@ -40,8 +40,8 @@ const TIMEOUT_MS = 15_000;
  * Of an answer's body nothing is of use; this much is read so that the connection can be kept for the
  * next delivery.
  */
-const MOST_READ_BYTES = 16_384;
-const MOST_HEADER_BYTES = 16_384;
+const BODY_READ_MAX_BYTES = 16_384;
+const HEADER_MAX_BYTES = 16_384;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
@@ -58,7 +58,7 @@ export function createSender({
     connect: { lookup: guardedLookup(allowPrivate, resolve), timeout: timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
-    maxHeaderSize: MOST_HEADER_BYTES,
+    maxHeaderSize: HEADER_MAX_BYTES,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     pipelining: 1,
@@ -74,8 +74,8 @@ export function createSender({
       body,
       signal,
     });
-    // The status has been told: what becomes of the rest changes nothing.
-    await response.body.dump({ limit: MOST_READ_BYTES, signal }).catch(() => {});
+    // The status is known. The rest of the answer changes nothing.
+    await response.body.dump({ limit: BODY_READ_MAX_BYTES, signal }).catch(() => {});
     return { status: response.statusCode, retryAfter: response.headers['retry-after'] };
   }
 
@@ -84,12 +84,12 @@ export function createSender({
       const attemptedAt = clock();
       const started = performance.now();
       const limit = AbortSignal.timeout(timeoutMs);
-      const told = await attempt(prepared, signal ? AbortSignal.any([limit, signal]) : limit).catch(
+      const answer = await attempt(prepared, signal ? AbortSignal.any([limit, signal]) : limit).catch(
         (error: unknown) => ({ status: null, error: describe(error, limit.aborted) }),
       );
       const durationMs = Math.round(performance.now() - started);
-      if (told.status === null) return { attemptedAt, durationMs, ...told, retryAfterMs: undefined };
-      const { status, retryAfter } = told as { status: number; retryAfter: string | string[] | undefined };
+      if (answer.status === null) return { attemptedAt, durationMs, ...answer, retryAfterMs: undefined };
+      const { status, retryAfter } = answer as { status: number; retryAfter: string | string[] | undefined };
       const ok = status >= 200 && status < 300;
       const header = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
       return {
@@ -108,7 +108,7 @@ export function createSender({
   };
 }
 
-const TOLD: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection closed without an answer',
   UND_ERR_SOCKET: 'connection closed without an answer',
@@ -127,7 +127,7 @@ function describe(error: unknown, timedOut: boolean): string {
   if (cause instanceof ForbiddenAddress) return cause.message;
   const code = (cause as { code?: unknown } | undefined)?.code;
   if (timedOut || (typeof code === 'string' && /TIMEOUT|TIMEDOUT/.test(code))) return 'no answer in time';
-  return typeof code === 'string' ? (TOLD[code] ?? `failed: ${code}`) : 'failed';
+  return typeof code === 'string' ? (REASONS[code] ?? `failed: ${code}`) : 'failed';
 }
 
 /**

@@ -71,15 +71,15 @@ async function finish(session: Session, line: Line, batch: Batch & Receipt, quan
   const isAwaited = batch.status === 'PROCESSING' && (line.has('wait') || out !== undefined);
   if (isAwaited) await wait(session, batch.reference);
   const isReady = batch.status === 'COMPLETED' || isAwaited;
-  const told = { ...head, status: isAwaited ? ('COMPLETED' as const) : batch.status, quantity };
+  const shown = { ...head, status: isAwaited ? ('COMPLETED' as const) : batch.status, quantity };
   const all = vouchers ?? session.scrip.downloadVouchers(batch.reference, session.call);
   if (out !== undefined && isReady) {
     const count = await toFile(out, line.has('force'), all, quantity);
-    if (line.has('json')) return write(`${JSON.stringify({ ...told, file: out })}\n`);
-    return printFields({ ...fieldsOf(told), file: `${out} (${count} vouchers)` });
+    if (line.has('json')) return write(`${JSON.stringify({ ...shown, file: out })}\n`);
+    return printFields({ ...fieldsOf(shown), file: `${out} (${count} vouchers)` });
   }
-  if (line.has('json')) return isReady ? writeJson(told, all) : write(`${JSON.stringify(told)}\n`);
-  await printFields(fieldsOf(told));
+  if (line.has('json')) return isReady ? writeJson(shown, all) : write(`${JSON.stringify(shown)}\n`);
+  await printFields(fieldsOf(shown));
   if (vouchers) {
     await write('\n');
     return printTable(

@@ -85,14 +85,14 @@ export function sendProblem(
   thrown: unknown,
 ): void {
   const error = isUnavailable(thrown) ? new Refusal('91') : thrown;
-  const { status, ...told } = describe(error);
+  const { status, ...problem } = describe(error);
   if (status === 500) service.log.error({ requestId: request.id, err: error }, 'a request failed');
-  request.trace.statusCode = told.code;
+  request.trace.statusCode = problem.code;
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   if (status === 503 || status === 429) reply.header('retry-after', '1');
   if (error instanceof TransportRefusal && error.allow) reply.header('allow', error.allow);
   reply
     .code(status)
     .type(PROBLEM_TYPE)
-    .send(JSON.stringify({ type: 'about:blank', ...told, status, requestId: request.id }));
+    .send(JSON.stringify({ type: 'about:blank', ...problem, status, requestId: request.id }));
 }
