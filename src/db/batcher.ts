@@ -4,23 +4,24 @@ import { isAway, retrying } from './errors.ts';
 import type { Database } from './pool.ts';
 
 /**
- * One operation of the hot path. Calls that wait at one moment go to the database as one call with arrays.
+ * One operation of the hot path. Requests that wait at one moment go to the database as one call with
+ * arrays.
  */
 export type Operation<Request, Row, Answer> = {
   /**
-   * What a request must have for itself within a call: its voucher, its reference. Two requests that
-   * share one never share a call.
+   * What a request needs exclusively within a call: its voucher and its reference. Requests with a key
+   * in common never share a call.
    */
   readonly keysOf: (request: Request) => readonly string[];
   /**
-   * The merchant of a request: merchants take turns, so that one that floods does not keep the others
-   * waiting. Left out: one for all.
+   * The merchant of a request. Merchants take turns, so that a flood from one does not delay the
+   * others. Without it, all requests are one merchant's.
    */
   readonly merchantOf?: (request: Request) => number;
   /**
-   * Sends one call for all requests, which lie in one bucket. The rows stand in the order of the
-   * requests; AGAIN sends a request once more. Nothing else happens here: what is done with a row is
-   * `answer`'s, since it may fail for one request alone.
+   * Sends one call for all requests, which belong to one bucket. The rows are in the order of the
+   * requests. AGAIN sends a request once more. It does nothing else: `answer` works on each row, since
+   * that can fail for one request alone.
    */
   readonly run: (
     db: Database,
@@ -28,51 +29,46 @@ export type Operation<Request, Row, Answer> = {
     bucket: number,
   ) => Promise<readonly (Row | typeof AGAIN)[]>;
   /**
-   * Makes the answer of one request from its row, after the call was committed. An error here is that
-   * request's alone.
+   * Makes the answer of one request from its row, after the call was committed. An error here fails
+   * that request alone.
    */
   readonly answer: (request: Request, row: Row) => Answer;
 };
 
-/** A request lost a race that only a newer snapshot can settle: it goes into the next call. */
+/** The request lost a race that only a newer snapshot can decide. It goes into the next call. */
 export const AGAIN: unique symbol = Symbol('again');
 
-/**
- * More rows save little per row and make the first of them wait for the last: past a hundred the gain is
- * below 5 %.
- */
+/** Above a hundred rows the gain is below 5 %, and the first row waits for the last. */
 const ROWS_MAX = 128;
 /**
- * The database works on one call while the next one is written; a third would only make each of them smaller.
+ * The database works on one call while the next one is written. A third call would only make each
+ * smaller.
  */
 const IN_FLIGHT_MAX = 2;
 /**
- * A second call starts only if it holds at least this share of the rows in flight: a call of a few rows
- * costs nearly as much as one of many, and more requests arrive while the first is worked on. With few
- * callers it starts at once.
+ * A second call starts only with at least this share of the rows in flight. A small call costs nearly
+ * as much as a large one, and more requests arrive while the first call runs. With few callers it
+ * starts at once.
  */
 const SECOND_CALL_SHARE = 0.5;
-/** The longest that a request may wait for its call, judged by the recent rate: far below 0.1 s. */
+/** The longest wait of a request for its call, estimated from the recent rate: far below 0.1 s. */
 const WAIT_MAX_MS = 40;
 /**
- * As many may wait in any case: a pause of the database must not turn away what it settles a moment
+ * So many may always wait. A short pause of the database must not decline what is answered a moment
  * later, nor a thousand copies of one request, which go one after the other.
  */
 const WAITING_MIN = 1_024;
-/** No more may wait, however fast calls seem to be: a bound on memory. */
+/** Never more, however fast calls seem to be: a bound on memory. */
 const WAITING_MAX = 4_096;
-/**
- * The rate that is assumed until one is known: that of a large machine, so that a first burst is not
- * turned away.
- */
+/** The rate of a large machine, assumed until one was measured, so that a first burst is not declined. */
 const FIRST_RATE_PER_MS = 25;
 /** Two calls that end in one turn of the event loop say nothing about time. */
 const INTERVAL_MIN_MS = 0.1;
 /** The weight of the newest call in the rate: ten of them are a fraction of a second. */
 const NEWEST_WEIGHT = 0.1;
 /**
- * Every turn settles at least one of the requests that met on a voucher; sixty-four in a row means that
- * something is broken.
+ * Of the requests for one voucher at least one is answered in every turn. After 64 turns something is
+ * broken.
  */
 const TURNS_MAX = 64;
 
@@ -87,11 +83,11 @@ type Waiting<Request, Answer> = {
 };
 
 /**
- * Gathers the requests of each operation, a queue for each operation and bucket.
+ * Batches the requests of each operation and bucket.
  *
  * An idle service sends a request in the same turn of the event loop; there is no timer. Under load,
- * requests gather while the calls before them are in flight. When more wait than can be settled soon, the
- * merchant that has most of them waiting is declined with `91` at once.
+ * requests wait while the calls before them are in flight. If more wait than can be answered soon, the
+ * merchant with most of them is declined with `91` at once.
  */
 export class Batcher {
   readonly #db: Database;
@@ -105,7 +101,7 @@ export class Batcher {
 
   /**
    * Adds a request to the next call of its operation.
-   * @param bucket where the operation's rows lie
+   * @param bucket where the operation's rows are
    * @throws Refusal `91` under overload; errors of the database; what `answer` throws for this request
    */
   add<Request, Row, Answer>(
@@ -132,9 +128,7 @@ class Queue<Request, Row, Answer> {
   readonly #operation: Operation<Request, Row, Answer>;
   readonly #bucket: number;
   readonly #metrics: Metrics | undefined;
-  /**
-   * The requests of each merchant in the order of their arrival; the merchants in the order of their turns.
-   */
+  /** The requests of each merchant in the order of arrival; the merchants in the order of their turns. */
   readonly #lanes = new Map<number, Waiting<Request, Answer>[]>();
   readonly #held = new Set<string>();
   readonly #rate = new Rate();
@@ -178,7 +172,8 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * Declines the newest request of the merchant with most of them, unless that is the one that asks for room.
+   * Declines the newest request of the merchant with most of them, unless that merchant is the one
+   * asking for room.
    */
   #makeRoom(merchant: number): boolean {
     let longest = this.#lanes.get(merchant) ?? [];
@@ -198,9 +193,8 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * Starts after the input that has arrived is read, so that requests that came together go together. A
-   * full call starts at once: with more than a thousand busy sockets, reading the input can take the
-   * event loop seconds.
+   * Starts after pending input was read, so that requests that arrived together share a call. A full
+   * call starts at once: with more than a thousand busy sockets, reading the input can take seconds.
    */
   #schedule(): void {
     if (!this.#mayStart()) return;
@@ -235,11 +229,12 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * The requests that can go now, one of each merchant in turn: none whose voucher or reference is in flight.
+   * The requests that can go now, one of each merchant in turn. None of them shares a voucher or
+   * reference with a request in flight.
    */
   #take(): Waiting<Request, Answer>[] {
     const taken: Waiting<Request, Answer>[] = [];
-    // A request that must wait holds its keys too, so that those behind it for the same voucher do not
+    // A waiting request also holds its keys, so that later requests for the same voucher do not
     // overtake it.
     const passed = new Set<string>();
     const lanes = [...this.#lanes].map(([merchant, requests]) => ({
@@ -261,7 +256,7 @@ class Queue<Request, Row, Answer> {
     }
     for (const { merchant, requests, at, left } of lanes) {
       if (at === 0) continue;
-      // A merchant that was served stands behind those that were not.
+      // A merchant that was served goes behind those that were not.
       this.#lanes.delete(merchant);
       const rest = left.length > 0 ? [...left, ...requests.slice(at)] : requests.slice(at);
       if (rest.length > 0) this.#lanes.set(merchant, rest);
@@ -270,7 +265,7 @@ class Queue<Request, Row, Answer> {
     return taken;
   }
 
-  /** The first request of a lane that can go, with its keys held for it. */
+  /** The first request of a lane that can go. Its keys are held for it. */
   #next(lane: Lane<Request, Answer>, passed: Set<string>): Waiting<Request, Answer> | undefined {
     while (lane.at < lane.requests.length) {
       const waiting = lane.requests[lane.at++] as Waiting<Request, Answer>;
@@ -291,8 +286,8 @@ class Queue<Request, Row, Answer> {
       rows = await retrying(() => this.#operation.run(this.#db, requests, this.#bucket));
     } catch (error) {
       for (const { reject } of taken) reject(error);
-      // Those behind them would wait as long, only to fail alike. They were not sent: nothing of them can
-      // have happened.
+      // The requests behind them would wait as long, only to fail too. They were not sent, so they had
+      // no effect.
       if (isAway(error)) this.#rejectWaiting(error);
       return;
     }
@@ -320,7 +315,7 @@ class Queue<Request, Row, Answer> {
     for (const { reject } of waiting) reject(error);
   }
 
-  /** Before all others of its merchant: it came before them. */
+  /** Before all others of its merchant, since it arrived first. */
   #putBack(waiting: Waiting<Request, Answer>): void {
     this.#waiting++;
     const lane = this.#lanes.get(waiting.merchant);
@@ -339,16 +334,16 @@ function overloaded(): Refusal {
   return new Refusal('91', { retryAfterSeconds: 1 });
 }
 
-/** How fast requests are settled while one is always waiting, and so how many of them may wait. */
+/** How fast requests are answered while others wait, and so how many may wait. */
 class Rate {
   #perMs = FIRST_RATE_PER_MS;
   #lastAt = 0;
   #wasBusy = false;
 
-  /** A call has ended; `isBusy`: when it was sent, requests were left that had to wait for the next one. */
+  /** Called when a call has ended. `isBusy`: requests were left waiting when it was sent. */
   answered(rows: number, isBusy: boolean): void {
     const now = performance.now();
-    // The time since the last call says something only where there was work all along.
+    // The time since the last call counts only if there was work all along.
     if (isBusy && this.#wasBusy) {
       const perMs = rows / Math.max(INTERVAL_MIN_MS, now - this.#lastAt);
       this.#perMs += (perMs - this.#perMs) * NEWEST_WEIGHT;

@@ -10,7 +10,7 @@ export type NewHold = {
   readonly now: Date;
 };
 
-/** No row comes back where the hold exists. */
+/** Returns no row if the hold exists. */
 export function insertHold(hold: NewHold): Sql {
   return sql`
 insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at)
@@ -27,7 +27,7 @@ export type HoldRow = {
   currency: string;
 };
 
-/** No row comes back where the hold has ended before. */
+/** Returns no row if the hold has ended before. */
 export function setHoldEnded(id: string, now: Date): Sql {
   return sql`
 update float_holds h set ended_at = ${now} from floats f

@@ -15,14 +15,14 @@ const SIDES = `
     (j.debit_account, -j.amount_minor)) as s (account, amount_minor)`;
 
 /**
- * One statement for each check, over the whole database. Out: how many rows were checked, and examples of
- * what differs, as JSON, or null. Each reads its tables once or twice from end to end and joins them by
- * hash, whatever their size; amounts are text in minor units, since what differs can be of any size.
- * Examples stand in no order: sorted, they would be found by walking an index.
+ * One statement for each check, over the whole database. It returns how many rows were checked, and
+ * examples of differences as JSON, or null. Each reads its tables once or twice from end to end and
+ * joins them by hash, whatever their size. Amounts are text in minor units, since a difference can have
+ * any size. Examples have no order: to sort them, the planner would walk an index.
  *
  * Over shards there is no snapshot of all of them at one moment. So everything that changes while the
- * tills run is compared within a bucket (joined by it, without a union): a shard answers from one
- * snapshot of its own. What spans shards is compared only where it has been quiet since `quietBefore`.
+ * tills run is compared within a bucket: a shard answers from one snapshot of its own. What spans
+ * shards is compared only if it has been quiet since `quietBefore`.
  */
 export const checks: Readonly<Record<string, (quietBefore: Date | null) => Sql>> = {
   'float-balances': () => ({
@@ -62,10 +62,10 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
     values: [],
   }),
 
-  // One row moves one amount between two accounts, so it balances by itself: if both exist, are of the
-  // kinds that its own kind allows, and are in its currency and of its merchant. An activation is paid
-  // from its own batch's reserve, or from the float (over shards, the transit account) where its batch
-  // has none. Vouchers that do not exist: voucher-balances.
+  // One row moves one amount between two accounts, so it balances by itself, if both accounts exist,
+  // are of kinds that its own kind permits, and have its currency and merchant. An activation is paid
+  // from the reserve of its batch, or from the float (over shards, the transit account) if the batch
+  // has none. Vouchers that do not exist are found by voucher-balances.
   'journal-entries': () => ({
     text: `
 select (select count(*) from journal) as checked, json_agg(e) as differing from (
@@ -174,8 +174,8 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
     values: [],
   }),
 
-  // What belongs to an update is there once: its reversal and, unless it reversed in full, its new
-  // redemption. A reversal belongs to one.
+  // Each part of an update exists once: its reversal and, unless it reversed in full, its new
+  // redemption.
   'update-entries': () => ({
     text: `
 select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
@@ -191,7 +191,7 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
     values: [],
   }),
 
-  // A voucher that was replaced does not count: the one in its place does.
+  // A replaced voucher does not count; its successor does.
   batches: (quietBefore) => sql`
 with made as (
   select batch_id, count(*) filter (where closed is distinct from 'REPLACED') as vouchers,
@@ -210,8 +210,8 @@ select (select count(*) from batches) as checked, json_agg(d) as differing from 
   limit ${EXAMPLES}
 ) d`,
 
-  // Of the reserve of a batch, in each bucket: what its vouchers took is what they were activated with,
-  // and a canceled batch was given back all that its vouchers no longer carry.
+  // The reserve of a batch, in each bucket: its vouchers took what they were activated with, and a
+  // canceled batch returned the rest.
   'reserve-shares': () => ({
     text: `
 select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing
@@ -241,7 +241,7 @@ select (select count(*) from batches where value_minor is not null) as checked, 
     values: [],
   }),
 
-  // A batch reserves its whole price once, and gives it back once where it is canceled.
+  // A batch reserves its whole price once, and returns it once if it is canceled.
   reserves: (quietBefore) => sql`
 with moved as (
   select batch_id, sum(amount_minor) filter (where kind = 'RESERVATION') as reserved,
@@ -297,7 +297,7 @@ select (select count(*) from journal where kind = 'REPLACEMENT') as checked, jso
   }),
 
   // A booking has used its reference up: without the claim a retry would be a second payment. On one
-  // server a claim was written with its booking, so there is no claim without one either.
+  // server a claim is written with its booking, so there is no claim without one either.
   references: (quietBefore) => sql`
 with booked as (
   select j.merchant_id, j.reference, j.id, case j.kind when 'ACTIVATION' then 'activate' when 'REDEMPTION'
@@ -320,7 +320,7 @@ select (select count(*) from claims) as checked, json_agg(d) as differing from (
   limit ${EXAMPLES}
 ) d`,
 
-  // Every top-up was somebody's: its entry in the audit names the transaction.
+  // Every top-up has its entry in the audit, which names the transaction.
   'top-ups': (quietBefore) => sql`
 with noted as (
   select after::json ->> 'transactionId' as id from audit where action = 'float.top-up'
@@ -353,7 +353,7 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
     values: [],
   }),
 
-  // Over shards: what is in transit is what is held. On one server nothing ever is.
+  // Over shards, what is in transit is what is held. On one server it is nothing.
   holds: () => sql`
 with transit as (
   select a.currency, sum(case when j.credit_account = a.id then j.amount_minor
@@ -375,9 +375,9 @@ select (select count(*) from float_holds) as checked, json_agg(d) as differing f
 };
 
 /**
- * What all accounts of a kind hold together, positive where more was credited than debited. Of floats and
- * vouchers what is stored, of all others what the journal moved: that they sum to zero proves that all
- * stored balances together are right.
+ * What all accounts of a kind hold, positive if more was credited than debited. For floats and vouchers
+ * it is what is stored, for all others what the journal moved. If they sum to zero, all stored balances
+ * together are right.
  */
 export function sumByKind(): Sql {
   return {
@@ -405,7 +405,7 @@ order by 2, 1`,
 }
 
 /**
- * A reconciliation reads everything that ever happened: it may take longer than a request, and memory for
+ * A reconciliation reads the whole history, so it may take longer than a request, and more memory for
  * its joins.
  */
 export const allowLongReading: readonly Sql[] = [

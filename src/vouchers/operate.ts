@@ -23,7 +23,7 @@ import {
 } from './queries.ts';
 
 /**
- * What the operator can do to a single voucher. Each either takes effect in full, or is declined and
+ * What an operator can do to a single voucher. Each change happens completely, or is declined and
  * changes nothing.
  */
 
@@ -31,7 +31,7 @@ type VoucherState = 'INACTIVE' | 'ACTIVE' | 'REDEEMED' | 'BLOCKED' | 'EXPIRED' |
 
 export type VoucherInfo = {
   readonly serialNumber: bigint;
-  /** The full code: every door masks it. The PIN is not read at all. */
+  /** The full code: every door masks it. The PIN is not read. */
   readonly code: string;
   readonly state: VoucherState;
   /** The merchant that generated it. */
@@ -57,7 +57,7 @@ export type VoucherInfo = {
     readonly amount: Money;
     readonly timestamp: Date;
     readonly merchantId: number | null;
-    /** The merchant's; null where it gave none. */
+    /** The merchant's; null if it gave none. */
     readonly reference: string | null;
   }[];
 };
@@ -92,10 +92,7 @@ type Entry = {
   reference: string | null;
 };
 
-/**
- * A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not
- * completed
- */
+/** A voucher by its serial number. @throws Refusal `14` if it is unknown, or its batch is not complete */
 export async function showVoucher(
   { db, buckets, keys, clock }: Service,
   serialNumber: bigint,
@@ -134,7 +131,7 @@ export async function showVoucher(
   };
 }
 
-/** Derived from what is stored, in the order in which a redemption would be refused for it. */
+/** Follows from what is stored, in the order in which a redemption would be declined for it. */
 function stateOf(row: VoucherRow, now: Date): VoucherState {
   if (row.closed) return row.closed;
   if (row.blocked_at) return 'BLOCKED';
@@ -149,8 +146,8 @@ function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
 }
 
 /**
- * Blocks a voucher: nothing is spent from it or activated (`43`) until it is unblocked. @throws Refusal
- * `14`, `44`
+ * Blocks a voucher: it cannot be spent or activated (`43`) until it is unblocked. @throws Refusal `14`,
+ * `44`
  */
 export async function blockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const now = operator.service.clock();
@@ -168,7 +165,7 @@ export async function unblockVoucher(operator: Operator, serialNumber: bigint): 
   });
 }
 
-/** Forgets wrong PINs and ends their lock, also the one without an end. @throws Refusal `14`, `44` */
+/** Resets the count of wrong PINs and ends the lock. @throws Refusal `14`, `44` */
 export async function unlockPin(operator: Operator, serialNumber: bigint): Promise<void> {
   await change(operator, serialNumber, 'voucher.unlock-pin', async (tx, { bucket, wrong_pins }) => {
     await tx.query(resetPin(bucket, serialNumber));
@@ -178,7 +175,7 @@ export async function unlockPin(operator: Operator, serialNumber: bigint): Promi
 
 /**
  * Extends a voucher, also one that has expired.
- * @param expiresAt later than now and than its present expiry
+ * @param expiresAt later than now and than the present expiry
  * @throws Refusal `14`, `44`, `17`
  */
 export async function extendVoucher(
@@ -198,10 +195,9 @@ export async function extendVoucher(
 }
 
 /**
- * Replaces a voucher by a new one with its own code and PIN, for a card that was lost or seen: balance,
- * activation and expiry go over, wrong PINs and a block do not; the old one is closed for good. The new
- * voucher belongs to the same batch, so the merchant gets its code by downloading the batch, where it
- * stands in the place of the old one.
+ * Replaces a voucher with a new code and PIN, for a card that was lost or seen. The new voucher takes
+ * over balance, activation and expiry, but neither wrong PINs nor a block. The old one is closed for
+ * good. The new voucher belongs to the same batch: the merchant gets its code by downloading the batch.
  * @returns the new serial number
  * @throws Refusal `14`, `44`
  */
@@ -216,7 +212,7 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
   return replacedBy;
 }
 
-/** A code that exists is drawn again. */
+/** If the code exists, another one is drawn. */
 async function insertReplacement(
   { keys, clock }: Service,
   tx: Queries,
@@ -244,8 +240,8 @@ async function insertReplacement(
 }
 
 /**
- * A code of a given slot, so that a voucher and the one in its place lie in one bucket: one in 64 that
- * are drawn.
+ * A code with a given slot, so that a voucher and its successor are in one bucket: one of 64 drawn
+ * codes.
  */
 function randomCodeOf(keys: KeyRing, slot: number): string {
   for (;;) {
@@ -254,7 +250,7 @@ function randomCodeOf(keys: KeyRing, slot: number): string {
   }
 }
 
-/** A voucher of a batch that is not completed cannot be seen, by the operator either. */
+/** A voucher of an incomplete batch cannot be seen, by the operator either. */
 function unknownVoucher(): Refusal {
   return new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
 }
@@ -268,7 +264,7 @@ type Locked = {
   readonly wrong_pins: number;
 };
 
-/** Runs a change under the voucher's lock, with its entry in the audit. What is closed is closed for good. */
+/** Runs a change under the voucher's lock, with its entry in the audit. A closed voucher stays closed. */
 async function change(
   operator: Operator,
   serialNumber: bigint,
