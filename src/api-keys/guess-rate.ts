@@ -3,20 +3,20 @@ import { Refusal } from '../refusal.ts';
 import { dayOf, isBlocked } from './cache.ts';
 
 /**
- * How many calls that look at a PIN a key has under way at the same time in a process. A key is stopped
- * by what its guesses were counted as, and a thousand that are sent at one moment would all be looked at
- * before the first is counted. So a key begins with a few, each right answer lets it have one more, and a
- * guess takes back what fifty right ones gave. The calls of an honest till wait for some milliseconds,
- * once a day: until the first hundreds have been answered.
+ * A concurrency limit for calls with a PIN, for each key in each process. A key is blocked by its
+ * counted guesses; a thousand guesses at one moment would all be compared before the first is counted.
+ * So a key begins with a few concurrent calls, each right answer adds one, and a guess takes back
+ * fifty. The calls of an honest till wait for some milliseconds, until the first hundreds of a day are
+ * answered.
  */
 
-/** Without having been right today. */
+/** At the beginning of a day. */
 const CONCURRENT_MIN = 16;
 /** More than a process works on at the same time. */
 const CONCURRENT_MAX = 1_024;
-/** What a guess costs: a key may be wrong in two of a hundred. */
+/** The price of a guess: a key may be wrong in two of a hundred calls. */
 const GUESS = 50;
-/** Keys that are remembered: beyond it those with nothing under way are forgotten, and begin with a few. */
+/** Keys that are remembered. Above it, idle ones are removed, and begin again. */
 const LIMITERS_MAX = 10_000;
 const DAY_MS = 86_400_000;
 
@@ -33,13 +33,14 @@ class Limiter {
 
 const limiters = new WeakMap<Service, Map<string, Limiter>>();
 
-/** What came of a look at a PIN; `neither` where it was not looked at, or nobody knows. */
+/** The outcome of comparing a PIN; `neither` if it was not compared, or that is unknown. */
 type Outcome = 'right' | 'guess' | 'neither';
 
 /**
- * Runs what looks at a PIN, once its key may have another one under way.
- * @param run gets what is to be called with the outcome, once a guess is counted; without it, it is neither
- * @throws Refusal `97` where the key has been stopped while it waited
+ * Runs a call with a PIN once its key may have another one in flight.
+ * @param run gets a function to call with the outcome, once a guess is counted; without that it is
+ *   neither
+ * @throws Refusal `97` if the key was blocked while it waited
  */
 export async function inPace<Answer>(
   context: Context,
@@ -87,7 +88,7 @@ function limiterOf(service: Service, keyId: string, day: string): Limiter {
     limiter = new Limiter(day);
     own.set(keyId, limiter);
   }
-  // A new day, a new count: what was right yesterday does not speak for today's guesses.
+  // A new day starts a new count: yesterday's right answers do not permit today's guesses.
   if (limiter.day !== day) {
     limiter.day = day;
     limiter.width = CONCURRENT_MIN;

@@ -7,19 +7,16 @@ import { dayOf, markBlocked } from './cache.ts';
 
 /**
  * Calls and guesses of each key, by UTC day. A guess is an unknown code or a wrong PIN. A key with more
- * than fifty in a day, and more than two in a hundred of its calls, may not send PINs until the next day
- * or the operator's word.
+ * than fifty a day that are also more than 2 % of its calls may not send PINs until the next day, or
+ * until the operator pardons it.
  *
- * Guesses are counted before they are answered; calls, which only ever speak for a key, a moment later
- * and many at once.
+ * Guesses are counted before they are answered. Calls, which only ever count in favor of a key, are
+ * counted a moment later, many at once.
  */
 
 const GUESSES_MAX = 50;
 const GUESS_SHARE_MAX = 0.02;
-/**
- * Whenever so many more guesses of a key are within its share, the operator is told: who makes calls of
- * all kinds earns guesses.
- */
+/** Each further number of guesses within the share is logged: calls of all kinds earn guesses. */
 const WARN_EVERY = 500;
 /** How late a call is counted at most. Each process writes a row for each key that called it: seldom, or a hundred processes write more of these rows
  * than redemptions. */
@@ -36,20 +33,20 @@ type Calls = {
 const counters = new WeakMap<Service, Calls>();
 
 /**
- * Counts a call of a key. Costs no statement: calls are written together, up to half a minute later.
- * @param speaksFor whether it is one of those of which so many may be guesses; else it is only the key's
- *   last use
+ * Counts a call of a key. It costs no statement: calls are written together, up to half a minute later.
+ * @param speaksFor whether the call permits more guesses; otherwise it only sets the last use of the
+ *   key
  */
 export function countCall(service: Service, keyId: string, now: Date, speaksFor: boolean): void {
   const calls = callsOf(service);
   add(calls.days, dayOf(now), keyId, speaksFor ? 1 : 0);
-  // The timer keeps no process alive: whoever closes the service flushes.
+  // The timer does not keep the process alive: closing the service flushes.
   calls.timer ??= setTimeout(() => void flushCalls(service), FLUSH_MS).unref();
 }
 
 /**
- * Writes the calls counted so far; when it is done, those of an earlier flush are written too. What
- * cannot be written now is written with the next ones: calls only ever speak for a key.
+ * Writes the calls counted so far. When it is done, those of an earlier flush are written too. Calls
+ * that cannot be written now are written with the next ones, since they only count in favor of a key.
  */
 export function flushCalls(service: Service): Promise<void> {
   const calls = callsOf(service);
@@ -120,7 +117,10 @@ const guesses: Operation<Guess, void, void> = {
   answer: () => undefined,
 };
 
-/** Blocks the key if it has guessed too much, by what all processes have counted; tells whether it has. */
+/**
+ * Blocks the key if it has guessed too much, by the count of all processes. @returns whether it is
+ * blocked
+ */
 async function judge(service: Service, keyId: string, day: string, now: Date): Promise<boolean> {
   await flushCalls(service);
   const [blocked] = await service.db.query<{ guesses: number; calls: bigint; first: boolean }>(
@@ -134,8 +134,8 @@ async function judge(service: Service, keyId: string, day: string, now: Date): P
 }
 
 /**
- * Counts guesses of keys, one for each id given. When it is done they are counted for all processes, and
- * a key that guesses too much is blocked: in this process at once, in the others within a second.
+ * Counts guesses of keys, one for each id given. When it is done they are counted for all processes,
+ * and a key that guesses too much is blocked: in this process at once, in the others within a second.
  */
 export async function recordGuesses(service: Service, keyIds: readonly string[]): Promise<void> {
   const now = service.clock();

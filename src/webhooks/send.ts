@@ -4,7 +4,7 @@ import { ForbiddenAddress, guardedLookup, readEndpointUrl } from './address.ts';
 import type { Resolve } from './resolve.ts';
 import { readRetryAfter } from './retry.ts';
 
-/** One attempt: a request that is signed and ready, and what came of it. */
+/** One attempt: a signed request, and its result. */
 
 export type Prepared = {
   readonly url: string;
@@ -17,7 +17,7 @@ export type Attempt = {
   readonly durationMs: number;
   /** Null: there was no answer. */
   readonly status: number | null;
-  /** Why it counts as failed; null for an answer of 2xx. Never what the receiver sent. */
+  /** Why it failed; null for an answer of 2xx. Never what the receiver sent. */
   readonly error: string | null;
   readonly retryAfterMs: number | undefined;
 };
@@ -34,18 +34,15 @@ type SenderOptions = {
   readonly resolve?: Resolve;
 };
 
-/** The receiver's time to answer, connecting included. */
+/** For the whole answer, connecting included. */
 const TIMEOUT_MS = 15_000;
-/**
- * Of an answer's body nothing is of use; this much is read so that the connection can be kept for the
- * next delivery.
- */
+/** The body of an answer is not used. This much is read, so that the connection can be kept. */
 const BODY_READ_MAX_BYTES = 16_384;
 const HEADER_MAX_BYTES = 16_384;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Makes what sends. It keeps connections open, follows no redirect, and goes through no proxy of the
+ * Makes a sender. It keeps connections open, follows no redirects, and uses no proxy of the
  * environment.
  */
 export function createSender({
@@ -65,7 +62,7 @@ export function createSender({
   });
 
   async function attempt({ url, headers, body }: Prepared, signal: AbortSignal) {
-    // The setting may have changed since the endpoint was added; a literal address is looked up by nobody.
+    // The setting may have changed since the endpoint was added, and a literal address is not resolved.
     const target = readEndpointUrl(url, allowPrivate);
     const response = await request(target, {
       dispatcher: agent,
@@ -119,7 +116,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What went wrong in the words of a closed list, or the error's code: nothing that a receiver could have
+ * The failure in words of a closed list, or the error's code: nothing that a receiver could have
  * written.
  */
 function describe(error: unknown, timedOut: boolean): string {
@@ -131,8 +128,8 @@ function describe(error: unknown, timedOut: boolean): string {
 }
 
 /**
- * The headers of a delivery (Standard Webhooks 1.0): its id, the time of this attempt, and a signature by
- * each secret that holds at the time, separated by spaces.
+ * The headers of a delivery (Standard Webhooks 1.0): its id, the time of this attempt, and a signature
+ * by each valid secret, separated by spaces.
  */
 export function signedHeaders(eventId: string, body: string, secrets: readonly string[], now: Date) {
   const id = `msg_${eventId.replaceAll('-', '')}`;
