@@ -1,7 +1,7 @@
 import { type Sql, sql } from '../db/sql.ts';
 import type { Link } from './chain.ts';
 
-/** One appends at a time, until its transaction ends. The number is this lock's own. */
+/** One transaction appends at a time, until it ends. No other lock has this number. */
 export function lockChain(): Sql {
   return sql`select pg_advisory_xact_lock(7311990002)`;
 }
@@ -31,10 +31,7 @@ values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}
     ${hash})`;
 }
 
-/**
- * A page of the chain behind a number. The time is read as text: a Date would lose what is below a
- * millisecond.
- */
+/** A page of the chain after a number. The time is read as text, since a Date would lose microseconds. */
 export function listLinks(after: bigint, count: number): Sql {
   return sql`
 select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at,

@@ -59,7 +59,7 @@ async function show(options: Json): Promise<void> {
   });
 }
 
-/** The key file, unless the key ring is a setting, which cannot be written from here. */
+/** The key file. A key ring from a setting cannot be written. */
 const writableFile = (config: Config) => (config.keys === undefined ? keyFile(config) : undefined);
 
 async function rotate(options: Json): Promise<void> {
@@ -69,7 +69,7 @@ async function rotate(options: Json): Promise<void> {
     const resealed = progressBar(total, stop, options, 'sealed again');
     const proven = progressBar(total, stop, options, 'proven');
     const prove: OnProgress = (vouchers) => {
-      // Two bars at one time would be drawn over each other.
+      // Two bars at the same time would overwrite each other.
       resealed.end();
       return proven.onProgress(vouchers);
     };
@@ -120,7 +120,7 @@ async function withRing(
   );
 }
 
-/** Follows work on every voucher with a progress bar, until it ends or is asked to stop. */
+/** Shows the progress of work on all vouchers, until it ends or is asked to stop. */
 function progressBar(
   total: number,
   stop: Stop,

@@ -19,36 +19,35 @@ import { CommandError, interrupted, STATUS } from './output.ts';
 import { findSchema } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
-/** A service that is ready to work, and a function that closes everything behind it. */
+/** A service that is ready, and a function that closes everything. */
 export type Opened = {
   readonly service: Service;
   readonly config: Config;
   /**
-   * Closes everything, the embedded database last. Work in progress is waited for until `hurried` settles.
-   * @returns whether it had to hurry: something may still hold the process then
+   * Closes everything, the embedded database last. It waits for work in progress until `urged`
+   * resolves.
+   * @returns whether it did not wait to the end: something may still keep the process alive
    */
-  close(hurried?: Promise<void>): Promise<boolean>;
+  close(urged?: Promise<void>): Promise<boolean>;
 };
 
 type Opening = {
-  /** As the database's connections are named. */
+  /** The name of the database's connections. */
   readonly name: string;
-  /**
-   * Whether a database may be created where there is none: a listing in a mistyped folder must not make one.
-   */
+  /** Whether a missing database is created. A listing in a mistyped folder must not create one. */
   readonly create: boolean;
   readonly log: Logger;
   /**
-   * Whether this is the service itself, whose settings say where the log is archived; a command leaves
-   * that as it is.
+   * Whether this is the service itself, whose settings name the archive of the log. A command leaves
+   * that unchanged.
    */
   readonly isService?: boolean;
 };
 
 /**
- * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens
- * the key ring.
- * @throws StartError, one clear line, with everything closed that was opened
+ * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and
+ * opens the key ring.
+ * @throws StartError, one clear line, after everything was closed again
  */
 export async function openService(
   config: Config,
@@ -56,9 +55,9 @@ export async function openService(
 ): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
-  const close = async (hurried?: Promise<void>) => {
+  const close = async (urged?: Promise<void>) => {
     const inOrder = closeService(service).then(() => false);
-    const hadToHurry = await Promise.race([inOrder, ...(hurried ? [hurried.then(() => true)] : [])]);
+    const hadToHurry = await Promise.race([inOrder, ...(urged ? [urged.then(() => true)] : [])]);
     await embedded?.release();
     return hadToHurry;
   };
@@ -124,8 +123,8 @@ async function requireSchema(owner: Queries, url: string): Promise<void> {
 }
 
 /**
- * Opens the key ring, which a first start makes; with a database elsewhere it is easily lost, so the log
- * says where it is.
+ * Opens the key ring, which a first start creates. With an external database it is easily lost, so the
+ * log names its place.
  */
 async function openKeys(db: Service['db'], config: Config, log: Logger): Promise<Service['keys']> {
   const file = keyFile(config);
@@ -148,8 +147,8 @@ async function openKeys(db: Service['db'], config: Config, log: Logger): Promise
 }
 
 /**
- * Applies the migrations and does nothing else. It needs no key ring; one that is given must belong to
- * the database.
+ * Applies the migrations and does nothing else. It needs no key ring; a given one must belong to the
+ * database.
  * @returns the names of the migrations
  */
 export async function migrateOnly(): Promise<string[]> {
@@ -169,8 +168,8 @@ export async function migrateOnly(): Promise<string[]> {
 }
 
 /**
- * Distributes the database over a Citus cluster; it is migrated by then.
- * @param buckets how many; left out: the default, or what there is
+ * Distributes the migrated database over a Citus cluster.
+ * @param buckets how many; by default the standard number, or the present one
  */
 export async function distributeOnly(buckets?: number): Promise<Distribution> {
   const { databaseUrl } = readConfig();
@@ -188,13 +187,13 @@ async function closeService(service: Service | undefined): Promise<void> {
   try {
     await flushCalls(service);
   } catch (error) {
-    // Without its database there is nothing left to write to, and the rest must be closed all the same.
+    // Without its database nothing can be written, and the rest must still be closed.
     service.log.warn({ error: (error as Error).message }, 'the last calls were not counted');
   }
   await Promise.all([service.db.close(), ...(service.readDb === service.db ? [] : [service.readDb.close()])]);
 }
 
-/** Failures that an operator can mend, in one line, and never with the password of the address. */
+/** Failures that an operator can repair, in one line, and never with the password of the address. */
 function explain(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
   const host = hostsOf(url);
@@ -223,9 +222,8 @@ export async function withService(run: (service: Service, config: Config) => Pro
 }
 
 /**
- * Runs a command that changes something. A signal that comes while the change is made waits for its
- * outcome; a second one does not wait, and then, as after a lost connection, the outcome is reported as
- * unknown.
+ * Runs a command that changes something. A signal during the change waits for its outcome. A second
+ * signal does not wait; then, as after a lost connection, the outcome is reported as unknown.
  */
 export async function withOperator(
   run: (operator: Operator, config: Config) => Promise<void>,
@@ -238,12 +236,12 @@ export async function withOperator(
     });
     await Promise.race([
       run({ service, actor: actor() }, config).catch(explainOutcome),
-      stop.hurried.then(() => unknownOutcome('the command was interrupted')),
+      stop.urged.then(() => unknownOutcome('the command was interrupted')),
     ]);
   }, command);
 }
 
-/** @throws CommandError where a lost connection leaves it open whether a change was made; else the error */
+/** @throws CommandError if a lost connection leaves the outcome of a change unknown; else the error */
 export function explainOutcome(error: unknown, check?: string): never {
   if (isOutcomeUnknown(error)) unknownOutcome('the connection to the database was lost', check);
   throw error;
@@ -272,7 +270,7 @@ const NOT_CONNECTED = new Set([
 ]);
 
 /**
- * Whether a connection broke on which a commit may have been sent. A connection that was never made
+ * Whether a connection broke after a commit may have been sent. A connection that was never made
  * carried none.
  */
 function isOutcomeUnknown(error: unknown): boolean {
@@ -286,7 +284,7 @@ function isOutcomeUnknown(error: unknown): boolean {
   );
 }
 
-/** Runs a command that leaves something in order: it ends by itself once it is asked to stop. */
+/** Runs a command that ends in order when it is asked to stop. */
 export async function untilStopped(
   run: (service: Service, config: Config, stop: Stop) => Promise<void>,
   { create = false }: Command = {},
@@ -302,14 +300,14 @@ export async function untilStopped(
     flush();
     isDone = true;
   } finally {
-    const hadToHurry = await close(stop.hurried);
+    const hadToHurry = await close(stop.urged);
     if (hadToHurry && isDone) process.exit();
   }
 }
 
 /**
- * The log of a command: only trouble is of interest beside what it prints. With `--json` it is held back,
- * since a failure puts one JSON document on stderr and nothing else.
+ * The log of a command: only warnings and errors. With `--json` it is held back, since a failure puts
+ * one JSON document on stderr and nothing else.
  */
 function commandLog({ logLevel }: Config): { log: Logger; flush: () => void } {
   const level = logLevel === 'info' ? 'warn' : logLevel;

@@ -15,13 +15,13 @@ import { listenForStop, type Stop } from './stop.ts';
 import { startBackground } from './work.ts';
 
 /**
- * A service that is asked to stop still accepts connections for so long: load balancers learn of it from
+ * After SIGTERM the service accepts connections for this long: load balancers notice the stop from
  * `/readyz`.
  */
 const GRACE_MS = 1_000;
 /**
- * Connections that may wait to be accepted: a crowd that connects at once waits here, where the system
- * has room.
+ * Connections that may wait to be accepted. A crowd that connects at once waits in the operating
+ * system.
  */
 const BACKLOG = 4_096;
 
@@ -44,7 +44,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const stop = listenForStop();
   const config = readConfig();
   const count = isOneOfSeveral() ? 1 : countProcesses(options.processes);
-  // Before anything is created or started: a port in use is the most frequent failure.
+  // Before anything is created or started, since a used port is the most frequent failure.
   if (!isOneOfSeveral()) await checkAddress(config);
   const log = createLogger(config.logLevel);
   const { service, close } = await openService(config, {
@@ -56,13 +56,13 @@ async function serve(options: ServeOptions): Promise<void> {
   try {
     if (!stop.isAsked()) await serveUntilStopped(service, config, options, count, stop);
   } finally {
-    const hurried = await close(stop.hurried);
+    const urged = await close(stop.urged);
     await flushLog(log);
-    if (hurried || isOneOfSeveral()) process.exit(hurried ? 1 : 0);
+    if (urged || isOneOfSeveral()) process.exit(urged ? 1 : 0);
   }
 }
 
-/** What answers: this process, or several that it supervises. */
+/** The listener: this process, or several that it supervises. */
 type Listener = { readonly port: number; close(): Promise<unknown>; closeNow(): void };
 
 async function serveUntilStopped(
@@ -89,7 +89,7 @@ async function serveUntilStopped(
     await stop.asked;
     log.info('stopping: accepted requests are finished first');
     const finished = Promise.all([listener.close(), worker?.stop(), metrics?.close()]).then(() => true);
-    if (!(await Promise.race([finished, stop.hurried.then(() => false)]))) {
+    if (!(await Promise.race([finished, stop.urged.then(() => false)]))) {
       log.warn('stopping at once: accepted requests are abandoned');
       listener.closeNow();
     }
@@ -147,7 +147,7 @@ async function greet(service: Service, config: Config, baseUrl: string, demo: bo
   process.stdout.write(`${lines.join('\n')}\n\n`);
 }
 
-/** A link that signs the owner of the demo in; where others can reach this machine's port there is none. */
+/** A link that signs in the owner of the demo. There is none if others can reach this port. */
 async function signInLink(service: Service, config: Config): Promise<string | undefined> {
   if (!isLoopback(config.host) || config.publicUrl !== undefined) return undefined;
   const { inviteDemoOwner } = await import('../people/users.ts');

@@ -1,6 +1,9 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** Tries before a job is given up. Failures back off exponentially: the last try comes after some days. */
+/**
+ * Attempts before a job is given up. The delays grow exponentially: the last attempt comes after some
+ * days.
+ */
 const ATTEMPTS_MAX = 25;
 
 export function addJob(task: string, batchId: number, mode: 'replace' | 'preserve_run_at'): Sql {

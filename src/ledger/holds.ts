@@ -7,10 +7,10 @@ import { type HoldRow, insertHold, listOldHolds, setHoldEnded } from './holds.qu
 import { newId } from './id.ts';
 
 /**
- * Over shards, a float and the voucher that it pays for may lie on different servers. The money goes from
- * the float to the transit account under the id of the activation, and from there to the voucher; where
- * the activation is declined, it goes back. A hold that a crash has left is settled by the sweep: it is
- * ended where the activation was booked, and released where it never will be.
+ * Over shards, a float and the voucher that it pays for may be on different servers. The money moves from
+ * the float to the transit account under the id of the activation, and from there to the voucher, or back
+ * if the activation is declined. The sweep resolves holds that a crash has left: it ends a hold whose
+ * activation was booked, and releases the others.
  */
 
 type Hold = {
@@ -112,6 +112,6 @@ export async function resolveOldHolds(service: Service): Promise<void> {
   );
   for (const { id, bucket, serial_number: serialNumber } of rows)
     await releaseHold(service, { id, bucket, serialNumber }).catch((error: Error) =>
-      log.warn({ part: 'holds', id, error: error.message }, 'a hold cannot be settled'),
+      log.warn({ part: 'holds', id, error: error.message }, 'a hold cannot be resolved'),
     );
 }

@@ -16,17 +16,19 @@ import {
 
 export type Product = NewProduct & { readonly id: number; readonly onSale: boolean };
 
-/** The product that is always there. */
+/** The product that always exists. */
 export const DEFAULT_PRODUCT = 'DEFAULT';
 
 const VALIDITY_DAYS = 365;
 const QUANTITY_DEFAULT_MAX = 100_000;
-/** The greatest value unless set, in major units. */
+/** The default of the highest value, in major units. */
 const GREATEST_VALUE = 100_000n;
-/** The least value unless set is a hundredth, or one minor unit where the currency has none as small. */
+/**
+ * The default of the lowest value is a hundredth, or one minor unit if the currency has no hundredths.
+ */
 const DECIMALS_MIN = 2;
 
-/** Bounds and terms of a product where nothing else is said. */
+/** The default terms of a product. */
 export function productDefaults(currency: string, decimals: number) {
   return {
     currency,
@@ -41,7 +43,7 @@ export function productDefaults(currency: string, decimals: number) {
   } as const;
 }
 
-/** Makes the product `DEFAULT` where it is missing; safe in several processes at once. */
+/** Makes the product `DEFAULT` if it is missing. Safe in several processes at once. */
 export async function ensureDefaultProduct(db: Queries, currency: string): Promise<void> {
   if (await findProduct(db, DEFAULT_PRODUCT)) return;
   const decimals = decimalsOf(currency);
@@ -51,7 +53,7 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
   );
 }
 
-/** Makes a product. @returns undefined where the code is taken */
+/** Makes a product. @returns undefined if the code is taken */
 export async function createProduct(operator: Operator, wanted: NewProduct): Promise<Product | undefined> {
   return operator.service.db.transaction(async (tx) => {
     const [row] = await tx.query<ProductRow>(insertProduct(wanted));
@@ -75,16 +77,16 @@ export async function listProducts(db: Queries): Promise<Product[]> {
   return (await db.query<ProductRow>(listProductRows())).map(toProduct);
 }
 
-/** A page of products, oldest first, behind an id. */
+/** A page of products, oldest first, after an id. */
 export async function pageOfProducts(db: Queries, after: number, limit: number): Promise<Product[]> {
   return (await db.query<ProductRow>(listProductRowsAfter(after, limit))).map(toProduct);
 }
 
-/** The least value of a product would be above its greatest one. */
+/** The lowest value of a product would exceed its highest. */
 export class ValuesNotOrdered extends Error {}
 
 /**
- * Changes terms of a product, for batches to come. @returns undefined where there is none
+ * Changes terms of a product, for future batches. @returns undefined if there is none
  * @throws ValuesNotOrdered
  */
 export async function changeProduct(
@@ -117,7 +119,7 @@ export async function changeProduct(
   });
 }
 
-/** Puts a product on sale or takes it off: vouchers sold stay what they are. */
+/** Puts a product on sale or takes it off sale. Vouchers stay as they are. */
 export async function putOnSale(
   operator: Operator,
   code: string,

@@ -6,7 +6,8 @@ const KEY = `
   k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst`;
 
 /**
- * Looks keys up. In: column $1 key id; and $2, the day. Out: a row for each that exists and is not revoked.
+ * Looks keys up. In: column $1 key ids; $2 the day. Out: a row for each key that exists and is not
+ * revoked.
  */
 export const FIND_KEYS: HotStatement = {
   name: 'find-keys',
@@ -20,10 +21,10 @@ left join lateral (select blocked_at from api_key_days where key_id = k.id and d
 };
 
 /**
- * What has changed since a moment. In: $1 the horizon that the look before returned, or null for the
- * first one; $2 the day; $3 the most rows.
- * Out: at least one row, with the new horizon: the oldest transaction that is still running. Every change
- * by it or a later one is reported again next time, so none is missed whatever the order of commits.
+ * The changes since a moment. In: $1 the horizon of the last call, or null; $2 the day; $3 the highest
+ * number of rows. Out: at least one row, with the new horizon: the oldest transaction that is still
+ * running. Changes by it or a later one are reported again next time, so none is missed, whatever the
+ * order of commits.
  */
 export const CHANGED_KEYS: HotStatement = {
   name: 'changed-keys',
@@ -44,7 +45,7 @@ left join lateral (
 ) c on true`,
 };
 
-/** Adds calls to the keys' day. Parameters are columns of equal length. */
+/** Adds calls to the days of keys. The parameters are columns of equal length. */
 export function addCalls(keyIds: string, calls: string, day: string, now: Date): Sql {
   return sql`
 insert into api_key_days as d (key_id, day, calls, last_call_at)
@@ -55,7 +56,7 @@ on conflict (key_id, day) do update set calls = d.calls + excluded.calls,
   last_call_at = greatest(d.last_call_at, excluded.last_call_at)`;
 }
 
-/** Adds guesses to the keys' day and tells where each of them stands. */
+/** Adds guesses to the days of keys, and returns the new counts. */
 export function addGuesses(keyIds: string, day: string): Sql {
   return sql`
 insert into api_key_days as d (key_id, day, guesses)
@@ -66,8 +67,8 @@ returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null 
 }
 
 /**
- * Blocks a key that keeps guessing: more than `most` in the day, and more than `share` of its calls.
- * Tells of one that another process has just blocked too: whoever asks has to know.
+ * Blocks a key that keeps guessing: more than `most` in the day, and more than `share` of its calls. A
+ * key that another process has just blocked is returned too.
  */
 export function blockGuesser(keyId: string, day: string, most: number, share: number, now: Date): Sql {
   return sql`
@@ -93,7 +94,7 @@ where d.key_id = b.key_id and d.day = b.day
 returning d.pardoned_guesses, b.pardoned_guesses as before_guesses, b.blocked_at as before_blocked_at`;
 }
 
-/** Tells the caches of all processes that something about a key has changed that stands in another table. */
+/** Makes the caches of all processes read a key again after a change in another table. */
 export function touchKey(keyId: string): Sql {
   return sql`update api_keys set changed_by = pg_current_xact_id() where id = ${keyId}`;
 }
@@ -197,9 +198,7 @@ on conflict on constraint products_code_unique do nothing
 returning *`;
 }
 
-/**
- * Changes terms of a product; null leaves one as it is. Batches keep the terms under which they were ordered.
- */
+/** Changes terms of a product; null leaves one as it is. Batches keep the terms of their order. */
 export function setProduct(
   code: string,
   { name, minValueMinor, maxValueMinor, maxQuantity, validityDays }: ProductChange,

@@ -25,7 +25,7 @@ const isLarge: Rule['applies'] = ({ amount, delta }, { approvalAmount }) =>
 const isBulk: Rule['applies'] = ({ serialNumbers }, { approvalVouchers }) =>
   !Array.isArray(serialNumbers) || serialNumbers.length > approvalVouchers;
 
-/** Whoever has one of these roles can approve what moves money. */
+/** Users with one of these roles can approve what moves money. */
 const POWERFUL = ['owner', 'finance'];
 const grantsPower: Rule['applies'] = ({ roles, merchantId }) =>
   (merchantId ?? null) === null && [roles].flat().some((role) => POWERFUL.includes(String(role)));

@@ -56,7 +56,7 @@ export const REFUSAL_STATUSES: Readonly<Record<RefusalCode, number>> = {
   '91': 503,
 };
 
-type Told = {
+type Described = {
   readonly status: number;
   readonly code: string;
   readonly title: string;
@@ -64,7 +64,7 @@ type Told = {
   readonly errors?: readonly FieldError[] | undefined;
 };
 
-function describe(error: unknown): Told {
+function describe(error: unknown): Described {
   if (error instanceof Problem) {
     const { code, title, message: detail, errors, details } = error;
     return { ...details, status: PROBLEM_STATUSES[code], code, title, detail, errors };
