@@ -4,10 +4,12 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { generatedDocuments } from './generate/documents.ts';
+import { operatorDocuments } from './generate/operator.ts';
 import { settingsPage } from './generate/settings.ts';
 import { snippetPages } from './generate/snippets.ts';
 
-for (const { path, text } of [...generatedDocuments(), ...snippetPages(), settingsPage()]) {
+const documents = [...generatedDocuments(), ...operatorDocuments(), ...snippetPages(), settingsPage()];
+for (const { path, text } of documents) {
   const target = new URL(`reference/${path}`, import.meta.url);
   await mkdir(new URL('./', target), { recursive: true });
   await writeFile(target, text);

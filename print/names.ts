@@ -72,3 +72,16 @@ function hasOneDirection(text: string): boolean {
   const fromRight = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
   return !fromRight.test(text) || /^[\p{Script=Arabic}\p{Script=Hebrew}\p{M} ]+$/u.test(text);
 }
+
+let covers: Covers | undefined;
+
+/**
+ * A text as the fonts of this package can set it: a character that they have no letter for becomes a
+ * question mark.
+ */
+export function printableText(text: string): string {
+  covers ??= openFont(FONTS.text) ?? (() => false);
+  const has = covers;
+  const plain = text.normalize('NFC').replace(/\p{Cc}+/gu, ' ');
+  return [...plain].map((character) => (has(character) ? character : '?')).join('');
+}

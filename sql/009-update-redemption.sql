@@ -184,7 +184,7 @@ begin
     end if;
     -- Money that comes back to a voucher that has expired, or is about to, is swept again.
     insert into voucher_expiries (bucket, serial_number, due_at)
-    select v.bucket, v.serial_number, v.expires_at
+    select v.bucket, v.serial_number, greatest(v.expires_at, p_now)
     from vouchers v
     where v.bucket = p_bucket and v.serial_number = any (successors) and v.balance_minor > 0
       and v.expires_at <= p_now + interval '5 minutes'

@@ -45,7 +45,10 @@ create table operator_jobs (
   created_at timestamptz not null,
   started_at timestamptz,
   ended_at timestamptz,
-  canceled_by text
+  leased_until timestamptz, -- the process that runs it extends this; another one continues after it
+  asked_to_cancel boolean not null default false,
+  result text, -- JSON, of a job without rows
+  failure text
 );
 create index operator_jobs_open on operator_jobs (id) where state in ('WAITING', 'RUNNING');
 create table operator_job_rows (

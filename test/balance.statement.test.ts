@@ -90,15 +90,19 @@ async function history(card: Card, count: number): Promise<void> {
 }
 
 describe('a balance', () => {
-  test('is what is left, with what led to it', async () => {
+  test('is what is left, with what led to it', async (t) => {
     const card = await bench.card(one);
     const at = (ms: number) => new Date(bench.now.getTime() + ms);
-    const activation = await activate(
-      { ...one, now: at(1) },
-      { voucher: card, value: 25, reference: 'opened' },
-    );
-    const first = await redeem({ ...one, now: at(2) }, { ...card, amount: 10 });
-    const second = await redeem({ ...other, now: at(3) }, { ...card, amount: 5.5, reference: 'theirs' });
+    // A booking is stamped when its call is sent.
+    const sentAt = (context: Context, ms: number) => {
+      bench.served.clock.set(at(ms));
+      return { ...context, now: at(ms) };
+    };
+    t.after(() => bench.served.clock.set(bench.now));
+    const opened = { voucher: card, value: 25, reference: 'opened' };
+    const activation = await activate(sentAt(one, 1), opened);
+    const first = await redeem(sentAt(one, 2), { ...card, amount: 10 });
+    const second = await redeem(sentAt(other, 3), { ...card, amount: 5.5, reference: 'theirs' });
     const entry = ({ transaction }: typeof first, reference: string | null, timestamp: Date) => {
       const { transactionId, type, amount } = transaction;
       return { transactionId, type, amount, timestamp: timestamp.toISOString(), reference };

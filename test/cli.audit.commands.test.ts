@@ -87,6 +87,7 @@ test('every command that changes something is in the audit, with what was and wh
   await changes('float.top-up', 'float', 'top-up', '--merchant', id, '--amount', '5');
   await changes('float.warn', 'float', 'warn', '--merchant', id, '--below', '7');
   await changes('product.create', 'product', 'create', '--code', 'AUDITED', '--name', 'Audited');
+  await changes('product.set', 'product', 'set', 'AUDITED', '--max-quantity', '7');
   await changes('product.off-sale', 'product', 'off-sale', 'AUDITED');
   await changes('product.on-sale', 'product', 'on-sale', 'AUDITED');
 

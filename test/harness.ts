@@ -15,6 +15,7 @@ import { openKeyRing } from '../src/keyring/store.ts';
 import { createLogger } from '../src/log.ts';
 import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';
+import { flushDeclines } from '../src/vouchers/declines.ts';
 import type { Asked } from './dialects.ts';
 
 /** What a test works on: a fresh database, a service on it, and (testService) a server that listens. */
@@ -188,6 +189,7 @@ export async function startTestService(on?: TestService): Promise<TestService> {
     clock,
     createMerchant: (wanted = {}) => makeMerchant(service, wanted),
     stop: once(async () => {
+      await flushDeclines(service);
       await flushCalls(service);
       await db.close();
       await database?.drop();

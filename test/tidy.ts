@@ -21,6 +21,7 @@ const ROWS = [
   ['cli'],
   ['http'],
   ['operator', 'people'],
+  ['books', 'settlement', 'bank'],
   ['batches', 'redemptions'],
   ['vouchers', 'rotation'],
   ['merchants', 'webhooks', 'api-keys'],
@@ -189,7 +190,10 @@ const migrationsArePortable: Rule = (files) =>
     })),
   );
 
-/** What people read: the source, the documents and all texts of the program. Not the tests, and not what is generated. */
+/**
+ * What people read: the source, the documents and all texts of the program. Not the tests, and not what
+ * is generated.
+ */
 const isRead = ({ path }: SourceFile) =>
   /^(src|sql|docs|bin|sdk|conformance|embedded|print)\/|^[A-Z]+\.md$/.test(path) &&
   !/\.json$|\/package\.json$/.test(path) &&

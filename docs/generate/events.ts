@@ -31,6 +31,26 @@ const LowFloat = Type.Object({
   threshold: Type.Number({ description: 'The threshold that was crossed.' }),
 });
 
+const DAY = { pattern: '^\\d{4}-\\d{2}-\\d{2}$' };
+const settlement = {
+  settlementId: Type.String({ pattern: '^\\d+$' }),
+  number: Type.String({
+    description: 'Merchant, year and number: without a gap for each merchant and year.',
+  }),
+  firstDay: Type.String({
+    ...DAY,
+    description: 'The first day of the settlement, in the zone of the books.',
+  }),
+  lastDay: Type.String({ ...DAY, description: 'The last day, which belongs to it.' }),
+  currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' }),
+  payable: Type.Number({ minimum: 0, description: 'What is paid; 0 where the balance is carried over.' }),
+  dueOn: Type.String({ ...DAY, description: 'When it is to be paid.' }),
+};
+const bank = {
+  bankReference: Type.String({ description: "The reference of the operator's bank." }),
+  valueDate: Type.String(DAY),
+};
+
 type Event = { readonly summary: string; readonly description: string; readonly data: TSchema };
 
 const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
@@ -66,6 +86,22 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
     description:
       'A generation or an activation took your float below its threshold. Sent once, on the crossing.',
     data: LowFloat,
+  },
+  'settlement.approved': {
+    summary: 'A settlement was approved',
+    description:
+      'What you redeemed in a time is settled: the settlement has its number, and does not change any more.',
+    data: Type.Object({ ...settlement, state: Type.Literal('APPROVED') }),
+  },
+  'settlement.paid': {
+    summary: 'A settlement was paid',
+    description: 'The operator booked the payout of a settlement.',
+    data: Type.Object({ ...settlement, ...bank, state: Type.Literal('PAID') }),
+  },
+  'settlement.returned': {
+    summary: 'A payout came back',
+    description: 'The bank returned the payout of a settlement. It will be paid again.',
+    data: Type.Object({ ...settlement, ...bank, state: Type.Literal('RETURNED') }),
   },
   [TEST_EVENT]: {
     summary: 'A test',

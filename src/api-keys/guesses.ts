@@ -1,8 +1,8 @@
-import type { Service } from '../context.ts';
+import type { Context, Service } from '../context.ts';
 import type { Operation } from '../db/batcher.ts';
 import { retrying } from '../db/errors.ts';
 import { plainArray, textArray } from '../db/sql.ts';
-import { addCalls, addGuesses, blockGuesser } from '../merchants/queries.ts';
+import { addCalls, addGuesses, blockGuesser, findBlock } from '../merchants/queries.ts';
 import { dayOf, markBlocked } from './cache.ts';
 
 /**
@@ -131,6 +131,14 @@ async function judge(service: Service, keyId: string, day: string, now: Date): P
   const fields = { keyId, guesses: blocked.guesses, calls: Number(blocked.calls) };
   if (blocked.first) service.log.warn(fields, 'key blocked for today: it keeps guessing');
   return true;
+}
+
+/**
+ * Whether a key that is not in the cache of API keys, such as that of a portal, has guessed too much today.
+ */
+export async function isBlockedToday({ service, keyId, now }: Context): Promise<boolean> {
+  const [row] = await service.db.query<{ blocked: boolean }>(findBlock(keyId, dayOf(now)));
+  return row?.blocked ?? false;
 }
 
 /**

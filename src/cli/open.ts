@@ -14,6 +14,7 @@ import { keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { ensureDefaultProduct } from '../merchants/products.ts';
+import { flushDeclines } from '../vouchers/declines.ts';
 import { actor } from './actor.ts';
 import { CommandError, interrupted, STATUS } from './output.ts';
 import { findSchema } from './queries.ts';
@@ -185,6 +186,7 @@ export async function distributeOnly(buckets?: number): Promise<Distribution> {
 async function closeService(service: Service | undefined): Promise<void> {
   if (!service) return;
   try {
+    await flushDeclines(service);
     await flushCalls(service);
   } catch (error) {
     // Without its database nothing can be written, and the rest must still be closed.

@@ -25,13 +25,16 @@ export type Transaction = Queries & {
   copyIn(statement: Sql, parts: readonly Uint8Array[]): Promise<void>;
 };
 
+/** A transaction that names its isolation reads through much, and sets its own limits of time. */
+export type Isolation = 'read committed' | 'repeatable read';
+
 export type Database = Queries & {
   readonly url: string;
   /**
-   * Runs `run` in one transaction (read committed unless `isolation` says otherwise). An error rolls it
+   * Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it
    * back.
    */
-  transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: 'repeatable read'): Promise<T>;
+  transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>;
   /**
    * Runs a statement of the hot path: prepared, one round trip, its own transaction.
    * @param bucket where its rows are
@@ -49,7 +52,9 @@ export type Database = Queries & {
 /** Connections for ordinary work. Calls at the till have others, so that neither starves the other. */
 const POOL_SIZE = 10;
 const HOT_POOL_SIZE = 6;
-/** A hundred processes hold many connections together, so unused ones are closed. */
+/** What a process takes for calls. */
+export const CONNECTIONS_MAX = POOL_SIZE + HOT_POOL_SIZE;
+/** A hundred processes together hold many connections: those that are not used are given back. */
 const IDLE_TIMEOUT_MS = 10_000;
 
 /** No request takes longer. A statement that does is stuck. */
@@ -270,7 +275,7 @@ async function inTransaction<T>(
   pool: pg.Pool,
   health: Health,
   run: (tx: Transaction) => Promise<T>,
-  isolation: 'repeatable read' | undefined,
+  isolation: Isolation | undefined,
 ): Promise<T> {
   const client = await connect(pool, health);
   // A transaction with its own isolation reads everything, and sets its own limit.

@@ -230,3 +230,8 @@ export function prefersGzip(acceptEncoding: string | undefined): boolean {
   const gzip = weights.get('gzip') ?? weights.get('*') ?? 0;
   return gzip > 0 && gzip >= (weights.get('identity') ?? 0);
 }
+
+/** Whether a request asks for a page, as browsers do: text/html stands in its Accept header. */
+export function prefersHtml(accept: string | undefined): boolean {
+  return (accept ?? '').split(',').some((each) => /^\s*text\/html\s*(;|$)/i.test(each));
+}

@@ -6,16 +6,11 @@ import { type Sql, sql } from '../db/sql.ts';
  */
 export function insertAccounts(merchantId: number, currency: string, decimals: number): Sql {
   return sql`
-insert into accounts (kind, merchant_id, currency, decimals) values
-  ('FUNDING', 0, ${currency}, ${decimals}),
-  ('TRANSIT', 0, ${currency}, ${decimals}),
-  ('FEES', 0, ${currency}, ${decimals}),
-  ('VAT', 0, ${currency}, ${decimals}),
-  ('GOODWILL', 0, ${currency}, ${decimals}),
-  ('UNCLAIMED', 0, ${currency}, ${decimals}),
-  ('BREAKAGE', 0, ${currency}, ${decimals}),
-  ('FLOAT', ${merchantId}, ${currency}, ${decimals}),
-  ('SETTLEMENT', ${merchantId}, ${currency}, ${decimals})
+insert into accounts (kind, merchant_id, currency, decimals)
+select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end, ${currency},
+  ${decimals}
+from unnest(enum_range(null::account_kind)) as k (kind)
+where k.kind <> 'RESERVE' and (${merchantId}::int > 0 or k.kind not in ('FLOAT', 'SETTLEMENT'))
 on conflict do nothing`;
 }
 

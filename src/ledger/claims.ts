@@ -170,6 +170,19 @@ export async function claimReference(
   }
 }
 
+/** The money commands of the operator. The merchant of those that concern none is 0. */
+export type OperatorOperation =
+  | 'top-up'
+  | 'float-refund'
+  | 'float-correct'
+  | 'adjust'
+  | 'cash-out'
+  | 'escheat'
+  | 'own-transfer'
+  | 'payout'
+  | 'payout-return'
+  | 'import';
+
 /**
  * Claims the reference of an operation without a voucher, in the transaction that books it.
  * @returns the claim: with the given id if it is new; else the caller compares its fingerprint
@@ -179,7 +192,7 @@ export async function claimIn(
   { buckets }: Service,
   request: {
     readonly merchantId: number;
-    readonly operation: 'generate' | 'top-up';
+    readonly operation: 'generate' | OperatorOperation;
     readonly reference: string;
     readonly id: string;
     readonly fingerprint: string;

@@ -7,11 +7,11 @@ type Check = {
   readonly name: string;
   readonly ok: boolean;
   readonly checked: number;
-  /** Examples of what differs; amounts in minor units. */
+  /** Some of what differs, each with its numbers; amounts in minor units. */
   readonly differing: readonly Readonly<Record<string, unknown>>[];
 };
 
-/** What all accounts of a kind hold; exact, in major units. */
+/** What all accounts of a kind hold together; exact, in major units. */
 type Total = { readonly kind: string; readonly currency: string; readonly balance: string };
 
 export type Reconciliation = {
@@ -20,13 +20,13 @@ export type Reconciliation = {
   readonly totals: readonly Total[];
 };
 
-/** Over shards, a booking of this age is visible on all of them. */
+/** Over shards, what was booked so long ago is visible on all of them. */
 const QUIET_MS = 60_000;
 
 /**
  * Proves the books: every stored balance against the journal, every journal row against its accounts,
- * every batch against its vouchers and its reserve; every update and replacement is complete, every
- * reference used up, every top-up in the audit. On one server in one snapshot, while the service runs;
+ * every batch against its vouchers and its reserve, every update and replacement whole, every reference
+ * used up, every top-up in the audit. On one server all of it in one snapshot, while the service goes on;
  * over shards, shard by shard.
  * @returns what each check found; `ok` only if nothing differs
  */
@@ -38,7 +38,7 @@ export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock
     const done: Check[] = [];
     for (const [name, statement] of Object.entries(checks)) {
       const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(
-        statement(quietBefore),
+        statement({ quietBefore, buckets: service.buckets.all }),
       );
       const differing = row?.differing ?? [];
       done.push({ name, ok: differing.length === 0, checked: Number(row?.checked ?? 0), differing });
@@ -51,7 +51,10 @@ export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock
 
 type TotalRow = { kind: string; currency: string; decimals: number | null; minor: string };
 
-/** The accounts of a currency sum to zero, with the stored balances of floats and vouchers. */
+/**
+ * The accounts of a currency sum to zero, with what is stored of floats and vouchers: what one was
+ * debited, another one was credited.
+ */
 async function balanceTotals(tx: Queries): Promise<{ check: Check; totals: Total[] }> {
   const rows = await tx.query<TotalRow>(sumByKind());
   const sums = new Map<string, bigint>();

@@ -83,6 +83,12 @@ with blocked as (
 select * from blocked`;
 }
 
+export function findBlock(keyId: string, day: string): Sql {
+  return sql`
+    select blocked_at is not null as blocked from api_key_days where key_id = ${keyId}
+    and day = ${day}::date`;
+}
+
 export function pardonKey(keyId: string, day: string): Sql {
   return sql`
 update api_key_days d set pardoned_guesses = d.guesses, blocked_at = null
@@ -178,6 +184,8 @@ export type NewProduct = {
   readonly decimals: number;
   readonly activation: 'immediate' | 'on-activation';
   readonly scope: 'network' | 'issuer';
+  /** To whom belongs what expires; frozen on a batch when it is accepted. */
+  readonly expiryPolicy: 'operator' | 'issuer' | 'unclaimed';
   readonly minValueMinor: bigint;
   readonly maxValueMinor: bigint;
   readonly maxQuantity: number;
@@ -187,12 +195,12 @@ export type NewProduct = {
 
 export function insertProduct(product: NewProduct): Sql {
   return sql`
-insert into products (code, name, currency, decimals, activation, scope, min_value_minor, max_value_minor,
-  max_quantity,
-  validity_days, merchant_id)
+insert into products (code, name, currency, decimals, activation, scope, expiry_policy, min_value_minor,
+  max_value_minor, max_quantity, validity_days, merchant_id)
 values (${product.code}, ${product.name}, ${product.currency}, ${product.decimals},
   ${product.activation}::product_activation,
-  ${product.scope}::product_scope, ${product.minValueMinor}, ${product.maxValueMinor}, ${product.maxQuantity},
+  ${product.scope}::product_scope, ${product.expiryPolicy}::expiry_policy, ${product.minValueMinor},
+    ${product.maxValueMinor}, ${product.maxQuantity},
   ${product.validityDays}, ${product.merchantId})
 on conflict on constraint products_code_unique do nothing
 returning *`;
@@ -230,6 +238,10 @@ export function lockProduct(code: string): Sql {
 
 export function setOnSale(code: string, onSale: boolean): Sql {
   return sql`update products set on_sale = ${onSale} where code = ${code} returning *`;
+}
+
+export function setExpiryPolicy(code: string, policy: string): Sql {
+  return sql`update products set expiry_policy = ${policy}::expiry_policy where code = ${code} returning *`;
 }
 
 export function topUpFloat(accountId: bigint, amountMinor: bigint): Sql {

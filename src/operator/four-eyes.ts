@@ -36,6 +36,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'float.top-up': { applies: isLarge },
   'float.refund': {},
   'float.correct': {},
+  'voucher.bulk': { applies: isBulk },
   'voucher.adjust': { applies: isLarge, proposers: CARERS },
   'voucher.cash-out': { applies: isLarge, proposers: CARERS },
   'redemption.correct': { applies: isLarge, proposers: CARERS },
@@ -51,11 +52,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'settings.set': {},
 };
 
-/** Changes of many vouchers in one request. */
-const BULK = /^vouchers?\.bulk-|^bulk\./;
-
 const ruleOf = ({ name, risk }: AnyOperation): Rule | undefined =>
-  RULES[name] ?? (BULK.test(name) ? { applies: isBulk } : risk === 'four-eyes' ? {} : undefined);
+  RULES[name] ?? (risk === 'four-eyes' ? {} : undefined);
 
 /** Whether a role may propose an operation that it may not perform. */
 export function mayPropose(operation: AnyOperation, roles: readonly string[]): boolean {

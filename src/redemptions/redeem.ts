@@ -86,15 +86,21 @@ export async function redeem(context: Context, request: Redeem): Promise<Outcome
   const amountUnits = toPositiveUnits(request.amount);
   await permitAmount(context, 'redeem', amountUnits);
   const id = newId(context.now);
-  return lookUp(context, request, async (keys) => {
-    const wanted = { ...request, ...keys, context, amountUnits, id };
-    const row = await (isSharded(context.service) ? claimAndBook(wanted) : book(wanted));
-    if (row === '94') return row;
-    const { outcome } = row;
-    if (outcome === 'ok' || outcome === 'replay')
-      return { transaction: toRedemption(request, row), replayed: outcome === 'replay' };
-    return outcome as RefusalCode;
-  });
+  const asked = { operation: 'redeem', amountUnits, reference: request.reference ?? null } as const;
+  return lookUp(
+    context,
+    request,
+    async (keys) => {
+      const wanted = { ...request, ...keys, context, amountUnits, id };
+      const row = await (isSharded(context.service) ? claimAndBook(wanted) : book(wanted));
+      if (row === '94') return row;
+      const { outcome } = row;
+      if (outcome === 'ok' || outcome === 'replay')
+        return { transaction: toRedemption(request, row), replayed: outcome === 'replay' };
+      return outcome as RefusalCode;
+    },
+    asked,
+  );
 }
 
 /** Books a redemption, or finds why it is declined. A missing settlement account is created first. */

@@ -10,6 +10,7 @@ import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { toPositiveUnits, unitOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
+import { recordDecline } from './declines.ts';
 import { lookUp } from './look-up.ts';
 import { ACTIVATE } from './queries.ts';
 
@@ -107,6 +108,7 @@ export async function activate(context: Context, { voucher, value, reference }: 
   const { service, now } = context;
   const request = { context, id: newId(now), lowId: newId(now), valueUnits, reference };
   const find = isSharded(service) ? claimAndBook : book;
+  const asked = { operation: 'activate', amountUnits: valueUnits, reference: reference ?? null } as const;
   if ('serialNumber' in voucher) {
     // A serial number is no secret: an unknown one is not a guess.
     const { serialNumber } = voucher;
@@ -117,12 +119,21 @@ export async function activate(context: Context, { voucher, value, reference }: 
       reference,
       ({ serial_number, sealed }) => service.keys.open(serial_number, sealed).code,
     );
-    if (typeof outcome === 'string') throw new Refusal(outcome);
-    return outcome;
+    if (typeof outcome !== 'string') return outcome;
+    recordDecline(context, asked, outcome, { serialNumber: BigInt(serialNumber) });
+    throw new Refusal(outcome);
   }
   const bucket = service.buckets.ofSlot(service.keys.slotOf(voucher.code));
-  return lookUp(context, voucher, async (keys) =>
-    toOutcome(await find({ ...request, ...keys, bucket, serialNumber: null }), reference, () => voucher.code),
+  return lookUp(
+    context,
+    voucher,
+    async (keys) =>
+      toOutcome(
+        await find({ ...request, ...keys, bucket, serialNumber: null }),
+        reference,
+        () => voucher.code,
+      ),
+    asked,
   );
 }
 

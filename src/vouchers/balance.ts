@@ -125,10 +125,16 @@ export async function balance(context: Context, { code, pin }: CodeAndPin): Prom
   permit(context, 'balance');
   const { service } = context;
   const bucket = service.buckets.ofSlot(service.keys.slotOf(code));
-  return lookUp(context, { code, pin }, async (keys) => {
-    const row = await service.batcher.add(balances, bucket, { context, ...keys });
-    return typeof row === 'string' ? row : toBalance(row, await historyOf(context, bucket, row));
-  });
+  const asked = { operation: 'balance', amountUnits: null, reference: null } as const;
+  return lookUp(
+    context,
+    { code, pin },
+    async (keys) => {
+      const row = await service.batcher.add(balances, bucket, { context, ...keys });
+      return typeof row === 'string' ? row : toBalance(row, await historyOf(context, bucket, row));
+    },
+    asked,
+  );
 }
 
 type Transactions = VoucherBalance['transactions'];

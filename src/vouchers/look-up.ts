@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
 import { REFRESH_KEY_RING } from '../keyring/store.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
+import { type Asked, recordDecline } from './declines.ts';
 
 /**
  * Finds a voucher by its code.
@@ -18,6 +19,7 @@ export async function lookUp<Answer extends object>(
   context: Context,
   voucher: CodeAndPin,
   ask: (lookUp: LookUp) => Promise<Answer | RefusalCode>,
+  asked?: Asked,
 ): Promise<Answer> {
   const { service, merchant, keyId } = context;
   const steps = merchant.opaque ? new Steps() : undefined;
@@ -31,6 +33,7 @@ export async function lookUp<Answer extends object>(
       return found;
     });
     if (typeof answer !== 'string') return answer;
+    if (asked) recordDecline(context, asked, answer, voucher);
     if (!isHidden(answer)) throw new Refusal(answer);
     await steps?.next();
     throw new Refusal(merchant.opaque ? '14' : answer);

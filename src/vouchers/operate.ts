@@ -8,6 +8,8 @@ import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
+import { listExpiries } from '../ledger/movements.queries.ts';
+import { postVoucher } from '../ledger/movements.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import {
@@ -27,7 +29,14 @@ import {
  * changes nothing.
  */
 
-type VoucherState = 'INACTIVE' | 'ACTIVE' | 'REDEEMED' | 'BLOCKED' | 'EXPIRED' | 'CANCELED' | 'REPLACED';
+export type VoucherState =
+  | 'INACTIVE'
+  | 'ACTIVE'
+  | 'REDEEMED'
+  | 'BLOCKED'
+  | 'EXPIRED'
+  | 'CANCELED'
+  | 'REPLACED';
 
 export type VoucherInfo = {
   readonly serialNumber: bigint;
@@ -189,9 +198,23 @@ export async function extendVoucher(
         message: `Invalid expiry date: the voucher is valid until ${expires_at.toISOString()}; name a later date`,
       });
     }
+    const reinstated = await reinstate(operator, tx, bucket, serialNumber);
     await tx.query(setExpiry(bucket, serialNumber, expiresAt));
-    return { before: { expiresAt: expires_at }, after: { expiresAt } };
+    return { before: { expiresAt: expires_at }, after: { expiresAt, ...reinstated } };
   });
+}
+
+/** Gives back what has expired of a voucher: a REINSTATEMENT for each EXPIRY. */
+async function reinstate({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
+  const expiries = await tx.query<{ id: string; credit_account: bigint; amount_minor: bigint }>(
+    listExpiries(bucket, serialNumber),
+  );
+  for (const { id: originalId, credit_account: account, amount_minor: amountMinor } of expiries) {
+    const now = service.clock();
+    const movement = { kind: 'REINSTATEMENT', id: newId(now), bucket, serialNumber, account, now };
+    await postVoucher(tx, { ...movement, toVoucher: true, amountMinor, originalId });
+  }
+  return expiries.length === 0 ? {} : { reinstated: expiries.map(({ id }) => id) };
 }
 
 /**

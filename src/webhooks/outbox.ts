@@ -10,6 +10,9 @@ export const EVENTS = [
   'voucher.redeemed',
   'redemption.updated',
   'float.low',
+  'settlement.approved',
+  'settlement.paid',
+  'settlement.returned',
 ] as const;
 
 export type EventType = (typeof EVENTS)[number];
