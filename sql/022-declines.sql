@@ -11,7 +11,7 @@ create table declines (
   key_id text not null,
   operation text not null constraint declines_operation check (operation in ('activate', 'balance',
     'redeem')),
-  code text not null, -- the refusal; of an opaque merchant the one that it was not told
+  code text not null, -- the refusal; for an opaque merchant the one that was hidden
   amount_units bigint, -- in ten-thousandths of a major unit
   reference text,
   constraint declines_pkey primary key (id)

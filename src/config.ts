@@ -1,6 +1,6 @@
 import { StartError } from './db/errors.ts';
 import { isAddress } from './db/hosts.ts';
-import { refuseKeyRing } from './keyring/ring.ts';
+import { refuseKeyRing } from './keyring/text.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';
 

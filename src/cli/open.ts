@@ -5,7 +5,7 @@ import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
 import { type Distribution, distribute } from '../db/distribute.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { isUnavailable, StartError, sqlState } from '../db/errors.ts';
+import { isUnavailable, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
@@ -16,7 +16,8 @@ import { createLogger, type Logger } from '../log.ts';
 import { ensureDefaultProduct } from '../merchants/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { actor } from './actor.ts';
-import { CommandError, interrupted, STATUS } from './output.ts';
+import { explainOutcome, unknownOutcome } from './outcome.ts';
+import { interrupted } from './output.ts';
 import { findSchema } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
@@ -241,49 +242,6 @@ export async function withOperator(
       stop.urged.then(() => unknownOutcome('the command was interrupted')),
     ]);
   }, command);
-}
-
-/** @throws CommandError if a lost connection leaves the outcome of a change unknown; else the error */
-export function explainOutcome(error: unknown, check?: string): never {
-  if (isOutcomeUnknown(error)) unknownOutcome('the connection to the database was lost', check);
-  throw error;
-}
-
-function unknownOutcome(
-  reason: string,
-  check = '`scrip audit list` shows the changes that were made',
-): never {
-  throw new CommandError(
-    `unknown whether the change was made, since ${reason}: ${check}`,
-    'unknown',
-    STATUS.unknown,
-  );
-}
-
-const NOT_CONNECTED = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-  'EMFILE',
-  'ENFILE',
-]);
-
-/**
- * Whether a connection broke after a commit may have been sent. A connection that was never made
- * carried none.
- */
-function isOutcomeUnknown(error: unknown): boolean {
-  const state = sqlState(error);
-  if (state) return /^(08|57P0[12])/.test(state);
-  const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
-  return (
-    isUnavailable(error) &&
-    !NOT_CONNECTED.has(code) &&
-    !/^timeout exceeded when trying to connect/.test(message)
-  );
 }
 
 /** Runs a command that ends in order when it is asked to stop. */

@@ -1,42 +1,9 @@
 import type { Metrics } from '../metrics.ts';
 import { Refusal } from '../refusal.ts';
 import { isAway, retrying } from './errors.ts';
+import { AGAIN, type Operation } from './operation.ts';
 import type { Database } from './pool.ts';
-
-/**
- * One operation of the hot path. Requests that wait at one moment go to the database as one call with
- * arrays.
- */
-export type Operation<Request, Row, Answer> = {
-  /**
-   * What a request needs exclusively within a call: its voucher and its reference. Requests with a key
-   * in common never share a call.
-   */
-  readonly keysOf: (request: Request) => readonly string[];
-  /**
-   * The merchant of a request. Merchants take turns, so that a flood from one does not delay the
-   * others. Without it, all requests are one merchant's.
-   */
-  readonly merchantOf?: (request: Request) => number;
-  /**
-   * Sends one call for all requests, which belong to one bucket. The rows are in the order of the
-   * requests. AGAIN sends a request once more. It does nothing else: `answer` works on each row, since
-   * that can fail for one request alone.
-   */
-  readonly run: (
-    db: Database,
-    requests: readonly Request[],
-    bucket: number,
-  ) => Promise<readonly (Row | typeof AGAIN)[]>;
-  /**
-   * Makes the answer of one request from its row, after the call was committed. An error here fails
-   * that request alone.
-   */
-  readonly answer: (request: Request, row: Row) => Answer;
-};
-
-/** The request lost a race that only a newer snapshot can decide. It goes into the next call. */
-export const AGAIN: unique symbol = Symbol('again');
+import { Rate } from './rate.ts';
 
 /** Above a hundred rows the gain is below 5 %, and the first row waits for the last. */
 const ROWS_MAX = 128;
@@ -51,21 +18,6 @@ const IN_FLIGHT_MAX = 2;
  * starts at once.
  */
 const SECOND_CALL_SHARE = 0.5;
-/** The longest wait of a request for its call, estimated from the recent rate: far below 0.1 s. */
-const WAIT_MAX_MS = 40;
-/**
- * So many may always wait. A short pause of the database must not decline what is answered a moment
- * later, nor a thousand copies of one request, which go one after the other.
- */
-const WAITING_MIN = 1_024;
-/** Never more, however fast calls seem to be: a bound on memory. */
-const WAITING_MAX = 4_096;
-/** The rate of a large machine, assumed until one was measured, so that a first burst is not declined. */
-const FIRST_RATE_PER_MS = 25;
-/** Two calls that end in one turn of the event loop say nothing about time. */
-const INTERVAL_MIN_MS = 0.1;
-/** The weight of the newest call in the rate: ten of them are a fraction of a second. */
-const NEWEST_WEIGHT = 0.1;
 /**
  * Of the requests for one voucher at least one is answered in every turn. After 64 turns something is
  * broken.
@@ -332,27 +284,4 @@ type Lane<Request, Answer> = {
 
 function overloaded(): Refusal {
   return new Refusal('91', { retryAfterSeconds: 1 });
-}
-
-/** How fast requests are answered while others wait, and so how many may wait. */
-class Rate {
-  #perMs = FIRST_RATE_PER_MS;
-  #lastAt = 0;
-  #wasBusy = false;
-
-  /** Called when a call has ended. `isBusy`: requests were left waiting when it was sent. */
-  answered(rows: number, isBusy: boolean): void {
-    const now = performance.now();
-    // The time since the last call counts only if there was work all along.
-    if (isBusy && this.#wasBusy) {
-      const perMs = rows / Math.max(INTERVAL_MIN_MS, now - this.#lastAt);
-      this.#perMs += (perMs - this.#perMs) * NEWEST_WEIGHT;
-    }
-    this.#lastAt = now;
-    this.#wasBusy = isBusy;
-  }
-
-  waitingMax(): number {
-    return Math.min(WAITING_MAX, Math.max(WAITING_MIN, this.#perMs * WAIT_MAX_MS));
-  }
 }

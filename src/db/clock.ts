@@ -2,7 +2,7 @@ import { openOwner } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
- * The clock by which the books go (database_time in sql/005-rules.sql), moved: for a demo, which tells of
+ * The clock by which the books go (database_time in sql/005-rules.sql), moved: for a demo, which shows
  * months in seconds, and for tests. It takes the rights of the schema's owner, and is for databases that
  * hold no money.
  */

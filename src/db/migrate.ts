@@ -3,7 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { makeWorkerUtils } from 'graphile-worker';
 import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
-import { openOwner, openPool, PRODUCER_ROLE, type Queries, SERVICE_ROLE } from './pool.ts';
+import { openOwner, openPool, type Queries } from './pool.ts';
+import { PRODUCER_ROLE, SERVICE_ROLE } from './session.ts';
 import { type Sql, sql } from './sql.ts';
 
 const FOLDER = new URL('../../sql/', import.meta.url);

@@ -2,7 +2,7 @@ import { link, open, readdir, readFile, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path';
 import { makeDataFolder } from '../db/embedded.ts';
 import { DRAFT, draftName, writePrivate } from '../draft.ts';
-import { newKeyRing, newRingKey } from './ring.ts';
+import { newKeyRing, newRingKey } from './text.ts';
 
 /** The key file of a data folder. */
 export function keyFile({ dataDir }: { dataDir: string }): string {

@@ -75,7 +75,7 @@ async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInp
   return vouchers;
 }
 
-/** Why a voucher will be declined; null where it will be changed. The job decides anew. */
+/** Why a voucher will be declined; null where it will be changed. The job decides again. */
 function obstacle({ state, expiresAt }: FoundVoucher, { action, expiry }: BulkInput): string | null {
   if (state === 'CANCELED' || state === 'REPLACED') return '44';
   return action === 'extend' && toEnd(expiry as string, 'expiry') <= expiresAt ? '17' : null;

@@ -22,7 +22,7 @@ import { termsOn } from './terms.ts';
  * Approves a draft: it gets its number, and its documents are frozen. Nothing of it changes any more. An
  * approved settlement is returned as it is.
  * @throws Refusal `60`; `03` where four eyes are on and the same person drafted it; `58` where the draft
- *   has to be made anew
+ *   has to be made again
  */
 export async function approve(
   operator: Operator,

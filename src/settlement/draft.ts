@@ -27,7 +27,7 @@ type Computed = Omit<NewSettlement, 'by' | 'now'> & { readonly lines: readonly L
 
 /**
  * Drafts the settlement of a merchant in each currency: from the day after its last approved settlement
- * to `lastDay`. A draft that stands is made anew.
+ * to `lastDay`. An existing draft is made again.
  * @param lastDay the last day; left out: the end of the last period of the merchant's terms that is closed
  * @returns the drafts; none where nothing is due
  * @throws Refusal `17` where a day is not closed

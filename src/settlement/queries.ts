@@ -163,7 +163,7 @@ export type NewSettlement = {
 };
 
 /**
- * Makes a draft, or makes the one that stands anew. Returns nothing where the settlement is no draft any
+ * Makes a draft, or makes the existing one again. Returns nothing where the settlement is no draft any
  * more.
  */
 export function upsertDraft(s: NewSettlement): Sql {

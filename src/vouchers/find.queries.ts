@@ -45,7 +45,7 @@ export function listBySerials(serials: string, now: Date): Sql {
 
 /**
  * The next vouchers of a batch, or of all batches, behind a serial number: at most SCAN_MAX are looked
- * at, and those in the state, or in any, are returned. Each row tells the last one that was looked at.
+ * at, and those in the state, or in any, are returned. Each row shows the last one that was read.
  */
 export function listVoucherRows(
   batchId: number | null,

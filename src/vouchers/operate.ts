@@ -1,28 +1,15 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
-import { randomCode, randomPin } from '../credentials.ts';
-import { serialOf, slotOfSerial } from '../db/buckets.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
-import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
 import { listExpiries } from '../ledger/movements.queries.ts';
 import { postVoucher } from '../ledger/movements.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import {
-  drawNumber,
-  findCodeKeys,
-  findVoucher,
-  listVoucherEntries,
-  lockVoucher,
-  replaceBy,
-  resetPin,
-  setBlock,
-  setExpiry,
-} from './queries.ts';
+import { findVoucher, listVoucherEntries, lockVoucher, resetPin, setBlock, setExpiry } from './queries.ts';
+import { insertReplacement } from './replacement.ts';
 
 /**
  * What an operator can do to a single voucher. Each change happens completely, or is declined and
@@ -233,44 +220,6 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
     return { before: { closed: null }, after: { closed: 'REPLACED', replacedBy } };
   });
   return replacedBy;
-}
-
-/** If the code exists, another one is drawn. */
-async function insertReplacement(
-  { keys, clock }: Service,
-  tx: Queries,
-  bucket: number,
-  replaced: bigint,
-): Promise<bigint> {
-  const now = clock();
-  for (;;) {
-    const [drawn] = await tx.query<{ number: bigint }>(drawNumber());
-    const code = randomCodeOf(keys, slotOfSerial(replaced));
-    const serialNumber = serialOf(drawn?.number as bigint, slotOfSerial(replaced));
-    const older = keys.olderCodeKeys(code);
-    if (older.length > 0 && (await tx.query(findCodeKeys(plainArray(older)))).length > 0) continue;
-    const pin = randomPin();
-    const by = {
-      serialNumber,
-      codeKey: keys.codeKey(code),
-      pinKey: keys.pinKey(code, pin),
-      sealed: keys.seal(serialNumber, code, pin),
-      entryId: newId(now),
-    };
-    const [made] = await tx.query<{ done: boolean }>(replaceBy(bucket, replaced, by, now));
-    if (made?.done) return serialNumber;
-  }
-}
-
-/**
- * A code with a given slot, so that a voucher and its successor are in one bucket: one of 64 drawn
- * codes.
- */
-function randomCodeOf(keys: KeyRing, slot: number): string {
-  for (;;) {
-    const code = randomCode();
-    if (keys.slotOf(code) === slot) return code;
-  }
 }
 
 /** A voucher of an incomplete batch cannot be seen, by the operator either. */

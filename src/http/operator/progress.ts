@@ -78,7 +78,7 @@ export function serveProgress(
 }
 
 /**
- * An event for each change of a job, until it has ended. Rights are looked up anew for each: one that is
+ * An event for each change of a job, until it has ended. Rights are looked up again for each: one that is
  * taken away ends it.
  */
 async function* events(first: Job, next: () => Promise<Job>, signal: AbortSignal): AsyncGenerator<string> {
