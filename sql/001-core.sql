@@ -1,9 +1,12 @@
--- 001: merchants and their keys, products, batches, vouchers, and the ledger under them.
--- Nothing stands before it, so nothing is locked; it takes milliseconds on an empty database.
+-- 001: the core: products, merchants and their API keys, accounts, batches, vouchers, and the journal.
+-- It is the first migration, so it locks nothing, and takes milliseconds.
 --
--- The same schema runs on one PostgreSQL (15 to 18) and, distributed, on Citus (distribute.sql).
--- Everything about one voucher lies in one bucket: its row, its journal rows, its webhook deliveries. The
--- bucket is the distribution column. On one server there is one bucket, 0.
+-- Read it in this order: accounts (an account is a number), batches, vouchers, journal, claims. The functions
+-- that decide and book are in the next files: 006-redeem.sql is the heart.
+--
+-- The same schema runs on one PostgreSQL (15 to 18) and, distributed, on Citus (distribute.sql). Everything
+-- of one voucher is in one bucket: its row, its journal rows, its webhook deliveries. The bucket is the
+-- distribution column. On one server there is one bucket, 0.
 
 create type account_kind as enum (
   'FUNDING', 'FLOAT', 'RESERVE', 'SETTLEMENT', 'TRANSIT',
@@ -38,8 +41,7 @@ create type entry_kind as enum (
 );
 create type operation as enum (
   'generate', 'activate', 'redeem', 'top-up', 'float-refund', 'float-correct', 'adjust', 'cash-out',
-    'escheat', 'own-transfer',
-  'payout', 'payout-return', 'import'
+  'escheat', 'own-transfer', 'payout', 'payout-return', 'import'
 );
 create type batch_status as enum ('PROCESSING', 'COMPLETED', 'CANCELED');
 create type product_activation as enum ('immediate', 'on-activation');
@@ -59,7 +61,8 @@ create table products (
   max_value_minor bigint not null,
   max_quantity integer not null default 100000
     constraint products_max_quantity_bounds check (max_quantity between 1 and 5000000),
-  validity_days integer not null default 365 constraint products_validity_bounds check (validity_days between 1 and 36500),
+  validity_days integer not null default 365
+    constraint products_validity_bounds check (validity_days between 1 and 36500),
   expiry_policy expiry_policy not null default 'operator',
   on_sale boolean not null default true,
   merchant_id integer, -- null: any merchant may sell it
@@ -99,8 +102,7 @@ create table api_keys (
 create index api_keys_by_merchant on api_keys (merchant_id);
 create index api_keys_by_change on api_keys (changed_by);
 
--- Every change of a merchant or a key carries the transaction that made it: the processes ask for what
--- has changed since they asked before (src/api-keys/cache.ts).
+-- The transaction of the last change, by which processes find what has changed (src/api-keys/cache.ts).
 create function set_changed_by() returns trigger language plpgsql as $$
 begin
   new.changed_by := pg_current_xact_id();
@@ -117,7 +119,7 @@ create table api_key_days (
   guesses integer not null default 0,
   last_call_at timestamptz,
   blocked_at timestamptz, -- the key keeps guessing: calls that carry a PIN are declined until the next day
-  pardoned_guesses integer not null default 0, -- guesses up to here no longer count, by the operator's decision
+  pardoned_guesses integer not null default 0, -- the operator has pardoned this many
   primary key (key_id, day)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.02);
 
@@ -181,8 +183,7 @@ create table batches (
 create index batches_in_process on batches (progressed_at) where status = 'PROCESSING';
 create index batches_to_sweep on batches (expires_at) where status = 'COMPLETED' and swept_at is null;
 create index batches_to_void on batches (ended_at) where status = 'CANCELED' and voided_at is null;
--- The batches whose vouchers were activated by their generation: a merchant's list of transactions shows
--- these.
+-- Batches whose vouchers were active at once, for a merchant's list of transactions.
 create index batches_activated on batches (merchant_id, ended_at)
   where status = 'COMPLETED' and value_minor is not null and activation = 'immediate';
 
@@ -225,8 +226,7 @@ create table vouchers (
 );
 create index vouchers_by_batch on vouchers (batch_id, serial_number);
 
--- Vouchers whose sweep does not follow the expiry of their batch: extended one by one, or with money that
--- came back after the sweep.
+-- Vouchers that are swept later than their batch: they were extended, or money came back to them.
 create table voucher_expiries (
   bucket integer not null default 0,
   serial_number bigint not null,
@@ -278,13 +278,6 @@ create table claims (
   constraint claims_pkey primary key (merchant_id, operation, reference)
 );
 
--- Over shards: a transaction that must not be booked any more, since its claim was given to another request.
-create table voids (
-  id uuid not null,
-  bucket integer not null default 0, -- of the voucher
-  constraint voids_pkey primary key (id)
-);
-
 -- The update of a redemption: the primary key allows one. In the bucket of the voucher.
 create table redemption_updates (
   original_id uuid not null,
@@ -296,77 +289,12 @@ create table redemption_updates (
   constraint redemption_updates_pkey primary key (original_id)
 );
 
--- Over shards: money that left a float for an activation on another shard, until that is booked or
--- declined. The row stays: a late copy of the request under the same id must not take the money again.
-create table float_holds (
-  id uuid primary key, -- of the activation
-  account_id bigint not null,
-  merchant_id integer not null,
-  amount_minor bigint not null,
-  bucket integer not null, -- of the voucher
-  serial_number bigint not null,
-  held_at timestamptz not null,
-  ended_at timestamptz -- null: the activation is neither booked nor declined yet
-);
-create index float_holds_open on float_holds (held_at) where ended_at is null;
-
--- The keys of the key ring that this database has used: a value derived from each key, never the key.
--- `activation` is the order in which they were put to use.
-create table keyring_keys (
-  key_id text primary key,
-  check_value bytea not null,
-  activation integer constraint keyring_keys_activation_once unique,
-  first_used_at timestamptz not null default now(),
-  superseded_at timestamptz, -- another key seals and looks up what is new
-  retired_at timestamptz, -- nothing is looked up under it any more
-  dropped_at timestamptz -- the key ring no longer needs it
-);
--- The routing key gives a code its slot, and is never rotated: the serial numbers in print depend on it.
-create table routing (
-  only_row boolean primary key default true constraint routing_is_one_row check (only_row),
-  check_value bytea not null
-);
--- How far a rotation has sealed the vouchers of each bucket again: where it goes on after an interruption.
-create table keyring_rotations (
-  key_id text not null, -- the key that they are sealed under
-  bucket integer not null,
-  resealed_to bigint not null default 0, -- a serial number
-  started_at timestamptz not null,
-  finished_at timestamptz,
-  constraint keyring_rotations_pkey primary key (key_id, bucket)
-);
-
--- Which batch was exported for print, in which format, when and by whom. An export is recorded before its
--- first code leaves; its end is a row of its own, since the service may only insert here. An export
--- without an end was cut off, or still runs.
-create table batch_exports (
-  id integer generated by default as identity primary key,
-  batch_id integer not null,
-  format text not null constraint batch_exports_format check (format in ('csv', 'pdf')),
-  exported_by text not null constraint batch_exports_by_length check (char_length(exported_by) between 1
-    and 200),
-  reason text constraint batch_exports_reason_length check (char_length(reason) between 1 and 500),
-  vouchers integer not null, -- how many there were to export at its start
-  begun_at timestamptz not null
-);
-create index batch_exports_by_batch on batch_exports (batch_id, id);
-
-create table batch_export_ends (
-  export_id integer primary key constraint batch_export_ends_export references batch_exports (id),
-  -- false: it failed or was interrupted, and some of its codes may be out nevertheless
-  complete boolean not null,
-  vouchers integer not null, -- how many were read for it
-  ended_at timestamptz not null
-);
-
 -- The service works as scrip_service. It may not write vouchers, journal and claims: the functions that
 -- follow do, with the rights of the schema's owner. Only the production of batches, which copies rows,
 -- may insert (scrip_producer).
 grant usage on schema scrip to scrip_service, scrip_producer;
 grant select on all tables in schema scrip to scrip_service, scrip_producer;
 grant usage on all sequences in schema scrip to scrip_service;
-grant insert, update on products, merchants, api_keys, api_key_days, accounts, floats, batches, float_holds,
-  keyring_rotations to scrip_service;
-grant insert on keyring_keys, routing, batch_exports, batch_export_ends to scrip_service;
-grant update (superseded_at, retired_at, dropped_at) on keyring_keys to scrip_service;
+grant insert, update on products, merchants, api_keys, api_key_days, accounts, floats,
+  batches to scrip_service;
 grant insert on vouchers, journal to scrip_producer;

@@ -13,6 +13,27 @@
 -- An id is booked or voided under the lock of one voucher, so never both. A crash leaves at worst a claim
 -- whose transaction was not booked, which stands in nobody's way.
 
+-- Over shards: a transaction that must not be booked any more, since its claim was given to another request.
+create table voids (
+  id uuid not null,
+  bucket integer not null default 0, -- of the voucher
+  constraint voids_pkey primary key (id)
+);
+
+-- Over shards: money that left a float for an activation on another shard, until that is booked or
+-- declined. The row stays: a late copy of the request under the same id must not take the money again.
+create table float_holds (
+  id uuid primary key, -- of the activation
+  account_id bigint not null,
+  merchant_id integer not null,
+  amount_minor bigint not null,
+  bucket integer not null, -- of the voucher
+  serial_number bigint not null,
+  held_at timestamptz not null,
+  ended_at timestamptz -- null: the activation is neither booked nor declined yet
+);
+create index float_holds_open on float_holds (held_at) where ended_at is null;
+
 -- What a request needs to know of its voucher before it makes a claim. In: keys of codes, or serial
 -- numbers. Out: a row for each voucher that is found.
 create function find_vouchers(p_bucket integer, p_code_keys uuid[], p_serials bigint[]) returns table (
@@ -98,3 +119,6 @@ end $$;
 
 revoke execute on function find_vouchers, claim, void_transaction, reassign_claim from public;
 grant execute on function find_vouchers, claim, void_transaction, reassign_claim to scrip_service;
+
+grant select on voids, float_holds to scrip_service, scrip_producer;
+grant insert, update on float_holds to scrip_service;

@@ -229,7 +229,9 @@ const linesAreNarrow: Rule = (files) =>
           const isTable = path.endsWith('.md') && /^\s*\|/.test(line);
           const isComment = /^\s*(\*|\/\/|\/\*\*|--)/.test(line);
           const bare = path.endsWith('.md') || isComment ? line : line.replace(UNBREAKABLE, "''");
-          const isWide = [...bare].length > WIDEST_LINE && !isTable && !/^\s*\S+$/.test(line);
+          // A text of several lines with values in it, which is not SQL.
+          const isText = line.includes('${') && !path.endsWith('queries.ts');
+          const isWide = [...bare].length > WIDEST_LINE && !isTable && !isText && !/^\s*\S+$/.test(line);
           return isWide ? [`${path}:${index + 1} is wider than ${WIDEST_LINE} columns`] : [];
         }),
     );

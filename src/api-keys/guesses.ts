@@ -18,8 +18,10 @@ const GUESSES_MAX = 50;
 const GUESS_SHARE_MAX = 0.02;
 /** Each further number of guesses within the share is logged: calls of all kinds earn guesses. */
 const WARN_EVERY = 500;
-/** How late a call is counted at most. Each process writes a row for each key that called it: seldom, or a hundred processes write more of these rows
- * than redemptions. */
+/**
+ * The longest delay of a counted call. Each process writes a row for each key that called it. With a
+ * shorter delay, a hundred processes would write more of these rows than redemptions.
+ */
 const FLUSH_MS = 30_000;
 
 type Calls = {

@@ -109,11 +109,13 @@ export const becomeService = sql`set local role scrip_service`;
 
 /** Rows in the binary format, made by rows.ts. The order of the columns is that of its fields. */
 export const copyVouchers = sql`
-copy vouchers (serial_number, batch_id, bucket, code_key, pin_key, sealed, expires_at, value_minor, balance_minor, activated_at)
+copy vouchers (serial_number, batch_id, bucket, code_key, pin_key, sealed,
+  expires_at, value_minor, balance_minor, activated_at)
 from stdin (format binary)`;
 
 export const copyEntries = sql`
-copy journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id, bucket, occurred_at)
+copy journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+  serial_number, batch_id, bucket, occurred_at)
 from stdin (format binary)`;
 
 /** Books progress in the transaction that made it; the last voucher completes the batch. */

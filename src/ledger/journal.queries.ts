@@ -1,7 +1,8 @@
 import { type Sql, sql } from '../db/sql.ts';
 
 const COLUMNS = `
-j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference, j.serial_number, v.sealed, j.original_id,
+j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference, j.serial_number,
+v.sealed, j.original_id,
   u.original_id is not null as canceled`;
 
 const JOINS = `

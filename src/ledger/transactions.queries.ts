@@ -57,7 +57,8 @@ export function listSmallBatchActivations(batchIds: readonly number[]): Sql {
   return {
     text: `${ACTIVATIONS}
 from vouchers v
-join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION' and j.batch_id = v.batch_id
+join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'
+  and j.batch_id = v.batch_id
 join batches b on b.id = v.batch_id
 where v.batch_id = any ($1::int[])`,
     values: [batchIds],

@@ -1,7 +1,8 @@
 import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 
 const KEY = `
-  k.id as key_id, k.revoked_at is not null as revoked, k.secret_hash, m.id as merchant_id, m.name, m.permissions, m.opaque,
+  k.id as key_id, k.revoked_at is not null as revoked, k.secret_hash, m.id as merchant_id, m.name,
+  m.permissions, m.opaque,
   m.suspended_at is not null as suspended, m.default_product_id, d.blocked_at is not null as blocked,
   k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst`;
 

@@ -28,7 +28,8 @@ export type ApprovalRow = {
   readonly output: string | null;
 };
 
-const COLUMNS = `id, operation, input, effect, maker_id, maker, reason, mode, state, created_at, not_before, expires_at, checker,
+const COLUMNS = `id, operation, input, effect, maker_id, maker, reason, mode, state, created_at, not_before,
+  expires_at, checker,
   is_break_glass, comment, decided_at, output`;
 
 export function insertApproval(approval: {
@@ -84,7 +85,8 @@ export function decideApproval(decision: {
   const { id, state, checkerId, checker, isBreakGlass, comment, now } = decision;
   return sql`
 update approvals
-set state = ${state}, checker_id = ${checkerId}, checker = ${checker}, is_break_glass = ${isBreakGlass}, comment = ${comment},
+set state = ${state}, checker_id = ${checkerId}, checker = ${checker}, is_break_glass = ${isBreakGlass},
+comment = ${comment},
   decided_at = ${now}
 where id = ${id} and state = 'PENDING' returning id`;
 }

@@ -16,7 +16,8 @@ case when v.closed is not null then v.closed::text
   else 'ACTIVE' end`;
 
 const COLUMNS = `
-v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at, v.replaced_by, ${STATES} as state,
+v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at,
+v.replaced_by, ${STATES} as state,
   b.merchant_id, b.transaction_id, b.currency, b.decimals, p.code as product`;
 
 const OWNERS = `

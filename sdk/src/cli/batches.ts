@@ -13,8 +13,8 @@ export const GENERATE: Command = {
   name: 'generate',
   args: [],
   summary: 'order a batch of vouchers',
-  details: `Up to 10 vouchers are in the response. More are produced in the background: --wait waits for them, and so
-does --out. The same order under the same reference is the same batch, which is paid for once.`,
+  details: `Up to 10 vouchers are in the response. More are produced in the background: --wait waits for them,
+and so does --out. The same order under the same reference is the same batch, which is paid for once.`,
   options: {
     quantity: { value: 'N', summary: 'how many vouchers', required: true },
     value: {
