@@ -1,8 +1,8 @@
 -- 001: the core: products, merchants and their API keys, accounts, batches, vouchers, and the journal.
 -- It is the first migration, so it locks nothing, and takes milliseconds.
 --
--- Read it in this order: accounts (an account is a number), batches, vouchers, journal, claims. The functions
--- that decide and book are in the next files: 006-redeem.sql is the heart.
+-- Read it in this order: accounts (an account is a number), batches, vouchers, journal. The functions that
+-- decide and book are in the next files: 006-redeem.sql is the heart. References are in 008-claims.sql.
 --
 -- The same schema runs on one PostgreSQL (15 to 18) and, distributed, on Citus (distribute.sql). Everything
 -- of one voucher is in one bucket: its row, its journal rows, its webhook deliveries. The bucket is the
@@ -261,33 +261,6 @@ create index journal_by_merchant on journal (merchant_id, id)
 -- All other movements on a merchant's float and settlement account: its statements show them.
 create index journal_by_merchant_account on journal (merchant_id, id)
   where merchant_id is not null and kind not in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'VOID');
-
--- Idempotency: the first request under a reference claims it, for its merchant and operation, for ever.
--- The claim names the transaction and what makes a request the same: the voucher (null for an order of
--- vouchers) and the fingerprint of the rest. On one server a claim is written in the transaction that
--- books the request. Over shards it is written first, in the bucket of the reference, and may name a
--- transaction that never came to be (docs/citus.md).
-create table claims (
-  id uuid not null,
-  serial_number bigint,
-  merchant_id integer not null,
-  bucket integer not null default 0, -- of the reference
-  operation operation not null,
-  reference text collate "C" not null,
-  fingerprint text not null,
-  constraint claims_pkey primary key (merchant_id, operation, reference)
-);
-
--- The update of a redemption: the primary key allows one. In the bucket of the voucher.
-create table redemption_updates (
-  original_id uuid not null,
-  reversal_id uuid not null,
-  new_id uuid, -- null: a full reversal
-  new_minor bigint not null, -- 0 with it
-  updated_at timestamptz not null,
-  bucket integer not null default 0,
-  constraint redemption_updates_pkey primary key (original_id)
-);
 
 -- The service works as scrip_service. It may not write vouchers, journal and claims: the functions that
 -- follow do, with the rights of the schema's owner. Only the production of batches, which copies rows,

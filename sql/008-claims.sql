@@ -1,5 +1,6 @@
--- 008: references over shards (docs/citus.md). The reference of a request and its voucher may lie on
--- different servers: claim and booking are then two local transactions, each on one shard.
+-- 008: references: their tables, and how they are claimed over shards (docs/citus.md). The reference of a
+-- request and its voucher may lie on different servers: claim and booking are then two local
+-- transactions, each on one shard.
 --
 --  1. `find_vouchers` in the bucket of the code gives the serial number and the terms.
 --  2. `claim` in the bucket of the reference: the first request gets the claim, with the id of its
@@ -12,6 +13,22 @@
 --
 -- An id is booked or voided under the lock of one voucher, so never both. A crash leaves at worst a claim
 -- whose transaction was not booked, which stands in nobody's way.
+
+-- Idempotency: the first request under a reference claims it, for its merchant and operation, for ever.
+-- The claim names the transaction and what makes a request the same: the voucher (null for an order of
+-- vouchers) and the fingerprint of the rest. On one server a claim is written in the transaction that
+-- books the request. Over shards it is written first, in the bucket of the reference, and may name a
+-- transaction that never came to be (docs/citus.md).
+create table claims (
+  id uuid not null,
+  serial_number bigint,
+  merchant_id integer not null,
+  bucket integer not null default 0, -- of the reference
+  operation operation not null,
+  reference text collate "C" not null,
+  fingerprint text not null,
+  constraint claims_pkey primary key (merchant_id, operation, reference)
+);
 
 -- Over shards: a transaction that must not be booked any more, since its claim was given to another request.
 create table voids (
@@ -30,9 +47,13 @@ create table float_holds (
   bucket integer not null, -- of the voucher
   serial_number bigint not null,
   held_at timestamptz not null,
-  ended_at timestamptz -- null: the activation is neither booked nor declined yet
+  entry_id uuid not null, -- its HOLD in the journal
+  ended_at timestamptz, -- null: the activation is neither booked nor declined yet
+  release_id uuid -- its HOLD_RELEASE, if the activation was declined
 );
 create index float_holds_open on float_holds (held_at) where ended_at is null;
+grant select on claims, voids, float_holds to scrip_service, scrip_producer;
+grant insert, update on float_holds to scrip_service;
 
 -- What a request needs to know of its voucher before it makes a claim. In: keys of codes, or serial
 -- numbers. Out: a row for each voucher that is found.
@@ -119,6 +140,3 @@ end $$;
 
 revoke execute on function find_vouchers, claim, void_transaction, reassign_claim from public;
 grant execute on function find_vouchers, claim, void_transaction, reassign_claim to scrip_service;
-
-grant select on voids, float_holds to scrip_service, scrip_producer;
-grant insert, update on float_holds to scrip_service;

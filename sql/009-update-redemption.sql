@@ -5,6 +5,18 @@
 -- expired. On one that was replaced, money back goes on to the voucher that replaced it, the last of the
 -- chain.
 
+-- The update of a redemption: the primary key allows one. In the bucket of the voucher.
+create table redemption_updates (
+  original_id uuid not null,
+  reversal_id uuid not null,
+  new_id uuid, -- null: a full reversal
+  new_minor bigint not null, -- 0 with it
+  updated_at timestamptz not null,
+  bucket integer not null default 0,
+  constraint redemption_updates_pkey primary key (original_id)
+);
+grant select on redemption_updates to scrip_service, scrip_producer;
+
 -- The redemptions of merchants by reference or, where they have none, by transaction id. Out: a row for
 -- each reference, its id null where there is no such redemption.
 create function find_redemptions(p_bucket integer, p_merchants integer[],
@@ -184,7 +196,7 @@ begin
     end if;
     -- Money that comes back to a voucher that has expired, or is about to, is swept again.
     insert into voucher_expiries (bucket, serial_number, due_at)
-    select v.bucket, v.serial_number, greatest(v.expires_at, p_now)
+    select v.bucket, v.serial_number, v.expires_at
     from vouchers v
     where v.bucket = p_bucket and v.serial_number = any (successors) and v.balance_minor > 0
       and v.expires_at <= p_now + interval '5 minutes'

@@ -12,9 +12,9 @@ import {
 } from './model.state.ts';
 
 /**
- * The service as plain rules over plain values: no database, no SQL, nothing at the same time. `step`
- * says whether an answer is the one that the rules give in a state, and changes the state as the rules
- * do. Amounts are minor units of USD; a time is in milliseconds; a merchant is its position in MERCHANTS.
+ * The service as plain rules over plain values: no database, nothing at the same time. `step` says
+ * whether an answer is right in a state, and changes the state. Amounts are minor units of USD; a
+ * merchant is its position in MERCHANTS.
  */
 
 const MINOR_MAX = 100_000_00;

@@ -17,6 +17,7 @@ import {
   misplacedBytes,
   misplacedCredentials,
   misplacedHeaders,
+  send,
   sendBytes,
   spellings,
 } from './canaries.ts';
@@ -26,8 +27,7 @@ import { UNKNOWN, withWrongPin } from './till.ts';
 
 /**
  * Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database
- * ever wrote: the log at its most talkative, the database's log with every statement and its parameters,
- * its files, its write-ahead log, the titles of all processes, and what commands print.
+ * ever wrote or printed.
  */
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -69,30 +69,8 @@ async function command(shown: 'search' | 'shows a secret', ...args: string[]) {
   return run.out;
 }
 
-type Anything = { method: string; path: string; body?: unknown; headers?: Record<string, string> };
-
-async function ask(
-  authorization: string,
-  { method, path, body, headers: own }: Anything,
-  headers: Record<string, string> = {},
-) {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const response = await fetch(baseUrl + path, {
-    method,
-    headers: {
-      authorization,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...headers,
-      ...own,
-    },
-    ...(body !== undefined && { body: text }),
-  });
-  return {
-    status: response.status,
-    text: await response.text(),
-    head: JSON.stringify([...response.headers]),
-  };
-}
+const ask = (authorization: string, asked: Parameters<typeof send>[2], headers?: Record<string, string>) =>
+  send(baseUrl, authorization, asked, headers);
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'scrip-canary-'));

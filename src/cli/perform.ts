@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Service } from '../context.ts';
+import type { Operator, Service } from '../context.ts';
+import { requireGlass } from '../operator/four-eyes.ts';
 import type { Operation } from '../operator/operations.ts';
 import { perform } from '../operator/perform.ts';
 import type { Principal } from '../operator/principal.ts';
@@ -58,7 +59,20 @@ export async function performCommand<Input extends TObject, Output extends TSche
     : withOperator(({ service }) => run(service), command));
 }
 
-/** The items of a list, page by page, up to a number; without one, of a list that has one page. */
+/**
+ * Checks that a command which no operation performs may be run alone.
+ * @param name such as `float.refund`
+ * @throws Problem `approval-required` where another person has to approve it
+ */
+export async function requireApproval(
+  { service, actor: by }: Operator,
+  name: string,
+  input: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  await requireGlass({ name, risk: 'plain' }, service, by, input);
+}
+
+/** The items that a command lists, page by page, up to a number; without one, of a list that has one page. */
 export async function listCommand<Input extends TObject, Item>(
   operation: Listing<Input, Item>,
   filters: object,

@@ -113,18 +113,18 @@ async function checkCluster(owner: Queries, url: string): Promise<number> {
     known: boolean;
     workers: number;
   }>(sql`
-select (select rolsuper from pg_roles where rolname = current_user) as super,
-  citus_is_coordinator() as coordinator,
+select (select rolsuper from pg_roles where rolname = current_user) as super, 
+  (select groupid = 0 from pg_dist_local_group) as coordinator,
   exists (select from pg_dist_node where groupid = 0) as known,
   (select count(*)::int from pg_dist_node where groupid <> 0 and noderole = 'primary'
     and isactive) as workers`);
   if (!node?.super) throw new StartError('--distribute creates roles on the workers: run it as a superuser');
-  if (node.workers === 0 && node.coordinator)
+  if (!node.coordinator)
+    throw new StartError(`the server at ${host} is a worker: run --distribute on the coordinator`);
+  if (node.workers === 0)
     throw new StartError(
       `the coordinator at ${host} has no workers: \`select citus_add_node('HOST', PORT)\` for each of them`,
     );
-  if (!node.coordinator)
-    throw new StartError(`the server at ${host} is a worker: run --distribute on the coordinator`);
   if (!node.known)
     throw new StartError(
       `
@@ -156,7 +156,8 @@ from run_command_on_all_nodes('show max_prepared_transactions') r join pg_dist_n
 async function checkQuiet(owner: Queries): Promise<void> {
   const [sessions] = await owner.query<{ count: number }>(sql`
 select count(*)::int as count from pg_stat_activity
-where datname = current_database() and pid <> pg_backend_pid() and application_name like 'scrip%'`);
+where datname = current_database() and pid <> pg_backend_pid() and application_name like 'scrip%'
+  and application_name <> 'scrip-owner'`);
   if (sessions && sessions.count > 0)
     throw new StartError(
       `Scrip works on this database (${sessions.count} connections): stop \`scrip serve\` and \`scrip work\` everywhere first`,

@@ -6,6 +6,7 @@ import { StartError, sqlState } from './errors.ts';
 import { openOwner, openPool, type Queries } from './pool.ts';
 import { PRODUCER_ROLE, SERVICE_ROLE } from './session.ts';
 import { type Sql, sql } from './sql.ts';
+import { splitStatements } from './statements.ts';
 
 const FOLDER = new URL('../../sql/', import.meta.url);
 
@@ -78,11 +79,19 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
           applied_at timestamptz not null default now())`),
     );
     // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration
-    // reaches the workers. Elsewhere nobody reads this setting.
-    if (!(await isDistributed(owner))) await owner.query(raw('set local citus.enable_ddl_propagation = off'));
+    // reaches the workers, one statement at a time, since Citus sends on what it was sent. Elsewhere
+    // nobody reads this setting.
+    const isSharded = await isDistributed(owner);
+    await owner.query(
+      raw(
+        isSharded
+          ? `set local citus.multi_shard_modify_mode = 'sequential'`
+          : 'set local citus.enable_ddl_propagation = off',
+      ),
+    );
     const todo = pending(await readApplied(owner), migrations);
     for (const { version, name, text, digest } of todo) {
-      await owner.query(raw(text));
+      for (const statement of isSharded ? splitStatements(text) : [text]) await owner.query(raw(statement));
       await owner.query(
         sql`insert into scrip.migrations (version, name, digest) values (${version}, ${name}, ${digest})`,
       );

@@ -1,11 +1,17 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Runner, run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
+import { parseCronItems, type Runner, run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
 import type { Service } from '../context.ts';
 import type { Task } from './enqueue.ts';
 
 /** A task. `stopping` becomes true when the worker is asked to stop, so that long work can end early. */
 export type TaskRun = (service: Service, batchId: number, stopping: () => boolean) => Promise<void>;
+
+/** What is done by the clock: `match` as in a crontab, in UTC. One process does it, whichever is free. */
+export type Scheduled = {
+  readonly match: string;
+  readonly run: (service: Service, stopping: () => boolean) => Promise<void>;
+};
 
 export type Worker = { stop(): Promise<void> };
 
@@ -31,14 +37,23 @@ export async function startWorker(
   service: Service,
   tasks: Record<Task, TaskRun>,
   sweep: (service: Service) => Promise<void>,
+  schedule: Readonly<Record<string, Scheduled>> = {},
 ): Promise<Worker> {
   const { log } = service;
   let stopping = false;
-  const taskList = Object.fromEntries(
-    Object.entries(tasks).map(([name, task]) => [
+  const taskList = Object.fromEntries([
+    ...Object.entries(tasks).map(([name, task]) => [
       name,
       (payload: unknown) => task(service, (payload as { batchId: number }).batchId, () => stopping),
     ]),
+    ...Object.entries(schedule).map(([name, each]) => [name, () => each.run(service, () => stopping)]),
+  ]);
+  const parsedCronItems = parseCronItems(
+    Object.entries(schedule).map(([task, { match }]) => ({
+      task,
+      match,
+      options: { jobKey: task, maxAttempts: 1 },
+    })),
   );
   const pgPool = service.db.openPool('scrip-worker', CONCURRENCY + 2);
   // The delay of 0 makes the queue collect the ends of jobs, and try again when that fails. Otherwise
@@ -50,6 +65,7 @@ export async function startWorker(
       pgPool,
       events,
       taskList,
+      parsedCronItems,
       concurrency: CONCURRENCY,
       pollInterval: POLL_MS,
       noHandleSignals: true,

@@ -84,12 +84,6 @@ with blocked as (
 select * from blocked`;
 }
 
-export function findBlock(keyId: string, day: string): Sql {
-  return sql`
-    select blocked_at is not null as blocked from api_key_days where key_id = ${keyId}
-    and day = ${day}::date`;
-}
-
 export function pardonKey(keyId: string, day: string): Sql {
   return sql`
 update api_key_days d set pardoned_guesses = d.guesses, blocked_at = null
@@ -210,19 +204,21 @@ returning *`;
 /** Changes terms of a product; null leaves one as it is. Batches keep the terms of their order. */
 export function setProduct(
   code: string,
-  { name, minValueMinor, maxValueMinor, maxQuantity, validityDays }: ProductChange,
+  { name, expiryPolicy, minValueMinor, maxValueMinor, maxQuantity, validityDays }: ProductChange,
 ): Sql {
   return sql`
 update products set name = coalesce(${name}, name), min_value_minor = coalesce(${minValueMinor}::bigint,
   min_value_minor),
   max_value_minor = coalesce(${maxValueMinor}::bigint, max_value_minor),
     max_quantity = coalesce(${maxQuantity}::int, max_quantity),
-  validity_days = coalesce(${validityDays}::int, validity_days)
+  validity_days = coalesce(${validityDays}::int, validity_days),
+  expiry_policy = coalesce(${expiryPolicy}::expiry_policy, expiry_policy)
 where code = ${code} returning *`;
 }
 
 export type ProductChange = {
   readonly name: string | null;
+  readonly expiryPolicy: NewProduct['expiryPolicy'] | null;
   readonly minValueMinor: bigint | null;
   readonly maxValueMinor: bigint | null;
   readonly maxQuantity: number | null;
@@ -239,10 +235,6 @@ export function lockProduct(code: string): Sql {
 
 export function setOnSale(code: string, onSale: boolean): Sql {
   return sql`update products set on_sale = ${onSale} where code = ${code} returning *`;
-}
-
-export function setExpiryPolicy(code: string, policy: string): Sql {
-  return sql`update products set expiry_policy = ${policy}::expiry_policy where code = ${code} returning *`;
 }
 
 export function topUpFloat(accountId: bigint, amountMinor: bigint): Sql {
@@ -266,4 +258,10 @@ returning f.decimals, b.low_minor as before_minor`;
 export function listFloatRows(merchantId: number): Sql {
   return sql`
     select currency, decimals, balance_minor from floats where merchant_id = ${merchantId} order by currency`;
+}
+
+export function findBlock(keyId: string, day: string): Sql {
+  return sql`
+    select blocked_at is not null as blocked from api_key_days where key_id = ${keyId}
+    and day = ${day}::date`;
 }

@@ -1,11 +1,15 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** People of the operator who can sign in with a second factor of their own: they could approve. */
+/**
+ * People of the operator who sign in with a second factor, here or at the identity provider: they could
+ * approve.
+ */
 export function countPeople(): Sql {
   return sql`
 select count(*)::integer as people from users u
 where u.merchant_id is null and u.enrolled_at is not null and u.disabled_at is null
-  and (u.totp_secret is not null or exists (select from passkeys p where p.user_id = u.id))`;
+  and (u.totp_secret is not null or u.oidc_subject is not null
+    or exists (select from passkeys p where p.user_id = u.id))`;
 }
 
 export type ApprovalRow = {
@@ -46,9 +50,10 @@ export function insertApproval(approval: {
 }): Sql {
   const { operation, input, effect, makerId, maker, reason, mode, now, notBefore, expiresAt } = approval;
   return sql`
-insert into approvals (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before,
-  expires_at)
-values (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore},
+insert into approvals
+  (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before, expires_at)
+values
+  (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore},
   ${expiresAt})
 returning id`;
 }
@@ -100,5 +105,5 @@ export function listOwnEntries(): Sql {
   return sql`
 select action, subject, before, after from audit
 where xmin = pg_current_xact_id()::xid and sequence > (select max(sequence) - 1000 from audit)
-  order by sequence`;
+order by sequence`;
 }

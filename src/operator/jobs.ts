@@ -23,7 +23,7 @@ import { Problem } from './problem.ts';
  * and no row is done twice.
  */
 
-export type JobState = 'WAITING' | 'RUNNING' | 'COMPLETED' | 'CANCELED' | 'FAILED';
+type JobState = 'WAITING' | 'RUNNING' | 'COMPLETED' | 'CANCELED' | 'FAILED';
 
 export type JobRow = {
   readonly id: number;
@@ -43,7 +43,7 @@ export type JobRow = {
 };
 
 /** What a job does: with each of its subjects, or at once. */
-export type JobRun =
+type JobRun =
   | { row(operator: Operator, input: never, subject: string): Promise<void> }
   | { whole(operator: Operator, input: never): Promise<unknown> };
 

@@ -83,8 +83,3 @@ values (${day}::date, ${merchantId}, ${productId}, ${currency}, ${netMinor}, ${c
   ${feeMinor}, ${vatMinor}, ${feeId},
   ${vatId})`;
 }
-
-/** An id of a row that is stamped into the past (sql/014-books.sql). */
-export function idAt(id: string, at: Date): Sql {
-  return sql`select id_at(${id}::uuid, ${at}) as id`;
-}
