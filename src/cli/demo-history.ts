@@ -35,8 +35,9 @@ const ORDER_QUANTITY = 10;
 type Progress = { readonly tell: () => void; readonly stopping: () => boolean };
 
 /**
- * Fills an empty database with a history: merchants, products of several currencies, closed days, expiries, settlements. Everything
- * goes through the operations that serve calls; the clocks of the service and of the books are moved from day to day meanwhile.
+ * Fills an empty database with a history: merchants, products of several currencies, closed days,
+ * expiries, settlements. Everything goes through the operations that serve calls; the clocks of the
+ * service and of the books are moved from day to day meanwhile.
  * @param ownerUrl of the schema's owner
  * @param progress.tell called before it begins
  * @param progress.stopping ends it early: what was played stays
