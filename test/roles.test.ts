@@ -37,7 +37,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   buckets: ['SELECT'],
   claims: ['SELECT'],
   declines: ['INSERT', 'SELECT'],
-  float_holds: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  float_holds: ['INSERT', 'SELECT', 'UPDATE'],
   floats: ['INSERT', 'SELECT', 'UPDATE'],
   journal: ['SELECT'],
   keyring_keys: ['INSERT', 'SELECT'],

@@ -80,10 +80,10 @@ type DayRow = {
 /** Why a day cannot be closed now; null where it can. */
 async function explainWait(service: Service, day: DayRow): Promise<string | null> {
   for (const until = performance.now() + PASS_WAIT_MS; ; ) {
-    await passMark(service);
     const found = await findWait(service, day);
     if (found === null || !found.isPassing || performance.now() > until) return found?.reason ?? null;
     await sleep(PASS_STEP_MS);
+    await passMark(service);
   }
 }
 
