@@ -7,7 +7,8 @@ import { generatedDocuments } from './generate/documents.ts';
 import { settingsPage } from './generate/settings.ts';
 import { snippetPages } from './generate/snippets.ts';
 
-for (const { path, text } of [...generatedDocuments(), ...snippetPages(), settingsPage()]) {
+const documents = [...generatedDocuments(), ...snippetPages(), settingsPage()];
+for (const { path, text } of documents) {
   const target = new URL(`reference/${path}`, import.meta.url);
   await mkdir(new URL('./', target), { recursive: true });
   await writeFile(target, text);

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { access, chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { atEnd, opened } from '../test/leave-nothing.ts';
 import { freePort } from './process.ts';
@@ -91,13 +92,22 @@ export class Server {
 
   /** Until the end, whatever becomes of it. */
   async start(): Promise<void> {
-    atEnd(() => this.#stop());
+    atEnd(() => this.stop());
     await this.#do('pg_ctl', '-D', this.data, '-w', '-l', `${this.data}.log`, 'start');
   }
 
-  /** After `kill`: it recovers from its log, as after a power cut. */
+  /** After `kill`: it recovers from its log, as after a power cut. What is left of the old server may take a moment to end. */
   async restart(): Promise<void> {
-    await this.#do('pg_ctl', '-D', this.data, '-w', '-t', '120', '-l', `${this.data}.log`, 'start');
+    const start = () =>
+      this.#do('pg_ctl', '-D', this.data, '-w', '-t', '120', '-l', `${this.data}.log`, 'start');
+    for (let left = 30; ; left--) {
+      try {
+        return await start();
+      } catch (error) {
+        if (left === 0) throw error;
+        await sleep(500);
+      }
+    }
   }
 
   /** The new primary takes writes when this returns. */
@@ -111,7 +121,7 @@ export class Server {
     process.kill(pid, 'SIGKILL');
   }
 
-  async #stop(): Promise<void> {
+  async stop(): Promise<void> {
     await this.#run('pg_ctl', '-D', this.data, '-m', 'immediate', 'stop').catch(() => {});
   }
 }

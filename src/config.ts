@@ -87,6 +87,14 @@ export const SETTINGS = {
       'it, the file "keys" in the data folder, which must be backed up apart from the database.',
     refuse: refuseKeyRing,
   },
+  keysFile: {
+    name: 'SCRIP_KEYS_FILE',
+    fallback: undefined,
+    description:
+      'A file that holds the key ring instead, such as a secret of Docker, Kubernetes or systemd. It is never ' +
+      'created or written.',
+    refuse: (value) => (value.includes('\0') ? 'must be the path of a file' : undefined),
+  },
   trustedProxies: {
     name: 'SCRIP_TRUSTED_PROXIES',
     fallback: undefined,
@@ -180,6 +188,7 @@ export type Config = {
   readonly archiveDir: string | undefined;
   readonly metricsPort: number | undefined;
   readonly keys: string | undefined;
+  readonly keysFile: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly publicUrl: string | undefined;
   readonly oidc:
@@ -211,6 +220,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     archiveDir: read(SETTINGS.archiveDir),
     metricsPort: toPort(read(SETTINGS.metricsPort)),
     keys: read(SETTINGS.keys),
+    keysFile: read(SETTINGS.keysFile),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
     publicUrl,
     oidc: readOidc(read, publicUrl),

@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   redemption: async () => (await import('./cli/transaction.ts')).registerRedemption,
   decline: async () => (await import('./cli/transaction.ts')).registerDecline,
   books: async () => (await import('./cli/books.ts')).registerBooks,
+  bank: async () => (await import('./cli/bank.ts')).registerBank,
   settlement: async () => (await import('./cli/settlement.ts')).registerSettlement,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   approval: async () => (await import('./cli/approval.ts')).registerApproval,
@@ -37,6 +38,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   import: async () => (await import('./cli/import.ts')).registerImport,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
+  status: async () => (await import('./cli/status.ts')).registerStatus,
 };
 
 // A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was

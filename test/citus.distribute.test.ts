@@ -5,9 +5,9 @@ import { distribute } from '../src/db/distribute.ts';
 import { StartError } from '../src/db/errors.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
-import { emptyCluster, executeOn } from './citus/databases.ts';
+import { splitStatements } from '../src/db/statements.ts';
+import { emptyCluster, executeOn, startOn } from './citus/databases.ts';
 import { DIALECTS, update } from './dialects.ts';
-import { startListening, type TestService } from './harness.ts';
 import { Till } from './till.ts';
 
 const [A] = DIALECTS;
@@ -51,7 +51,7 @@ test('a database that holds vouchers is distributed with them, after an attempt 
   const { url, addWorkers } = await emptyCluster(t);
   await migrate(url);
   await addWorkers();
-  const before = await startListening({ url } as TestService);
+  const before = await startOn(url);
   const till = await Till.at(before);
   const [voucher, ...others] = await till.vouchers(10, 25);
   assert.ok(voucher);
@@ -69,7 +69,6 @@ test('a database that holds vouchers is distributed with them, after an attempt 
     const [found] = await owner.query<{ done: boolean }>({
       text: `select pg_terminate_backend(pid) as done from pg_stat_activity
         where application_name = 'scrip-owner' and pid <> pg_backend_pid()
-          and query like '%create_distributed_table%'
           and datname = current_database() and xact_start < now() - interval '0.5 s'`,
       values: [],
     });
@@ -83,7 +82,7 @@ test('a database that holds vouchers is distributed with them, after an attempt 
   await refuses(distribute(url, 8), /is distributed into 4 buckets, and their number cannot be changed/);
   assert.deepEqual(await migrate(url), []);
 
-  const after = await startListening({ url, keys: before.keys, clock: before.clock } as TestService);
+  const after = await startOn(url, before);
   t.after(after.stop);
   const again = await Till.at(after);
   const same = Object.assign(Object.create(Till.prototype), {
@@ -106,20 +105,20 @@ test('a later migration reaches the tables and the functions of every worker', a
   await migrate(url);
   await addWorkers();
   await distribute(url, 4);
-  await executeOn(
-    url,
-    `begin; set local search_path to scrip;
-     alter table vouchers add column note text;
-     create index vouchers_by_note on vouchers (note) where note is not null;
-     create or replace function set_voucher_block(p_bucket integer, p_serial bigint,
-       p_blocked_at timestamptz) returns void
-     language sql security definer set search_path = scrip, pg_temp as $$
-       update vouchers set blocked_at = p_blocked_at, note = 'blocked' where bucket = p_bucket
-         and serial_number = p_serial
-     $$;
-     revoke execute on function claim from public; commit`,
-  );
-  const listening = await startListening({ url } as TestService);
+  const migration = `
+    set local search_path to scrip; set local citus.multi_shard_modify_mode = 'sequential';
+    alter table vouchers add column note text; -- a comment; with a semicolon
+    create index vouchers_by_note on vouchers (note) where note is not null;
+    create or replace function set_voucher_block(p_bucket integer, p_serial bigint, p_blocked_at timestamptz) returns void
+    language sql security definer set search_path = scrip, pg_temp as $$
+      update vouchers set blocked_at = p_blocked_at, note = 'blocked;' where bucket = p_bucket and serial_number = p_serial;
+    $$;
+    revoke execute on function claim from public;`;
+  const owner = await openOwner(url);
+  for (const text of ['begin', ...splitStatements(migration), 'commit'])
+    await owner.query({ text, values: [] });
+  await owner.close();
+  const listening = await startOn(url);
   t.after(listening.stop);
   const till = await Till.at(listening);
   for (const voucher of await till.vouchers(8))

@@ -8,6 +8,7 @@ import { mayPropose } from '../src/operator/four-eyes.ts';
 import type { AnyOperation } from '../src/operator/operations.ts';
 import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
 import { PORTAL_ROLES, ROLES } from '../src/operator/principal.ts';
+import { PROBLEM_CODES } from '../src/operator/problem.ts';
 import { COMMANDS_ONLY, OPERATIONS } from '../src/operator/table.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { readProgram } from './program.ts';
@@ -91,6 +92,13 @@ describe('the table of operations', () => {
         .map(({ operationId }) => operationId);
       assert.deepEqual(described.sort(), operations.map((each) => each.name).sort());
     }
+  });
+});
+
+describe('the reference page', () => {
+  test('names every problem and every role', async () => {
+    const page = await readFile(new URL('../docs/reference/operator-api.md', import.meta.url), 'utf8');
+    for (const word of [...PROBLEM_CODES, ...ROLES, ...PORTAL_ROLES]) assert.ok(page.includes(`\`${word}\``), word);
   });
 });
 

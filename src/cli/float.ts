@@ -83,8 +83,11 @@ async function show(options: Json & { merchant: string }): Promise<void> {
     options,
     (found: Float[]) =>
       printTable(
-        ['currency', 'balance'],
-        found.map(({ currency, balance }) => [currency, amountText(balance, currency)]),
+        ['currency', 'balance', 'use per day', 'days left'],
+        found.map(({ currency, balance, usePerDay, daysLeft }) => {
+          const amounts = [amountText(balance, currency), amountText(usePerDay, currency)];
+          return [currency, ...amounts, daysLeft === null ? '-' : String(daysLeft)];
+        }),
       ),
   );
 }

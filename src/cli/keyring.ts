@@ -60,7 +60,8 @@ async function show(options: Json): Promise<void> {
 }
 
 /** The key file, unless the key ring is a setting, which cannot be written from here. */
-const writableFile = (config: Config) => (config.keys === undefined ? keyFile(config) : undefined);
+const writableFile = (config: Config) =>
+  config.keys === undefined && config.keysFile === undefined ? keyFile(config) : undefined;
 
 async function rotate(options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {

@@ -22,6 +22,7 @@ import { openOperatorService } from './operator/service.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
+import { type Sandbox, serveSandbox } from './sandbox.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
 import {
@@ -67,6 +68,8 @@ export type Reach = {
   readonly publicUrl?: string | undefined;
   /** The identity provider of the operator's people; needs `publicUrl`. */
   readonly oidc?: OidcSettings | undefined;
+  /** The sandbox that it is; left out where it is the real service. */
+  readonly sandbox?: Sandbox | undefined;
 };
 
 /** What is known of a request while it is served, for its line in the access log. */
@@ -95,7 +98,7 @@ declare module 'fastify' {
  */
 export function buildServer(
   service: Service,
-  { trustedProxies = [], graceMs = 0, publicUrl, oidc }: Reach = {},
+  { trustedProxies = [], graceMs = 0, publicUrl, oidc, sandbox }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
@@ -150,7 +153,9 @@ export function buildServer(
   followRequests(app, service);
   serveHealth(app, service, isDraining);
   const admission = new AdmissionControl();
-  for (const dialect of DIALECTS) serveDialect(app, { service, admission, dialect });
+  for (const dialect of DIALECTS)
+    serveDialect(app, { service, admission, dialect, isSandbox: sandbox !== undefined });
+  if (sandbox) serveSandbox(app, sandbox);
   const operatorService = openOperatorService(service);
   app.addHook('onClose', operatorService.close);
   serveOperator(app, operatorService.service, publicUrl);

@@ -7,15 +7,16 @@ export type NewHold = {
   readonly amountMinor: bigint;
   readonly bucket: number;
   readonly serialNumber: bigint;
+  readonly entryId: string;
   readonly now: Date;
 };
 
 /** No row comes back where the hold exists. */
 export function insertHold(hold: NewHold): Sql {
+  const { id, accountId, merchantId, amountMinor, bucket, serialNumber, entryId, now } = hold;
   return sql`
-insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at)
-values (${hold.id}, ${hold.accountId}, ${hold.merchantId}, ${hold.amountMinor}, ${hold.bucket},
-  ${hold.serialNumber}, ${hold.now})
+insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, entry_id, held_at)
+values (${id}, ${accountId}, ${merchantId}, ${amountMinor}, ${bucket}, ${serialNumber}, ${entryId}, ${now})
 on conflict do nothing returning id`;
 }
 
@@ -27,10 +28,13 @@ export type HoldRow = {
   currency: string;
 };
 
-/** No row comes back where the hold has ended before. */
-export function setHoldEnded(id: string, now: Date): Sql {
+/**
+ * No row comes back where the hold has ended before.
+ * @param releaseId of the row that gives the money back; null where the activation was booked
+ */
+export function setHoldEnded(id: string, releaseId: string | null, now: Date): Sql {
   return sql`
-update float_holds h set ended_at = ${now} from floats f
+update float_holds h set ended_at = ${now}, release_id = ${releaseId}::uuid from floats f
 where h.id = ${id} and h.ended_at is null and f.account_id = h.account_id
 returning h.id, h.account_id, h.merchant_id, h.amount_minor, f.currency`;
 }

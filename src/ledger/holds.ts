@@ -41,13 +41,14 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
   const now = clock();
   const work = () =>
     db.transaction(async (tx) => {
+      const entryId = newId(now);
       const made = await tx.query(
-        insertHold({ id, accountId: debit, merchantId, amountMinor, bucket, serialNumber, now }),
+        insertHold({ id, accountId: debit, merchantId, amountMinor, bucket, serialNumber, entryId, now }),
       );
       if (made.length === 0) return;
       const [debited] = await tx.query<{ done: boolean }>(debitFloat(debit, amountMinor, lowId, now));
       if (!debited?.done) throw new Uncovered();
-      const entry = { id: newId(now), kind: 'HOLD', debit, credit, amountMinor, merchantId, now } as const;
+      const entry = { id: entryId, kind: 'HOLD', debit, credit, amountMinor, merchantId, now } as const;
       await tx.query(insertPosting(entry));
     });
   return retrying(work).then(
@@ -79,14 +80,15 @@ export async function releaseHold(
 export async function endHold({ db, clock }: Service, id: string, isBooked: boolean): Promise<void> {
   await retrying(() =>
     db.transaction(async (tx) => {
-      const [hold] = await tx.query<HoldRow>(setHoldEnded(id, clock()));
+      const now = clock();
+      const releaseId = newId(now);
+      const [hold] = await tx.query<HoldRow>(setHoldEnded(id, isBooked ? null : releaseId, now));
       if (!hold || isBooked) return;
       const { account_id: credit, merchant_id: merchantId, amount_minor: amountMinor, currency } = hold;
       const debit = (await accountOf(tx, 0, currency, 'TRANSIT')) as bigint;
-      const now = clock();
       await tx.query(creditFloat(credit, amountMinor));
       const entry = {
-        id: newId(now),
+        id: releaseId,
         kind: 'HOLD_RELEASE',
         debit,
         credit,

@@ -131,20 +131,25 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
     values: [],
   }),
 
-  // Over shards: what is in transit is what is held. On one server nothing ever is.
-  holds: () => sql`
-with transit as (
-  select a.currency, sum(case when j.credit_account = a.id then j.amount_minor else -j.amount_minor end) as amount_minor
-  from accounts a join journal j on a.id in (j.credit_account, j.debit_account)
-  where a.kind = 'TRANSIT' and j.kind in ('HOLD', 'HOLD_RELEASE', 'ACTIVATION') group by a.currency
+  // Over shards: what went into transit is held, and what left it was booked or released, each by its own row. An activation may be booked
+  // already whose hold has not ended. On one server nothing is ever held.
+  holds: ({ settledBefore }) => sql`
+with moved as (
+  select j.id, j.kind::text as kind, j.amount_minor, j.occurred_at
+  from journal j join accounts a on a.kind = 'TRANSIT' and a.id in (j.credit_account, j.debit_account)
 ), held as (
-  select f.currency, sum(h.amount_minor) as amount_minor from float_holds h join floats f on f.account_id = h.account_id
-  where h.ended_at is null group by f.currency
+  select entry_id as id, 'HOLD' as kind, amount_minor, held_at as at, true as is_due from float_holds
+  union all
+  select release_id, 'HOLD_RELEASE', amount_minor, ended_at, true from float_holds where release_id is not null
+  union all
+  select id, 'ACTIVATION', amount_minor, ended_at, ended_at is not null from float_holds where release_id is null
 )
 select (select count(*) from float_holds) as checked, json_agg(d) as differing from (
-  select coalesce(t.currency, h.currency) as currency, t.amount_minor::text as "journalMinor", h.amount_minor::text as "heldMinor"
-  from transit t full join held h on h.currency = t.currency
-  where coalesce(t.amount_minor, 0) <> coalesce(h.amount_minor, 0)
+  select coalesce(h.id, m.id) as "transactionId", coalesce(h.kind, m.kind) as kind, m.amount_minor::text as "journalMinor",
+    h.amount_minor::text as "heldMinor"
+  from held h full join moved m on m.id = h.id and m.kind = h.kind and m.amount_minor = h.amount_minor
+  where (m.id is null and h.is_due and (${settledBefore}::timestamptz is null or h.at < ${settledBefore}))
+    or (h.id is null and (${settledBefore}::timestamptz is null or m.occurred_at < ${settledBefore}))
   limit ${EXAMPLES}
 ) d`,
 };

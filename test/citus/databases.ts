@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
-import { openOwner } from '../../src/db/pool.ts';
+import { openDatabase, openOwner } from '../../src/db/pool.ts';
+import { ensureDefaultProduct } from '../../src/merchants/products.ts';
+import { type ListeningService, startListening, type TestService } from '../harness.ts';
 
 /** Databases of the cluster that the run has started (test/server.ts). */
 
@@ -41,4 +43,14 @@ export async function emptyCluster(t: TestContext): Promise<EmptyCluster> {
         await executeOn(url, `select citus_add_node('127.0.0.1', ${new URL(worker).port})`);
     },
   };
+}
+
+/**
+ * A service that listens, on a database that is no copy of the template.
+ * @param before the service whose key ring and clock it goes on with
+ */
+export async function startOn(url: string, before?: TestService): Promise<ListeningService> {
+  const db = openDatabase(url, 'scrip-test');
+  await ensureDefaultProduct(db, 'USD').finally(() => db.close());
+  return startListening({ ...before, url } as TestService);
 }

@@ -1,0 +1,64 @@
+import { isDistributed } from './distribute.ts';
+import type { Queries } from './pool.ts';
+import { sql } from './sql.ts';
+
+/** A bucket of a distributed database: its shards of all tables lie together, and move together. */
+export type BucketStatus = {
+  readonly bucket: number;
+  /** Of its shard of `buckets`: what `citus_move_shard_placement` takes. */
+  readonly shardId: bigint;
+  readonly worker: string;
+  /** Null where the workers cannot be asked. */
+  readonly bytes: bigint | null;
+};
+
+export type DatabaseStatus = {
+  readonly kind: 'postgresql' | 'citus';
+  readonly serverVersion: string;
+  readonly citusVersion: string | null;
+  /** The name of the newest migration. */
+  readonly schema: string;
+  /** Of the server, or of the coordinator. */
+  readonly bytes: bigint;
+  /** None on one server. */
+  readonly buckets: readonly BucketStatus[];
+};
+
+type ServerRow = { version: string; citus: string | null; schema: string; bytes: bigint };
+type BucketRow = { bucket: number; shard_id: bigint; worker: string };
+
+/** Which kind of database it is, its versions and its sizes. */
+export async function readStatus(db: Queries): Promise<DatabaseStatus> {
+  const [server] = await db.query<ServerRow>(sql`
+select current_setting('server_version') as version, (select extversion from pg_extension where extname = 'citus') as citus,
+  (select name from migrations order by version desc limit 1) as schema, pg_database_size(current_database()) as bytes`);
+  if (!server) throw new Error('the server says nothing of itself');
+  const { version: serverVersion, citus: citusVersion, schema, bytes } = server;
+  const common = { serverVersion, citusVersion, schema, bytes };
+  if (!(await isDistributed(db))) return { kind: 'postgresql', ...common, buckets: [] };
+  const rows = await db.query<BucketRow>(sql`
+select b.bucket, p.shardid as shard_id, n.nodename || ':' || n.nodeport as worker
+from bucket_positions b
+join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('buckets', b.bucket)
+join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
+order by worker, b.bucket`);
+  const sizes = await readSizes(db);
+  const buckets = rows.map(({ bucket, shard_id: shardId, worker }) => {
+    return { bucket, shardId, worker, bytes: sizes?.get(shardId) ?? null };
+  });
+  return { kind: 'citus', ...common, buckets };
+}
+
+/** By the shard of `buckets`. Undefined while a worker is away: the sizes are asked of all of them. */
+async function readSizes(db: Queries): Promise<Map<bigint, bigint> | undefined> {
+  const rows = await db
+    .query<{ shard_id: bigint; bytes: bigint }>(sql`
+select a.shardid as shard_id, sum(s.size)::bigint as bytes
+from pg_dist_shard a
+join pg_dist_shard o on o.shardminvalue = a.shardminvalue
+join pg_dist_partition t on t.logicalrelid = o.logicalrelid and t.partmethod = 'h'
+join citus_shard_sizes() s on s.shard_id::bigint = o.shardid
+where a.logicalrelid = 'buckets'::regclass group by a.shardid`)
+    .catch(() => undefined);
+  return rows && new Map(rows.map(({ shard_id, bytes }) => [shard_id, bytes]));
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { distribute } from '../src/db/distribute.ts';
+import { migrate } from '../src/db/migrate.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { type Cluster, createOnAll, startCitus } from './citus/cluster.ts';
+import { startOn } from './citus/databases.ts';
+import { DIALECTS, type Voucher } from './dialects.ts';
+import { temporaryFolder } from './leave-nothing.ts';
+import { Till } from './till.ts';
+
+const [A] = DIALECTS;
+assert.ok(A);
+
+/** Worker of its own: these are killed. */
+async function openTill(t: TestContext): Promise<{ till: Till; cluster: Cluster; url: string }> {
+  const folder = await temporaryFolder('scrip-citus-');
+  const cluster = await startCitus(folder, ['shared_buffers = 64MB']);
+  t.after(async () => {
+    for (const server of [cluster.coordinator, ...cluster.workers]) await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  await createOnAll(cluster, 'scrip');
+  const url = cluster.coordinator.url(undefined, 'scrip');
+  await migrate(url);
+  await distribute(url, 4);
+  const listening = await startOn(url);
+  t.after(listening.stop);
+  return { till: await Till.at(listening), cluster, url };
+}
+
+/** The port of the worker that has the bucket of each voucher. */
+async function portsOf(url: string, vouchers: readonly Voucher[]): Promise<Map<Voucher, number>> {
+  const owner = await openOwner(url);
+  const rows = await owner.query<{ serial_number: bigint; port: number }>({
+    text: `select v.serial_number, n.nodeport as port from scrip.vouchers v
+      join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets', v.bucket)
+      join pg_dist_node n on n.groupid = p.groupid`,
+    values: [],
+  });
+  await owner.close();
+  const ports = new Map(rows.map((row) => [Number(row.serial_number), row.port]));
+  return new Map(vouchers.map((voucher) => [voucher, ports.get(voucher.serialNumber) ?? 0]));
+}
+
+test('a worker that is away fails the calls of its buckets with 91, and no others, until it is back', async (t) => {
+  const { till, cluster, url } = await openTill(t);
+  const vouchers = await till.vouchers(10, 25);
+  const ports = await portsOf(url, vouchers);
+  const [gone, other] = cluster.workers;
+  assert.ok(gone && other);
+  const on = ({ port }: { port: number }) => vouchers.filter((voucher) => ports.get(voucher) === port);
+  assert.ok(on(gone).length > 0 && on(other).length > 0);
+  await gone.kill();
+  for (const voucher of on(gone)) {
+    const answer = await till.ask(A.balance(voucher));
+    assert.deepEqual([answer.statusCode, answer.status], ['91', 503]);
+    assert.ok(answer.headers.get('retry-after'));
+  }
+  for (const voucher of on(other)) await till.done(A.balance(voucher));
+  const { reference: _, ...withoutReference } = A.redeem(on(other)[0] as Voucher, 1, 'x').body as Record<
+    string,
+    unknown
+  >;
+  await till.done({ ...A.redeem(on(other)[0] as Voucher, 1, 'x'), body: withoutReference });
+  await gone.restart();
+  for (const voucher of on(gone)) {
+    for (let look = 0; (await till.ask(A.balance(voucher))).statusCode !== '00'; look++) {
+      assert.ok(look < 200, 'the worker is back, and its calls fail');
+      await sleep(50);
+    }
+  }
+  for (const voucher of vouchers) await till.done(A.redeem(voucher, 2, `r${voucher.serialNumber}`));
+  await till.reconciles();
+});
+
+test('a bucket that moves to another worker takes its calls along', async (t) => {
+  const { till, cluster, url } = await openTill(t);
+  const vouchers = await till.vouchers(10, 25);
+  const [from, to] = cluster.workers;
+  assert.ok(from && to);
+  const owner = await openOwner(url);
+  t.after(() => owner.close());
+  let moves = true;
+  const calls = (async () => {
+    for (let turn = 0; moves || turn < 3; turn++)
+      await Promise.all(
+        vouchers.map((voucher) => till.done(A.redeem(voucher, 0.01, `m${turn} ${voucher.serialNumber}`))),
+      );
+  })();
+  for (const [source, target] of [
+    [from, to],
+    [to, from],
+  ] as const) {
+    const shards = await owner.query<{ shard: bigint }>({
+      text: `select p.shardid as shard from scrip.bucket_positions b
+        join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets', b.bucket)
+        join pg_dist_node n on n.groupid = p.groupid where n.nodeport = $1`,
+      values: [source.port],
+    });
+    for (const { shard } of shards)
+      await owner.query({
+        text: `select citus_move_shard_placement($1, '127.0.0.1', $2, '127.0.0.1', $3, 'force_logical')`,
+        values: [shard, source.port, target.port],
+      });
+    assert.deepEqual([...new Set((await portsOf(url, vouchers)).values())].includes(source.port), false);
+  }
+  moves = false;
+  await calls;
+  await till.reconciles();
+});
