@@ -44,7 +44,9 @@ create table float_holds (
   bucket integer not null, -- of the voucher
   serial_number bigint not null,
   held_at timestamptz not null,
-  ended_at timestamptz -- null: the activation is neither booked nor declined yet
+  entry_id uuid not null, -- its HOLD in the journal
+  ended_at timestamptz, -- null: the activation is neither booked nor declined yet
+  release_id uuid -- its HOLD_RELEASE, where the activation was declined
 );
 create index float_holds_open on float_holds (held_at) where ended_at is null;
 grant select on claims, voids, float_holds to scrip_service, scrip_producer;
