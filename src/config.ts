@@ -115,6 +115,29 @@ export const SETTINGS = {
     refuse: (value) =>
       isOrigin(value) ? undefined : 'must be an address such as https://vouchers.example.com, without a path',
   },
+  oidcIssuer: {
+    name: 'SCRIP_OIDC_ISSUER',
+    fallback: undefined,
+    description:
+      'The identity provider by which the people of the operator sign in, such as https://login.example.com. Needs ' +
+      'SCRIP_OIDC_CLIENT_ID, SCRIP_OIDC_CLIENT_SECRET and SCRIP_PUBLIC_URL.',
+    refuse: (value) =>
+      /^https:\/\/|^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(value) && URL.canParse(value)
+        ? undefined
+        : 'must be an address that begins with https://',
+  },
+  oidcClientId: {
+    name: 'SCRIP_OIDC_CLIENT_ID',
+    fallback: undefined,
+    description: 'The id under which this service is registered at the identity provider.',
+    refuse: (value) => (value.length <= 500 ? undefined : 'must have at most 500 characters'),
+  },
+  oidcClientSecret: {
+    name: 'SCRIP_OIDC_CLIENT_SECRET',
+    fallback: undefined,
+    description: 'The secret of that registration.',
+    refuse: (value) => (value.length <= 500 ? undefined : 'must have at most 500 characters'),
+  },
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
     fallback: 'info',
@@ -168,6 +191,9 @@ export type Config = {
   readonly keysFile: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly publicUrl: string | undefined;
+  readonly oidc:
+    | { readonly issuer: string; readonly clientId: string; readonly clientSecret: string }
+    | undefined;
   readonly logLevel: string;
   readonly currency: string;
   readonly webhookAllowPrivate: boolean;
@@ -184,6 +210,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     if (problem) throw new StartError(`${setting.name} ${problem}`);
     return value;
   };
+  const publicUrl = read(SETTINGS.publicUrl)?.replace(/\/$/, '');
   return {
     host: read(SETTINGS.host) as string,
     port: Number(read(SETTINGS.port)),
@@ -195,9 +222,25 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     keys: read(SETTINGS.keys),
     keysFile: read(SETTINGS.keysFile),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
-    publicUrl: read(SETTINGS.publicUrl)?.replace(/\/$/, ''),
+    publicUrl,
+    oidc: readOidc(read, publicUrl),
     logLevel: read(SETTINGS.logLevel) as string,
     currency: read(SETTINGS.currency) as string,
     webhookAllowPrivate: read(SETTINGS.webhookAllowPrivate) === 'true',
   };
+}
+
+/** @throws StartError where one of the settings of the identity provider is missing */
+function readOidc(
+  read: (setting: Setting) => string | undefined,
+  publicUrl: string | undefined,
+): Config['oidc'] {
+  const { oidcIssuer, oidcClientId, oidcClientSecret } = SETTINGS;
+  const [issuer, clientId, clientSecret] = [oidcIssuer, oidcClientId, oidcClientSecret].map(read);
+  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined || publicUrl === undefined)
+    throw new StartError(
+      `${oidcIssuer.name}, ${oidcClientId.name}, ${oidcClientSecret.name} and ${SETTINGS.publicUrl.name} belong together: set all of them, or none of the first three`,
+    );
+  return { issuer, clientId, clientSecret };
 }

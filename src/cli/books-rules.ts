@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { setDormancyRule, setVatTreatment } from '../books/tax.ts';
-import { needProduct } from './money.ts';
+import { requireProduct } from './money.ts';
 import { withOperator } from './open.ts';
 import { printJson, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseDay, parseText } from './parse.ts';
@@ -44,7 +44,7 @@ async function dormancy(
   const basis = oneOf(options.basis, '--basis', ['issue', 'last-use'] as const);
   await withOperator(async (operator) => {
     const product =
-      options.product === undefined ? null : await needProduct(operator.service.db, options.product);
+      options.product === undefined ? null : await requireProduct(operator.service.db, options.product);
     await setDormancyRule(operator, { name, basis, months, productId: product?.id ?? 0 });
     if (options.json) printJson({ name, basis, months, product: product?.code ?? null });
     else say('done');
@@ -63,7 +63,7 @@ async function vat(
   const ratePpm = whole === '' ? -1 : Number(whole) * 10_000 + Number(part.padEnd(4, '0'));
   if (ratePpm < 0 || ratePpm > 1_000_000) wrongUsage('--rate takes percent from 0 to 100, such as 19');
   await withOperator(async (operator) => {
-    const product = await needProduct(operator.service.db, code);
+    const product = await requireProduct(operator.service.db, code);
     await setVatTreatment(operator, code, { productId: product.id, from, treatment, country, ratePpm });
     if (options.json) printJson({ product: code, from, treatment, country, rate: ratePpm / 10_000 });
     else say('done');

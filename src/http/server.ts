@@ -9,13 +9,15 @@ import Fastify, {
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
 import type { ObserveCall } from '../metrics.ts';
+import type { OidcSettings } from '../people/oidc.ts';
 import { sendRefusal } from './answer.ts';
 import { serveDocs } from './docs.ts';
 import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
+import { serveOidc } from './operator/oidc.ts';
 import { sendProblem } from './operator/problems.ts';
-import { OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
+import { OPERATOR_APIS, OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
 import { openOperatorService } from './operator/service.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
@@ -64,6 +66,8 @@ export type Reach = {
   readonly graceMs?: number;
   /** Where browsers reach the service; left out where that is the Host that they name. */
   readonly publicUrl?: string | undefined;
+  /** The identity provider of the operator's people; needs `publicUrl`. */
+  readonly oidc?: OidcSettings | undefined;
   /** The sandbox that it is; left out where it is the real service. */
   readonly sandbox?: Sandbox | undefined;
 };
@@ -94,7 +98,7 @@ declare module 'fastify' {
  */
 export function buildServer(
   service: Service,
-  { trustedProxies = [], graceMs = 0, publicUrl, sandbox }: Reach = {},
+  { trustedProxies = [], graceMs = 0, publicUrl, oidc, sandbox }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
@@ -156,8 +160,9 @@ export function buildServer(
   app.addHook('onClose', operatorService.close);
   serveOperator(app, operatorService.service, publicUrl);
   serveSessions(app, operatorService.service, { publicUrl });
+  serveOidc(app, operatorService.service, oidc, publicUrl);
   serveEntrance(app);
-  serveDocs(app, DIALECTS);
+  serveDocs(app, DIALECTS, OPERATOR_APIS);
   return app;
 }
 

@@ -25,7 +25,7 @@ const FloatSchema = Type.Object({
 export type Float = Static<typeof FloatSchema>;
 
 /** The currency of an operation on a float: that of the product DEFAULT unless given. */
-async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
+export async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
   const currency = given ?? (await requireProduct(caller, 'DEFAULT')).currency;
   requireDecimals(currency);
   return currency;
