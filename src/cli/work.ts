@@ -49,12 +49,6 @@ async function work(): Promise<void> {
   }
 }
 
-/** What has expired is swept, slices are sealed, and days are closed, every five minutes. */
-const KEEP_BOOKS: Scheduled = {
-  match: '*/5 * * * *',
-  run: (service, stopping) => keepBooks(service, DAY_ENDS, stopping),
-};
-
 /** Starts the background work: the jobs of the queue, and the deliveries of webhooks. */
 export async function startBackground(service: Service, { webhookAllowPrivate }: Config): Promise<Worker> {
   const worker = await startWorker(service, TASKS, sweep, { 'keep-books': KEEP_BOOKS });
@@ -70,6 +64,12 @@ export async function startBackground(service: Service, { webhookAllowPrivate }:
     },
   };
 }
+
+/** What has expired is swept, slices are sealed, and days are closed, every five minutes. */
+const KEEP_BOOKS: Scheduled = {
+  match: '*/5 * * * *',
+  run: (service, stopping) => keepBooks(service, DAY_ENDS, stopping),
+};
 
 /** How often old declines are dropped. */
 const MAINTAIN_MS = 3_600_000;

@@ -1,5 +1,4 @@
 import Type, { type Static } from 'typebox';
-import { findMerchant } from '../merchants/merchants.ts';
 import {
   changeProduct,
   createProduct as create,
@@ -128,8 +127,6 @@ const createProduct = changing({
       ...(validityDays !== undefined && { validityDays }),
       merchantId: input.merchantId ? toId(input.merchantId, 'merchantId') : null,
     };
-    if (wanted.merchantId !== null && !(await findMerchant(caller.service.db, wanted.merchantId)))
-      throw notFound(`merchant ${wanted.merchantId}`);
     if (wanted.maxValueMinor < wanted.minValueMinor)
       throw invalid('maxValue', 'minimum', 'is below minValue');
     const product = await create(caller, wanted);
@@ -181,7 +178,6 @@ const setProduct = changing({
     maxValue: Type.Optional(Amount('The greatest value of a voucher.')),
     maxQuantity: Type.Optional(MaxQuantity),
     validityDays: Type.Optional(ValidityDays),
-    expiryPolicy: Type.Optional(ExpiryPolicy),
     reason: Reason,
   }),
   output: ProductSchema,
