@@ -8,7 +8,7 @@ import { allowLongReport } from './queries.ts';
 import { daysOf, type Maker, openScope, type Report, type Wanted } from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
 
-/** The reports, by number and by name (docs/books.md). R8 streams: transactions.ts. */
+/** The reports, by number and by name (docs/explanation/books.md). R8 streams: transactions.ts. */
 type Kind = {
   readonly report: string;
   readonly name: string;
