@@ -1,5 +1,5 @@
 import type { Merchant, Service } from '../context.ts';
-import type { Operation } from '../db/batcher.ts';
+import type { Operation } from '../db/operation.ts';
 import { textArray } from '../db/sql.ts';
 import { CHANGED_KEYS, FIND_KEYS } from '../merchants/queries.ts';
 import { containing } from '../network.ts';

@@ -1,6 +1,6 @@
 import type { Context, Service } from '../context.ts';
-import type { Operation } from '../db/batcher.ts';
 import { retrying } from '../db/errors.ts';
+import type { Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { addCalls, addGuesses, blockGuesser, findBlock } from '../merchants/queries.ts';
 import { dayOf, markBlocked } from './cache.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { sameHash } from '../credentials.ts';
-import type { Operation } from '../db/batcher.ts';
 import { slotOfSerial } from '../db/buckets.ts';
 import { StartError } from '../db/errors.ts';
+import type { Operation } from '../db/operation.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { createKeyFile, keyFile } from './file.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Service } from '../context.ts';
-import type { Operation } from '../db/batcher.ts';
+import type { Operation } from '../db/operation.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import {

@@ -1,5 +1,5 @@
 import { type Context, isSharded } from '../context.ts';
-import type { Operation } from '../db/batcher.ts';
+import type { Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import type { Money } from '../money.ts';

@@ -1,5 +1,5 @@
 import { type Context, isSharded } from '../context.ts';
-import { AGAIN, type Operation } from '../db/batcher.ts';
+import { AGAIN, type Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { findCandidates } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';

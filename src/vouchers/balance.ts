@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { AGAIN, type Operation } from '../db/batcher.ts';
+import { AGAIN, type Operation } from '../db/operation.ts';
 import type { Database } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
