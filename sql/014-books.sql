@@ -1,4 +1,4 @@
--- 014: the books: the days, and what a closed day leaves behind (docs/books.md).
+-- 014: the books: the days, and what a closed day leaves behind (docs/explanation/books.md).
 -- New tables only: nothing is locked; milliseconds.
 
 -- The installation's books: one row.
@@ -128,7 +128,7 @@ create table book_closings (
 );
 
 -- Rows that were found in a slice after it was sealed: a break, and a movement of a later slice
--- (docs/books.md).
+-- (docs/explanation/books.md).
 create table book_late_rows (
   id uuid primary key,
   occurred_at timestamptz not null,
