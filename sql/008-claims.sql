@@ -34,8 +34,8 @@ create table voids (
   constraint voids_pkey primary key (id)
 );
 
--- Over shards: money that left a float for an activation on another shard, until that is booked or declined. The row stays:
--- a late copy of the request under the same id must not take the money again.
+-- Over shards: money that left a float for an activation on another shard, until that is booked or
+-- declined. The row stays: a late copy of the request under the same id must not take the money again.
 create table float_holds (
   id uuid primary key, -- of the activation
   account_id bigint not null,
@@ -44,7 +44,9 @@ create table float_holds (
   bucket integer not null, -- of the voucher
   serial_number bigint not null,
   held_at timestamptz not null,
-  ended_at timestamptz -- null: the activation is neither booked nor declined yet
+  entry_id uuid not null, -- its HOLD in the journal
+  ended_at timestamptz, -- null: the activation is neither booked nor declined yet
+  release_id uuid -- its HOLD_RELEASE, where the activation was declined
 );
 create index float_holds_open on float_holds (held_at) where ended_at is null;
 grant select on claims, voids, float_holds to scrip_service, scrip_producer;
