@@ -5,7 +5,7 @@ import { readBuckets } from '../db/buckets.ts';
 import { type Distribution, distribute } from '../db/distribute.ts';
 import { checkDurability } from '../db/durability.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { isUnavailable, StartError, sqlState } from '../db/errors.ts';
+import { isUnavailable, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
@@ -16,42 +16,42 @@ import { ensureDefaultProduct } from '../merchants/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { actor } from './actor.ts';
 import { openKeys } from './keys.ts';
-import { CommandError, interrupted, STATUS } from './output.ts';
+import { explainOutcome, unknownOutcome } from './outcome.ts';
+import { interrupted } from './output.ts';
 import { findSchema } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
 
-/** A service that is ready to work, and a function that closes everything behind it. */
+/** A service that is ready, and a function that closes everything. */
 export type Opened = {
   readonly service: Service;
   readonly config: Config;
   /** Of the account that migrates. */
   readonly ownerUrl: string;
   /**
-   * Closes everything, the embedded database last. Work in progress is waited for until `urged` settles.
-   * @returns whether it had to hurry: something may still hold the process then
+   * Closes everything, the embedded database last. It waits for work in progress until `urged`
+   * resolves.
+   * @returns whether it did not wait to the end: something may still keep the process alive
    */
   close(urged?: Promise<void>): Promise<boolean>;
 };
 
 type Opening = {
-  /** As the database's connections are named. */
+  /** The name of the database's connections. */
   readonly name: string;
-  /**
-   * Whether a database may be created where there is none: a listing in a mistyped folder must not make one.
-   */
+  /** Whether a missing database is created. A listing in a mistyped folder must not create one. */
   readonly create: boolean;
   readonly log: Logger;
   /**
-   * Whether this is the service itself: its settings say where the log is archived, which a command leaves
-   * as it is, and it starts on a durable server only.
+   * Whether this is the service itself: its settings name the archive of the log, which a command leaves
+   * unchanged, and it starts on a durable server only.
    */
   readonly isService?: boolean;
 };
 
 /**
- * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens
- * the key ring.
- * @throws StartError, one clear line, with everything closed that was opened
+ * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and
+ * opens the key ring.
+ * @throws StartError, one clear line, after everything was closed again
  */
 export async function openService(
   config: Config,
@@ -150,8 +150,8 @@ export async function migrateOnly(): Promise<string[]> {
 }
 
 /**
- * Distributes the database over a Citus cluster; it is migrated by then.
- * @param buckets how many; left out: the default, or what there is
+ * Distributes the migrated database over a Citus cluster.
+ * @param buckets how many; by default the standard number, or the present one
  */
 export async function distributeOnly(buckets?: number): Promise<Distribution> {
   const { databaseUrl } = readConfig();
@@ -170,13 +170,13 @@ async function closeService(service: Service | undefined): Promise<void> {
     await flushDeclines(service);
     await flushCalls(service);
   } catch (error) {
-    // Without its database there is nothing left to write to, and the rest must be closed all the same.
+    // Without its database nothing can be written, and the rest must still be closed.
     service.log.warn({ error: (error as Error).message }, 'the last calls were not counted');
   }
   await Promise.all([service.db.close(), ...(service.readDb === service.db ? [] : [service.readDb.close()])]);
 }
 
-/** Failures that an operator can mend, in one line, and never with the password of the address. */
+/** Failures that an operator can repair, in one line, and never with the password of the address. */
 function explain(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
   const host = hostsOf(url);
@@ -205,9 +205,8 @@ export async function withService(run: (service: Service, config: Config) => Pro
 }
 
 /**
- * Runs a command that changes something. A signal that comes while the change is made waits for its
- * outcome; a second one does not wait, and then, as after a lost connection, the outcome is reported as
- * unknown.
+ * Runs a command that changes something. A signal during the change waits for its outcome. A second
+ * signal does not wait; then, as after a lost connection, the outcome is reported as unknown.
  */
 export async function withOperator(
   run: (operator: Operator, config: Config) => Promise<void>,
@@ -225,50 +224,7 @@ export async function withOperator(
   }, command);
 }
 
-/** @throws CommandError where a lost connection leaves it open whether a change was made; else the error */
-export function explainOutcome(error: unknown, check?: string): never {
-  if (isOutcomeUnknown(error)) unknownOutcome('the connection to the database was lost', check);
-  throw error;
-}
-
-function unknownOutcome(
-  reason: string,
-  check = '`scrip audit list` shows the changes that were made',
-): never {
-  throw new CommandError(
-    `unknown whether the change was made, since ${reason}: ${check}`,
-    'unknown',
-    STATUS.unknown,
-  );
-}
-
-const NOT_CONNECTED = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-  'EMFILE',
-  'ENFILE',
-]);
-
-/**
- * Whether a connection broke on which a commit may have been sent. A connection that was never made
- * carried none.
- */
-function isOutcomeUnknown(error: unknown): boolean {
-  const state = sqlState(error);
-  if (state) return /^(08|57P0[12])/.test(state);
-  const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
-  return (
-    isUnavailable(error) &&
-    !NOT_CONNECTED.has(code) &&
-    !/^timeout exceeded when trying to connect/.test(message)
-  );
-}
-
-/** Runs a command that leaves something in order: it ends by itself once it is asked to stop. */
+/** Runs a command that ends in order when it is asked to stop. */
 export async function untilStopped(
   run: (service: Service, config: Config, stop: Stop) => Promise<void>,
   { create = false }: Command = {},
@@ -290,8 +246,8 @@ export async function untilStopped(
 }
 
 /**
- * The log of a command: only trouble is of interest beside what it prints. With `--json` it is held back,
- * since a failure puts one JSON document on stderr and nothing else.
+ * The log of a command: only warnings and errors. With `--json` it is held back, since a failure puts
+ * one JSON document on stderr and nothing else.
  */
 function commandLog({ logLevel }: Config): { log: Logger; flush: () => void } {
   const level = logLevel === 'info' ? 'warn' : logLevel;

@@ -5,24 +5,22 @@ import { AGAIN, type Operation } from './operation.ts';
 import type { Database } from './pool.ts';
 import { Rate } from './rate.ts';
 
-/**
- * More rows save little per row and make the first of them wait for the last: past a hundred the gain is
- * below 5 %.
- */
+/** Above a hundred rows the gain is below 5 %, and the first row waits for the last. */
 const ROWS_MAX = 128;
 /**
- * The database works on one call while the next one is written; a third would only make each of them smaller.
+ * The database works on one call while the next one is written. A third call would only make each
+ * smaller.
  */
 const IN_FLIGHT_MAX = 2;
 /**
- * A second call starts only if it holds at least this share of the rows in flight: a call of a few rows
- * costs nearly as much as one of many, and more requests arrive while the first is worked on. With few
- * callers it starts at once.
+ * A second call starts only with at least this share of the rows in flight. A small call costs nearly
+ * as much as a large one, and more requests arrive while the first call runs. With few callers it
+ * starts at once.
  */
 const SECOND_CALL_SHARE = 0.5;
 /**
- * Every turn settles at least one of the requests that met on a voucher; sixty-four in a row means that
- * something is broken.
+ * Of the requests for one voucher at least one is answered in every turn. After 64 turns something is
+ * broken.
  */
 const TURNS_MAX = 64;
 
@@ -37,11 +35,11 @@ type Waiting<Request, Answer> = {
 };
 
 /**
- * Gathers the requests of each operation, a queue for each operation and bucket.
+ * Batches the requests of each operation and bucket.
  *
  * An idle service sends a request in the same turn of the event loop; there is no timer. Under load,
- * requests gather while the calls before them are in flight. When more wait than can be settled soon, the
- * merchant that has most of them waiting is declined with `91` at once.
+ * requests wait while the calls before them are in flight. If more wait than can be answered soon, the
+ * merchant with most of them is declined with `91` at once.
  */
 export class Batcher {
   readonly #db: Database;
@@ -55,7 +53,7 @@ export class Batcher {
 
   /**
    * Adds a request to the next call of its operation.
-   * @param bucket where the operation's rows lie
+   * @param bucket where the operation's rows are
    * @throws Refusal `91` under overload; errors of the database; what `answer` throws for this request
    */
   add<Request, Row, Answer>(
@@ -82,9 +80,7 @@ class Queue<Request, Row, Answer> {
   readonly #operation: Operation<Request, Row, Answer>;
   readonly #bucket: number;
   readonly #metrics: Metrics | undefined;
-  /**
-   * The requests of each merchant in the order of their arrival; the merchants in the order of their turns.
-   */
+  /** The requests of each merchant in the order of arrival; the merchants in the order of their turns. */
   readonly #lanes = new Map<number, Waiting<Request, Answer>[]>();
   readonly #held = new Set<string>();
   readonly #rate = new Rate();
@@ -128,7 +124,8 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * Declines the newest request of the merchant with most of them, unless that is the one that asks for room.
+   * Declines the newest request of the merchant with most of them, unless that merchant is the one
+   * asking for room.
    */
   #makeRoom(merchant: number): boolean {
     let longest = this.#lanes.get(merchant) ?? [];
@@ -148,9 +145,8 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * Starts after the input that has arrived is read, so that requests that came together go together. A
-   * full call starts at once: with more than a thousand busy sockets, reading the input can take the
-   * event loop seconds.
+   * Starts after pending input was read, so that requests that arrived together share a call. A full
+   * call starts at once: with more than a thousand busy sockets, reading the input can take seconds.
    */
   #schedule(): void {
     if (!this.#mayStart()) return;
@@ -177,7 +173,7 @@ class Queue<Request, Row, Answer> {
     void this.#finish(taken).finally(() => {
       this.#inFlight--;
       this.#rowsInFlight -= taken.length;
-      this.#rate.settled(taken.length, wasBusy);
+      this.#rate.answered(taken.length, wasBusy);
       for (const { keys } of taken) for (const key of keys) this.#held.delete(key);
       if (this.#waiting > 0) this.#schedule();
     });
@@ -185,11 +181,12 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * The requests that can go now, one of each merchant in turn: none whose voucher or reference is in flight.
+   * The requests that can go now, one of each merchant in turn. None of them shares a voucher or
+   * reference with a request in flight.
    */
   #take(): Waiting<Request, Answer>[] {
     const taken: Waiting<Request, Answer>[] = [];
-    // A request that must wait holds its keys too, so that those behind it for the same voucher do not
+    // A waiting request also holds its keys, so that later requests for the same voucher do not
     // overtake it.
     const passed = new Set<string>();
     const lanes = [...this.#lanes].map(([merchant, requests]) => ({
@@ -211,7 +208,7 @@ class Queue<Request, Row, Answer> {
     }
     for (const { merchant, requests, at, left } of lanes) {
       if (at === 0) continue;
-      // A merchant that was served stands behind those that were not.
+      // A merchant that was served goes behind those that were not.
       this.#lanes.delete(merchant);
       const rest = left.length > 0 ? [...left, ...requests.slice(at)] : requests.slice(at);
       if (rest.length > 0) this.#lanes.set(merchant, rest);
@@ -220,7 +217,7 @@ class Queue<Request, Row, Answer> {
     return taken;
   }
 
-  /** The first request of a lane that can go, with its keys held for it. */
+  /** The first request of a lane that can go. Its keys are held for it. */
   #next(lane: Lane<Request, Answer>, passed: Set<string>): Waiting<Request, Answer> | undefined {
     while (lane.at < lane.requests.length) {
       const waiting = lane.requests[lane.at++] as Waiting<Request, Answer>;
@@ -241,8 +238,8 @@ class Queue<Request, Row, Answer> {
       rows = await retrying(() => this.#operation.run(this.#db, requests, this.#bucket));
     } catch (error) {
       for (const { reject } of taken) reject(error);
-      // Those behind them would wait as long, only to fail alike. They were not sent: nothing of them can
-      // have happened.
+      // The requests behind them would wait as long, only to fail too. They were not sent, so they had
+      // no effect.
       if (isAway(error)) this.#rejectWaiting(error);
       return;
     }
@@ -270,7 +267,7 @@ class Queue<Request, Row, Answer> {
     for (const { reject } of waiting) reject(error);
   }
 
-  /** Before all others of its merchant: it came before them. */
+  /** Before all others of its merchant, since it arrived first. */
   #putBack(waiting: Waiting<Request, Answer>): void {
     this.#waiting++;
     const lane = this.#lanes.get(waiting.merchant);
