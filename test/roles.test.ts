@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { openDatabase, openOwner } from '../src/db/pool.ts';
-import { SERVICE_ROLE } from '../src/db/session.ts';
+import { openDatabase, openOwner, SERVICE_ROLE } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { testDatabase } from './harness.ts';
 
@@ -30,16 +29,37 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   accounts: ['INSERT', 'SELECT', 'UPDATE'],
   api_key_days: ['INSERT', 'SELECT', 'UPDATE'],
   api_keys: ['INSERT', 'SELECT', 'UPDATE'],
+  approvals: ['INSERT', 'SELECT', 'UPDATE'],
   audit: ['INSERT', 'SELECT'],
   audit_head: ['INSERT', 'SELECT', 'UPDATE'],
+  bank_accounts: ['INSERT', 'SELECT', 'UPDATE'],
+  bank_entries: ['INSERT', 'SELECT'],
+  bank_files: ['INSERT', 'SELECT'],
+  bank_mappings: ['INSERT', 'SELECT', 'UPDATE'],
+  bank_matches: ['DELETE', 'INSERT', 'SELECT'],
   batch_export_ends: ['INSERT', 'SELECT'],
   batch_exports: ['INSERT', 'SELECT'],
   batches: ['INSERT', 'SELECT', 'UPDATE'],
+  book_aging: ['INSERT', 'SELECT'],
+  book_balances: ['INSERT', 'SELECT'],
+  book_breakage_rates: ['INSERT', 'SELECT'],
+  book_closings: ['INSERT', 'SELECT'],
+  book_cohorts: ['INSERT', 'SELECT'],
+  book_days: ['INSERT', 'SELECT'],
+  book_late_rows: ['INSERT', 'SELECT'],
+  book_movements: ['INSERT', 'SELECT'],
+  book_seals: ['INSERT', 'SELECT'],
+  book_slices: ['INSERT', 'SELECT'],
+  books: ['SELECT', 'UPDATE'],
+  bucket_positions: ['SELECT'],
   buckets: ['SELECT'],
   claims: ['SELECT'],
   declines: ['INSERT', 'SELECT'],
+  dormancy_rules: ['INSERT', 'SELECT', 'UPDATE'],
   float_holds: ['INSERT', 'SELECT', 'UPDATE'],
   floats: ['INSERT', 'SELECT', 'UPDATE'],
+  gl_accounts: ['INSERT', 'SELECT', 'UPDATE'],
+  invitations: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   journal: ['SELECT'],
   keyring_keys: ['INSERT', 'SELECT'],
   keyring_rotations: ['INSERT', 'SELECT', 'UPDATE'],
@@ -48,11 +68,30 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   operator_job_rows: ['INSERT', 'SELECT', 'UPDATE'],
   operator_jobs: ['INSERT', 'SELECT', 'UPDATE'],
   operator_requests: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  operator_settings: ['INSERT', 'SELECT', 'UPDATE'],
   operator_tokens: ['INSERT', 'SELECT', 'UPDATE'],
+  passkeys: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   products: ['INSERT', 'SELECT', 'UPDATE'],
+  recovery_codes: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   redemption_updates: ['SELECT'],
   routing: ['INSERT', 'SELECT'],
+  sessions: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  settlement_disputes: ['INSERT', 'SELECT', 'UPDATE'],
+  settlement_fees: ['INSERT', 'SELECT'],
+  settlement_lines: ['DELETE', 'INSERT', 'SELECT'],
+  settlement_numbers: ['INSERT', 'SELECT', 'UPDATE'],
+  settlement_payouts: ['INSERT', 'SELECT'],
+  settlement_rules: ['SELECT', 'UPDATE'],
+  settlement_terms: ['INSERT', 'SELECT'],
+  settlements: ['INSERT', 'SELECT', 'UPDATE'],
+  sign_in_attempts: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  sign_ins: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  users: ['INSERT', 'SELECT', 'UPDATE'],
   voids: ['SELECT'],
+  voucher_expiries: ['SELECT'],
+  voucher_import_chunks: ['INSERT', 'SELECT'],
+  voucher_imports: ['INSERT', 'SELECT'],
+  voucher_vat: ['INSERT', 'SELECT', 'UPDATE'],
   vouchers: ['SELECT'],
   webhook_attempts: ['INSERT', 'SELECT'],
   webhook_deliveries: ['INSERT', 'SELECT', 'UPDATE'],
@@ -62,6 +101,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
 /** Where only some columns may be updated. */
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   keyring_keys: ['dropped_at', 'retired_at', 'superseded_at'],
+  voucher_imports: ['finished_at'],
 };
 
 const RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER'];
@@ -97,9 +137,7 @@ describe('the role of the service', () => {
         has_schema_privilege(r.oid, 'scrip', 'CREATE') as creates,
         has_database_privilege(r.oid, current_database(), 'CREATE') as creates_schemas,
         (select count(*) from pg_shdepend d where d.refobjid = r.oid and d.deptype = 'o')::int as owns,
-        (select count(*) from pg_auth_members m where m.member = r.oid)::int as is_member,
-        (select count(*) from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-          where n.nspname = 'scrip')::int as functions
+        (select array_agg(m.roleid::regrole::text) from pg_auth_members m where m.member = r.oid) as is_member_of
       from pg_roles r where r.rolname = ${SERVICE_ROLE}`);
     assert.deepEqual(row, {
       rolsuper: false,
@@ -110,10 +148,20 @@ describe('the role of the service', () => {
       creates: false,
       creates_schemas: false,
       owns: 0,
-      is_member: 0,
-      // None that could run with the owner's rights.
-      functions: 0,
+      // Inside the production of batches, for COPY.
+      is_member_of: ['scrip_producer'],
     });
+  });
+
+  test('runs with the rights of the owner only what was granted to it, on a path that nobody can change', async () => {
+    const rows = await owner.query<{ name: string; path: string | null; is_public: boolean }>(sql`
+      select p.proname as name, has_function_privilege('public', p.oid, 'execute') as is_public,
+        (select c from unnest(p.proconfig) c where c like 'search_path=%') as path
+      from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+      where n.nspname = 'scrip' and p.prosecdef`);
+    assert.ok(rows.length > 20);
+    const wrong = rows.filter(({ path, is_public }) => is_public || path !== 'search_path=scrip, pg_temp');
+    assert.deepEqual(wrong, []);
   });
 
   test('is refused when it tries, table by table', async () => {
