@@ -3,6 +3,7 @@ import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
 import { type Distribution, distribute } from '../db/distribute.ts';
+import { checkDurability } from '../db/durability.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { isUnavailable, StartError, sqlState } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
@@ -26,10 +27,10 @@ export type Opened = {
   /** Of the account that migrates. */
   readonly ownerUrl: string;
   /**
-   * Closes everything, the embedded database last. Work in progress is waited for until `hurried` settles.
+   * Closes everything, the embedded database last. Work in progress is waited for until `urged` settles.
    * @returns whether it had to hurry: something may still hold the process then
    */
-  close(hurried?: Promise<void>): Promise<boolean>;
+  close(urged?: Promise<void>): Promise<boolean>;
 };
 
 type Opening = {
@@ -41,8 +42,8 @@ type Opening = {
   readonly create: boolean;
   readonly log: Logger;
   /**
-   * Whether this is the service itself, whose settings say where the log is archived; a command leaves
-   * that as it is.
+   * Whether this is the service itself: its settings say where the log is archived, which a command leaves
+   * as it is, and it starts on a durable server only.
    */
   readonly isService?: boolean;
 };
@@ -58,9 +59,9 @@ export async function openService(
 ): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
-  const close = async (hurried?: Promise<void>) => {
+  const close = async (urged?: Promise<void>) => {
     const inOrder = closeService(service).then(() => false);
-    const hadToHurry = await Promise.race([inOrder, ...(hurried ? [hurried.then(() => true)] : [])]);
+    const hadToHurry = await Promise.race([inOrder, ...(urged ? [urged.then(() => true)] : [])]);
     await embedded?.release();
     return hadToHurry;
   };
@@ -77,6 +78,7 @@ export async function openService(
     const readDb =
       config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name);
     try {
+      if (isService) await checkDurability(db);
       db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);
@@ -218,7 +220,7 @@ export async function withOperator(
     });
     await Promise.race([
       run({ service, actor: actor() }, config).catch(explainOutcome),
-      stop.hurried.then(() => unknownOutcome('the command was interrupted')),
+      stop.urged.then(() => unknownOutcome('the command was interrupted')),
     ]);
   }, command);
 }
@@ -282,7 +284,7 @@ export async function untilStopped(
     flush();
     isDone = true;
   } finally {
-    const hadToHurry = await close(stop.hurried);
+    const hadToHurry = await close(stop.urged);
     if (hadToHurry && isDone) process.exit();
   }
 }
