@@ -5,6 +5,7 @@ import { findProgress } from '../batches/list.ts';
 import { type Context, PERMISSIONS } from '../context.ts';
 import { findEntry } from '../ledger/journal.ts';
 import { toNumber } from '../money.ts';
+import { findUser } from '../people/users.ts';
 import { balance } from '../vouchers/balance.ts';
 import { showVoucher } from '../vouchers/operate.ts';
 import { findEndpoint } from '../webhooks/endpoints.ts';
@@ -19,6 +20,7 @@ import { type AnyOperation, type Caller, type Operation, operation, tableOf } fr
 import type { PortalRole } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
 import { transactions } from './transactions.ts';
+import { users } from './users.ts';
 import { webhooks } from './webhooks.ts';
 
 /**
@@ -29,6 +31,7 @@ import { webhooks } from './webhooks.ts';
 const ALL: readonly PortalRole[] = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'];
 const MONEY: readonly PortalRole[] = ['owner', 'finance', 'operations', 'viewer'];
 const ORDER: readonly PortalRole[] = ['owner', 'operations'];
+const TEAM: readonly PortalRole[] = ['owner'];
 const CONNECT: readonly PortalRole[] = ['owner', 'developer'];
 
 const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
@@ -98,6 +101,12 @@ const ofKey = {
   noun: 'key',
   field: 'keyId',
   of: async ({ service }: Caller, id: string) => (await findKeyInfo(service, id))?.merchantId,
+};
+
+const ofUser = {
+  noun: 'user',
+  field: 'id',
+  of: async ({ service }: Caller, id: string) => (await findUser(service.db, toId(id)))?.merchantId,
 };
 
 /** Guesses at the portal count for all of a merchant's people together, like those of one API key. */
@@ -229,4 +238,11 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
     owner: ofEndpoint,
   }),
   bound(deliveriesOfWebhooks.resend, { path: '/webhooks/:id/resend', roles: CONNECT, owner: ofEndpoint }),
+  bound(users.list, { path: '/users', roles: TEAM, merchant: 'merchantId' }),
+  bound(users.invite, { path: '/users', roles: TEAM, merchant: 'merchantId' }),
+  bound(users.setRoles, { path: '/users/:id/set-roles', roles: TEAM, owner: ofUser }),
+  bound(users.disable, { path: '/users/:id/disable', roles: TEAM, owner: ofUser }),
+  bound(users.enable, { path: '/users/:id/enable', roles: TEAM, owner: ofUser }),
+  bound(users.reset, { path: '/users/:id/reset-2fa', roles: TEAM, owner: ofUser }),
+  bound(users.endSessions, { path: '/users/:id/end-sessions', roles: TEAM, owner: ofUser }),
 ];

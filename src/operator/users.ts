@@ -206,3 +206,14 @@ export const USERS = tableOf(
   resetSecondFactor,
   endAllSessions,
 );
+
+/** The same by name, for the portal. */
+export const users = {
+  list: listAllUsers,
+  invite,
+  setRoles: setRolesOf,
+  disable: disableUser,
+  enable: enableUser,
+  reset: resetSecondFactor,
+  endSessions: endAllSessions,
+};
