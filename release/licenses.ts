@@ -16,10 +16,12 @@ const ALLOWED = new Set([
   'MIT-0',
   'Python-2.0',
   'Unlicense',
+  'Zlib',
 ]);
 /** Decided one by one, with the reason. */
 const DECIDED: Readonly<Record<string, string>> = {
   'dejavu-fonts-ttf': 'the license of the fonts permits their use in documents; its package names no SPDX id',
+  'png-js': 'MIT, by its file LICENSE; its package names no SPDX id',
 };
 
 type Locked = {
