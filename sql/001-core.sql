@@ -261,7 +261,7 @@ create index journal_by_merchant_account on journal (merchant_id, id)
 -- Idempotency: the first request under a reference claims it, for its merchant and operation, for ever. The claim names
 -- the transaction and what makes a request the same: the voucher (null for an order of vouchers) and the fingerprint
 -- of the rest. On one server a claim is written in the transaction that books the request. Over shards it is written
--- first, in the bucket of the reference, and may name a transaction that never came to be (docs/citus.md).
+-- first, in the bucket of the reference, and may name a transaction that never came to be (docs/how-to/citus.md).
 create table claims (
   id uuid not null,
   serial_number bigint,

@@ -1,4 +1,4 @@
--- 008: references over shards (docs/citus.md). The reference of a request and its voucher may lie on different servers: claim and
+-- 008: references over shards (docs/how-to/citus.md). The reference of a request and its voucher may lie on different servers: claim and
 -- booking are then two local transactions, each on one shard.
 --
 --  1. `find_vouchers` in the bucket of the code gives the serial number and the terms.

@@ -30,7 +30,7 @@ export function createService(resources: Resources): Service {
   return { ...resources, batcher: new Batcher(resources.db, resources.metrics) };
 }
 
-/** Whether a reference and its voucher may lie on different shards (docs/citus.md). */
+/** Whether a reference and its voucher may lie on different shards (docs/how-to/citus.md). */
 export function isSharded({ buckets }: Pick<Service, 'buckets'>): boolean {
   return buckets.all.length > 1;
 }

@@ -3,7 +3,7 @@ import type { Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
- * Where things lie (docs/citus.md). A voucher has a slot, which follows from its code and from its serial number alike; slots are
+ * Where things lie (docs/how-to/citus.md). A voucher has a slot, which follows from its code and from its serial number alike; slots are
  * spread over the buckets that the database has. On one server there is one bucket.
  */
 

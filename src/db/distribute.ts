@@ -101,7 +101,7 @@ async function checkCluster(owner: Queries, url: string): Promise<number> {
     throw new StartError(
       row?.there
         ? `this database does not have Citus: \`create extension citus\` in it, at ${host} and on every worker`
-        : `the server at ${host} has no Citus: --distribute needs the coordinator of a Citus cluster (docs/citus.md)`,
+        : `the server at ${host} has no Citus: --distribute needs the coordinator of a Citus cluster (docs/how-to/citus.md)`,
     );
   }
   const [node] = await owner.query<{

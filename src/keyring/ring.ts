@@ -154,7 +154,7 @@ export class KeyRing {
     return [[{ id, seal, check, master }], this.#routingKey];
   }
 
-  /** The slot of a code, under the routing key: the same for ever (docs/citus.md). */
+  /** The slot of a code, under the routing key: the same for ever (docs/how-to/citus.md). */
   slotOf(code: string): number {
     return Number.parseInt(this.#routing.of(code).slice(0, 2), 16) % SLOTS;
   }
