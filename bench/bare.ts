@@ -1,6 +1,7 @@
 /**
- * The yardstick of everything that is not the database: Fastify with nothing to do, as its own benchmarks have it; and, at `/bytes/N`,
- * with nothing to send but N bytes that it has, in pieces as a download has them.
+ * The yardstick of everything that is not the database: Fastify with nothing to do, as its own benchmarks
+ * have it; and, at `/bytes/N`, with nothing to send but N bytes that it has, in pieces as a download has
+ * them.
  */
 import { Readable } from 'node:stream';
 import Fastify from 'fastify';

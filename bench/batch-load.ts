@@ -1,6 +1,6 @@
 /**
- * The load of merchants who order batches and wait for them, or download them, in a process of its own: each goes on with the next
- * one as soon as it has the one before. Prints what came of it as JSON.
+ * The load of merchants who order batches and wait for them, or download them, in a process of its own:
+ * each goes on with the next one as soon as it has the one before. Prints what came of it as JSON.
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,7 +25,10 @@ export type BatchLoad = {
   /** Of an answer, on average. */
   readonly bytes: number;
   readonly failed: number;
-  /** Until the first byte of the answer, and until the last. Of an order: until it was accepted, and until all vouchers were there. */
+  /**
+   * Until the first byte of the answer, and until the last. Of an order: until it was accepted, and until
+   * all vouchers were there.
+   */
   readonly first: Times;
   readonly whole: Times;
 };

@@ -84,7 +84,10 @@ ${table(head, rows)}`,
   ];
 }
 
-/** A bar for each kind of batch; in grey COPY into the tables. That out of them would leave no room for the others. */
+/**
+ * A bar for each kind of batch; in grey COPY into the tables. That out of them would leave no room for
+ * the others.
+ */
 export function drawBatches(
   generate: BatchesResult | undefined,
   download: BatchesResult | undefined,

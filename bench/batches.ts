@@ -1,7 +1,8 @@
 /**
- * `npm run bench:batches`: what the production of large batches costs beside COPY (generate.ts), what the tills notice of it, and how
- * much memory the service takes for it and for a download. What is out of bounds fails it. Everything runs in one `scrip serve`,
- * as it does for whoever starts it so. Ratios count: the machine is shared.
+ * `npm run bench:batches`: what the production of large batches costs beside COPY (generate.ts), what the
+ * tills notice of it, and how much memory the service takes for it and for a download. What is out of
+ * bounds fails it. Everything runs in one `scrip serve`, as it does for whoever starts it so. Ratios
+ * count: the machine is shared.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

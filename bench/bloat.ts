@@ -2,7 +2,10 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { draw, fill, prepareFill } from './growth.ts';
 import type { Stage } from './stage.ts';
 
-/** What many redemptions leave behind in tables and indexes, beside what the same rows take when they are written anew. */
+/**
+ * What many redemptions leave behind in tables and indexes, beside what the same rows take when they are
+ * written anew.
+ */
 
 const VOUCHERS = 1_000_000;
 const AT_ONCE = 512;
@@ -26,7 +29,10 @@ export type BloatResult = {
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Redeems a cent at a time from vouchers spread over all of them, with autovacuum on as it comes, and measures. */
+/**
+ * Redeems a cent at a time from vouchers spread over all of them, with autovacuum on as it comes, and
+ * measures.
+ */
 export async function measureBloat(stage: Stage, redemptions: number): Promise<BloatResult> {
   const serve = await stage.serve();
   await stage.stock(0, 0).finally(() => serve.stop());

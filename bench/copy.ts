@@ -5,7 +5,10 @@ import { becomeProducer, copyEntries, copyVouchers, drawNumbers } from '../src/b
 import { firstRows, type MadeRows, makeRows } from '../src/batches/rows.ts';
 import type { Context } from '../src/context.ts';
 
-/** The yardsticks of batches: their rows by binary COPY alone, into the same tables and out of them, with everything else done before. */
+/**
+ * The yardsticks of batches: their rows by binary COPY alone, into the same tables and out of them, with
+ * everything else done before.
+ */
 
 const VALUE = 1n;
 
@@ -31,8 +34,8 @@ function copy({ service }: Context, { vouchers, entries, count }: MadeRows): Pro
 }
 
 /**
- * Vouchers a second, one transaction for each batch. A code that exists already, which so many rows at once do meet, fails it: then
- * it is all made again.
+ * Vouchers a second, one transaction for each batch. A code that exists already, which so many rows at
+ * once do meet, fails it: then it is all made again.
  * @param quantity of a batch
  */
 export async function copyIn(context: Context, quantity: number, batches = 1, clients = 1): Promise<number> {
@@ -53,7 +56,10 @@ export async function copyIn(context: Context, quantity: number, batches = 1, cl
   return (batches * quantity) / ((performance.now() - began) / 1000);
 }
 
-/** Vouchers a second of batches that are there, as they lie in the table, sealed: each batch once by one of the clients. */
+/**
+ * Vouchers a second of batches that are there, as they lie in the table, sealed: each batch once by one
+ * of the clients.
+ */
 export async function copyOut(
   url: string,
   quantity: number,
@@ -69,7 +75,9 @@ export async function copyOut(
       for (const id of left) {
         const rows = client.query(
           copyTo(
-            `copy (select serial_number, sealed from scrip.vouchers where batch_id = ${id} order by serial_number) to stdout (format binary)`,
+            `
+              copy (select serial_number, sealed from scrip.vouchers where batch_id = ${id}
+              order by serial_number) to stdout (format binary)`,
           ),
         );
         await finished(rows.resume());

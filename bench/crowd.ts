@@ -1,12 +1,16 @@
 /**
- * Connections that take a server's time and memory for nothing, in a process of their own: `node bench/crowd.ts URL NAME`. Tells its
- * parent when all are there, and goes on until it is ended; who is cut off comes again.
+ * Connections that take a server's time and memory for nothing, in a process of their own:
+ * `node bench/crowd.ts URL NAME`. Tells its parent when all are there, and goes on until it is ended; who
+ * is cut off comes again.
  */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 const SLOW_BEAT_MS = 50;
-/** A flood that is turned away comes again after this long: else it would be the crowd's own speed that is measured. */
+/**
+ * A flood that is turned away comes again after this long: else it would be the crowd's own speed that is
+ * measured.
+ */
 const AGAIN_MS = 20;
 
 const GET = 'GET /api/v2/transactions HTTP/1.1\r\nHost: crowd\r\n';

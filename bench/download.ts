@@ -7,8 +7,9 @@ import type { Serve, Stage } from './stage.ts';
 import { besideBare } from './yardstick.ts';
 
 /**
- * Downloads of batches, small ones and one that takes a while. Beside COPY of the same rows out of the table, which is all that the
- * database does for it, and beside bare Fastify that sends as many bytes which it has: what lies between is opening and writing.
+ * Downloads of batches, small ones and one that takes a while. Beside COPY of the same rows out of the
+ * table, which is all that the database does for it, and beside bare Fastify that sends as many bytes
+ * which it has: what lies between is opening and writing.
  */
 
 const SMALL = { quantity: 50, batches: 200, clients: 8, copies: 20 };

@@ -6,8 +6,9 @@ import type { Serve, Stage } from './stage.ts';
 import { watchMemory } from './usage.ts';
 
 /**
- * Batches, small ones that their merchants wait for and one that takes a while, beside the same rows by COPY alone into the same
- * tables: two transactions of rows that were made, sealed and encoded before are the least that a batch can be.
+ * Batches, small ones that their merchants wait for and one that takes a while, beside the same rows by
+ * COPY alone into the same tables: two transactions of rows that were made, sealed and encoded before are
+ * the least that a batch can be.
  */
 
 /** Ordered and waited for by so many merchants at the same time. */
@@ -19,7 +20,10 @@ const LARGE_QUANTITY = 100_000;
 const VALUE = 0.01;
 const WARM_UP = { seconds: 1, quantity: 10_000 };
 
-/** Batches of one size: vouchers a second, ratios to the yardsticks of the same turns, and what a voucher takes. */
+/**
+ * Batches of one size: vouchers a second, ratios to the yardsticks of the same turns, and what a voucher
+ * takes.
+ */
 export type BatchFigures = {
   readonly quantity: number;
   readonly clients: number;

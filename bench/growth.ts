@@ -6,7 +6,10 @@ import type { Stock, Voucher } from './requests.ts';
 import type { Stage } from './stage.ts';
 import { yardstick } from './yardstick.ts';
 
-/** The same load on ever more vouchers and journal rows. They are made by SQL: what is measured is what comes after. */
+/**
+ * The same load on ever more vouchers and journal rows. They are made by SQL: what is measured is what
+ * comes after.
+ */
 
 const OPERATIONS = ['redeem', 'balance', 'lookup'] as const;
 const CONNECTIONS = 64;
@@ -87,7 +90,10 @@ export async function measureGrowth(
   }
 }
 
-/** Vouchers need keys that the service finds them by: derived as src/keyring/ring.ts does, but by the database. */
+/**
+ * Vouchers need keys that the service finds them by: derived as src/keyring/ring.ts does, but by the
+ * database.
+ */
 export async function prepareFill(stage: Stage): Promise<void> {
   const line = (await readFile(join(stage.folder, 'keys'), 'utf8')).trim().split('\n').at(-1) ?? '';
   const master = Buffer.from(line.split(':')[1] ?? '', 'base64url');
@@ -97,7 +103,9 @@ export async function prepareFill(stage: Stage): Promise<void> {
     'create table bench.fill_keys (lookup bytea, pin bytea, merchant_id int, batch_id int)',
   );
   await stage.owner.query(
-    `insert into bench.fill_keys select $1, $2, $3, max(id) from batches where merchant_id = $3 and value_minor is not null`,
+    `
+      insert into bench.fill_keys select $1, $2, $3, max(id) from batches where merchant_id = $3
+      and value_minor is not null`,
     [derive('lookup'), derive('pin'), stage.merchantId],
   );
 }
@@ -133,7 +141,8 @@ async function measureSize(stage: Stage) {
   const { rows } = await stage.owner.query(`
 select (select count(*) from journal)::int as "journalRows", (select count(*) from vouchers)::int as vouchers,
   (pg_database_size(current_database()) / 1024 / 1024)::int as "databaseMb",
-  pg_indexes_size('vouchers')::float as "voucherIndexes", pg_indexes_size('journal')::float as "journalIndexes"`);
+  pg_indexes_size('vouchers')::float as "voucherIndexes",
+    pg_indexes_size('journal')::float as "journalIndexes"`);
   const { journalRows, vouchers, databaseMb, voucherIndexes, journalIndexes } = rows[0];
   const indexBytes = {
     vouchers: Math.round(voucherIndexes / vouchers),

@@ -5,7 +5,10 @@ import { GENERATOR } from './play.ts';
 import { type Serve, type Stage, serveIn } from './stage.ts';
 import { yardstick } from './yardstick.ts';
 
-/** The loads between nothing and too much, for redemptions: one client, half of the greatest load, and the greatest. Beyond it: overload.ts. */
+/**
+ * The loads between nothing and too much, for redemptions: one client, half of the greatest load, and the
+ * greatest. Beyond it: overload.ts.
+ */
 
 const GREATEST_CONNECTIONS = 128;
 /** At half load so many clients take turns: enough that one who waits does not hold the others up. */
@@ -32,7 +35,8 @@ export async function measureLatency(stage: Stage, seconds: number, turns: numbe
     const runs: Record<keyof LatencyResult, Times[]> = { alone: [], half: [], greatest: [] };
     for (let turn = 1; turn <= turns; turn++) {
       const greatest = await redeem(GREATEST_CONNECTIONS);
-      // autocannon sends what a second may hold at its beginning: of pauses only wrk knows, so that fewer clients have to do.
+      // autocannon sends what a second may hold at its beginning: of pauses only wrk knows, so that fewer
+      // clients have to do.
       const half =
         GENERATOR === 'wrk'
           ? await redeem(HALF_CONNECTIONS, (HALF_CONNECTIONS / (greatest.perSecond / 2)) * 1000)

@@ -5,7 +5,9 @@ import { OPERATIONS, type OperationName, requestsOf, type Stock } from './reques
 import type { Serve, Stage } from './stage.ts';
 import { usageOf } from './usage.ts';
 
-/** More than any endpoint answers here: a list of requests that is played twice would be a list of replays. */
+/**
+ * More than any endpoint answers here: a list of requests that is played twice would be a list of replays.
+ */
 const MOST_PER_SECOND = {
   activate: 14_000,
   update: 14_000,

@@ -1,4 +1,6 @@
-/** What counting costs: `npm run bench:metrics`. The time that a call spends in the counters, in one process. */
+/**
+ * What counting costs: `npm run bench:metrics`. The time that a call spends in the counters, in one process.
+ */
 import { createMetrics } from '../src/metrics.ts';
 
 const CALLS = 2_000_000;

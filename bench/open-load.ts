@@ -1,7 +1,8 @@
 /**
- * The load of callers who do not wait for each other, in a process of its own: requests begin at a fixed rate whatever becomes of
- * those before them, each on a connection that is free, or a new one as long as there may be more. Or, without a rate, as fast
- * as they are answered. Prints what came of it as JSON; durations count from when a request was due.
+ * The load of callers who do not wait for each other, in a process of its own: requests begin at a fixed
+ * rate whatever becomes of those before them, each on a connection that is free, or a new one as long as
+ * there may be more. Or, without a rate, as fast as they are answered. Prints what came of it as JSON;
+ * durations count from when a request was due.
  */
 import { readFileSync } from 'node:fs';
 import { SEPARATOR } from './requests.ts';

@@ -3,7 +3,10 @@ import type { OperationName } from './requests.ts';
 import type { Stage } from './stage.ts';
 import { bareFastify, yardstick } from './yardstick.ts';
 
-/** Where throughput peaks depends on the operation and the machine: the best of these counts, as for the yardstick. */
+/**
+ * Where throughput peaks depends on the operation and the machine: the best of these counts, as for the
+ * yardstick.
+ */
 const CONNECTIONS = [64, 128];
 const WARM_UP_SECONDS = 2;
 const YARDSTICK_SECONDS = 3;

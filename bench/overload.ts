@@ -5,9 +5,10 @@ import { playOpen } from './play.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * Redemptions by callers who do not wait for each other, five times as many as can be served, all of one merchant; beside them another
- * merchant's tills, from before until after. Service, database and load share the machine: what the generator takes for five times as many requests, the
- * service lacks. So the greatest load is measured by the same generator, and what that took is told.
+ * Redemptions by callers who do not wait for each other, five times as many as can be served, all of one
+ * merchant; beside them another merchant's tills, from before until after. Service, database and load
+ * share the machine: what the generator takes for five times as many requests, the service lacks. So the
+ * greatest load is measured by the same generator, and what that took is told.
  */
 
 const TIMES = 5;
@@ -46,7 +47,10 @@ export type OverloadResult = {
   readonly broken: number;
   /** What the generator of the load took of a core, and the longest that it was late by itself. */
   readonly generator: { readonly cores: number; readonly lateMs: number };
-  /** Another merchant, who asks as ever: its p99 before and beside the flood, after how long it is as before, and who is refused. */
+  /**
+   * Another merchant, who asks as ever: its p99 before and beside the flood, after how long it is as
+   * before, and who is refused.
+   */
   readonly light: {
     readonly beforeP99Ms: number;
     readonly besideP99Ms: number;

@@ -11,7 +11,9 @@ export type LoadPlan = {
   readonly file: string;
   readonly connections: number;
   readonly seconds: number;
-  /** Mean pause before each request of a connection, so that the load is less than the greatest. Needs wrk. */
+  /**
+   * Mean pause before each request of a connection, so that the load is less than the greatest. Needs wrk.
+   */
   readonly pauseMs?: number;
 };
 

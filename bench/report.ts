@@ -17,7 +17,9 @@ import type { Stage } from './stage.ts';
 import { table } from './table.ts';
 import { DATABASE_GENERATOR } from './yardstick.ts';
 
-/** The report: tables in docs/explanation/performance.md between two marks, charts and history in its folder. */
+/**
+ * The report: tables in docs/explanation/performance.md between two marks, charts and history in its folder.
+ */
 
 const PAGE = new URL('../docs/explanation/performance.md', import.meta.url);
 const FOLDER = new URL('../docs/explanation/performance/', import.meta.url);
@@ -25,7 +27,9 @@ const HISTORY = new URL('history.jsonl', FOLDER);
 const BEGIN = '<!-- figures: written by npm run bench -->';
 const END = '<!-- end of figures -->';
 
-/** A ratio that fell so far below the middle of the runs before is told: less is within what machines vary by. */
+/**
+ * A ratio that fell so far below the middle of the runs before is told: less is within what machines vary by.
+ */
 const REGRESSION = 0.85;
 const COMPARED_RUNS = 5;
 /** What else the machine was doing, in runnable processes, when the run began. */

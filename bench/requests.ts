@@ -1,6 +1,6 @@
 /**
- * What the load consists of: for each operation a list of requests, as the bytes that go over the wire, so that the load
- * generator has nothing left to do but to send them.
+ * What the load consists of: for each operation a list of requests, as the bytes that go over the wire,
+ * so that the load generator has nothing left to do but to send them.
  */
 
 export type Voucher = { readonly code: string; readonly pin: string; readonly serial: bigint };
@@ -10,7 +10,10 @@ export type Stock = {
   readonly authorization: string;
   /** With money on them, in an order that is not theirs in the table. */
   readonly vouchers: readonly Voucher[];
-  /** The same, with an activation and a redemption in their history and nothing more, however long the benchmark runs. */
+  /**
+   * The same, with an activation and a redemption in their history and nothing more, however long the
+   * benchmark runs.
+   */
   readonly quiet: readonly Voucher[];
   /** Without a value, waiting to be activated: each can be only once. */
   readonly inactive: Iterator<Voucher>;
@@ -79,7 +82,10 @@ const MIX: readonly Maker[] = [
 
 const till: Maker = (stock, run, index) => any(MIX, index)(stock, run, index);
 
-/** The operations, each with the share of its requests that takes from what is used up (for the size of the stock). */
+/**
+ * The operations, each with the share of its requests that takes from what is used up (for the size of
+ * the stock).
+ */
 export const OPERATIONS = {
   redeem: { make: redeem, inactive: 0, updatable: 0 },
   balance: { make: balance, inactive: 0, updatable: 0 },

@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: what the service does over HTTP, with everything switched on, beside yardsticks of the same run on the
- * same machine. What counts is the ratio: machines are shared, and a figure alone says little.
+ * `npm run bench`: what the service does over HTTP, with everything switched on, beside yardsticks of the
+ * same run on the same machine. What counts is the ratio: machines are shared, and a figure alone says
+ * little.
  *
  *   npm run bench                              the suite; its report goes to docs/explanation/performance.md
  *   npm run bench -- redeem balance --seconds 3 --turns 1    parts of it, printed only

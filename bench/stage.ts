@@ -18,8 +18,9 @@ import { end, opened, started, temporaryFolder } from '../test/leave-nothing.ts'
 import type { Stock, Voucher } from './requests.ts';
 
 /**
- * What a benchmark plays on: a service in a process of its own on the embedded database, everything switched on as in
- * production, with a merchant and its stock. All of it lies in a folder that is gone afterwards.
+ * What a benchmark plays on: a service in a process of its own on the embedded database, everything
+ * switched on as in production, with a merchant and its stock. All of it lies in a folder that is gone
+ * afterwards.
  */
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -168,7 +169,10 @@ export class Stage {
     return vouchers;
   }
 
-  /** Redemptions under references of their own, made by one statement: what is measured is what comes after them. */
+  /**
+   * Redemptions under references of their own, made by one statement: what is measured is what comes
+   * after them.
+   */
   async #redeem(vouchers: readonly Voucher[], count: number): Promise<string[]> {
     const prefix = `past-${++this.#batches}`;
     await this.owner.query('select bench.redeem_many($1, $2, $3, $4)', [

@@ -22,11 +22,17 @@ export type Difference = {
   readonly medianMs: number;
   readonly lowMs: number;
   readonly highMs: number;
-  /** Mann and Whitney: the chance that one of the second takes longer than one of the first. 0.5: they are alike. */
+  /**
+   * Mann and Whitney: the chance that one of the second takes longer than one of the first. 0.5: they are
+   * alike.
+   */
   readonly longer: number;
   /** How surprising that would be if they were alike, in standard deviations. */
   readonly deviations: number;
-  /** Kolmogorov and Smirnov: how far the curves are apart. Who guesses by one duration is right in (1 + this) / 2 of all cases. */
+  /**
+   * Kolmogorov and Smirnov: how far the curves are apart. Who guesses by one duration is right in (1 +
+   * this) / 2 of all cases.
+   */
   readonly distance: number;
 };
 
@@ -46,8 +52,8 @@ export function compare(first: Sorted, second: Sorted): Difference {
 }
 
 /**
- * The median of as many values, drawn with repetition. The middle one of the positions drawn has a beta distribution, which
- * for thousands of values is a normal one: so it is drawn by itself.
+ * The median of as many values, drawn with repetition. The middle one of the positions drawn has a beta
+ * distribution, which for thousands of values is a normal one: so it is drawn by itself.
  */
 function resampledMedian(values: Sorted): number {
   const normal = Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());

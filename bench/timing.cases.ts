@@ -4,8 +4,8 @@ import type { Voucher } from './requests.ts';
 import type { Stage } from './stage.ts';
 
 /**
- * What an attacker could want to tell apart by the time that an answer takes. Of the classes of a subject those that stand in
- * a pair get the same answer, or one that must not depend on what is asked about.
+ * What an attacker could want to tell apart by the time that an answer takes. Of the classes of a subject
+ * those that stand in a pair get the same answer, or one that must not depend on what is asked about.
  */
 
 export type Case = {

@@ -2,7 +2,10 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { curveChart } from './curves.ts';
 import { type Difference, percentiles, quantile, type Sorted } from './statistics.ts';
 
-/** The report: a table and a chart for each surrounding in docs/explanation/timing.md, from figures that lie in its folder. */
+/**
+ * The report: a table and a chart for each surrounding in docs/explanation/timing.md, from figures that
+ * lie in its folder.
+ */
 
 const PAGE = new URL('../docs/explanation/timing.md', import.meta.url);
 const FOLDER = new URL('../docs/explanation/timing/', import.meta.url);

@@ -1,6 +1,8 @@
 /**
- * `npm run bench:timing`: whether the time that an answer takes tells what it must not: whether a code exists, whether a PIN
- * was right, whether a key is in use. Each subject's cases are asked in random order, alone or beside honest calls, and compared with each other; what a comparison of a case with itself gives is what chance gives.
+ * `npm run bench:timing`: whether the time that an answer takes tells what it must not: whether a code
+ * exists, whether a PIN was right, whether a key is in use. Each subject's cases are asked in random
+ * order, alone or beside honest calls, and compared with each other; what a comparison of a case with
+ * itself gives is what chance gives.
  *
  *   npm run bench:timing                            all subjects, by a client that is alone
  *   npm run bench:timing -- redeem --load           beside redemptions at half of the greatest load

@@ -25,7 +25,10 @@ export async function usageOf(pid: number): Promise<Usage | undefined> {
   }
 }
 
-/** The resident memory of a process from now on, in megabytes, looked at ten times a second; without that of its children. */
+/**
+ * The resident memory of a process from now on, in megabytes, looked at ten times a second; without that
+ * of its children.
+ */
 export function watchMemory(pid: number) {
   const look = async () => {
     const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');

@@ -1,6 +1,7 @@
 /**
- * `npm run bench:webhooks`: deliveries a second to a fast receiver in a process of its own, alone, and beside an endpoint
- * that never answers and one that takes a second, with as much waiting for each of them.
+ * `npm run bench:webhooks`: deliveries a second to a fast receiver in a process of its own, alone, and
+ * beside an endpoint that never answers and one that takes a second, with as much waiting for each of
+ * them.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -115,7 +116,8 @@ async function deliver(
   await db.query({ text: 'delete from webhook_deliveries', values: [] });
   await db.query({
     text: `insert into webhook_deliveries (endpoint_id, event_id, type, subject_id, occurred_at, due_at)
-      select e, gen_random_uuid(), 'voucher.redeemed', $1, $2, $2 from unnest($3::int[]) e, generate_series(1, $4::int)`,
+      select e, gen_random_uuid(), 'voucher.redeemed', $1, $2, $2 from unnest($3::int[]) e,
+        generate_series(1, $4::int)`,
     values: [subjectId, clock(), endpointIds, EVENTS],
   });
   const started = performance.now();

@@ -1,8 +1,8 @@
 import { connect, type Socket } from 'node:net';
 
 /**
- * A client that costs next to nothing beside the service that it measures: requests are written as they are (requests.ts),
- * and of an answer no more is read than where it ends.
+ * A client that costs next to nothing beside the service that it measures: requests are written as they
+ * are (requests.ts), and of an answer no more is read than where it ends.
  */
 
 /** What came back: the head as text, and the body. */

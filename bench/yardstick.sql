@@ -1,7 +1,9 @@
--- The yardstick: the cost of one redemption as one call of one stored function. It decides and books the same as the service, on the
--- same tables and indexes, and even finds its voucher more cheaply, by its number.
+-- The yardstick: the cost of one redemption as one call of one stored function. It decides and books the
+-- same as the service, on the same tables and indexes, and even finds its voucher more cheaply, by its
+-- number.
 create schema if not exists bench;
-create or replace function bench.redeem(of_merchant int, of_number bigint, of_reference text, amount bigint) returns text
+create or replace function bench.redeem(of_merchant int, of_number bigint, of_reference text,
+  amount bigint) returns text
 language plpgsql set search_path = scrip as $$
 declare
   v record;
@@ -12,7 +14,8 @@ begin
   select c.id, c.serial_number, c.fingerprint into prior from claims c
   where c.merchant_id = of_merchant and c.operation = 'redeem' and c.reference = of_reference;
   if found then
-    if prior.serial_number / 64 <> of_number or prior.fingerprint <> (amount * 100)::text then return '94'; end if;
+    if prior.serial_number / 64 <> of_number or prior.fingerprint <> (amount * 100)::text
+      then return '94'; end if;
     return prior.id::text;
   end if;
   select c.*, b.currency, b.scope, b.merchant_id as issuer into v
@@ -30,29 +33,36 @@ begin
   where a.merchant_id = of_merchant and a.kind = 'SETTLEMENT' and a.currency = v.currency;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   values (new_id, v.serial_number, of_merchant, 'redeem', of_reference, (amount * 100)::text);
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference, occurred_at)
-  values (new_id, 'REDEMPTION', v.serial_number, settlement, amount, v.currency, of_merchant, v.serial_number, of_reference, now());
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, reference, occurred_at)
+  values (new_id, 'REDEMPTION', v.serial_number, settlement, amount, v.currency, of_merchant,
+    v.serial_number, of_reference, now());
   update vouchers set balance_minor = balance_minor - amount where serial_number = v.serial_number;
   return '00';
 end $$;
 -- Redemptions that were made before: of one cent each, spread over some vouchers.
-create or replace function bench.redeem_many(of_merchant int, serials bigint[], prefix text, count int) returns void
+create or replace function bench.redeem_many(of_merchant int, serials bigint[], prefix text,
+  count int) returns void
 language plpgsql set search_path = scrip as $$
 begin
-  insert into accounts (kind, merchant_id, currency, decimals) values ('SETTLEMENT', of_merchant, 'USD', 2) on conflict do nothing;
+  insert into accounts (kind, merchant_id, currency, decimals) values ('SETTLEMENT', of_merchant, 'USD', 2)
+    on conflict do nothing;
   create temp table past on commit drop as
-    select gen_random_uuid() as id, serials[1 + n % cardinality(serials)] as serial, prefix || '-' || n as reference
+    select gen_random_uuid() as id, serials[1 + n % cardinality(serials)] as serial,
+      prefix || '-' || n as reference
     from generate_series(0, count - 1) n;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   select id, serial, of_merchant, 'redeem', reference, '100' from past;
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference, occurred_at)
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, reference, occurred_at)
   select p.id, 'REDEMPTION', p.serial, a.id, 1, 'USD', of_merchant, p.serial, p.reference, now()
   from past p, accounts a where a.merchant_id = of_merchant and a.kind = 'SETTLEMENT' and a.currency = 'USD';
   update vouchers v set balance_minor = balance_minor - t.count
   from (select serial, count(*) as count from past group by 1) t where v.serial_number = t.serial;
 end $$;
--- Vouchers with so many journal rows each (their activation, and redemptions), for the figures of growth. The rows spread over the twelve
--- months before now, as they would in service. Their seals do not open: calls that need the code of a voucher draw from others.
+-- Vouchers with so many journal rows each (their activation, and redemptions), for the figures of growth.
+-- The rows spread over the twelve months before now, as they would in service. Their seals do not open:
+-- calls that need the code of a voucher draw from others.
 create or replace function bench.fill(first int, last int, of_pin text, entries int) returns void
 language plpgsql set search_path = scrip, bench as $$
 declare
@@ -60,24 +70,32 @@ declare
   settlement bigint;
 begin
   select * into k from bench.fill_keys;
-  select a.id into settlement from accounts a where a.merchant_id = k.merchant_id and a.kind = 'SETTLEMENT' and a.currency = 'USD';
+  select a.id into settlement from accounts a where a.merchant_id = k.merchant_id and a.kind = 'SETTLEMENT'
+    and a.currency = 'USD';
   create temp table if not exists filled (serial bigint, code text, born timestamptz) on commit delete rows;
   insert into filled select nextval('voucher_numbers') * 64 + (n % 64), (900000000000 + n)::text,
-    now() - interval '1 year' * (1 - n::float8 / greatest(last, 10000000)) from generate_series(first, last) n;
-  insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor, activated_at, expires_at)
+    now() - interval '1 year' * (1 - n::float8 / greatest(last, 10000000))
+      from generate_series(first, last) n;
+  insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
+    activated_at, expires_at)
   select serial, k.batch_id,
     encode(substr(hmac(code::bytea, k.lookup, 'sha256'), 1, 16), 'hex')::uuid,
     encode(substr(hmac((code || ':' || of_pin)::bytea, k.pin, 'sha256'), 1, 16), 'hex')::uuid,
     decode(repeat('00', 54), 'hex'), 100000, 100000 - (entries - 1), born, now() + interval '1 year'
   from filled order by serial;
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id, occurred_at)
-  select bench.id_at(born), 'ACTIVATION', reserve_of(k.batch_id), serial, 100000, 'USD', k.merchant_id, serial, k.batch_id, born from filled;
-  create temp table if not exists spent (id uuid, serial bigint, reference text, at timestamptz) on commit delete rows;
-  insert into spent select bench.id_at(born + (now() - born) * n / (entries + 1)), serial, 'fill-' || code || '-' || n,
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, batch_id, occurred_at)
+  select bench.id_at(born), 'ACTIVATION', reserve_of(k.batch_id), serial, 100000, 'USD', k.merchant_id,
+    serial, k.batch_id, born from filled;
+  create temp table if not exists spent (id uuid, serial bigint, reference text, at timestamptz)
+    on commit delete rows;
+  insert into spent select bench.id_at(born + (now() - born) * n / (entries + 1)), serial,
+    'fill-' || code || '-' || n,
     born + (now() - born) * n / (entries + 1) from generate_series(2, entries) n, filled;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   select id, serial, k.merchant_id, 'redeem', reference, '100' from spent;
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference, occurred_at)
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, reference, occurred_at)
   select id, 'REDEMPTION', serial, settlement, 1, 'USD', k.merchant_id, serial, reference, at from spent;
 end $$;
 -- A UUID of version 7 of a time.

@@ -1,7 +1,8 @@
 #!/bin/sh
 ':' //; here=$(dirname "$(readlink -f "$0")"); node="$here/../node_modules/node/bin/node"; [ -x "$node" ] && exec "$node" "$here/../src/main.ts" "$@"; exec node "$here/scrip.cjs" "$@"
-// The line above is for the shell, which ends there: run directly, this file becomes the project's own Node in one step, so
-// that signals and the exit status are the program's. What follows is for `node bin/scrip.cjs`, whatever Node that is.
+// The line above is for the shell, which ends there: run directly, this file becomes the project's own
+// Node in one step, so that signals and the exit status are the program's. What follows is for
+// `node bin/scrip.cjs`, whatever Node that is.
 'use strict';
 const { spawn } = require('node:child_process');
 const { existsSync } = require('node:fs');

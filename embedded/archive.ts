@@ -9,9 +9,10 @@ import type { Log } from './server.ts';
 /**
  * The archived write-ahead log: what a restore to a point in time replays on top of a backup.
  *
- * PostgreSQL archives each segment (16 MB) when it is complete. What was written since lies in the segment that is being
- * filled, so a process of the service copies that one as it grows, to a file that ends in `.tail`. When the data folder is
- * lost, the archive lacks at most what was committed in the last second.
+ * PostgreSQL archives each segment (16 MB) when it is complete. What was written since lies in the
+ * segment that is being filled, so a process of the service copies that one as it grows, to a file that
+ * ends in `.tail`. When the data folder is lost, the archive lacks at most what was committed in the last
+ * second.
  */
 
 /** The size of a segment, initdb's default. */
@@ -28,7 +29,10 @@ const quoteForShell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 /** `%` introduces a placeholder in PostgreSQL's commands. */
 const pathInCommand = (folder: string) => folder.replaceAll('%', '%%');
 
-/** The command that archives a segment: whole and on the disk, or not at all; never over another one of the same name. */
+/**
+ * The command that archives a segment: whole and on the disk, or not at all; never over another one of
+ * the same name.
+ */
 export function archiveCommand(archiveDir: string | undefined): string {
   // A database without an archive takes each segment as archived, so that it is not kept for one.
   if (archiveDir === undefined) return 'true';
@@ -184,7 +188,9 @@ export class Tail {
 
   async #copy(): Promise<void> {
     const { rows } = await this.#client.query<{ name: string; end: number }>(
-      `select file_name as name, file_offset as "end" from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
+      `
+        select file_name as name, file_offset as "end"
+        from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
     );
     const { name, end } = rows[0] as { name: string; end: number };
     if (name !== this.#segment) {

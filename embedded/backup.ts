@@ -20,8 +20,9 @@ import {
 import { MAJOR } from './server.ts';
 
 /**
- * Online backup by PostgreSQL's low-level API: the files are copied while the server works, and the log of that time, which
- * is in the backup too, makes them consistent. (The shipped programs hold no pg_basebackup.)
+ * Online backup by PostgreSQL's low-level API: the files are copied while the server works, and the log
+ * of that time, which is in the backup too, makes them consistent. (The shipped programs hold no
+ * pg_basebackup.)
  */
 
 export type BackupOptions = {
@@ -197,7 +198,9 @@ async function copyCluster(
   const control = await readSteadily(join(cluster, CONTROL));
   copied.set(`${CLUSTER}/${CONTROL}`, await writeWhole(join(target, CONTROL), control));
   const { rows: stops } = await client.query<{ lsn: string; label: string; map: string; at: Date }>(
-    `select lsn::text, labelfile as label, spcmapfile as map, clock_timestamp() as at from pg_backup_stop(false)`,
+    `
+      select lsn::text, labelfile as label, spcmapfile as map, clock_timestamp() as at
+      from pg_backup_stop(false)`,
   );
   const { lsn: startLsn } = starts[0] as { lsn: string };
   const { lsn: stopLsn, label, map, at } = stops[0] as (typeof stops)[number];

@@ -7,8 +7,8 @@ const BUFFERS_MIN_MB = 128;
 const BUFFERS_MAX_MB = 2_048;
 
 /**
- * An eighth of the memory, within bounds. With ten million journal rows, 256 MB cost a third of the redemptions per
- * second: the pages that every call needs had to be read from the system's cache.
+ * An eighth of the memory, within bounds. With ten million journal rows, 256 MB cost a third of the
+ * redemptions per second: the pages that every call needs had to be read from the system's cache.
  */
 function sharedBuffersMb(): number {
   // The limit of a container; without one it is a number beyond all memory, or 0.
@@ -17,9 +17,10 @@ function sharedBuffersMb(): number {
 }
 
 /**
- * The server's settings. An acknowledged commit is on the disk: fsync, synchronous_commit and full_page_writes keep their
- * defaults. Statements, parameters and errors (which can quote them) never reach the server's log; clients see their
- * errors themselves. There are connections for a process on each core, sixteen each, and for commands.
+ * The server's settings. An acknowledged commit is on the disk: fsync, synchronous_commit and
+ * full_page_writes keep their defaults. Statements, parameters and errors (which can quote them) never
+ * reach the server's log; clients see their errors themselves. There are connections for a process on
+ * each core, sixteen each, and for commands.
  *
  * The log is always in a form that can be archived: turning the archive on takes no restart.
  * @param archiveDir where the log is archived; undefined: nowhere

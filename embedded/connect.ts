@@ -12,7 +12,8 @@ const CONNECT_RETRY_MS = 100;
 export const ownerOf = ({ database }: { database: string }) => `${database}_owner`;
 
 export function addressOf(user: string, password: string, port: number, database: string): string {
-  // Explicit, since PGSSLMODE in the environment could ask for TLS, which a server on the loopback does not have.
+  // Explicit, since PGSSLMODE in the environment could ask for TLS, which a server on the loopback does
+  // not have.
   return `postgres://${user}:${password}@${ADDRESS}:${port}/${database}?sslmode=disable`;
 }
 

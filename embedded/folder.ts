@@ -78,7 +78,9 @@ export async function makeFolder(path: string): Promise<void> {
   });
 }
 
-/** Unlike a recursive mkdir, it ends where a file system answers ENOENT below a folder that exists (/proc). */
+/**
+ * Unlike a recursive mkdir, it ends where a file system answers ENOENT below a folder that exists (/proc).
+ */
 async function make(path: string): Promise<void> {
   const makeOne = () => mkdir(path, { mode: 0o700 });
   await makeOne()

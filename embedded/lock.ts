@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, type Folder } from './folder.ts';
 
 /**
- * Locks on files in the folder. Node has no file locks of its own; SQLite's are those of the operating system: released
- * when their holder dies, however it dies, and valid between containers that share a volume, where process ids mean
- * nothing.
+ * Locks on files in the folder. Node has no file locks of its own; SQLite's are those of the operating
+ * system: released when their holder dies, however it dies, and valid between containers that share a
+ * volume, where process ids mean nothing.
  */
 
 const RETRY_MS = 20;
@@ -15,7 +15,8 @@ const SQLITE_BUSY = 5;
 
 async function openLock({ root }: Folder, name: string): Promise<DatabaseSync> {
   const file = join(root, name);
-  // An existing file must not be opened here: closing it would release all locks that this process holds on it.
+  // An existing file must not be opened here: closing it would release all locks that this process holds
+  // on it.
   await writeFile(file, '', { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
     if (codeOf(error) !== 'EEXIST') throw error;
   });
@@ -47,7 +48,10 @@ export async function lockFolder(folder: Folder): Promise<() => void> {
   return () => lock.close();
 }
 
-/** A shared lock that every process holds for as long as it uses the database. Change it under `lockFolder` only. */
+/**
+ * A shared lock that every process holds for as long as it uses the database. Change it under
+ * `lockFolder` only.
+ */
 export class UseLock {
   readonly #lock: DatabaseSync;
 

@@ -5,8 +5,9 @@ import { EmbeddedError } from './error.ts';
 import { codeOf } from './folder.ts';
 
 /**
- * A backup is a folder: `manifest.json` says what it is, `SHA256SUMS` holds the digest of each file (`sha256sum -c` checks
- * it without Scrip), `cluster/` holds the database's files, and `keys` the key ring where it was asked for.
+ * A backup is a folder: `manifest.json` says what it is, `SHA256SUMS` holds the digest of each file
+ * (`sha256sum -c` checks it without Scrip), `cluster/` holds the database's files, and `keys` the key
+ * ring where it was asked for.
  */
 
 export const MANIFEST = 'manifest.json';

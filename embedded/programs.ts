@@ -9,9 +9,10 @@ import { type Account, type Folder, listAccounts } from './folder.ts';
 /**
  * Where PostgreSQL's programs are, and as which account they run.
  *
- * PostgreSQL refuses to run as root. When root starts it, it runs in a user namespace in which root has another number:
- * that needs no account, and no file changes its owner. Where the system forbids namespaces (some containers do), it runs
- * as an unprivileged account, to which the database's files then belong.
+ * PostgreSQL refuses to run as root. When root starts it, it runs in a user namespace in which root has
+ * another number: that needs no account, and no file changes its owner. Where the system forbids
+ * namespaces (some containers do), it runs as an unprivileged account, to which the database's files then
+ * belong.
  */
 
 export type Programs = {
@@ -73,7 +74,8 @@ async function mapRoot(): Promise<string[]> {
 type Identity = { uid?: number; gid?: number };
 
 function programs(native: string, prefix: readonly string[], identity: Identity): Programs {
-  // In a session of their own: Ctrl-C at the terminal reaches this process only, which then stops them in order.
+  // In a session of their own: Ctrl-C at the terminal reaches this process only, which then stops them in
+  // order.
   const begin = (
     program: string,
     args: readonly string[],
@@ -139,7 +141,9 @@ async function check(native: string, prefix: readonly string[], identity: Identi
     });
 }
 
-/** Runs them as an unprivileged account, which must reach the database's files through the folders above them. */
+/**
+ * Runs them as an unprivileged account, which must reach the database's files through the folders above them.
+ */
 async function asAccount(folder: Folder, native: string, owner: Account | undefined): Promise<Programs> {
   const accounts = await listAccounts();
   const account =
@@ -175,7 +179,10 @@ async function reaches(path: string, identity: Identity): Promise<boolean> {
   );
 }
 
-/** Copies the programs to where the account can read them, for a node_modules in a folder that it cannot enter. */
+/**
+ * Copies the programs to where the account can read them, for a node_modules in a folder that it cannot
+ * enter.
+ */
 async function copyNative(folder: Folder, native: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as {
     version: string;

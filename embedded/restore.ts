@@ -12,8 +12,9 @@ import { findPrograms } from './programs.ts';
 import { findServer, type Log, MAJOR, startServer, stopServer } from './server.ts';
 
 /**
- * Restores a backup: copied and held against its checksums beside the place of the database, started there, brought to the
- * wanted time, examined, and only then put in its place. What fails on the way leaves everything as it was.
+ * Restores a backup: copied and held against its checksums beside the place of the database, started
+ * there, brought to the wanted time, examined, and only then put in its place. What fails on the way
+ * leaves everything as it was.
  */
 
 export type Restoring = {

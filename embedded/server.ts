@@ -27,7 +27,10 @@ import {
 } from './folder.ts';
 import { findPrograms, findReason, type Programs } from './programs.ts';
 
-/** The server: created, found, started, stopped. Everything here is done under the lock of the folder (lock.ts). */
+/**
+ * The server: created, found, started, stopped. Everything here is done under the lock of the folder
+ * (lock.ts).
+ */
 
 /** Both a pino logger and the console are one. */
 export type Log = {
@@ -91,7 +94,10 @@ async function checkVersion({ root, cluster }: Folder): Promise<void> {
   );
 }
 
-/** Creates the database's files beside their place and renames them: a start that dies leaves nothing incomplete. */
+/**
+ * Creates the database's files beside their place and renames them: a start that dies leaves nothing
+ * incomplete.
+ */
 async function createCluster(folder: Folder, owner: string, programs: Programs, log: Log): Promise<Settings> {
   log.debug('creating the database');
   const settings = newSettings();
@@ -149,7 +155,10 @@ async function writeConfiguration(
   if (!(await readFile(main, 'utf8')).includes(INCLUDE)) await appendFile(main, `\n${INCLUDE}\n`);
 }
 
-/** Archives the log of a running server elsewhere, or no longer, once it is asked to reload (`pg_reload_conf`). */
+/**
+ * Archives the log of a running server elsewhere, or no longer, once it is asked to reload
+ * (`pg_reload_conf`).
+ */
 export async function changeArchive(
   folder: Folder,
   settings: Settings,
@@ -243,8 +252,8 @@ async function readPidFile(folder: Folder) {
 }
 
 /**
- * Finds the server that runs on this folder, and waits until it is ready. A server in another container cannot be seen:
- * its process id says nothing here.
+ * Finds the server that runs on this folder, and waits until it is ready. A server in another container
+ * cannot be seen: its process id says nothing here.
  */
 export async function findServer(folder: Folder): Promise<Server | undefined> {
   for (;;) {
@@ -255,7 +264,10 @@ export async function findServer(folder: Folder): Promise<Server | undefined> {
   }
 }
 
-/** Whether a process is the server of this folder, rather than one that has inherited a dead server's process id. */
+/**
+ * Whether a process is the server of this folder, rather than one that has inherited a dead server's
+ * process id.
+ */
 async function isServer(pid: number, { cluster }: Folder): Promise<boolean> {
   if (!Number.isInteger(pid) || pid <= 1) return false;
   if (process.platform !== 'linux') return (await commandOf(pid)).includes(cluster);

@@ -18,11 +18,12 @@ import { lockFolder, UseLock } from './lock.ts';
 import { changeArchive, endServer, findServer, type Log, startServer, stopServer } from './server.ts';
 
 /**
- * One process's use of the database in a folder. Any number of processes use it together: the first one starts the
- * server, the last one stops it, and the lock that each of them holds for as long says which one is the last.
+ * One process's use of the database in a folder. Any number of processes use it together: the first one
+ * starts the server, the last one stops it, and the lock that each of them holds for as long says which
+ * one is the last.
  *
- * All users see the server's process. A container that shares only the volume does not, and is refused for as long as
- * there are users elsewhere: a second server on the same files would destroy them.
+ * All users see the server's process. A container that shares only the volume does not, and is refused
+ * for as long as there are users elsewhere: a second server on the same files would destroy them.
  */
 
 export type Options = {
@@ -34,8 +35,8 @@ export type Options = {
   /** How long a start waits for users elsewhere to release the folder, in milliseconds. */
   readonly waitMs?: number;
   /**
-   * The folder in which the log is archived; null: nowhere. Left out: as it was, which is right for a command beside the
-   * service.
+   * The folder in which the log is archived; null: nowhere. Left out: as it was, which is right for a
+   * command beside the service.
    */
   readonly archiveDir?: string | null | undefined;
 };
@@ -58,8 +59,8 @@ const RESTORE_RETRY_MS = 500;
 const JOIN_ATTEMPTS = 5;
 
 /**
- * Uses the database in a folder: creates it if there is none, starts its server if it does not run. A server that dies is
- * started again, at the same address, for as long as it is used.
+ * Uses the database in a folder: creates it if there is none, starts its server if it does not run. A
+ * server that dies is started again, at the same address, for as long as it is used.
  * @throws EmbeddedError, one line for the operator
  */
 export async function start(folder: string, options: Options): Promise<Embedded> {
@@ -137,7 +138,8 @@ class Use {
     try {
       // Released while it waited for the lock: nobody would stop the server that it starts now.
       if (this.#isReleased) throw new Error('the database was released');
-      // Users of a server that died may start it again: no one elsewhere can have started one while they hold the lock.
+      // Users of a server that died may start it again: no one elsewhere can have started one while they
+      // hold the lock.
       const isFirst = keepPort === undefined && this.#lock.release();
       if (keepPort === undefined && !isFirst && !(await findServer(this.#folder))) return undefined;
       this.#lock.hold();
@@ -253,7 +255,10 @@ class Use {
   }
 }
 
-/** Creates the user and the database, where a first start has not created them yet. Under the lock of the folder. */
+/**
+ * Creates the user and the database, where a first start has not created them yet. Under the lock of the
+ * folder.
+ */
 async function createContents(
   client: pg.Client,
   { database, user }: Options,
@@ -273,7 +278,9 @@ async function createContents(
   if (!found?.database) await client.query(`create database ${database}`);
 }
 
-/** Keeps the server's log within bounds. The server appends to it, so it can be truncated while it is open. */
+/**
+ * Keeps the server's log within bounds. The server appends to it, so it can be truncated while it is open.
+ */
 async function rotateLog({ log }: Folder): Promise<void> {
   const facts = await stat(log).catch(() => undefined);
   if (!facts || facts.size < LOG_MAX_BYTES) return;

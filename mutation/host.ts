@@ -1,7 +1,7 @@
 /**
- * A process that runs test files in itself, one after the other, as its parent asks. All that belongs to the project is loaded
- * anew for each, as its file is at that moment; only packages stay. So a mutant costs no start of a process: that, and loading the
- * packages, was most of its time.
+ * A process that runs test files in itself, one after the other, as its parent asks. All that belongs to
+ * the project is loaded anew for each, as its file is at that moment; only packages stay. So a mutant
+ * costs no start of a process: that, and loading the packages, was most of its time.
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
@@ -46,7 +46,10 @@ registerHooks({
 
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** What nobody waited for failed: a failure as well, of whichever test, and nothing that follows would be sound. */
+/**
+ * What nobody waited for failed: a failure as well, of whichever test, and nothing that follows would be
+ * sound.
+ */
 function fail(error: unknown): void {
   process.send?.({ passed: false, stray: true, error: textOf(error) } satisfies Told, () => process.exit(1));
 }

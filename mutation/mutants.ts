@@ -23,7 +23,9 @@ export type Mutant = Edit & {
   readonly original: string;
 };
 
-/** What is used of Stryker's instrumenter: it finds the mutants of TypeScript. Lines and columns count from 0. */
+/**
+ * What is used of Stryker's instrumenter: it finds the mutants of TypeScript. Lines and columns count from 0.
+ */
 type Position = { readonly line: number; readonly column: number };
 type StrykerMutant = {
   readonly location: { readonly start: Position; readonly end: Position };
@@ -41,7 +43,9 @@ type Stryker = {
   };
 };
 
-/** The paths of the files that are mutated and whose path holds one of the words; all of them without a word. */
+/**
+ * The paths of the files that are mutated and whose path holds one of the words; all of them without a word.
+ */
 export async function findSources(root: string, words: readonly string[]): Promise<string[]> {
   const paths = (await readdir(join(root, 'src'), { recursive: true }))
     .map((path) => `src/${path}`)
@@ -58,8 +62,8 @@ async function loadStryker(root: string): Promise<InstanceType<Stryker['Instrume
 }
 
 /**
- * Mutants that say nothing: another wording of an error. No test holds what an error says, where it is for people, word by word;
- * that there is one, and which, other mutants show.
+ * Mutants that say nothing: another wording of an error. No test holds what an error says, where it is
+ * for people, word by word; that there is one, and which, other mutants show.
  */
 function isWording(edit: Edit, text: string): boolean {
   if (edit.mutator !== 'StringLiteral') return false;
@@ -84,7 +88,10 @@ async function mutateTypeScript(stryker: InstanceType<Stryker['Instrumenter']>, 
     .filter((edit) => !isWording(edit, text));
 }
 
-/** All mutants of some files, in their order. SQL is mutated in the files that hold it, and TypeScript in all others. */
+/**
+ * All mutants of some files, in their order. SQL is mutated in the files that hold it, and TypeScript in
+ * all others.
+ */
 export async function findMutants(root: string, paths: readonly string[]): Promise<Mutant[]> {
   const stryker = await loadStryker(root);
   const found: Mutant[] = [];
@@ -106,7 +113,10 @@ export async function findMutants(root: string, paths: readonly string[]): Promi
   return found;
 }
 
-/** A list in an order drawn at random, the same one for the same seed: so what comes first is a fair sample of it. */
+/**
+ * A list in an order drawn at random, the same one for the same seed: so what comes first is a fair
+ * sample of it.
+ */
 export function shuffle<T extends { readonly id: string }>(all: readonly T[], seed: string): T[] {
   const rank = ({ id }: T) => createHash('sha256').update(`${seed} ${id}`).digest('hex');
   return all

@@ -2,7 +2,10 @@ import { appendFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Mutant } from './mutants.ts';
 
-/** What became of a mutant: a line each in a file that only grows, so that a run can be broken off and gone on with. */
+/**
+ * What became of a mutant: a line each in a file that only grows, so that a run can be broken off and
+ * gone on with.
+ */
 export type Outcome = {
   readonly id: string;
   readonly path: string;

@@ -1,7 +1,7 @@
 /**
- * What the tests use of `node:test`, for a process that runs test files again and again: the real one runs a file once, and its
- * process ends. A test fails where it throws, as there; the first failure ends the run, since a mutant that is found out needs no
- * second witness.
+ * What the tests use of `node:test`, for a process that runs test files again and again: the real one
+ * runs a file once, and its process ends. A test fails where it throws, as there; the first failure ends
+ * the run, since a mutant that is found out needs no second witness.
  */
 type Hook = () => unknown;
 type Context = {
@@ -90,7 +90,8 @@ async function runSuite(suite: Suite, outer: readonly Hook[], onFailure: () => v
 }
 
 /**
- * Runs the tests that a file declares, up to the first failure, which is thrown after what has to be cleared away was.
+ * Runs the tests that a file declares, up to the first failure, which is thrown after what has to be
+ * cleared away was.
  * @param load imports the file
  * @param onFailure is called at once
  * @returns how many tests there are

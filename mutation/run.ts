@@ -1,7 +1,9 @@
 /**
- * Mutation testing: changes the code in many small ways, one at a time, and sees whether a test notices (docs/explanation/mutation.md).
+ * Mutation testing: changes the code in many small ways, one at a time, and sees whether a test notices
+ * (docs/explanation/mutation.md).
  *
- * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--thorough] [--test WORD…] [--score] [--survivors] [--verify N]
+ * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--thorough] [--test WORD…]
+ * [--score] [--survivors] [--verify N]
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -35,7 +37,9 @@ const { values: asked, positionals: words } = parseArgs({
   },
 });
 
-/** What only this needs, and `npm ci` does not bring: installed at its first run, by a lockfile of its own. */
+/**
+ * What only this needs, and `npm ci` does not bring: installed at its first run, by a lockfile of its own.
+ */
 function install(): void {
   if (existsSync(join(ROOT, 'mutation/node_modules'))) return;
   const { status } = spawnSync('npm', ['ci'], { cwd: join(ROOT, 'mutation'), stdio: 'inherit' });
@@ -59,7 +63,8 @@ class Ranking {
   inOrder(path: string, tests: readonly Reaching[]): Reaching[] {
     const cost = ({ name, ms, isOwn }: Reaching) => {
       const { asked, found } = this.#of(path, name);
-      // Before anything is known, one of the subject is taken to find out every second mutant, and another one every tenth.
+      // Before anything is known, one of the subject is taken to find out every second mutant, and
+      // another one every tenth.
       return (ms * (asked + 2)) / (found + (isOwn ? 1 : 0.2));
     };
     return [...tests].sort((one, other) => cost(one) - cost(other));

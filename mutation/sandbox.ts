@@ -28,7 +28,10 @@ export type Sandbox = {
    * @param expectedMs how long it takes when all is well
    */
   runTest(name: string, expectedMs: number): Promise<Result>;
-  /** The same in a process of its own, under Node's own test runner. @param coverage a folder for what V8 counts */
+  /**
+   * The same in a process of its own, under Node's own test runner. @param coverage a folder for what V8
+   * counts
+   */
   runAlone(name: string, coverage?: string): Promise<Result>;
 };
 
@@ -82,7 +85,8 @@ class Hosts {
     const result = await this.#ask(name, limitMs);
     if (result === 'passed' || result === 'failed') return result;
     this.close();
-    // What broke the process may be what the test before left in it, and a machine may have much to do for a moment.
+    // What broke the process may be what the test before left in it, and a machine may have much to do
+    // for a moment.
     if (result === 'broken') return isNew ? 'failed' : this.runTest(name, expectedMs);
     const second = await this.#ask(name, limitMs * SURELY);
     if (second !== 'passed') this.close();

@@ -6,15 +6,18 @@ import { isMutated, type Mutant } from './mutants.ts';
 import type { Sandbox } from './sandbox.ts';
 
 /**
- * Which test files reach which lines: told by V8's coverage, of the test's process and of all that it starts. Node strips types
- * by blanks, so a position in what runs is the same one in the source.
+ * Which test files reach which lines: told by V8's coverage, of the test's process and of all that it
+ * starts. Node strips types by blanks, so a position in what runs is the same one in the source.
  */
 
 /** The test files whose subject money is. Others reach the same lines by the way, and much slower. */
 const TESTS =
   /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.rotate|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keys)|http\.dialects|db\.plans|gather|auth\.)/;
 
-/** The test files whose subject a source is, beside those named after it: asked first, and always. Those of a statement ask most. */
+/**
+ * The test files whose subject a source is, beside those named after it: asked first, and always. Those
+ * of a statement ask most.
+ */
 const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   // That a look-up is one, and does not read or lock everything.
   [/queries/, /^db\.plans/],
@@ -36,14 +39,23 @@ type Range = { readonly startOffset: number; readonly endOffset: number; readonl
 type Coverage = { result: { url: string; functions: { ranges: Range[]; functionName: string }[] }[] };
 /** Of one test file: how long it takes, and for each source what it runs of it. */
 type Reached = { readonly ms: number; readonly sources: Record<string, Range[][]> };
-/** With what it was as it ran, and each source that it ran something of: while they stay, so does what it reached. */
+/**
+ * With what it was as it ran, and each source that it ran something of: while they stay, so does what it
+ * reached.
+ */
 type Kept = Reached & { readonly hashes: Record<string, string> };
 
-/** A test file that reaches a mutant: whether money's part that the mutant is in is its subject, and how long it takes. */
+/**
+ * A test file that reaches a mutant: whether money's part that the mutant is in is its subject, and how
+ * long it takes.
+ */
 export type Reaching = { readonly name: string; readonly ms: number; readonly isOwn: boolean };
 
 export type Selection = {
-  /** The test files that a mutant has to pass: those named after its file, or else of its subject, and the quickest others that reach it. */
+  /**
+   * The test files that a mutant has to pass: those named after its file, or else of its subject, and the
+   * quickest others that reach it.
+   */
   testsOf(mutant: Mutant): Reaching[];
 };
 
@@ -75,7 +87,10 @@ function isReached(functions: readonly Range[][], at: number): boolean {
   });
 }
 
-/** The name of the constant at the top of a module that holds a position, if it stands in none of its functions. */
+/**
+ * The name of the constant at the top of a module that holds a position, if it stands in none of its
+ * functions.
+ */
 function constantAt(text: string, at: number): string | undefined {
   const declarations = [
     ...text.slice(0, at + 1).matchAll(/^(?:export )?(?:(?:async )?function\*? |class |(const|let) )(\w+)/gm),
@@ -122,7 +137,9 @@ async function reach(sandbox: Sandbox, name: string): Promise<Reached> {
   return { ms, sources };
 }
 
-/** Runs each test file once that was not run yet as it and what it runs are now, and keeps what it reached. */
+/**
+ * Runs each test file once that was not run yet as it and what it runs are now, and keeps what it reached.
+ */
 async function reachAll(
   sandbox: Sandbox,
   cache: string,
@@ -161,7 +178,10 @@ async function reachAll(
   );
 }
 
-/** Money is met by nearly all tests, and each survivor meets all that it is given: so no more than the quickest, beside its own. */
+/**
+ * Money is met by nearly all tests, and each survivor meets all that it is given: so no more than the
+ * quickest, beside its own.
+ */
 function choose(path: string, tests: readonly { name: string; ms: number }[], longestMs: number): Reaching[] {
   const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
   const named = tests.filter(({ name }) => name.startsWith(`${stem}.`));

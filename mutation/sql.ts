@@ -1,9 +1,10 @@
 /**
- * Mutants of SQL: small changes of a statement that keep it one. Stryker knows no SQL: to it a statement is a string, which
- * it empties, and that is found out by every test that runs it.
+ * Mutants of SQL: small changes of a statement that keep it one. Stryker knows no SQL: to it a statement
+ * is a string, which it empties, and that is found out by every test that runs it.
  *
- * A statement is read as a list of words, not as a tree: what is changed is a word, or the words of one condition. A change that
- * makes no statement any more fails in every test, and so costs nothing but a moment.
+ * A statement is read as a list of words, not as a tree: what is changed is a word, or the words of one
+ * condition. A change that makes no statement any more fails in every test, and so costs nothing but a
+ * moment.
  */
 
 /** A change of a text: what stands between two positions is replaced. */
@@ -50,9 +51,9 @@ const SWAPS: Readonly<Record<string, string>> = {
 
 /** The end of a condition that stands at a depth: what follows there belongs to something else. */
 const ENDS = new Set(
-  `and or then else end when where on from order group limit returning for join left right full cross union set select as , ;`.split(
-    ' ',
-  ),
+  `
+    and or then else end when where on from order group limit returning for join left right full cross union
+    set select as , ;`.split(' '),
 );
 
 /** Where a condition that begins at a word ends: the index behind its last word. */
@@ -91,14 +92,18 @@ function* conditions(tokens: readonly Token[]): Generator<Edit> {
     } else if ((text === 'and' && !isBetween(tokens, at)) || text === 'or') {
       const neutral = text === 'and' ? 'true' : 'false';
       yield* replace(at + 1, endOfCondition(tokens, at + 1), neutral);
-      // What stands before the first of them is a condition too, but where it begins a clause it was met there.
+      // What stands before the first of them is a condition too, but where it begins a clause it was met
+      // there.
       const start = startOfCondition(tokens, at, depth);
       if (start !== undefined) yield* replace(start, at, neutral);
     }
   }
 }
 
-/** Where the first condition of a row of ANDs or ORs begins, if it stands in parentheses of its own or behind WHEN. */
+/**
+ * Where the first condition of a row of ANDs or ORs begins, if it stands in parentheses of its own or
+ * behind WHEN.
+ */
 function startOfCondition(tokens: readonly Token[], at: number, depth: number): number | undefined {
   for (let back = at - 1; back >= 0; back--) {
     const { text, depth: here } = tokens[back] as Token;

@@ -90,8 +90,8 @@ function label(doc: Document, text: string, x: number, y: number): void {
 }
 
 /**
- * Laid out as a whole, and not kept. Word by word, the words of a name from right to left would be in the wrong order, and
- * the document would keep every code in memory.
+ * Laid out as a whole, and not kept. Word by word, the words of a name from right to left would be in the
+ * wrong order, and the document would keep every code in memory.
  */
 const ONE_RUN = { features: [] };
 
@@ -118,7 +118,10 @@ export function widthOf(doc: Document, { text, font, size }: Line): number {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** The last day, in UTC, on which a voucher is valid: a voucher that expires at midnight is valid until the day before. */
+/**
+ * The last day, in UTC, on which a voucher is valid: a voucher that expires at midnight is valid until
+ * the day before.
+ */
 function formatExpiry(expiresAt: Date): string {
   const last = new Date(expiresAt.getTime() - 1);
   return `${last.getUTCDate()} ${MONTHS[last.getUTCMonth()]} ${last.getUTCFullYear()}`;

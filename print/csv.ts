@@ -15,8 +15,9 @@ const HEADER = [
 ];
 
 /**
- * RFC 4180, every cell in quotation marks. A cell that a spreadsheet would take for a formula gets an apostrophe in front:
- * merchants choose their references, and must not choose what runs where the file is opened.
+ * RFC 4180, every cell in quotation marks. A cell that a spreadsheet would take for a formula gets an
+ * apostrophe in front: merchants choose their references, and must not choose what runs where the file is
+ * opened.
  */
 const FORMAT = {
   quoted: true,

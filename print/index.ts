@@ -26,3 +26,4 @@ export type Voucher = {
 export { writeCsv } from './csv.ts';
 export { findUnprintable, isFont } from './names.ts';
 export { writeSheet } from './sheet.ts';
+export { drawStatement, type Statement, type StatementRow } from './statement.ts';

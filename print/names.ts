@@ -14,7 +14,10 @@ export const FONTS = {
 /** Whether a font has a letter for every character of a text. */
 type Covers = (text: string) => boolean;
 
-/** Opens a TrueType or OpenType file; undefined for other files, and for a collection, of which no font is named. */
+/**
+ * Opens a TrueType or OpenType file; undefined for other files, and for a collection, of which no font is
+ * named.
+ */
 function openFont(path: string): Covers | undefined {
   let font: ReturnType<typeof openSync>;
   try {
@@ -38,8 +41,9 @@ export function findUnprintable(batch: Batch, font?: string): string[] {
 }
 
 /**
- * The names of a batch as they can be printed. A name that the font has no letters for, or that mixes directions (which
- * the PDF writer does not order), is replaced by its identifier: a plain sheet is better than one with garbage.
+ * The names of a batch as they can be printed. A name that the font has no letters for, or that mixes
+ * directions (which the PDF writer does not order), is replaced by its identifier: a plain sheet is
+ * better than one with garbage.
  * @returns the names, and those that were replaced
  */
 export function printableNames(batch: Batch, font?: string): { names: Batch; replaced: string[] } {
@@ -67,4 +71,14 @@ export function printableNames(batch: Batch, font?: string): { names: Batch; rep
 function hasOneDirection(text: string): boolean {
   const fromRight = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
   return !fromRight.test(text) || /^[\p{Script=Arabic}\p{Script=Hebrew}\p{M} ]+$/u.test(text);
+}
+
+let covers: Covers | undefined;
+
+/** A text as the fonts of this package can set it: a character that they have no letter for becomes a question mark. */
+export function printableText(text: string): string {
+  covers ??= openFont(FONTS.text) ?? (() => false);
+  const has = covers;
+  const plain = text.normalize('NFC').replace(/\p{Cc}+/gu, ' ');
+  return [...plain].map((character) => (has(character) ? character : '?')).join('');
 }

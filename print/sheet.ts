@@ -22,8 +22,8 @@ type SheetOptions = {
 };
 
 /**
- * Writes vouchers as a PDF of A4 pages, ten cards on each, with cut marks. A page is written before the next one is drawn,
- * so memory grows by a line of the document's index for each page only.
+ * Writes vouchers as a PDF of A4 pages, ten cards on each, with cut marks. A page is written before the
+ * next one is drawn, so memory grows by a line of the document's index for each page only.
  */
 export async function* writeSheet(
   given: Batch,

@@ -11,8 +11,8 @@ export type Wanted = {
 const MOST_MINUTES = 7 * 24 * 60;
 
 /**
- * What `npm run soak -- WHAT --minutes M --seed S [--async]` asks for: faults for one minute, with a seed of the day's making, unless
- * it says otherwise.
+ * What `npm run soak -- WHAT --minutes M --seed S [--async]` asks for: faults for one minute, with a seed
+ * of the day's making, unless it says otherwise.
  */
 export function readArguments(args: string[]): Wanted {
   const { values, positionals } = parseArgs({

@@ -13,8 +13,9 @@ import { type Ask, any, ask, openService, prepare, type Update, update } from '.
 import { verify } from './citus.verify.ts';
 
 /**
- * Redemptions in races on a Citus cluster, while shards move from worker to worker and workers are killed: nothing that was acknowledged
- * is lost, nothing is booked twice, and the books are exact all along.
+ * Redemptions in races on a Citus cluster, while shards move from worker to worker and workers are
+ * killed: nothing that was acknowledged is lost, nothing is booked twice, and the books are exact all
+ * along.
  */
 
 const BUCKETS = 4;
@@ -127,7 +128,8 @@ async function moveShard({ counts }: Soak, url: string): Promise<void> {
     .query({
       text: `
 select citus_move_shard_placement(p.shardid, f.nodename, f.nodeport, t.nodename, t.nodeport,
-  shard_transfer_mode => case when random() < 0.3 then 'block_writes' else 'force_logical' end::citus.shard_transfer_mode)
+  shard_transfer_mode => case when random() < 0.3 then 'block_writes'
+    else 'force_logical' end::citus.shard_transfer_mode)
 from scrip.bucket_positions b
 join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets', b.bucket)
 join pg_dist_node f on f.groupid = p.groupid

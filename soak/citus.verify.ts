@@ -13,8 +13,9 @@ type Row = {
 const PAGE = 2_000;
 
 /**
- * Holds the answers against the journal: every `00` is there once, under its id, with its voucher and amount; nothing is there that was
- * declined; `94` was said only of references that another request has used.
+ * Holds the answers against the journal: every `00` is there once, under its id, with its voucher and
+ * amount; nothing is there that was declined; `94` was said only of references that another request has
+ * used.
  * @returns what is wrong
  */
 export async function verify(

@@ -1,6 +1,7 @@
 /**
- * Loaded before a service under test: its clock can be set, as an operator or NTP may. The time of the process stays its
- * own; what it takes for the time of day is moved by as many milliseconds as its parent says.
+ * Loaded before a service under test: its clock can be set, as an operator or NTP may. The time of the
+ * process stays its own; what it takes for the time of day is moved by as many milliseconds as its parent
+ * says.
  */
 const RealDate = Date;
 let aheadMs = 0;

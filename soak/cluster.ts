@@ -6,7 +6,10 @@ import { promisify } from 'node:util';
 import { atEnd, opened } from '../test/leave-nothing.ts';
 import { freePort } from './process.ts';
 
-/** A primary with a synchronous standby, of a PostgreSQL that is installed: the embedded one has no programs to copy a server. */
+/**
+ * A primary with a synchronous standby, of a PostgreSQL that is installed: the embedded one has no
+ * programs to copy a server.
+ */
 
 const FOLDERS = [18, 17, 16, 15].map((version) => `/usr/lib/postgresql/${version}/bin`);
 /** PostgreSQL does not run as root. Debian's package makes this account. */

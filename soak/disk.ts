@@ -20,7 +20,9 @@ export class Disk {
     this.#folder = folder;
   }
 
-  /** Mounts a disk on an empty folder, until the end; undefined where this machine or account does not let us. */
+  /**
+   * Mounts a disk on an empty folder, until the end; undefined where this machine or account does not let us.
+   */
   static async mount(folder: string): Promise<Disk | undefined> {
     // Also where a Ctrl-C has ended the command, which may have mounted it by then.
     atEnd(() => run('umount', ['--lazy', folder]).catch(() => {}));

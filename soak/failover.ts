@@ -30,14 +30,18 @@ async function sender(primary: Server, isAsync: boolean): Promise<number> {
   for (;;) {
     const [row] = await owner.query<{ pid: number }>(
       sql`select pid from pg_stat_replication
-        where application_name = ${STANDBY_NAME} and state = 'streaming' and sync_state = any (${states}::text[])`,
+        where application_name = ${STANDBY_NAME} and state = 'streaming'
+          and sync_state = any (${states}::text[])`,
     );
     if (row) return owner.close().then(() => row.pid);
     await sleep(LOOK_MS);
   }
 }
 
-/** The primary is lost some moments after its standby lost sight of it, as it is when a network or a host goes down. */
+/**
+ * The primary is lost some moments after its standby lost sight of it, as it is when a network or a host
+ * goes down.
+ */
 async function lose(primary: Server, isAsync: boolean): Promise<void> {
   const pid = await sender(primary, isAsync);
   process.kill(pid, 'SIGSTOP');
@@ -46,7 +50,9 @@ async function lose(primary: Server, isAsync: boolean): Promise<void> {
   process.kill(pid, 'SIGKILL');
 }
 
-/** How long nobody is answered, from the moment of the call until a look-up of the database succeeds again. */
+/**
+ * How long nobody is answered, from the moment of the call until a look-up of the database succeeds again.
+ */
 async function timeAway(service: Supervised): Promise<number> {
   const since = performance.now();
   let lost = false;
@@ -58,7 +64,10 @@ async function timeAway(service: Supervised): Promise<number> {
   }
 }
 
-/** The primary is killed under load and the standby promoted: the service follows, and nothing acknowledged is lost. */
+/**
+ * The primary is killed under load and the standby promoted: the service follows, and nothing
+ * acknowledged is lost.
+ */
 export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<void> {
   const programs = await findPrograms();
   if (!programs) {

@@ -66,7 +66,8 @@ const COUNT_HELD =
 const FILL_DISK = [
   `create or replace function scrip.soak_disk_full() returns trigger language plpgsql as
     $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
-  // One after the other: together they would wait for a statement that holds the one table and wants the other.
+  // One after the other: together they would wait for a statement that holds the one table and wants the
+  // other.
   ...['journal', 'vouchers'].map(
     (table) =>
       `create or replace trigger soak_disk_full before insert on scrip.${table} for each statement execute function scrip.soak_disk_full()`,
@@ -161,7 +162,10 @@ export const FAULTS: readonly Fault[] = [
   },
 ];
 
-/** Those after which the database is back at the moment in which they end, or (killed) is started by what watches over it. */
+/**
+ * Those after which the database is back at the moment in which they end, or (killed) is started by what
+ * watches over it.
+ */
 export const ABSENCES = [
   'database killed',
   'connections cut',

@@ -35,7 +35,10 @@ const UNANSWERED = 1;
 /** Below what a float holds before the load begins; a few generations cross it. */
 const LOW_MINOR = 10_00n;
 const LOOK_MS = 200;
-/** Deliveries that wait for their next try, or for a clock that was ahead when they were written. Those under way end before. */
+/**
+ * Deliveries that wait for their next try, or for a clock that was ahead when they were written. Those
+ * under way end before.
+ */
 const FAR_SECONDS = 26;
 const LOOKS = 900;
 
@@ -126,7 +129,10 @@ export class Hooks {
     else response.end();
   }
 
-  /** Writes down what came; what is not signed, or not the same as before, is nothing that the service may send. */
+  /**
+   * Writes down what came; what is not signed, or not the same as before, is nothing that the service may
+   * send.
+   */
   #keep({ url = '', headers }: IncomingMessage, text: string): void {
     const endpoint = this.#endpoints.get(url);
     const id = String(headers['webhook-id']);
@@ -212,7 +218,8 @@ type Cause = {
 function listCauses(owner: Queries): Promise<Cause[]> {
   return owner.query<Cause>(sql`
     with causes as (
-      select merchant_id, case operation when 'redeem' then 'voucher.redeemed' else 'voucher.activated' end as type,
+      select merchant_id, case operation when 'redeem' then 'voucher.redeemed'
+        else 'voucher.activated' end as type,
         id::text as subject, 1 as least, 1 as most, amount_minor::text as fact
       from scrip.journal where operation is not null
       union all

@@ -53,7 +53,10 @@ export class Load {
     this.#merchants = merchants;
   }
 
-  /** Vouchers with money and without, before anything breaks; of half of them a clock that is far ahead says that they have expired. */
+  /**
+   * Vouchers with money and without, before anything breaks; of half of them a clock that is far ahead
+   * says that they have expired.
+   */
   async prepare(): Promise<void> {
     const soon = new Date(Date.now() + SHORT_LIFE_MS).toISOString();
     for (const merchant of this.#merchants) {
@@ -87,7 +90,8 @@ export class Load {
     while (!this.#stopped) {
       const one = this.#next(random);
       if (!one) continue;
-      // One in four is sent to both processes at the same time; what was not answered is often sent again at once.
+      // One in four is sent to both processes at the same time; what was not answered is often sent again
+      // at once.
       const to = random.below(4) === 0 ? this.#baseUrls : [random.pick(this.#baseUrls)];
       const told = await Promise.all(to.map((baseUrl) => this.#ask(one, baseUrl)));
       if (told.every((each) => each === undefined)) {
@@ -185,7 +189,10 @@ export class Load {
     return new Promise((resolve) => this.#awaiting.add({ isWanted, resolve }));
   }
 
-  /** Until every merchant has redeemed and generated: what is still held up for one of them is so for all of its calls. */
+  /**
+   * Until every merchant has redeemed and generated: what is still held up for one of them is so for all
+   * of its calls.
+   */
   async nextOfEach(): Promise<void> {
     const kinds = this.#merchants.flatMap((merchant) =>
       (['redeem', 'generate'] as const).map((operation) => ({ merchant, operation })),

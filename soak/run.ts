@@ -1,9 +1,11 @@
 /**
- * `npm run soak [-- WHAT] [--minutes M] [--seed S] [--async]`: proves for minutes or hours what the tests prove in seconds.
+ * `npm run soak [-- WHAT] [--minutes M] [--seed S] [--async]`: proves for minutes or hours what the tests
+ * prove in seconds.
  * - `faults`: everything that can break breaks under load, and the books are held against every answer given;
- * - `absences`: the database goes and comes back in every way, and how long it then takes until calls are answered is told;
- * - `failover`: the primary is killed under load, its synchronous standby promoted, and nothing acknowledged is lost;
- *   with `--async` the standby is asynchronous, and what that loses is told;
+ * - `absences`: the database goes and comes back in every way, and how long it then takes until calls are
+ *   answered is told;
+ * - `failover`: the primary is killed under load, its synchronous standby promoted, and nothing
+ *   acknowledged is lost; with `--async` the standby is asynchronous, and what that loses is told;
  * - `citus`: races on a Citus cluster while its shards move and its workers are killed;
  * - `model`: the answers of two processes are those of some order of a plain model.
  */

@@ -56,7 +56,10 @@ async function mend({ way, disk, hooks, services, ownerUrl }: Stand): Promise<vo
   await mendDisk(ownerUrl);
 }
 
-/** The database goes and comes back in every way, one after the other; how long it then takes until a call goes through. */
+/**
+ * The database goes and comes back in every way, one after the other; how long it then takes until a call
+ * goes through.
+ */
 async function absent(stand: Stand, untilMs: number, load: Load): Promise<Map<string, number>> {
   const longest = new Map<string, number>();
   do {

@@ -39,7 +39,10 @@ async function countEffects(owner: Queries): Promise<Map<string, number>> {
 
 const keyOf = ({ merchant, operation, reference }: Sent) => `${merchant.id} ${operation} ${reference}`;
 
-/** What must be the same whenever it is told: of a batch also the vouchers, once they are there; of a redemption not that it was updated since. */
+/**
+ * What must be the same whenever it is told: of a batch also the vouchers, once they are there; of a
+ * redemption not that it was updated since.
+ */
 function essence({ operation }: Sent, data: Record<string, unknown> | null): string {
   const { status, vouchers, refundStatus, note, ...rest } = data ?? {};
   const made = operation === 'generate' && (vouchers as unknown[] | undefined)?.length;
@@ -92,7 +95,8 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
     } else if (had > 0) {
       // It happened though nobody was told so: the retry says that it did.
       if (again.statusCode !== '58' && !again.replayed) verdict.wrong.push(`${keyOf(one)} is not a replay`);
-      // And it was never refused as something that did not happen, unless an earlier copy was left without an answer.
+      // And it was never refused as something that did not happen, unless an earlier copy was left
+      // without an answer.
       if (!one.told.includes(undefined)) verdict.wrong.push(`${keyOf(one)} was refused, and happened`);
     } else if (again.replayed) verdict.wrong.push(`${keyOf(one)} is a replay of nothing`);
     const ways = new Set([...tellings(one), ...(had > 0 ? [essence(one, again.data)] : [])]);
@@ -119,7 +123,9 @@ export async function verifyBalances(sent: readonly Sent[], owner: Queries, wron
     spent.set(one.voucher.serialNumber, (spent.get(one.voucher.serialNumber) ?? 0) + minor);
   }
   const rows = await owner.query<{ serial: string; spent: string }>(
-    sql`select serial_number::text as serial, (value_minor - balance_minor)::text as spent from scrip.vouchers where value_minor is not null`,
+    sql`
+      select serial_number::text as serial, (value_minor - balance_minor)::text as spent from scrip.vouchers
+      where value_minor is not null`,
   );
   for (const row of rows) {
     const expected = spent.get(Number(row.serial)) ?? 0;
@@ -141,7 +147,8 @@ export async function verifyBooks(
     made: number;
     codes: number;
   }>(sql`
-    select b.reference, b.status::text, b.quantity, count(v.serial_number)::int as made, count(distinct v.code_key)::int as codes
+    select b.reference, b.status::text, b.quantity, count(v.serial_number)::int as made,
+      count(distinct v.code_key)::int as codes
     from scrip.batches b left join scrip.vouchers v on v.batch_id = b.id group by b.id`);
   for (const { reference, status, quantity, made, codes } of batches) {
     const exact = status === 'COMPLETED' && made === quantity && codes === quantity;

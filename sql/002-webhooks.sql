@@ -21,15 +21,18 @@ create table webhook_endpoints (
   constraint webhook_endpoints_disabled_has_reason check ((disabled_at is null) = (disabled_reason is null))
 );
 -- Every booking looks here for the endpoints of its merchant.
-create index webhook_endpoints_open on webhook_endpoints (merchant_id) where disabled_at is null and removed_at is null;
+create index webhook_endpoints_open on webhook_endpoints (merchant_id) where disabled_at is null
+  and removed_at is null;
 
 create type delivery_state as enum ('PENDING', 'DELIVERED', 'FAILED');
 
--- One event for one endpoint, partitioned by month along the event's id. No foreign key: its check would lock the
--- endpoint's row in every redemption.
+-- One event for one endpoint, partitioned by month along the event's id. No foreign key: its check would
+-- lock the endpoint's row in every redemption.
 create table webhook_deliveries (
-  event_id uuid not null, -- UUID of version 7; the same at every endpoint and attempt, so receivers detect repeats by it
-  subject_id uuid, -- the journal row, or the batch, that it reports; the body is made from that when it is sent
+  -- UUID of version 7; the same at every endpoint and attempt, so receivers detect repeats by it
+  event_id uuid not null,
+  -- the journal row, or the batch, that it reports; the body is made from that when it is sent
+  subject_id uuid,
   occurred_at timestamptz not null,
   due_at timestamptz not null, -- of a delivery that is being sent: when its lease ends
   finished_at timestamptz,
@@ -43,8 +46,8 @@ create table webhook_deliveries (
   constraint webhook_deliveries_pkey primary key (endpoint_id, event_id),
   constraint webhook_deliveries_end_has_time check ((state = 'PENDING') = (finished_at is null))
 ) partition by range (event_id);
--- What is due, endpoint by endpoint. Delivery goes from one endpoint with pending rows to the next along this index, so an
--- endpoint without any costs nothing.
+-- What is due, endpoint by endpoint. Delivery goes from one endpoint with pending rows to the next along
+-- this index, so an endpoint without any costs nothing.
 create index webhook_deliveries_due on webhook_deliveries (endpoint_id, due_at) where state = 'PENDING';
 create index webhook_deliveries_failed on webhook_deliveries (endpoint_id, event_id) where state = 'FAILED';
 

@@ -1,16 +1,17 @@
 -- 004: the monthly partitions of journal and webhook tables: made ahead, and dropped when they are old.
 -- The service's role cannot change the schema, so these functions run with the rights of its owner.
--- Locks: creating a partition takes a lock on its parent that lets reads and writes pass (share update exclusive), and an
--- exclusive one on the default partition, which is empty; milliseconds each.
+-- Locks: creating a partition takes a lock on its parent that lets reads and writes pass (share update
+-- exclusive), and an exclusive one on the default partition, which is empty; milliseconds each.
 
 -- The least id of a time: the ids made at that time or later are as great or greater.
 -- Declared immutable although extract() is not, in general: the epoch does not depend on the time zone.
 create function id_floor(at timestamptz) returns uuid language sql immutable parallel safe as $$
-  select (lpad(to_hex(floor(extract(epoch from greatest(at, 'epoch')) * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid
+  select (lpad(to_hex(floor(extract(epoch from greatest(at, 'epoch')) * 1000)::bigint), 12,
+    '0') || '70008000000000000000')::uuid
 $$;
 
--- Rows of a month for which there is no partition go to the default one: a clock far ahead, or a service that was
--- off for more than a year, loses nothing.
+-- Rows of a month for which there is no partition go to the default one: a clock far ahead, or a service
+-- that was off for more than a year, loses nothing.
 create table journal_default partition of journal default;
 create table webhook_deliveries_default partition of webhook_deliveries default;
 create table webhook_attempts_default partition of webhook_attempts default;
@@ -35,12 +36,14 @@ begin
         upper_id := id_floor((month + interval '1 month') at time zone 'UTC');
         -- Rows of this month are in the default partition already: they stay there, and so do those to come.
         execute format('select exists (select from %I where %I >= $1 and %I < $2)', parent || '_default',
-          case parent when 'journal' then 'id' else 'event_id' end, case parent when 'journal' then 'id' else 'event_id' end)
+          case parent when 'journal' then 'id' else 'event_id' end, case parent when 'journal' then 'id'
+            else 'event_id' end)
           into is_taken using lower_id, upper_id;
         if not is_taken then
           execute format('create table %I partition of %I for values from (%L) to (%L)',
             parent || to_char(month, '_YYYY_MM'), parent, lower_id, upper_id);
-          -- A journal is only added to: its rows are frozen and its statistics read early, not all at once later.
+          -- A journal is only added to: its rows are frozen and its statistics read early, not all at
+          -- once later.
           if parent = 'journal' then
             execute format('alter table %I set (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02)',
               parent || to_char(month, '_YYYY_MM'));
@@ -56,8 +59,8 @@ begin
   return made;
 end $$;
 
--- Drops the partitions of deliveries and attempts whose month ended before `before`, unless something in them is still
--- pending, or was attempted after `before`. Returns the months that were dropped.
+-- Drops the partitions of deliveries and attempts whose month ended before `before`, unless something in
+-- them is still pending, or was attempted after `before`. Returns the months that were dropped.
 create function drop_old_deliveries(before timestamptz) returns setof text
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare

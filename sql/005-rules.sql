@@ -1,5 +1,5 @@
--- 005: the rules that several operations share, each written once. SQL functions of one expression: the planner puts them into
--- the statement that calls them.
+-- 005: the rules that several operations share, each written once. SQL functions of one expression: the
+-- planner puts them into the statement that calls them.
 
 -- Ten-thousandths of a major unit in one minor unit of a currency: 100 with two decimals, 10000 with none.
 create function unit_of(decimals smallint) returns bigint language sql immutable parallel safe as $$
@@ -11,36 +11,43 @@ create function reserve_of(batch_id integer) returns bigint language sql immutab
   select 5000000000 + batch_id
 $$;
 
--- The order in which declines are reported (docs/reference/status-codes.md), in two parts, since nothing but these three may be
--- reported of a voucher before its PIN was right. Null: nothing to decline.
+-- The order in which declines are reported (docs/reference/status-codes.md), in two parts, since nothing
+-- but these three may be reported of a voucher before its PIN was right. Null: nothing to decline.
 create function decline_before_pin(unknown boolean, pin_locked boolean, wrong_pin boolean) returns text
 language sql immutable parallel safe as $$
   select case when unknown then '14' when pin_locked then '75' when wrong_pin then '55' end
 $$;
 
 create function decline_after_pin(
-  closed boolean, blocked boolean, expired boolean, not_active boolean default false, already_active boolean default false,
-  other_issuer boolean default false, spent boolean default false, updated boolean default false, insufficient boolean default false
+  closed boolean, blocked boolean, expired boolean, not_active boolean default false,
+    already_active boolean default false,
+  other_issuer boolean default false, spent boolean default false, updated boolean default false,
+    insufficient boolean default false
 ) returns text language sql immutable parallel safe as $$
   select case
-    when closed then '44' when blocked then '43' when expired then '54' when not_active then '40' when already_active then '41'
+    when closed then '44' when blocked then '43' when expired then '54' when not_active then '40'
+      when already_active then '41'
     when other_issuer then '47' when spent then '42' when updated then '58' when insufficient then '51'
   end
 $$;
 
 -- The count of wrong PINs in a row after one more look at the PIN; null where the row stays as it is.
-create function wrong_pins_after(outcome text, wrong_pins smallint) returns smallint language sql immutable parallel safe as $$
+create function wrong_pins_after(outcome text, wrong_pins smallint) returns smallint
+  language sql immutable parallel safe as $$
   select case
     when outcome = '55' then least(wrong_pins + 1, 15)::smallint
     when outcome not in ('14', '94', '75', 'void') and wrong_pins > 0 then 0::smallint
   end
 $$;
 
--- Until when so many wrong PINs in a row lock the PIN: five, for 15 minutes; ten, for 24 hours; fifteen, until the operator unlocks it.
--- Declared immutable: hours and minutes, unlike days, do not depend on the time zone.
-create function pin_locked_until(wrong_pins smallint, at timestamptz) returns timestamptz language sql immutable parallel safe as $$
+-- Until when so many wrong PINs in a row lock the PIN: five, for 15 minutes; ten, for 24 hours; fifteen,
+-- until the operator unlocks it. Declared immutable: hours and minutes, unlike days, do not depend on the
+-- time zone.
+create function pin_locked_until(wrong_pins smallint, at timestamptz) returns timestamptz
+  language sql immutable parallel safe as $$
   select case wrong_pins
-    when 5 then at + interval '15 minutes' when 10 then at + interval '24 hours' when 15 then 'infinity'::timestamptz
+    when 5 then at + interval '15 minutes' when 10 then at + interval '24 hours' when 15
+      then 'infinity'::timestamptz
   end
 $$;
 
@@ -49,13 +56,14 @@ create function uuid_from(reference text) returns uuid language sql immutable pa
   select case when reference ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then reference::uuid end
 $$;
 
--- Queues an event for each open endpoint of its merchant that takes it, in the transaction of what it reports. The arrays stand side
--- by side: merchants, events, and outcomes, of which `ok` is reported.
+-- Queues an event for each open endpoint of its merchant that takes it, in the transaction of what it
+-- reports. The arrays stand side by side: merchants, events, and outcomes, of which `ok` is reported.
 create function announce(
   p_bucket integer, p_type text, p_merchants integer[], p_events uuid[], p_outcomes text[], p_now timestamptz
 ) returns void
 language plpgsql security definer set search_path = scrip, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 begin
   insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, occurred_at, due_at)
   select k.bucket, e.id, u.event_id, p_type, u.event_id, p_now, p_now
@@ -70,12 +78,14 @@ begin
   where k.bucket = p_bucket and u.outcome = 'ok';
 end $$;
 
--- The time by which the books go. The only function that a demo or a test replaces, to move it: that takes the rights of the schema's owner.
+-- The time by which the books go. The only function that a demo or a test replaces, to move it: that
+-- takes the rights of the schema's owner.
 create function database_time() returns timestamptz language sql volatile as $$ select clock_timestamp() $$;
 
--- Refuses (SC001) a booking whose stamp is older than 150 seconds, or more than a minute ahead, by the database's clock, or whose ids are
--- not of the hour around it: a day can be closed because nothing is stamped into it any more (docs/books.md). The transaction is
--- numbered first, so that it began before the mark of a close that comes after its stamp was accepted.
+-- Refuses (SC001) a booking whose stamp is older than 150 seconds, or more than a minute ahead, by the
+-- database's clock, or whose ids are not of the hour around it: a day can be closed because nothing is
+-- stamped into it any more (docs/books.md). The transaction is numbered first, so that it began before
+-- the mark of a close that comes after its stamp was accepted.
 create function check_stamp(p_stamp timestamptz, p_ids uuid[] default '{}') returns void
 language plpgsql as $$
 begin

@@ -1,25 +1,31 @@
 -- 006: redemptions, the heart of the program. One call decides and books a list of them, in one transaction.
 --
--- In: the bucket of the vouchers (0 on one server), and arrays that stand side by side, one position for each request: the merchant,
--- the key of the code, the key of the PIN, the amount in ten-thousandths of a major unit, the reference or null, the id of the
--- transaction to be. p_claimed: whether the ids are those of claims that were made before (over shards: 008-claims.sql).
--- Out: a row for each request: its position; the outcome (`ok`, `replay`, a status code, or one of two that the service
--- resolves and asks again: `account`, no settlement account yet; `void`, the claim was given to another request); and
--- the transaction, for `ok` and `replay`.
+-- In: the bucket of the vouchers (0 on one server), and arrays that stand side by side, one position for
+-- each request: the merchant, the key of the code, the key of the PIN, the amount in ten-thousandths of a
+-- major unit, the reference or null, the id of the transaction to be. p_claimed: whether the ids are
+-- those of claims that were made before (over shards: 008-claims.sql).
+-- Out: a row for each request: its position; the outcome (`ok`, `replay`, a status code, or one of two
+-- that the service resolves and asks again: `account`, no settlement account yet; `void`, the claim was
+-- given to another request); and the transaction, for `ok` and `replay`.
 --
--- Lock, decide, write. Each statement sees what was committed before it began, so everything that is decided after the locks is
--- decided on the newest rows. Vouchers are locked in the order of their serial numbers by every function that locks several.
--- A voucher, and a reference, stands once in a call: the service sees to that, and the count of updated rows proves it.
+-- Lock, decide, write. Each statement sees what was committed before it began, so everything that is
+-- decided after the locks is decided on the newest rows. Vouchers are locked in the order of their serial
+-- numbers by every function that locks several. A voucher, and a reference, stands once in a call: the
+-- service sees to that, and the count of updated rows proves it.
 create function redeem(
-  p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_amounts bigint[], p_references text[],
+  p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_amounts bigint[],
+    p_references text[],
   p_ids uuid[], p_claimed boolean, p_now timestamptz
-) returns table (ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint, decimals smallint,
+) returns table (ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint,
+  amount_minor bigint, decimals smallint,
   currency text)
 language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-  -- Over shards the claims of these requests were made before, some of them in this very bucket: they do not tell what was booked.
+  -- Over shards the claims of these requests were made before, some of them in this very bucket: they do
+  -- not tell what was booked.
   unclaimed text[] := case when not p_claimed then p_references end;
   booked uuid[];
   voided uuid[];
@@ -38,23 +44,29 @@ declare
 begin
   perform check_stamp(p_now, case when p_claimed then '{}' else p_ids end);
   -- Lock. Over shards the bucket is pinned first: the shard cannot move before this transaction ends.
-  if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0; end if;
-  perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys) order by v.serial_number for update;
+  if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket
+    and b.position < 0; end if;
+  perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys)
+    order by v.serial_number for update;
   if p_claimed then
     booked := array(select r.id from journal r where r.bucket = p_bucket and r.id = any (p_ids));
     voided := array(select r.id from voids r where r.bucket = p_bucket and r.id = any (p_ids));
   end if;
 
-  -- Decide. A used reference comes first: with another voucher or amount it is 94, without a look at the PIN. The same request is
-  -- a replay, but only after its PIN was looked at, or a used reference would be a way to try PINs without being counted.
-  -- A limit of 1 keeps each look-up a look-up by its index, whatever the planner knows of a young table.
-  select array_agg(d.outcome), array_agg(d.row), array_agg(d.serial_number), array_agg(d.amount_minor), array_agg(d.currency),
+  -- Decide. A used reference comes first: with another voucher or amount it is 94, without a look at the
+  -- PIN. The same request is a replay, but only after its PIN was looked at, or a used reference would be
+  -- a way to try PINs without being counted. A limit of 1 keeps each look-up a look-up by its index,
+  -- whatever the planner knows of a young table.
+  select array_agg(d.outcome), array_agg(d.row), array_agg(d.serial_number), array_agg(d.amount_minor),
+    array_agg(d.currency),
     array_agg(d.decimals), array_agg(d.settlement), array_agg(d.known_id), array_agg(d.pin_count),
     count(*) filter (where d.outcome = 'ok' or d.pin_count is not null)
   into outcomes, rows, serials, amounts, currencies, scales, settlements, known_ids, pin_counts, changed
   from (
-    select o.outcome, v.ctid as row, v.serial_number, a.amount / b.unit as amount_minor, b.currency, b.decimals, s.id as settlement,
-      coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id, wrong_pins_after(o.outcome, v.wrong_pins) as pin_count
+    select o.outcome, v.ctid as row, v.serial_number, a.amount / b.unit as amount_minor, b.currency,
+      b.decimals, s.id as settlement,
+      coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
+        wrong_pins_after(o.outcome, v.wrong_pins) as pin_count
     from unnest(p_merchants, p_code_keys, p_pin_keys, p_amounts, unclaimed, p_ids) with ordinality
       as a (merchant_id, code_key, pin_key, amount, reference, id, ord)
     left join lateral (
@@ -69,23 +81,29 @@ begin
       where r.merchant_id = a.merchant_id and r.currency = b.currency and r.kind = 'SETTLEMENT' limit 1
     ) s on true
     left join lateral (
-      select r.id, r.fingerprint = a.amount::text and r.serial_number = v.serial_number as is_same from claims r
-      where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'redeem' and r.reference = a.reference limit 1
+      select r.id, r.fingerprint = a.amount::text and r.serial_number = v.serial_number as is_same
+        from claims r
+      where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'redeem'
+        and r.reference = a.reference limit 1
     ) c on true
     cross join lateral (select case
       when c.id is not null and c.is_same is not true then '94'
       else coalesce(
         decline_before_pin(b.unit is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key),
-        case when c.id is not null or a.id = any (booked) then 'replay' when a.id = any (voided) then 'void' when a.amount % b.unit <> 0 then '13' end,
-        decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null, expired => v.expires_at <= p_now,
-          not_active => v.activated_at is null, other_issuer => b.scope = 'issuer' and b.merchant_id <> a.merchant_id,
+        case when c.id is not null or a.id = any (booked) then 'replay' when a.id = any (voided) then 'void'
+          when a.amount % b.unit <> 0 then '13' end,
+        decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null,
+          expired => v.expires_at <= p_now,
+          not_active => v.activated_at is null, other_issuer => b.scope = 'issuer'
+            and b.merchant_id <> a.merchant_id,
           spent => v.balance_minor = 0, insufficient => v.balance_minor < a.amount / b.unit),
         case when s.id is null then 'account' else 'ok' end)
       end as outcome) o
     order by a.ord
   ) d;
 
-  -- Write. A claim that another transaction has made since it was looked for fails on the primary key: the service sends the call again.
+  -- Write. A claim that another transaction has made since it was looked for fails on the primary key:
+  -- the service sends the call again.
   if 'ok' = any (outcomes) then
     if not p_claimed then
       insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
@@ -95,9 +113,11 @@ begin
         as u (outcome, merchant_id, reference, id, serial_number, amount)
       where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null;
     end if;
-    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
+      merchant_id, serial_number,
       reference, occurred_at)
-    select k.bucket, u.id, 'REDEMPTION', u.serial_number, u.settlement, u.amount_minor, u.currency, u.merchant_id,
+    select k.bucket, u.id, 'REDEMPTION', u.serial_number, u.settlement, u.amount_minor, u.currency,
+      u.merchant_id,
       u.serial_number, u.reference, p_now
     from buckets k
     cross join unnest(outcomes, p_ids, serials, settlements, amounts, currencies, p_merchants, p_references)
@@ -113,13 +133,14 @@ begin
   update vouchers v set
     balance_minor = v.balance_minor - case when u.outcome = 'ok' then u.amount_minor else 0 end,
     wrong_pins = coalesce(u.pin_count, v.wrong_pins),
-    pin_locked_until = case when u.pin_count is null then v.pin_locked_until else pin_locked_until(u.pin_count, p_now) end
+    pin_locked_until = case when u.pin_count is null then v.pin_locked_until
+      else pin_locked_until(u.pin_count, p_now) end
   from unnest(outcomes, rows, amounts, pin_counts) as u (outcome, row, amount_minor, pin_count)
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics updated = row_count;
   if updated <> changed then raise exception 'a voucher stands twice in one call'; end if;
-  -- An unknown code writes to the log as well: the call waits for the disk as it does for a wrong PIN, and its time does not
-  -- tell the two apart.
+  -- An unknown code writes to the log as well: the call waits for the disk as it does for a wrong PIN,
+  -- and its time does not tell the two apart.
   if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;
 
   if 'replay' = any (outcomes) then
@@ -131,7 +152,8 @@ begin
   end if;
   return query
     select u.ord::integer, u.outcome, case when u.outcome = 'ok' then u.id else u.known_id end,
-      case when u.outcome = 'ok' then p_now else u.known_at end, u.serial_number, u.amount_minor, u.decimals, u.currency
+      case when u.outcome = 'ok' then p_now else u.known_at end, u.serial_number, u.amount_minor,
+        u.decimals, u.currency
     from unnest(outcomes, p_ids, known_ids, known_times, serials, amounts, scales, currencies) with ordinality
       as u (outcome, id, known_id, known_at, serial_number, amount_minor, decimals, currency, ord);
 end $$;

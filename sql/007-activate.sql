@@ -1,19 +1,24 @@
--- 007: activations, and the debit of a float. Built like redemptions (006-redeem.sql), which explains how it stays right.
+-- 007: activations, and the debit of a float. Built like redemptions (006-redeem.sql), which explains how
+-- it stays right.
 --
--- A voucher is given by the keys of its code and PIN, or by its serial number: then only to the merchant that generated it. Its value
--- is the batch's, else the requested one, else 5000. A batch with a value was paid for when it was generated: its vouchers are
--- paid from its reserve. The vouchers of a batch without one are paid from the float of the merchant that activates them.
+-- A voucher is given by the keys of its code and PIN, or by its serial number: then only to the merchant
+-- that generated it. Its value is the batch's, else the requested one, else 5000. A batch with a value
+-- was paid for when it was generated: its vouchers are paid from its reserve. The vouchers of a batch
+-- without one are paid from the float of the merchant that activates them.
 
--- Takes an amount from a float, or returns false where the float does not cover it. Queues `float.low` when the debit takes the
--- balance below its mark, and no later debit does.
-create function debit_float(p_account bigint, p_amount bigint, p_event uuid, p_now timestamptz) returns boolean
+-- Takes an amount from a float, or returns false where the float does not cover it. Queues `float.low`
+-- when the debit takes the balance below its mark, and no later debit does.
+create function debit_float(p_account bigint, p_amount bigint, p_event uuid,
+  p_now timestamptz) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 declare
   f floats;
   low bigint;
 begin
-  update floats set balance_minor = balance_minor - p_amount where account_id = p_account and balance_minor >= p_amount
+  update floats set balance_minor = balance_minor - p_amount where account_id = p_account
+    and balance_minor >= p_amount
     returning * into f;
   if not found then return false; end if;
   low := coalesce(f.low_minor, f.topped_up_minor / 10);
@@ -29,21 +34,27 @@ begin
   return true;
 end $$;
 
--- In: as for redemptions; p_code_keys and p_pin_keys, or p_serials; p_values in ten-thousandths of a major unit or null; p_low_ids,
--- the ids of `float.low` events to be. Out: as for redemptions, with the sealed code. Over shards (p_claimed) what a float pays
--- is in the transit account by then; p_unfunded: the float does not cover it.
+-- In: as for redemptions; p_code_keys and p_pin_keys, or p_serials; p_values in ten-thousandths of a
+-- major unit or null; p_low_ids, the ids of `float.low` events to be. Out: as for redemptions, with the
+-- sealed code. Over shards (p_claimed) what a float pays is in the transit account by then; p_unfunded:
+-- the float does not cover it.
 create function activate(
-  p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_serials bigint[], p_values bigint[],
-  p_references text[], p_ids uuid[], p_low_ids uuid[], p_unfunded boolean[], p_claimed boolean, p_now timestamptz
+  p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_serials bigint[],
+    p_values bigint[],
+  p_references text[], p_ids uuid[], p_low_ids uuid[], p_unfunded boolean[], p_claimed boolean,
+    p_now timestamptz
 ) returns table (
-  ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint, decimals smallint,
+  ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
+    decimals smallint,
   currency text, sealed bytea
 )
 language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-  -- Over shards the claims of these requests were made before, some of them in this very bucket: they do not tell what was booked.
+  -- Over shards the claims of these requests were made before, some of them in this very bucket: they do
+  -- not tell what was booked.
   unclaimed text[] := case when not p_claimed then p_references end;
   booked uuid[];
   voided uuid[];
@@ -70,55 +81,69 @@ declare
 begin
   perform check_stamp(p_now, case when p_claimed then '{}' else p_ids end);
   -- Lock.
-  if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0; end if;
+  if p_claimed then update buckets b set position = b.position where b.bucket = p_bucket
+    and b.position < 0; end if;
   select array_agg(coalesce(a.serial_number, v.serial_number) order by a.ord) into serials
   from unnest(p_code_keys, p_serials) with ordinality as a (code_key, serial_number, ord)
   left join lateral (
     select r.serial_number from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
   ) v on true;
-  perform from vouchers v where v.bucket = p_bucket and v.serial_number = any (serials) order by v.serial_number for update;
+  perform from vouchers v where v.bucket = p_bucket and v.serial_number = any (serials)
+    order by v.serial_number for update;
   if p_claimed then
     booked := array(select r.id from journal r where r.bucket = p_bucket and r.id = any (p_ids));
     voided := array(select r.id from voids r where r.bucket = p_bucket and r.id = any (p_ids));
   end if;
 
-  -- Decide, but for what the floats cover. A voucher whose code key has changed since was sealed anew: it is looked up by another key.
-  select array_agg(d.outcome), array_agg(d.value_minor), array_agg(d.unit), array_agg(d.currency), array_agg(d.decimals),
+  -- Decide, but for what the floats cover. A voucher whose code key has changed since was sealed anew: it
+  -- is looked up by another key.
+  select array_agg(d.outcome), array_agg(d.value_minor), array_agg(d.unit), array_agg(d.currency),
+    array_agg(d.decimals),
     array_agg(d.debit), array_agg(d.is_float), array_agg(d.known_id), array_agg(d.sealed),
     array_agg(d.row), array_agg(case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end)
   into outcomes, amounts, units, currencies, scales, debits, is_float, known_ids, seals, rows, pin_counts
   from (
-    select v.ctid as row, t.value_minor, b.unit, b.currency, b.decimals, t.by_code, v.wrong_pins, v.sealed, b.value_minor is null as is_float,
-      case when b.value_minor is null then f.id else reserve_of(b.id) end as debit, coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
+    select v.ctid as row, t.value_minor, b.unit, b.currency, b.decimals, t.by_code, v.wrong_pins, v.sealed,
+      b.value_minor is null as is_float,
+      case when b.value_minor is null then f.id else reserve_of(b.id) end as debit,
+        coalesce(c.id, case when a.id = any (booked) then a.id end) as known_id,
       case
         when not t.by_code and t.other_value then '13'
         when c.id is not null and c.is_same is not true then '94'
         else coalesce(
-          decline_before_pin(b.unit is null, t.by_code and v.pin_locked_until > p_now, t.by_code and v.pin_key <> a.pin_key),
+          decline_before_pin(b.unit is null, t.by_code and v.pin_locked_until > p_now, t.by_code
+            and v.pin_key <> a.pin_key),
           case when c.id is not null or a.id = any (booked) then 'replay' when a.id = any (voided) then 'void'
             when t.other_value then '13' when t.out_of_limits then '61' end,
-          decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null, expired => v.expires_at <= p_now,
+          decline_after_pin(closed => v.closed is not null, blocked => v.blocked_at is not null,
+            expired => v.expires_at <= p_now,
             already_active => v.activated_at is not null,
             other_issuer => b.scope = 'issuer' and b.merchant_id <> a.merchant_id),
-          case when b.value_minor is null and f.id is null then 'account' when b.value_minor is null and a.is_unfunded then '50'
+          case when b.value_minor is null and f.id is null then 'account' when b.value_minor is null
+            and a.is_unfunded then '50'
             else 'ok' end)
       end as outcome
-    from unnest(p_merchants, p_code_keys, p_pin_keys, serials, p_values, unclaimed, p_ids, p_unfunded) with ordinality
+    from unnest(p_merchants, p_code_keys, p_pin_keys, serials, p_values, unclaimed, p_ids,
+      p_unfunded) with ordinality
       as a (merchant_id, code_key, pin_key, serial_number, value, reference, id, is_unfunded, ord)
     left join lateral (
       select r.ctid, r.* from vouchers r
-      where r.bucket = p_bucket and r.serial_number = a.serial_number and (a.code_key is null or r.code_key = a.code_key) limit 1
+      where r.bucket = p_bucket and r.serial_number = a.serial_number
+        and (a.code_key is null or r.code_key = a.code_key) limit 1
     ) v on true
     left join lateral (
-      select r.id, r.merchant_id, r.product_id, r.value_minor, r.currency, r.decimals, r.scope, unit_of(r.decimals) as unit
+      select r.id, r.merchant_id, r.product_id, r.value_minor, r.currency, r.decimals, r.scope,
+        unit_of(r.decimals) as unit
       from batches r
-      where r.id = v.batch_id and r.status = 'COMPLETED' and (a.code_key is not null or r.merchant_id = a.merchant_id) limit 1
+      where r.id = v.batch_id and r.status = 'COMPLETED' and (a.code_key is not null
+        or r.merchant_id = a.merchant_id) limit 1
     ) b on true
     left join lateral (
       select r.min_value_minor, r.max_value_minor from products r where r.id = b.product_id limit 1
     ) p on true
     left join lateral (
-      select a.code_key is not null as by_code, coalesce(b.value_minor, a.value / b.unit, 5000 * 10000 / b.unit) as value_minor,
+      select a.code_key is not null as by_code, coalesce(b.value_minor, a.value / b.unit,
+        5000 * 10000 / b.unit) as value_minor,
         coalesce(a.value % b.unit <> 0 or a.value / b.unit <> b.value_minor, false) as other_value,
         coalesce(b.value_minor is null and coalesce(a.value / b.unit, 5000 * 10000 / b.unit)
           not between p.min_value_minor and p.max_value_minor, false) as out_of_limits
@@ -129,21 +154,24 @@ begin
         and r.kind = case when p_claimed then 'TRANSIT'::account_kind else 'FLOAT' end limit 1
     ) f on true
     left join lateral (
-      select r.id, r.serial_number = v.serial_number and r.fingerprint = (t.value_minor * b.unit)::text as is_same from claims r
+      select r.id, r.serial_number = v.serial_number
+        and r.fingerprint = (t.value_minor * b.unit)::text as is_same from claims r
       where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = 'activate'
         and r.reference = a.reference limit 1
     ) c on true
     order by a.ord
   ) d;
 
-  -- The floats, locked behind the vouchers, and only those that pay for something. In the order of the requests, each is covered by
-  -- what those before it left.
-  if not p_claimed and exists (select from unnest(outcomes, is_float) as u (o, f) where u.o = 'ok' and u.f) then
+  -- The floats, locked behind the vouchers, and only those that pay for something. In the order of the
+  -- requests, each is covered by what those before it left.
+  if not p_claimed and exists (select from unnest(outcomes, is_float) as u (o, f) where u.o = 'ok' and u.f)
+    then
     select array_agg(f.account_id), array_agg(f.balance_minor), array_agg(0::bigint), array_agg(null::uuid)
     into float_ids, left_minor, spent_minor, low_ids
     from (
       select r.account_id, r.balance_minor from floats r
-      where r.account_id = any (array(select u.d from unnest(outcomes, is_float, debits) as u (o, f, d) where u.o = 'ok' and u.f))
+      where r.account_id = any (array(select u.d from unnest(outcomes, is_float, debits) as u (o, f, d)
+        where u.o = 'ok' and u.f))
       order by r.account_id for update
     ) f;
     for at in 1 .. cardinality(outcomes) loop
@@ -151,7 +179,8 @@ begin
       place := array_position(float_ids, debits[at]);
       if left_minor[place] < amounts[at] then
         -- What has emptied the float may have used the reference up, for another voucher: this one is locked.
-        outcomes[at] := case when exists (select from claims c where c.bucket = p_bucket and c.merchant_id = p_merchants[at]
+        outcomes[at] := case when exists (select from claims c where c.bucket = p_bucket
+          and c.merchant_id = p_merchants[at]
           and c.operation = 'activate' and c.reference = p_references[at]) then '94' else '50' end;
       else
         left_minor[place] := left_minor[place] - amounts[at];
@@ -167,13 +196,15 @@ begin
   if 'ok' = any (outcomes) then
     if not p_claimed then
       insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
-      select k.bucket, u.merchant_id, 'activate', u.reference, u.id, u.serial_number, (u.amount_minor * u.unit)::text
+      select k.bucket, u.merchant_id, 'activate', u.reference, u.id, u.serial_number,
+        (u.amount_minor * u.unit)::text
       from buckets k
       cross join unnest(outcomes, p_merchants, p_references, p_ids, serials, amounts, units)
         as u (outcome, merchant_id, reference, id, serial_number, amount_minor, unit)
       where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null;
     end if;
-    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
+      merchant_id, serial_number,
       reference, occurred_at)
     select k.bucket, u.id, 'ACTIVATION', u.debit, u.serial_number, u.amount_minor, u.currency, u.merchant_id,
       u.serial_number, u.reference, p_now
@@ -192,11 +223,13 @@ begin
     balance_minor = v.balance_minor + case when u.outcome = 'ok' then u.amount_minor else 0 end,
     activated_at = case when u.outcome = 'ok' then p_now else v.activated_at end,
     wrong_pins = coalesce(u.pin_count, v.wrong_pins),
-    pin_locked_until = case when u.pin_count is null then v.pin_locked_until else pin_locked_until(u.pin_count, p_now) end
+    pin_locked_until = case when u.pin_count is null then v.pin_locked_until
+      else pin_locked_until(u.pin_count, p_now) end
   from unnest(outcomes, rows, amounts, pin_counts) as u (outcome, row, amount_minor, pin_count)
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
   get diagnostics updated = row_count;
-  select count(*) into changed from unnest(outcomes, pin_counts) as u (o, c) where u.o = 'ok' or u.c is not null;
+  select count(*) into changed from unnest(outcomes, pin_counts) as u (o, c) where u.o = 'ok'
+    or u.c is not null;
   if updated <> changed then raise exception 'a voucher stands twice in one call'; end if;
   if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;
 
@@ -209,8 +242,10 @@ begin
   end if;
   return query
     select u.ord::integer, u.outcome, case when u.outcome = 'ok' then u.id else u.known_id end,
-      case when u.outcome = 'ok' then p_now else u.known_at end, u.serial_number, u.amount_minor, u.decimals, u.currency, u.sealed
-    from unnest(outcomes, p_ids, known_ids, known_times, serials, amounts, scales, currencies, seals) with ordinality
+      case when u.outcome = 'ok' then p_now else u.known_at end, u.serial_number, u.amount_minor,
+        u.decimals, u.currency, u.sealed
+    from unnest(outcomes, p_ids, known_ids, known_times, serials, amounts, scales, currencies,
+      seals) with ordinality
       as u (outcome, id, known_id, known_at, serial_number, amount_minor, decimals, currency, sealed, ord);
 end $$;
 

@@ -1,27 +1,36 @@
--- 010: balances. Nearly every enquiry has the right PIN on a voucher without wrong ones before it: `read_balances`, a plain read. All
--- others are decided under the voucher's lock, where wrong PINs are counted: `check_pins`.
+-- 010: balances. Nearly every enquiry has the right PIN on a voucher without wrong ones before it:
+-- `read_balances`, a plain read. All others are decided under the voucher's lock, where wrong PINs are
+-- counted: `check_pins`.
 
--- In: as for redemptions. Out: a row for each voucher whose PIN is right and which no wrong one came before; none for all others.
--- `history` holds the newest p_entries entries, the newest first, as JSON. A reference of another merchant is "".
+-- In: as for redemptions. Out: a row for each voucher whose PIN is right and which no wrong one came
+-- before; none for all others. `history` holds the newest p_entries entries, the newest first, as JSON. A
+-- reference of another merchant is "".
 create function read_balances(
-  p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_entries integer, p_now timestamptz
+  p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_entries integer,
+    p_now timestamptz
 ) returns table (
-  ord integer, serial_number bigint, decimals smallint, balance_minor bigint, value_minor bigint, usable_minor bigint, history json
+  ord integer, serial_number bigint, decimals smallint, balance_minor bigint, value_minor bigint,
+    usable_minor bigint, history json
 )
-language plpgsql stable security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+language plpgsql stable security definer set search_path = scrip, pg_temp
+  set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
-  -- The history is in the partitions between the activation and now. The bounds of the ids are computed once, not per partition:
-  -- of the time of a balance, that saves a third. An hour allows for clocks that differ.
+  -- The history is in the partitions between the activation and now. The bounds of the ids are computed
+  -- once, not per partition: of the time of a balance, that saves a third. An hour allows for clocks that
+  -- differ.
   latest uuid := id_floor(p_now + interval '1 hour');
 begin
   return query
     select a.ord::integer, v.serial_number, b.decimals, v.balance_minor, v.value_minor,
-      case when v.activated_at is null or v.blocked_at is not null or v.closed is not null or v.expires_at <= p_now
+      case when v.activated_at is null or v.blocked_at is not null or v.closed is not null
+        or v.expires_at <= p_now
         then 0 else v.balance_minor end,
       h.history
-    from unnest(p_merchants, p_code_keys, p_pin_keys) with ordinality as a (merchant_id, code_key, pin_key, ord)
+    from unnest(p_merchants, p_code_keys, p_pin_keys) with ordinality as a (merchant_id, code_key, pin_key,
+      ord)
     cross join lateral (
       select r.*, id_floor(r.activated_at - interval '1 hour') as earliest
       from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1
@@ -31,40 +40,48 @@ begin
     ) b
     cross join lateral (
       select json_agg(json_build_array(e.id, e.kind, e.amount_minor, e.occurred_at,
-        case when e.merchant_id = a.merchant_id then case when e.batch_id is null then e.reference else b.reference end
+        case when e.merchant_id = a.merchant_id then case when e.batch_id is null then e.reference
+          else b.reference end
           else '' end, e.original_id)) as history
       from (
-        select r.id, r.kind, r.amount_minor, r.occurred_at, r.merchant_id, r.batch_id, r.reference, r.original_id
+        select r.id, r.kind, r.amount_minor, r.occurred_at, r.merchant_id, r.batch_id, r.reference,
+          r.original_id
         from journal r
-        where r.bucket = p_bucket and r.serial_number = v.serial_number and r.id >= v.earliest and r.id < latest
+        where r.bucket = p_bucket and r.serial_number = v.serial_number and r.id >= v.earliest
+          and r.id < latest
         order by r.id desc limit p_entries
       ) e
     ) h
     where v.pin_key = a.pin_key and v.wrong_pins = 0 and v.pin_locked_until is null;
 end $$;
 
--- The history of one voucher with more entries than that: the newest p_entries that are in force, so without reversals, and without
--- redemptions that an update replaced.
+-- The history of one voucher with more entries than that: the newest p_entries that are in force, so
+-- without reversals, and without redemptions that an update replaced.
 create function read_history(p_bucket integer, p_merchant integer, p_serial bigint, p_entries integer)
 returns table (id uuid, kind entry_kind, amount_minor bigint, occurred_at timestamptz, reference text)
 language plpgsql stable security definer set search_path = scrip, pg_temp
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
   return query
-    select j.id, j.kind, j.amount_minor, j.occurred_at, case when j.merchant_id = p_merchant then coalesce(b.reference, j.reference) else '' end
+    select j.id, j.kind, j.amount_minor, j.occurred_at, case when j.merchant_id = p_merchant
+      then coalesce(b.reference, j.reference) else '' end
     from journal j left join batches b on b.id = j.batch_id
-    where j.bucket = p_bucket and j.serial_number = p_serial and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION')
+    where j.bucket = p_bucket and j.serial_number = p_serial
+      and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION')
       and not exists (select from redemption_updates u where u.bucket = p_bucket and u.original_id = j.id)
     order by j.id desc limit p_entries;
 end $$;
 
--- Looks at PINs under the lock of their vouchers, on the newest rows, and counts the wrong ones: no number of guesses at the same time
--- sees more than five. In: the keys of codes and PINs. Out: the outcome of each: `ok`, and then no wrong PIN is counted any more,
--- or a status code.
-create function check_pins(p_bucket integer, p_code_keys uuid[], p_pin_keys uuid[], p_now timestamptz) returns table (ord integer, outcome text)
+-- Looks at PINs under the lock of their vouchers, on the newest rows, and counts the wrong ones: no
+-- number of guesses at the same time sees more than five. In: the keys of codes and PINs. Out: the
+-- outcome of each: `ok`, and then no wrong PIN is counted any more, or a status code.
+create function check_pins(p_bucket integer, p_code_keys uuid[], p_pin_keys uuid[],
+  p_now timestamptz) returns table (ord integer, outcome text)
 language plpgsql security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   outcomes text[];
@@ -73,12 +90,14 @@ declare
 begin
   -- Over shards: the shard stays where it is until this transaction ends (006-redeem.sql).
   update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
-  perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys) order by v.serial_number for update;
+  perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys)
+    order by v.serial_number for update;
   select array_agg(d.outcome), array_agg(d.row), array_agg(wrong_pins_after(d.outcome, d.wrong_pins))
   into outcomes, rows, pin_counts
   from (
     select v.ctid as row, v.wrong_pins,
-      coalesce(decline_before_pin(b.id is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key), 'ok') as outcome
+      coalesce(decline_before_pin(b.id is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key),
+        'ok') as outcome
     from unnest(p_code_keys, p_pin_keys) with ordinality as a (code_key, pin_key, ord)
     left join lateral (
       select r.ctid, r.* from vouchers r where r.bucket = p_bucket and r.code_key = a.code_key limit 1

@@ -1,18 +1,24 @@
 -- 011: transactions by reference, and by id.
 
--- Active transactions: of each, what is in force now, so of a redemption that was updated the new one; nothing after a full
--- reversal (`outcome` is then `reversed`), and nothing for an id that was never booked.
+-- Active transactions: of each, what is in force now, so of a redemption that was updated the new one;
+-- nothing after a full reversal (`outcome` is then `reversed`), and nothing for an id that was never
+-- booked.
 create function active_transactions(p_bucket integer, p_ids uuid[]) returns table (
-  ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint, occurred_at timestamptz, reference text,
+  ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint,
+    occurred_at timestamptz, reference text,
   serial_number bigint, sealed bytea, original_id uuid
 )
-language plpgsql stable security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+language plpgsql stable security definer set search_path = scrip, pg_temp
+  set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
   return query
-    select a.ord::integer, case when u.original_id is not null and u.new_id is null then 'reversed' else 'ok' end,
-      j.id, j.kind, j.amount_minor, b.decimals, j.occurred_at, j.reference, j.serial_number, v.sealed, j.original_id
+    select a.ord::integer, case when u.original_id is not null and u.new_id is null then 'reversed'
+      else 'ok' end,
+      j.id, j.kind, j.amount_minor, b.decimals, j.occurred_at, j.reference, j.serial_number, v.sealed,
+        j.original_id
     from unnest(p_ids) with ordinality as a (id, ord)
     left join lateral (
       select * from redemption_updates r where r.bucket = p_bucket and r.original_id = a.id limit 1
@@ -21,19 +27,24 @@ begin
       select * from journal r where r.bucket = p_bucket and r.id = coalesce(u.new_id, a.id) limit 1
     ) j
     cross join lateral (
-      select r.sealed, r.batch_id from vouchers r where r.bucket = p_bucket and r.serial_number = j.serial_number limit 1
+      select r.sealed, r.batch_id from vouchers r where r.bucket = p_bucket
+        and r.serial_number = j.serial_number limit 1
     ) v
     cross join lateral (select r.decimals from batches r where r.id = v.batch_id limit 1) b;
 end $$;
 
--- The same by reference, where references and vouchers lie in one bucket: the redemption first, then the activation; a transaction
--- without a reference by its id.
-create function find_transactions(p_bucket integer, p_merchants integer[], p_references text[]) returns table (
-  ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint, occurred_at timestamptz, reference text,
+-- The same by reference, where references and vouchers lie in one bucket: the redemption first, then the
+-- activation; a transaction without a reference by its id.
+create function find_transactions(p_bucket integer, p_merchants integer[],
+  p_references text[]) returns table (
+  ord integer, outcome text, id uuid, kind entry_kind, amount_minor bigint, decimals smallint,
+    occurred_at timestamptz, reference text,
   serial_number bigint, sealed bytea, original_id uuid
 )
-language plpgsql stable security definer set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+language plpgsql stable security definer set search_path = scrip, pg_temp
+  set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   ids uuid[];
@@ -42,13 +53,16 @@ begin
   from unnest(p_merchants, p_references) with ordinality as a (merchant_id, reference, ord)
   left join lateral (
     select r.id from claims r
-    where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation in ('activate', 'redeem') and r.reference = a.reference
+    where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation in ('activate', 'redeem')
+      and r.reference = a.reference
     order by r.operation desc limit 1
   ) c on true
   left join lateral (
     select r.id from journal r
-    where c.id is null and r.bucket = p_bucket and r.id = uuid_from(a.reference) and r.merchant_id = a.merchant_id
-      and r.kind in ('ACTIVATION', 'REDEMPTION') and r.reference is null and r.original_id is null and r.batch_id is null limit 1
+    where c.id is null and r.bucket = p_bucket and r.id = uuid_from(a.reference)
+      and r.merchant_id = a.merchant_id
+      and r.kind in ('ACTIVATION', 'REDEMPTION') and r.reference is null and r.original_id is null
+        and r.batch_id is null limit 1
   ) j on true;
   return query select * from active_transactions(p_bucket, ids);
 end $$;

@@ -1,9 +1,11 @@
--- 012: what else writes vouchers and journal: operators' changes of single vouchers, production of batches, the key ring's rotation,
--- and movements between accounts that are no vouchers. The service's role may write only through these.
+-- 012: what else writes vouchers and journal: operators' changes of single vouchers, production of
+-- batches, the key ring's rotation, and movements between accounts that are no vouchers. The service's
+-- role may write only through these.
 
 -- Locks a voucher for a change. Nothing is returned for one whose batch is not completed: it cannot be seen.
 create function lock_voucher(p_bucket integer, p_serial bigint) returns table (
-  batch_id integer, balance_minor bigint, value_minor bigint, activated_at timestamptz, expires_at timestamptz, blocked_at timestamptz,
+  batch_id integer, balance_minor bigint, value_minor bigint, activated_at timestamptz,
+    expires_at timestamptz, blocked_at timestamptz,
   closed voucher_closure, wrong_pins smallint, pin_locked_until timestamptz, currency text, decimals smallint
 )
 language plpgsql security definer set search_path = scrip, pg_temp as $$
@@ -13,7 +15,8 @@ begin
   update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform from vouchers v where v.bucket = p_bucket and v.serial_number = p_serial for update;
   return query
-    select v.batch_id, v.balance_minor, v.value_minor, v.activated_at, v.expires_at, v.blocked_at, v.closed, v.wrong_pins,
+    select v.batch_id, v.balance_minor, v.value_minor, v.activated_at, v.expires_at, v.blocked_at, v.closed,
+      v.wrong_pins,
       nullif(v.pin_locked_until, 'infinity'), b.currency, b.decimals
     from vouchers v join batches b on b.id = v.batch_id
     where v.bucket = p_bucket and v.serial_number = p_serial and b.status = 'COMPLETED';
@@ -22,13 +25,15 @@ end $$;
 -- Blocks a voucher, or ends its block (null). A voucher that is blocked already keeps its time.
 create function set_voucher_block(p_bucket integer, p_serial bigint, p_blocked_at timestamptz) returns void
 language sql security definer set search_path = scrip, pg_temp as $$
-  update vouchers set blocked_at = case when p_blocked_at is null then null else coalesce(blocked_at, p_blocked_at) end
+  update vouchers set blocked_at = case when p_blocked_at is null then null
+    else coalesce(blocked_at, p_blocked_at) end
   where bucket = p_bucket and serial_number = p_serial
 $$;
 
 create function reset_voucher_pin(p_bucket integer, p_serial bigint) returns void
 language sql security definer set search_path = scrip, pg_temp as $$
-  update vouchers set wrong_pins = 0, pin_locked_until = null where bucket = p_bucket and serial_number = p_serial
+  update vouchers set wrong_pins = 0, pin_locked_until = null where bucket = p_bucket
+    and serial_number = p_serial
 $$;
 
 create function set_voucher_expiry(p_bucket integer, p_serial bigint, p_expires_at timestamptz) returns void
@@ -38,10 +43,12 @@ language sql security definer set search_path = scrip, pg_temp as $$
   on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
 $$;
 
--- Replaces a voucher by a new one in the same bucket: balance, activation and expiry go over, a block and wrong PINs do not; the value of
--- the new voucher is what it took over. The caller has locked the old one. False, and nothing has changed, where the new code exists.
+-- Replaces a voucher by a new one in the same bucket: balance, activation and expiry go over, a block and
+-- wrong PINs do not; the value of the new voucher is what it took over. The caller has locked the old
+-- one. False, and nothing has changed, where the new code exists.
 create function replace_voucher(
-  p_bucket integer, p_serial bigint, p_new_serial bigint, p_code_key uuid, p_pin_key uuid, p_sealed bytea, p_entry_id uuid, p_now timestamptz
+  p_bucket integer, p_serial bigint, p_new_serial bigint, p_code_key uuid, p_pin_key uuid, p_sealed bytea,
+    p_entry_id uuid, p_now timestamptz
 ) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -51,26 +58,33 @@ begin
   perform check_stamp(p_now, array[p_entry_id]);
   select * into strict old from vouchers where bucket = p_bucket and serial_number = p_serial;
   select b.currency into batch_currency from batches b where b.id = old.batch_id;
-  insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor, activated_at, expires_at)
+  insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, value_minor,
+    balance_minor, activated_at, expires_at)
   values (p_bucket, p_new_serial, old.batch_id, p_code_key, p_pin_key, p_sealed,
-    case when old.activated_at is not null then old.balance_minor end, old.balance_minor, old.activated_at, old.expires_at)
+    case when old.activated_at is not null then old.balance_minor end, old.balance_minor, old.activated_at,
+      old.expires_at)
   on conflict do nothing;
   if not found then return false; end if;
   insert into voucher_expiries (bucket, serial_number, due_at)
-  select bucket, p_new_serial, due_at from voucher_expiries where bucket = p_bucket and serial_number = p_serial;
+  select bucket, p_new_serial, due_at from voucher_expiries where bucket = p_bucket
+    and serial_number = p_serial;
   update vouchers set closed = 'REPLACED', replaced_by = p_new_serial, balance_minor = 0
   where bucket = p_bucket and serial_number = p_serial;
   if old.balance_minor > 0 then
-    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, serial_number, occurred_at)
-    values (p_bucket, p_entry_id, 'REPLACEMENT', p_serial, p_new_serial, old.balance_minor, batch_currency, p_new_serial, p_now);
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
+      serial_number, occurred_at)
+    values (p_bucket, p_entry_id, 'REPLACEMENT', p_serial, p_new_serial, old.balance_minor, batch_currency,
+      p_new_serial, p_now);
   end if;
   return true;
 end $$;
 
--- Makes vouchers of a batch and, where they carry their value from the start, their activations. A code that exists already is left out.
+-- Makes vouchers of a batch and, where they carry their value from the start, their activations. A code
+-- that exists already is left out.
 -- Returns how many were made. The arrays stand side by side; every voucher names its own bucket.
 create function create_vouchers(
-  p_batch integer, p_buckets integer[], p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[], p_sealed bytea[], p_entry_ids uuid[],
+  p_batch integer, p_buckets integer[], p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[],
+    p_sealed bytea[], p_entry_ids uuid[],
   p_now timestamptz
 ) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
@@ -83,19 +97,23 @@ begin
   select * into strict b from batches where id = p_batch;
   is_active := b.value_minor is not null and b.activation = 'immediate';
   with made as (
-    insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor, balance_minor, activated_at)
+    insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at,
+      value_minor, balance_minor, activated_at)
     select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, b.expires_at,
       case when is_active then b.value_minor end, case when is_active then b.value_minor else 0 end,
       case when is_active then p_now end
-    from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed) as u (bucket, serial_number, code_key, pin_key, sealed)
+    from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed) as u (bucket, serial_number,
+      code_key, pin_key, sealed)
     on conflict do nothing
     returning serial_number
   )
   select array_agg(m.serial_number) into made from made m;
   if is_active then
-    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id,
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
+      merchant_id, serial_number, batch_id,
       occurred_at)
-    select u.bucket, u.id, 'ACTIVATION', reserve_of(b.id), u.serial_number, b.value_minor, b.currency, b.merchant_id, u.serial_number,
+    select u.bucket, u.id, 'ACTIVATION', reserve_of(b.id), u.serial_number, b.value_minor, b.currency,
+      b.merchant_id, u.serial_number,
       p_batch, p_now
     from unnest(p_buckets, p_serials, p_entry_ids) as u (bucket, serial_number, id)
     where u.serial_number = any (made);
@@ -103,9 +121,11 @@ begin
   return coalesce(cardinality(made), 0);
 end $$;
 
--- Takes back up to p_count vouchers of a canceled batch in one bucket, behind a serial number: each is closed, and what it carried goes
--- back to the reserve, from where the merchant's float has been repaid already. p_ids: for their journal rows.
-create function void_vouchers(p_bucket integer, p_batch integer, p_after bigint, p_ids uuid[], p_now timestamptz)
+-- Takes back up to p_count vouchers of a canceled batch in one bucket, behind a serial number: each is
+-- closed, and what it carried goes back to the reserve, from where the merchant's float has been repaid
+-- already. p_ids: for their journal rows.
+create function void_vouchers(p_bucket integer, p_batch integer, p_after bigint, p_ids uuid[],
+  p_now timestamptz)
 returns table (voided integer, last bigint)
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -120,35 +140,43 @@ begin
     where v.bucket = p_bucket and v.batch_id = p_batch and v.serial_number > p_after and v.closed is null
     order by v.serial_number limit cardinality(p_ids) for update
   ) d;
-  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id,
+  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, batch_id,
     occurred_at)
-  select v.bucket, u.id, 'VOID', v.serial_number, reserve_of(b.id), v.balance_minor, b.currency, b.merchant_id, v.serial_number, p_batch, p_now
+  select v.bucket, u.id, 'VOID', v.serial_number, reserve_of(b.id), v.balance_minor, b.currency,
+    b.merchant_id, v.serial_number, p_batch, p_now
   from unnest(serials, p_ids) as u (serial_number, id)
   join vouchers v on v.bucket = p_bucket and v.serial_number = u.serial_number
   where v.balance_minor > 0;
-  update vouchers set closed = 'CANCELED', balance_minor = 0 where bucket = p_bucket and serial_number = any (serials);
+  update vouchers set closed = 'CANCELED', balance_minor = 0 where bucket = p_bucket
+    and serial_number = any (serials);
   return query select coalesce(cardinality(serials), 0), serials[cardinality(serials)];
 end $$;
 
--- Puts vouchers of one bucket under another key, all three fields at once. A voucher that was sealed anew by somebody else since it was
--- read stays as it is.
+-- Puts vouchers of one bucket under another key, all three fields at once. A voucher that was sealed anew
+-- by somebody else since it was read stays as it is.
 create function reseal_vouchers(
-  p_bucket integer, p_serials bigint[], p_before bytea[], p_sealed bytea[], p_code_keys uuid[], p_pin_keys uuid[]
+  p_bucket integer, p_serials bigint[], p_before bytea[], p_sealed bytea[], p_code_keys uuid[],
+    p_pin_keys uuid[]
 ) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   resealed integer;
 begin
   update buckets k set position = k.position where k.bucket = p_bucket and k.position < 0;
-  perform from vouchers where bucket = p_bucket and serial_number = any (p_serials) order by serial_number for update;
+  perform from vouchers where bucket = p_bucket and serial_number = any (p_serials) order by serial_number
+    for update;
   update vouchers v set sealed = u.sealed, code_key = u.code_key, pin_key = u.pin_key
-  from unnest(p_serials, p_before, p_sealed, p_code_keys, p_pin_keys) as u (serial_number, before, sealed, code_key, pin_key)
-  where v.bucket = p_bucket and v.serial_number = any (p_serials) and v.serial_number = u.serial_number and v.sealed = u.before;
+  from unnest(p_serials, p_before, p_sealed, p_code_keys, p_pin_keys) as u (serial_number, before, sealed,
+    code_key, pin_key)
+  where v.bucket = p_bucket and v.serial_number = any (p_serials) and v.serial_number = u.serial_number
+    and v.sealed = u.before;
   get diagnostics resealed = row_count;
   return resealed;
 end $$;
 
--- Moves the price of a batch from its merchant's float to its reserve, or returns false where the float does not cover it.
+-- Moves the price of a batch from its merchant's float to its reserve, or returns false where the float
+-- does not cover it.
 create function reserve_price(p_batch integer, p_id uuid, p_low_event uuid, p_now timestamptz) returns boolean
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -156,21 +184,28 @@ declare
   float_account bigint;
 begin
   select * into strict b from batches where id = p_batch;
-  select f.account_id into float_account from floats f where f.merchant_id = b.merchant_id and f.currency = b.currency;
-  if not found or not debit_float(float_account, b.quantity * b.value_minor, p_low_event, p_now) then return false; end if;
-  perform post(p_id, 'RESERVATION', float_account, reserve_of(b.id), b.quantity * b.value_minor, b.merchant_id, b.id, null, p_now);
+  select f.account_id into float_account from floats f where f.merchant_id = b.merchant_id
+    and f.currency = b.currency;
+  if not found or not debit_float(float_account, b.quantity * b.value_minor, p_low_event, p_now)
+    then return false; end if;
+  perform post(p_id, 'RESERVATION', float_account, reserve_of(b.id), b.quantity * b.value_minor,
+    b.merchant_id, b.id, null, p_now);
   return true;
 end $$;
 
--- Books a movement between two accounts, none of them a voucher: the kinds below, between accounts of the kinds that belong to them.
+-- Books a movement between two accounts, none of them a voucher: the kinds below, between accounts of the
+-- kinds that belong to them.
 create function post(
-  p_id uuid, p_kind entry_kind, p_debit bigint, p_credit bigint, p_amount bigint, p_merchant integer, p_batch integer,
+  p_id uuid, p_kind entry_kind, p_debit bigint, p_credit bigint, p_amount bigint, p_merchant integer,
+    p_batch integer,
   p_reference text, p_now timestamptz
 ) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
-  debit_kind text := coalesce((select kind::text from accounts where id = p_debit), case when p_debit = reserve_of(p_batch) then 'RESERVE' end);
-  credit_kind text := coalesce((select kind::text from accounts where id = p_credit), case when p_credit = reserve_of(p_batch) then 'RESERVE' end);
+  debit_kind text := coalesce((select kind::text from accounts where id = p_debit), case
+    when p_debit = reserve_of(p_batch) then 'RESERVE' end);
+  credit_kind text := coalesce((select kind::text from accounts where id = p_credit), case
+    when p_credit = reserve_of(p_batch) then 'RESERVE' end);
 begin
   perform check_stamp(p_now, array[p_id]);
   if (p_kind::text, debit_kind, credit_kind) not in (
@@ -179,15 +214,17 @@ begin
   ) is not false then
     raise exception 'no % goes from % to %', p_kind, debit_kind, credit_kind;
   end if;
-  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, batch_id,
+  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    batch_id,
     reference, occurred_at)
-  select bucket_of(p_merchant), p_id, p_kind, p_debit, p_credit, p_amount, a.currency, p_merchant, p_batch, p_reference, p_now
+  select bucket_of(p_merchant), p_id, p_kind, p_debit, p_credit, p_amount, a.currency, p_merchant, p_batch,
+    p_reference, p_now
   from accounts a where a.id = case when debit_kind = 'RESERVE' then p_credit else p_debit end;
 end $$;
 
--- The keys in use, oldest first, which stay in use until the transaction ends. A rotation takes the same lock exclusively, and locks are
--- granted in the order in which they were asked for: sealing without a pause does not keep it waiting. A function, so that the
--- keys are read after the lock was granted.
+-- The keys in use, oldest first, which stay in use until the transaction ends. A rotation takes the same
+-- lock exclusively, and locks are granted in the order in which they were asked for: sealing without a
+-- pause does not keep it waiting. A function, so that the keys are read after the lock was granted.
 create function hold_key_ring() returns table (key_id text, check_value bytea)
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column
@@ -197,8 +234,10 @@ begin
     where k.activation is not null and k.retired_at is null order by k.activation;
 end $$;
 
-revoke execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin, set_voucher_expiry, replace_voucher, create_vouchers,
+revoke execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
+  set_voucher_expiry, replace_voucher, create_vouchers,
   void_vouchers, reseal_vouchers, reserve_price, post from public;
-grant execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin, set_voucher_expiry, replace_voucher, create_vouchers,
+grant execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
+  set_voucher_expiry, replace_voucher, create_vouchers,
   void_vouchers, reseal_vouchers, reserve_price, post to scrip_service;
 grant execute on function hold_key_ring to scrip_producer;

@@ -1,21 +1,28 @@
 -- 013: the queue of webhook deliveries. What is due is taken bucket by bucket, endpoint by endpoint.
 
--- Takes deliveries that are due and marks them as being sent until p_lease_until; a sender that dies is succeeded by another one then.
+-- Takes deliveries that are due and marks them as being sent until p_lease_until; a sender that dies is
+-- succeeded by another one then.
 --
--- Endpoints take turns, behind the one that was visited last, and each gets what its own room leaves: an endpoint with a million
--- waiting, or one that never answers, takes nothing from the others. An endpoint that fails gets less room. Only endpoints with
--- pending deliveries are visited, one index look-up each, and no more than p_visits of them: the next call goes on behind.
--- In: p_busy and p_in_flight, endpoints and their deliveries in flight in this process; room for each endpoint, for one that fails, for
--- all. Out: the deliveries, with what it takes to send them, and a last row with only the endpoint at which the next call goes on.
+-- Endpoints take turns, behind the one that was visited last, and each gets what its own room leaves: an
+-- endpoint with a million waiting, or one that never answers, takes nothing from the others. An endpoint
+-- that fails gets less room. Only endpoints with pending deliveries are visited, one index look-up each,
+-- and no more than p_visits of them: the next call goes on behind.
+-- In: p_busy and p_in_flight, endpoints and their deliveries in flight in this process; room for each
+-- endpoint, for one that fails, for all. Out: the deliveries, with what it takes to send them, and a last
+-- row with only the endpoint at which the next call goes on.
 create function claim_deliveries(
-  p_bucket integer, p_after integer, p_busy integer[], p_in_flight integer[], p_room_each integer, p_room_failing integer,
+  p_bucket integer, p_after integer, p_busy integer[], p_in_flight integer[], p_room_each integer,
+    p_room_failing integer,
   p_room_all integer, p_visits integer, p_now timestamptz, p_lease_until timestamptz
 ) returns table (
-  endpoint_id integer, event_id uuid, type text, subject_id uuid, data json, occurred_at timestamptz, attempts smallint, tries smallint,
-  merchant_id integer, url text, full_vouchers boolean, secret bytea, previous_secret bytea, failing_since timestamptz
+  endpoint_id integer, event_id uuid, type text, subject_id uuid, data json, occurred_at timestamptz,
+    attempts smallint, tries smallint,
+  merchant_id integer, url text, full_vouchers boolean, secret bytea, previous_secret bytea,
+    failing_since timestamptz
 )
 language plpgsql set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
   -- Nothing is pending in partitions of the future, or in those that are about to be dropped.
@@ -31,7 +38,8 @@ declare
 begin
   for visit in 1 .. p_visits loop
     select d.endpoint_id, d.due_at into at, first_due from webhook_deliveries d
-    where d.bucket = p_bucket and d.state = 'PENDING' and d.endpoint_id > at and d.event_id >= lowest and d.event_id < highest
+    where d.bucket = p_bucket and d.state = 'PENDING' and d.endpoint_id > at and d.event_id >= lowest
+      and d.event_id < highest
     order by d.endpoint_id, d.due_at limit 1;
     if not found then
       at := 0;
@@ -53,8 +61,10 @@ begin
         where d.bucket = p_bucket and d.endpoint_id = at and d.state = 'PENDING' and d.due_at <= p_now
           and d.event_id >= lowest and d.event_id < highest
         order by d.due_at limit least(room, left_all) for update skip locked))
-      returning w.endpoint_id, w.event_id, w.type, w.subject_id, w.data, w.occurred_at, w.attempts, w.tries, e.merchant_id, e.url,
-        e.full_vouchers, e.secret, case when e.previous_until > p_now then e.previous_secret end, e.failing_since;
+      returning w.endpoint_id, w.event_id, w.type, w.subject_id, w.data, w.occurred_at, w.attempts, w.tries,
+        e.merchant_id, e.url,
+        e.full_vouchers, e.secret, case when e.previous_until > p_now then e.previous_secret end,
+          e.failing_since;
     get diagnostics taken = row_count;
     left_all := left_all - taken;
     exit when left_all <= 0;
@@ -63,17 +73,20 @@ begin
   return next;
 end $$;
 
--- Records attempts and what becomes of their deliveries. A delivery that another sender has taken over meanwhile keeps what that one
--- wrote, unless it went through here. In: arrays side by side: endpoint, event, number, time, duration in milliseconds, status or null,
--- error or null, state, next try or null.
+-- Records attempts and what becomes of their deliveries. A delivery that another sender has taken over
+-- meanwhile keeps what that one wrote, unless it went through here. In: arrays side by side: endpoint,
+-- event, number, time, duration in milliseconds, status or null, error or null, state, next try or null.
 create function record_attempts(
-  p_bucket integer, p_endpoints integer[], p_events uuid[], p_numbers smallint[], p_times timestamptz[], p_durations integer[],
+  p_bucket integer, p_endpoints integer[], p_events uuid[], p_numbers smallint[], p_times timestamptz[],
+    p_durations integer[],
   p_statuses smallint[], p_errors text[], p_states delivery_state[], p_due timestamptz[], p_now timestamptz
 ) returns void
 language plpgsql set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off as $$
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_bitmapscan = off as $$
 begin
-  insert into webhook_attempts (bucket, endpoint_id, event_id, number, attempted_at, duration_ms, status, error)
+  insert into webhook_attempts (bucket, endpoint_id, event_id, number, attempted_at, duration_ms, status,
+    error)
   select k.bucket, t.endpoint_id, t.event_id, t.number, t.attempted_at, t.duration_ms, t.status, t.error
   from buckets k
   cross join unnest(p_endpoints, p_events, p_numbers, p_times, p_durations, p_statuses, p_errors)
@@ -82,7 +95,8 @@ begin
   on conflict do nothing;
   update webhook_deliveries d set state = t.state, due_at = coalesce(t.due_at, d.due_at),
     finished_at = case when t.state <> 'PENDING' then p_now end
-  from unnest(p_endpoints, p_events, p_numbers, p_states, p_due) as t (endpoint_id, event_id, number, state, due_at)
+  from unnest(p_endpoints, p_events, p_numbers, p_states, p_due) as t (endpoint_id, event_id, number, state,
+    due_at)
   where d.bucket = p_bucket and d.endpoint_id = t.endpoint_id and d.event_id = t.event_id
     and d.finished_at is null and (d.attempts = t.number or t.state = 'DELIVERED');
 end $$;

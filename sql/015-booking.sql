@@ -71,6 +71,7 @@ language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   d accounts;
   c accounts;
+  corrected bigint;
   is_closing constant boolean := p_kind in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL');
 begin
   -- The close books commission into the day that it closes, behind the last sealed slice.
@@ -89,6 +90,18 @@ begin
   if nullif(greatest(d.merchant_id, c.merchant_id), 0) is distinct from p_merchant then
     raise exception 'a % between accounts of merchant % is not one of merchant %', p_kind,
       greatest(d.merchant_id, c.merchant_id), p_merchant;
+  end if;
+  -- A top-up is corrected once, by its amount at most; a payout comes back once, as a whole.
+  if p_kind in ('FLOAT_CORRECTION', 'PAYOUT_RETURN') then
+    select j.amount_minor into corrected from journal j
+    where j.bucket = bucket_of(p_merchant) and j.id = p_original and j.debit_account = p_credit
+      and j.credit_account = p_debit
+      and j.kind = case p_kind when 'PAYOUT_RETURN' then 'PAYOUT'::entry_kind else 'TOP_UP' end;
+    if not found then return '60'; end if;
+    if p_amount > corrected or p_kind = 'PAYOUT_RETURN' and p_amount <> corrected then return '13'; end if;
+    perform from journal j
+    where j.merchant_id = p_merchant and j.kind = p_kind and j.original_id = p_original and j.id > p_original;
+    if found then return '58'; end if;
   end if;
   if d.kind = 'FLOAT' then
     if not debit_float(p_debit, p_amount, p_event, p_now) then return '50'; end if;
@@ -157,7 +170,8 @@ begin
   where bucket = p_bucket and serial_number = p_serial;
   if p_to_voucher then
     insert into voucher_expiries (bucket, serial_number, due_at)
-    select p_bucket, p_serial, v.expires_at where v.expires_at <= p_now + interval '5 minutes'
+    select p_bucket, p_serial, greatest(v.expires_at, p_now)
+    where v.expires_at <= p_now + interval '5 minutes'
     on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
   end if;
   return 'ok';
@@ -238,6 +252,46 @@ begin
   return cardinality(due);
 end $$;
 
-revoke execute on function account_balance, book, book_voucher, sweep_vouchers from public;
-grant execute on function is_movement, id_at, account_balance, book, book_voucher, sweep_vouchers
-  to scrip_service;
+-- Makes the rows of the days up to now. The first day is that of the oldest row.
+create function open_days(p_now timestamptz) returns void
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  zone text;
+  last book_days;
+  first timestamptz;
+begin
+  select b.zone into strict zone from books b for update;
+  select * into last from book_days d order by d.day desc limit 1;
+  if not found then
+    select j.occurred_at into first from journal j order by j.id limit 1;
+    select min(j.occurred_at) into first from journal j where j.id < id_floor(first + interval '2 hours');
+    last.day := (coalesce(first, p_now) at time zone zone)::date;
+    last.ends_at := last.day::timestamp at time zone zone;
+    last.day := last.day - 1;
+  end if;
+  while last.ends_at <= p_now loop
+    last.day := last.day + 1;
+    insert into book_days (day, starts_at, ends_at, zone)
+    values (last.day, last.ends_at, (last.day + 1)::timestamp at time zone zone, zone)
+    returning * into last;
+  end loop;
+end $$;
+
+-- Notes the newest transaction, and whether all before the last note have ended. Nothing is stamped any more
+-- before what has passed, less half the grace: a booking takes its number, then has its stamp checked
+-- (check_stamp), which may be 150 seconds old.
+create function advance_mark() returns table (now_at timestamptz, passed timestamptz)
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  oldest xid8 := pg_snapshot_xmin(pg_current_snapshot());
+begin
+  update books b set passed_at = case when b.mark < oldest then b.marked_at else b.passed_at end,
+    mark = case when b.mark >= oldest then b.mark else pg_current_xact_id() end,
+    marked_at = case when b.mark >= oldest then b.marked_at else database_time() end;
+  return query select database_time(), b.passed_at from books b;
+end $$;
+
+revoke execute on function account_balance, book, book_voucher, sweep_vouchers, open_days, advance_mark
+  from public;
+grant execute on function is_movement, id_at, account_balance, book, book_voucher, sweep_vouchers, open_days,
+  advance_mark to scrip_service;

@@ -1,5 +1,5 @@
--- 023: four eyes: operations that one person proposes and another one approves, and the settings of the operator.
--- New tables, and a column of a small one: nothing is locked for longer than milliseconds.
+-- 023: four eyes: operations that one person proposes and another one approves, and the settings of the
+-- operator. New tables, and a column of a small one: nothing is locked for longer than milliseconds.
 
 -- The person behind a token: what it proposes, that person cannot approve.
 alter table operator_tokens add column user_id integer constraint operator_tokens_user references users (id);
@@ -9,7 +9,8 @@ create table approvals (
   operation text not null, -- such as float.refund
   input text not null, -- JSON, in one spelling
   effect text, -- JSON: what the maker was shown; null where it cannot be known before
-  maker_id integer constraint approvals_maker references users (id), -- null: a token that the command line made
+  -- null: a token that the command line made
+  maker_id integer constraint approvals_maker references users (id),
   maker text not null, -- JSON, the principal of the entries in the audit
   reason text,
   mode text not null constraint approvals_mode check (mode in ('two-people', 'delay')),

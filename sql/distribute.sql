@@ -1,35 +1,41 @@
--- Distributes the schema over the workers of a Citus cluster: `scrip migrate --distribute` runs this file on the coordinator, in
--- one transaction, after all migrations (docs/how-to/citus.md). `scrip.bucket_count` holds the number of buckets.
+-- Distributes the schema over the workers of a Citus cluster: `scrip migrate --distribute` runs this file
+-- on the coordinator, in one transaction, after all migrations (docs/how-to/citus.md). `scrip.bucket_count`
+-- holds the number of buckets.
 --
--- A bucket is an integer whose hash lies in a shard of its own: as many shards as buckets, and a shard can be moved but never
--- split. Rows that exist move to their buckets: a voucher by its serial number, its journal rows, updates and deliveries with it; a
--- claim by its reference; all else by its merchant.
+-- A bucket is an integer whose hash lies in a shard of its own: as many shards as buckets, and a shard
+-- can be moved but never split. Rows that exist move to their buckets: a voucher by its serial number,
+-- its journal rows, updates and deliveries with it; a claim by its reference; all else by its merchant.
 --
--- Locks: all tables, exclusively, until the end. Takes a second for each bucket, and a minute for each million vouchers.
+-- Locks: all tables, exclusively, until the end. Takes a second for each bucket, and a minute for each
+-- million vouchers.
 --
--- Names are written with their schema: Citus sends statements to the workers, where the search path is another one.
+-- Names are written with their schema: Citus sends statements to the workers, where the search path is
+-- another one.
 set local search_path = pg_catalog;
 set local client_min_messages = warning;
 set local citus.multi_shard_modify_mode = 'sequential';
 set local citus.shard_replication_factor = 1;
 select set_config('citus.shard_count', current_setting('scrip.bucket_count'), true);
 
--- The buckets: of the first integers, the one whose hash falls into the first shard, into the second, and so on. All are positive, so
--- that a process which does not know of the distribution, and writes bucket 0, fails.
+-- The buckets: of the first integers, the one whose hash falls into the first shard, into the second, and
+-- so on. All are positive, so that a process which does not know of the distribution, and writes bucket
+-- 0, fails.
 delete from scrip.buckets;
 delete from scrip.bucket_positions;
 insert into scrip.bucket_positions (position, bucket)
 select s.shard, min(s.bucket)
 from (
   select k as bucket, ((hashint4(k)::bigint + 2147483648) / (4294967296 / n.count))::integer as shard
-  from (select current_setting('scrip.bucket_count')::integer as count) n cross join generate_series(1, 100 * n.count) k
+  from (select current_setting('scrip.bucket_count')::integer as count) n cross
+    join generate_series(1, 100 * n.count) k
 ) s
 where s.shard < current_setting('scrip.bucket_count')::integer
 group by s.shard;
 insert into scrip.buckets (bucket, position) select bucket, position from scrip.bucket_positions;
 
 -- The slot of a reference; slotOfReference in src/db/buckets.ts gives the same.
-create function scrip.slot_of_reference(merchant_id integer, operation scrip.operation, reference text) returns integer
+create function scrip.slot_of_reference(merchant_id integer, operation scrip.operation,
+  reference text) returns integer
 language sql immutable parallel safe as $$
   select get_byte(sha256(convert_to(merchant_id || ' ' || operation || ' ' || reference, 'UTF8')), 0) % 64
 $$;
@@ -47,18 +53,22 @@ alter table scrip.redemption_updates drop constraint redemption_updates_pkey;
 alter table scrip.webhook_deliveries drop constraint webhook_deliveries_pkey;
 alter table scrip.webhook_attempts drop constraint webhook_attempts_pkey;
 
--- What exists moves to its bucket. The list of buckets is joined as a table: asked for row by row it would cost a minute per million.
+-- What exists moves to its bucket. The list of buckets is joined as a table: asked for row by row it
+-- would cost a minute per million.
 create temporary table bucket_of_slot on commit drop as
 select s.slot, scrip.bucket_at(s.slot) as bucket from generate_series(0, 63) as s (slot);
 update scrip.vouchers v set bucket = b.bucket from bucket_of_slot b where b.slot = v.serial_number % 64;
-update scrip.journal j set bucket = b.bucket from bucket_of_slot b where j.serial_number is not null and b.slot = j.serial_number % 64;
+update scrip.journal j set bucket = b.bucket from bucket_of_slot b where j.serial_number is not null
+  and b.slot = j.serial_number % 64;
 update scrip.journal j set bucket = scrip.bucket_at(coalesce(j.merchant_id, 0)) where j.serial_number is null;
 update scrip.claims c set bucket = b.bucket
 from bucket_of_slot b where b.slot = scrip.slot_of_reference(c.merchant_id, c.operation, c.reference);
 update scrip.redemption_updates u set bucket = j.bucket from scrip.journal j where j.id = u.original_id;
-update scrip.webhook_deliveries d set bucket = scrip.bucket_at(e.merchant_id) from scrip.webhook_endpoints e where e.id = d.endpoint_id;
+update scrip.webhook_deliveries d set bucket = scrip.bucket_at(e.merchant_id) from scrip.webhook_endpoints e
+  where e.id = d.endpoint_id;
 update scrip.webhook_deliveries d set bucket = j.bucket from scrip.journal j where j.id = d.subject_id;
-update scrip.voucher_expiries e set bucket = b.bucket from bucket_of_slot b where b.slot = e.serial_number % 64;
+update scrip.voucher_expiries e set bucket = b.bucket from bucket_of_slot b
+  where b.slot = e.serial_number % 64;
 update scrip.webhook_attempts a set bucket = d.bucket
 from scrip.webhook_deliveries d where d.endpoint_id = a.endpoint_id and d.event_id = a.event_id;
 -- A rotation of the key ring that has ended is remembered for each bucket.
@@ -71,8 +81,10 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'voucher_expiries', 'webhook_deliveries', 'webhook_attempts'] loop
-    execute format('alter table scrip.%I alter bucket drop default, add constraint %I check (bucket > 0)', name, name || '_bucket_positive');
+  foreach name in array array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates',
+    'voucher_expiries', 'webhook_deliveries', 'webhook_attempts'] loop
+    execute format('alter table scrip.%I alter bucket drop default, add constraint %I check (bucket > 0)',
+      name, name || '_bucket_positive');
   end loop;
 end $$;
 alter table scrip.vouchers add constraint vouchers_pkey primary key (serial_number, bucket),
@@ -81,29 +93,38 @@ alter table scrip.journal add constraint journal_pkey primary key (id, bucket);
 alter table scrip.claims add constraint claims_pkey primary key (merchant_id, operation, reference, bucket);
 alter table scrip.voids add constraint voids_pkey primary key (id, bucket);
 alter table scrip.redemption_updates add constraint redemption_updates_pkey primary key (original_id, bucket);
-alter table scrip.webhook_deliveries add constraint webhook_deliveries_pkey primary key (endpoint_id, event_id, bucket);
-alter table scrip.webhook_attempts add constraint webhook_attempts_pkey primary key (endpoint_id, event_id, number, bucket);
+alter table scrip.webhook_deliveries add constraint webhook_deliveries_pkey primary key (endpoint_id,
+  event_id, bucket);
+alter table scrip.webhook_attempts add constraint webhook_attempts_pkey primary key (endpoint_id, event_id,
+  number, bucket);
 
--- What every shard reads is on every worker. All other tables stay on the coordinator, and so no foreign key leads from one kind to
--- the other: nothing is ever deleted from the tables that these led to.
+-- What every shard reads is on every worker. All other tables stay on the coordinator, and so no foreign
+-- key leads from one kind to the other: nothing is ever deleted from the tables that these led to.
 alter table scrip.merchants drop constraint merchants_default_product;
 alter table scrip.floats drop constraint floats_account;
 alter table scrip.batches drop constraint batches_merchant;
 alter table scrip.webhook_endpoints drop constraint webhook_endpoints_merchant;
 select create_reference_table(('scrip.' || t)::regclass)
-from unnest(array['products', 'accounts', 'batches', 'webhook_endpoints']) with ordinality as u (t, n) order by n;
+from unnest(array['products', 'accounts', 'batches', 'webhook_endpoints']) with ordinality as u (t, n)
+  order by n;
 -- create_reference_table sets the sequences of identity columns back to 1.
-select setval(pg_get_serial_sequence('scrip.products', 'id'), coalesce(max(id), 0) + 1, false) from scrip.products;
-select setval(pg_get_serial_sequence('scrip.accounts', 'id'), coalesce(max(id), 0) + 1, false) from scrip.accounts;
-select setval(pg_get_serial_sequence('scrip.batches', 'id'), coalesce(max(id), 0) + 1, false) from scrip.batches;
-select setval(pg_get_serial_sequence('scrip.webhook_endpoints', 'id'), coalesce(max(id), 0) + 1, false) from scrip.webhook_endpoints;
+select setval(pg_get_serial_sequence('scrip.products', 'id'), coalesce(max(id), 0) + 1, false)
+  from scrip.products;
+select setval(pg_get_serial_sequence('scrip.accounts', 'id'), coalesce(max(id), 0) + 1, false)
+  from scrip.accounts;
+select setval(pg_get_serial_sequence('scrip.batches', 'id'), coalesce(max(id), 0) + 1, false)
+  from scrip.batches;
+select setval(pg_get_serial_sequence('scrip.webhook_endpoints', 'id'), coalesce(max(id), 0) + 1, false)
+  from scrip.webhook_endpoints;
 
 select create_distributed_table('scrip.buckets', 'bucket');
 select create_distributed_table(('scrip.' || t)::regclass, 'bucket', colocate_with => 'scrip.buckets')
-from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'voucher_expiries', 'webhook_deliveries', 'webhook_attempts']) as t;
+from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'voucher_expiries',
+  'webhook_deliveries', 'webhook_attempts']) as t;
 
--- Functions of one bucket run on the worker that has it. A plan that was made without the bucket would ask all workers. The rules that
--- they share are on every worker. All others work on tables of the coordinator, and so do the two that sweep and correct.
+-- Functions of one bucket run on the worker that has it. A plan that was made without the bucket would
+-- ask all workers. The rules that they share are on every worker. All others work on tables of the
+-- coordinator, and so do the two that sweep and correct.
 do $$
 declare
   f record;
@@ -123,7 +144,8 @@ begin
     if f.is_rule then
       perform create_distributed_function(f.signature::regprocedure);
     else
-      perform create_distributed_function(f.signature::regprocedure, 'p_bucket', colocate_with => 'scrip.buckets');
+      perform create_distributed_function(f.signature::regprocedure, 'p_bucket',
+        colocate_with => 'scrip.buckets');
       -- The workers have got what is granted, but not what was revoked.
       execute format('revoke execute on function %s from public', f.signature);
     end if;

@@ -5,10 +5,16 @@ import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
-/** What a process is given: the database and its buckets, the key ring, the logger and the clock (tests move it). */
+/**
+ * What a process is given: the database and its buckets, the key ring, the logger and the clock (tests
+ * move it).
+ */
 type Resources = {
   readonly db: Database;
-  /** For lists and reports, which may be answered by a standby; the database itself where there is none. Never for a decision. */
+  /**
+   * For lists and reports, which may be answered by a standby; the database itself where there is none.
+   * Never for a decision.
+   */
   readonly readDb: Database;
   readonly buckets: Buckets;
   readonly keys: KeyRing;
@@ -45,7 +51,9 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** The merchant on whose behalf a request is made, as its key's last look-up found it (at most a second ago). */
+/**
+ * The merchant on whose behalf a request is made, as its key's last look-up found it (at most a second ago).
+ */
 export type Merchant = {
   readonly id: number;
   readonly name: string;
@@ -56,7 +64,9 @@ export type Merchant = {
   readonly defaultProductId: number;
 };
 
-/** Who asks, with which service, at what time: the first argument of everything that a merchant can ask for. */
+/**
+ * Who asks, with which service, at what time: the first argument of everything that a merchant can ask for.
+ */
 export type Context = {
   readonly service: Service;
   readonly merchant: Merchant;
@@ -65,8 +75,8 @@ export type Context = {
 };
 
 /**
- * What an actor is. `break-glass`: the command line, with what two people would have to agree on; `service`: the service itself, in the
- * background.
+ * What an actor is. `break-glass`: the command line, with what two people would have to agree on;
+ * `service`: the service itself, in the background.
  */
 export type ActorKind = 'command-line' | 'break-glass' | 'token' | 'user' | 'service';
 

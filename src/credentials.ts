@@ -22,12 +22,17 @@ export function newKeyId(): string {
   return `key_${randomBytes(12).toString('base64url').replace(/[-_]/g, 'x')}`;
 }
 
-/** Whether a text could be an identifier of an API key. One of digits alone never came about, and could be a code with its PIN. */
+/**
+ * Whether a text could be an identifier of an API key. One of digits alone never came about, and could be
+ * a code with its PIN.
+ */
 export function isKeyId(text: string): boolean {
   return /^key_(?!\d+$)[A-Za-z0-9]{16}$/.test(text);
 }
 
-/** How an API secret is stored: SHA-256. A slow hash protects guessable secrets; 256 random bits need none. */
+/**
+ * How an API secret is stored: SHA-256. A slow hash protects guessable secrets; 256 random bits need none.
+ */
 export function hashSecret(secret: string): Buffer {
   // By way of a text of one byte a character: asked for as bytes, the hash takes three times as long.
   return Buffer.from(hash('sha256', secret, 'binary'), 'latin1');
@@ -43,7 +48,10 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** A token of 256 random bits that is stored as its SHA-256 only: of a session, of a sign-in that has begun, of an invitation. */
+/**
+ * A token of 256 random bits that is stored as its SHA-256 only: of a session, of a sign-in that has
+ * begun, of an invitation.
+ */
 export function newBearer(): { readonly token: string; readonly tokenHash: Buffer } {
   const token = newSecret();
   return { token, tokenHash: hashSecret(token) };

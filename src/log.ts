@@ -37,14 +37,15 @@ function standardError(): DestinationStream {
     maxWrite: 2 * WRITE_BYTES,
     periodicFlush: FLUSH_MS,
   });
-  // A log that nobody takes any more (its terminal was closed) must not end the service before it has stopped in order.
+  // A log that nobody takes any more (its terminal was closed) must not end the service before it has
+  // stopped in order.
   destination.on('error', () => {});
   return destination;
 }
 
 /**
- * What is told of an error: no more than these. What PostgreSQL says beside its message (detail, where) quotes rows, and
- * with them references and what is stored of codes.
+ * What is told of an error: no more than these. What PostgreSQL says beside its message (detail, where)
+ * quotes rows, and with them references and what is stored of codes.
  */
 function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: `${typeof error} instead of an error` };
@@ -72,8 +73,9 @@ export type AccessLine = {
 const INFO = 30;
 
 /**
- * Makes the writer of the access log: lines as the logger writes them, put together by hand and handed over once a turn of
- * the event loop. Made by the logger, a line each, they took a ninth of what a balance enquiry costs.
+ * Makes the writer of the access log: lines as the logger writes them, put together by hand and handed
+ * over once a turn of the event loop. Made by the logger, a line each, they took a ninth of what a
+ * balance enquiry costs.
  */
 export function accessLog(log: Logger): (line: AccessLine) => void {
   const destination = (log as Logger & { [pino.symbols.streamSym]: DestinationStream })[
@@ -110,7 +112,10 @@ function timeText(): string {
   return lastTime.text;
 }
 
-/** Writes what is still held back, before the process ends; not for longer than a moment, should nobody take it. */
+/**
+ * Writes what is still held back, before the process ends; not for longer than a moment, should nobody
+ * take it.
+ */
 export function flushLog(log: Logger): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, LAST_FLUSH_MS);

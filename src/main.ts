@@ -20,12 +20,19 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   product: async () => (await import('./cli/product.ts')).registerProduct,
   batch: async () => (await import('./cli/batch.ts')).registerBatch,
   voucher: async () => (await import('./cli/voucher.ts')).registerVoucher,
+  transaction: async () => (await import('./cli/transaction.ts')).registerTransaction,
+  redemption: async () => (await import('./cli/transaction.ts')).registerRedemption,
+  decline: async () => (await import('./cli/transaction.ts')).registerDecline,
+  books: async () => (await import('./cli/books.ts')).registerBooks,
+  settlement: async () => (await import('./cli/settlement.ts')).registerSettlement,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   approval: async () => (await import('./cli/approval.ts')).registerApproval,
   settings: async () => (await import('./cli/settings.ts')).registerSettings,
   user: async () => (await import('./cli/user.ts')).registerUser,
+  doctor: async () => (await import('./cli/doctor.ts')).registerDoctor,
   backup: async () => (await import('./cli/backup.ts')).registerBackup,
   restore: async () => (await import('./cli/restore.ts')).registerRestore,
+  job: async () => (await import('./cli/job.ts')).registerJob,
   token: async () => (await import('./cli/token.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   import: async () => (await import('./cli/import.ts')).registerImport,
@@ -33,16 +40,16 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   status: async () => (await import('./cli/status.ts')).registerStatus,
 };
 
-// A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was closed: a service
-// that runs in it still has to stop in order.
+// A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was
+// closed: a service that runs in it still has to stop in order.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
 }
 
-// Without a handler Node opens its debugger at this signal: a port at which every account of the machine could run code
-// beside the keys. Log rotation often sends it.
+// Without a handler Node opens its debugger at this signal: a port at which every account of the machine
+// could run code beside the keys. Log rotation often sends it.
 process.on('SIGUSR1', () => {});
 
 const program = new Command('scrip')

@@ -8,7 +8,9 @@ import {
   Registry,
 } from 'prom-client';
 
-/** What a process counts of itself, for Prometheus. What the database knows, src/monitor/ reads from there. */
+/**
+ * What a process counts of itself, for Prometheus. What the database knows, src/monitor/ reads from there.
+ */
 
 /** In seconds. A till waits no longer than five; below two milliseconds nothing is of interest. */
 const LATENCY_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
@@ -32,7 +34,9 @@ type Pools = Readonly<Record<string, PoolUsage>>;
 export type Metrics = {
   /** Makes the counter of one operation's calls; once for each operation. */
   call(variant: string, operation: string): ObserveCall;
-  /** Counts a call to the database that settles several requests, the first of which has waited for so long. */
+  /**
+   * Counts a call to the database that settles several requests, the first of which has waited for so long.
+   */
   gathered(rows: number, waitMs: number): void;
   /** Reports the pools of a database whenever it is asked for the metrics. */
   watchPools(pools: Pools): void;

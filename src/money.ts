@@ -1,19 +1,23 @@
 import { Refusal } from './refusal.ts';
 
-/** An exact amount: minor units of a currency with `decimals` decimals. 12.50 USD is { minor: 1250n, decimals: 2 }. */
+/**
+ * An exact amount: minor units of a currency with `decimals` decimals. 12.50 USD is { minor: 1250n,
+ * decimals: 2 }.
+ */
 export type Money = { readonly minor: bigint; readonly decimals: number };
 
 /** The greatest number of decimals that a currency of ISO 4217 has. */
 export const DECIMALS_MAX = 4;
 
 /**
- * The most minor units of an amount: fifteen digits, which is how many a JSON number (a double) holds exactly, wherever the decimal point
- * stands. Beyond it two neighbouring cents can be the same number.
+ * The most minor units of an amount: fifteen digits, which is how many a JSON number (a double) holds
+ * exactly, wherever the decimal point stands. Beyond it two neighbouring cents can be the same number.
  */
 export const MINOR_MAX = 10n ** 15n - 1n;
 
 /**
- * The most ten-thousandths of an amount whose currency is not known yet: the range of two decimals, which nearly all currencies have.
+ * The most ten-thousandths of an amount whose currency is not known yet: the range of two decimals, which
+ * nearly all currencies have.
  */
 const UNITS_MAX = MINOR_MAX * 100n;
 
@@ -23,7 +27,8 @@ export function unitOf(decimals: number): bigint {
 }
 
 /**
- * Currencies whose minor unit is not a hundredth (ISO 4217). Every other code that the runtime knows has two decimals.
+ * Currencies whose minor unit is not a hundredth (ISO 4217). Every other code that the runtime knows has
+ * two decimals.
  */
 const DECIMALS: Readonly<Record<string, number>> = {
   ...Object.fromEntries(
@@ -71,7 +76,8 @@ export function parseDecimal(text: string): Decimal | undefined {
  * @param value a JSON number, in major units; the shortest spelling of the double is what the sender wrote
  * @param decimals of the currency
  * @returns minor units, within the range in which JSON numbers are exact
- * @throws Refusal `13` for more decimals than the currency has, NaN, infinity, or a size that JSON cannot carry exactly
+ * @throws Refusal `13` for more decimals than the currency has, NaN, infinity, or a size that JSON cannot
+ *   carry exactly
  */
 export function toMinor(value: number, decimals: number): bigint {
   const decimal = parseDecimal(String(value));
@@ -107,7 +113,9 @@ export function toPositiveMinor(value: number, decimals: number): bigint {
   return minor;
 }
 
-/** The JSON number of an amount in major units: 1250n with 2 decimals is 12.5. Exact within the safe range. */
+/**
+ * The JSON number of an amount in major units: 1250n with 2 decimals is 12.5. Exact within the safe range.
+ */
 export function toNumber({ minor, decimals }: Money): number {
   return Number(minor) / 10 ** decimals;
 }

@@ -1,6 +1,7 @@
 /**
- * The closed list of business refusals. Every door (each dialect of the interface, the command line) tells them in its own
- * form, from a table that must name each of them: a new refusal does not compile until every door has decided.
+ * The closed list of business refusals. Every door (each dialect of the interface, the command line)
+ * tells them in its own form, from a table that must name each of them: a new refusal does not compile
+ * until every door has decided.
  *
  * The list stands in order of precedence: where two refusals apply, the earlier one is told
  * (docs/reference/status-codes.md). The last two stand outside of it.
@@ -41,10 +42,14 @@ export type RefusalCode = (typeof LIST)[number][0];
 /** The message of each refusal. */
 export const REFUSALS = Object.fromEntries(LIST) as Readonly<Record<RefusalCode, string>>;
 
-/** The codes in order of precedence. An object could not tell it: its keys that look like numbers come first. */
+/**
+ * The codes in order of precedence. An object could not tell it: its keys that look like numbers come first.
+ */
 export const PRECEDENCE: readonly RefusalCode[] = LIST.map(([code]) => code);
 
-/** A value that was refused: which field, which rule of it, and what to do about it. Never the value itself. */
+/**
+ * A value that was refused: which field, which rule of it, and what to do about it. Never the value itself.
+ */
 export type FieldError = { readonly field: string; readonly rule: string; readonly message: string };
 
 /**
@@ -66,7 +71,8 @@ export class Refusal extends Error {
       retryAfterSeconds?: number;
     } = {},
   ) {
-    // A refusal is an answer, not a fault: nobody looks at where it came from, and to write that down costs a tenth of a call.
+    // A refusal is an answer, not a fault: nobody looks at where it came from, and to write that down
+    // costs a tenth of a call.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(details.message ?? REFUSALS[code]);

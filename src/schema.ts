@@ -2,7 +2,10 @@ import Type, { type Static, type TSchema } from 'typebox';
 
 /** Forms of schemas that every door uses. */
 
-/** A schema that also takes null, as a list of types: the form that validates, serializes and documents fastest. */
+/**
+ * A schema that also takes null, as a list of types: the form that validates, serializes and documents
+ * fastest.
+ */
 export function Nullable<Schema extends TSchema>(schema: Schema, options: object = {}) {
   const { type } = schema as { type?: string };
   return Type.Unsafe<Static<Schema> | null>({ ...schema, type: [type, 'null'], ...options });

@@ -1,4 +1,6 @@
-/** Times as text, for answers and the log: written down by Date, they were a twentieth of a balance enquiry. */
+/**
+ * Times as text, for answers and the log: written down by Date, they were a twentieth of a balance enquiry.
+ */
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -41,7 +43,10 @@ export function isoTime(ms: number): string {
   return `${day}T${TWO[hour]}:${TWO[minute]}:${TWO[second]}.${THREE[ofDay % 1_000]}Z`;
 }
 
-/** How a time ends that PostgreSQL writes into JSON while its time zone is UTC; before it stand up to six digits of a second. */
+/**
+ * How a time ends that PostgreSQL writes into JSON while its time zone is UTC; before it stand up to six
+ * digits of a second.
+ */
 const UTC_IN_JSON = '+00:00';
 
 /**

@@ -34,8 +34,11 @@ const setFloat = (by: Context, what: string) =>
 const entryOf = async (id: string) =>
   (
     await bench.tell<object>(
-      `select j.kind, coalesce(a.kind::text, 'batch ' || j.debit_account - 5000000000) as debited, a.merchant_id as from,
-         j.credit_account, j.amount_minor, j.currency, j.merchant_id, j.serial_number, j.reference, j.batch_id, j.original_id,
+      `
+        select j.kind, coalesce(a.kind::text, 'batch ' || j.debit_account - 5000000000) as debited,
+          a.merchant_id as from,
+         j.credit_account, j.amount_minor, j.currency, j.merchant_id, j.serial_number, j.reference,
+           j.batch_id, j.original_id,
          j.occurred_at
        from journal j left join accounts a on a.id = j.debit_account where j.id = '${id}'`,
     )
@@ -92,7 +95,8 @@ describe('an activation', () => {
       assert.equal(await outcomeOf({ by: seller, card: wrong(first), value }), '55');
     }
     assert.equal(await outcomeOf({ by: seller, card: first, value: 250_000, id }), 'ok');
-    // By serial number a wrong amount precedes a used reference; by code the PIN is looked at before the amount.
+    // By serial number a wrong amount precedes a used reference; by code the PIN is looked at before the
+    // amount.
     const reused = { by: seller, value: 240_000, reference: 'used' };
     const card = await bench.card(seller);
     assert.equal(await outcomeOf({ by: seller, card, value: 10_000, reference: 'used' }), 'ok');
@@ -225,7 +229,9 @@ describe('a float', () => {
     await setFloat(buyer, 'balance_minor = 1000, low_minor = 500, topped_up_minor = 100000');
     const told = () =>
       bench.tell<{ data: unknown }>(
-        `select event_id, type, subject_id, data from webhook_deliveries where endpoint_id = ${low} order by event_id`,
+        `
+          select event_id, type, subject_id, data from webhook_deliveries where endpoint_id = ${low}
+          order by event_id`,
       );
     const lowId = bench.id();
     await outcomeOf({ by: buyer, card: first, value: 50_000 });

@@ -8,7 +8,9 @@ import { startTestService } from './harness.ts';
 const ROOT = new URL('../', import.meta.url);
 const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
 
-/** The names of all metrics, as the process and the database report them, without the suffixes of histograms. */
+/**
+ * The names of all metrics, as the process and the database report them, without the suffixes of histograms.
+ */
 async function names(): Promise<Set<string>> {
   const started = await startTestService();
   try {

@@ -103,7 +103,8 @@ test('nobody approves what they proposed, by whatever path', async (t) => {
   await refusedBy(bob, approval.id, { authorization: `Bearer ${bobs.body.token}`, cookie: undefined });
   // Two processes that both believe in it are stopped by the database.
   const decide = sql`
-update approvals set state = 'APPROVED', checker_id = maker_id, checker = 'x', decided_at = now() where id = ${approval.id}`;
+update approvals set state = 'APPROVED', checker_id = maker_id, checker = 'x', decided_at = now()
+  where id = ${approval.id}`;
   await assert.rejects(listening.service.db.query(decide), /approvals_two_people/);
   const nobody = sql`update approvals set state = 'APPROVED', decided_at = now() where id = ${approval.id}`;
   await assert.rejects(listening.service.db.query(nobody), /approvals_two_people/);
@@ -219,7 +220,8 @@ test('the command line breaks the glass once two people could approve, with a re
   );
   assert.equal((await operator.json('approval', 'show', approval.id)).breakGlass, true);
   const kinds = await listening.service.db.query<{ action: string }>(
-    sql`select action from audit where actor_kind = 'break-glass' and reason = 'Bob is ill' order by sequence`,
+    sql`
+      select action from audit where actor_kind = 'break-glass' and reason = 'Bob is ill' order by sequence`,
   );
   assert.deepEqual(
     kinds.map(({ action }) => action),

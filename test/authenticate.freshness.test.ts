@@ -21,7 +21,10 @@ after(async () => {
 const basic = (keyId: string, secret: string) => `Basic ${btoa(`${keyId}:${secret}`)}`;
 const refusal = (code: string) => (error: unknown) => (error as Refusal).code === code;
 
-/** The service as another process has it: knowing nothing, with a clock that tests move and look-ups that they count. */
+/**
+ * The service as another process has it: knowing nothing, with a clock that tests move and look-ups that
+ * they count.
+ */
 function startProcess() {
   const { service } = testService;
   const state = { aheadMs: 0, lookups: [] as string[], gate: Promise.resolve(), broken: false };

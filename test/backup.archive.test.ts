@@ -15,7 +15,9 @@ async function archived(installation: Installation): Promise<void> {
   const client = await openOwner(out.trim());
   const [row] = await client
     .query<{ name: string; end: number }>({
-      text: `select file_name as name, file_offset as "end" from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
+      text: `
+        select file_name as name, file_offset as "end"
+        from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
       values: [],
     })
     .finally(() => client.close());

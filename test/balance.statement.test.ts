@@ -75,26 +75,34 @@ async function history(card: Card, count: number): Promise<void> {
   await bench.tell(`delete from redemption_updates`);
   await bench.tell(
     `insert into journal (${columns})
-     select ${id('n')}, 'REDEMPTION'::entry_kind, ${values}, null, now() from (${settled}) s, generate_series(1, ${count}) n
+     select ${id('n')}, 'REDEMPTION'::entry_kind, ${values}, null, now() from (${settled}) s,
+       generate_series(1, ${count}) n
      union all
-     select ${id('0')}, 'REDEMPTION_REVERSAL', credit_account, debit_account, 1, 'USD', ${one.merchant.id}, ${card.serial},
+     select ${id('0')}, 'REDEMPTION_REVERSAL', credit_account, debit_account, 1, 'USD', ${one.merchant.id},
+       ${card.serial},
        ${newest}, now() from (${settled}) s`,
   );
   await bench.tell(
-    `insert into redemption_updates (original_id, reversal_id, new_minor, updated_at) values (${newest}, ${id('0')}, 0, now())`,
+    `
+      insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
+      values (${newest}, ${id('0')}, 0, now())`,
   );
 }
 
 describe('a balance', () => {
-  test('is what is left, with what led to it', async () => {
+  test('is what is left, with what led to it', async (t) => {
     const card = await bench.card(one);
     const at = (ms: number) => new Date(bench.now.getTime() + ms);
-    const activation = await activate(
-      { ...one, now: at(1) },
-      { voucher: card, value: 25, reference: 'opened' },
-    );
-    const first = await redeem({ ...one, now: at(2) }, { ...card, amount: 10 });
-    const second = await redeem({ ...other, now: at(3) }, { ...card, amount: 5.5, reference: 'theirs' });
+    // A booking is stamped when its call is sent.
+    const sentAt = (context: Context, ms: number) => {
+      bench.served.clock.set(at(ms));
+      return { ...context, now: at(ms) };
+    };
+    t.after(() => bench.served.clock.set(bench.now));
+    const opened = { voucher: card, value: 25, reference: 'opened' };
+    const activation = await activate(sentAt(one, 1), opened);
+    const first = await redeem(sentAt(one, 2), { ...card, amount: 10 });
+    const second = await redeem(sentAt(other, 3), { ...card, amount: 5.5, reference: 'theirs' });
     const entry = ({ transaction }: typeof first, reference: string | null, timestamp: Date) => {
       const { transactionId, type, amount } = transaction;
       return { transactionId, type, amount, timestamp: timestamp.toISOString(), reference };
@@ -199,7 +207,9 @@ describe('a balance', () => {
   test('is returned to nobody without code and PIN, nor of a batch that is not complete', async () => {
     const [card, canceled] = [await bench.card(one, 25), await bench.card(one, 25)];
     await bench.tell(
-      `update batches set status = 'CANCELED' where id = (select batch_id from vouchers where serial_number = ${canceled.serial})`,
+      `
+        update batches set status = 'CANCELED' where id = (select batch_id from vouchers
+        where serial_number = ${canceled.serial})`,
     );
     const asked = [UNKNOWN, canceled, wrong(card), wrong(canceled)];
     assert.deepEqual(await readOf(asked), Array(4).fill('nothing'));

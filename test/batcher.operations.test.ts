@@ -11,8 +11,8 @@ import { balance } from '../src/vouchers/balance.ts';
 import { Bench, type Card, UNKNOWN } from './statement.ts';
 
 /**
- * Which requests share a call to the database, for each operation of the hot path; what becomes of those that meet on a voucher or a
- * reference; and that a request which cannot be answered fails alone.
+ * Which requests share a call to the database, for each operation of the hot path; what becomes of those
+ * that meet on a voucher or a reference; and that a request which cannot be answered fails alone.
  */
 
 let bench: Bench;

@@ -4,7 +4,9 @@ import { AGAIN, Batcher, type Operation } from '../src/db/batcher.ts';
 import { Refusal } from '../src/refusal.ts';
 import { startTestService } from './harness.ts';
 
-/** How requests that wait become calls: merchants take turns, keys are exclusive, and the queue is bounded. */
+/**
+ * How requests that wait become calls: merchants take turns, keys are exclusive, and the queue is bounded.
+ */
 
 type Request = { readonly merchant: number; readonly key: string; readonly bucket: number };
 type Row = { readonly call: number };

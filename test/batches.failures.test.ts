@@ -19,7 +19,10 @@ const PRICE_MINOR = 700n;
 /** Small enough to be made in its transaction, and large enough for the thread. */
 const QUANTITIES = [20, 700];
 
-/** Makes the database refuse vouchers with an error of our choice: what a full disk does, the server tells in this way. */
+/**
+ * Makes the database refuse vouchers with an error of our choice: what a full disk does, the server tells
+ * in this way.
+ */
 async function refuseVouchers(till: Till, state: string | undefined): Promise<void> {
   const owner = await openOwner(till.testService.url);
   const refusing = `create or replace function scrip.refuse() returns trigger language plpgsql as $$ begin

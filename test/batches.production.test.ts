@@ -72,13 +72,15 @@ describe('a batch made ahead of its transactions', () => {
   test('draws a code again that exists already', async (t) => {
     const till = await Till.open(t);
     await till.vouchers(1);
-    // What the generator draws, nobody can foresee: the database makes it the code of an earlier voucher, twice.
+    // What the generator draws, nobody can foresee: the database makes it the code of an earlier voucher,
+    // twice.
     await tamper(
       till.testService.url,
       `set search_path to scrip;
       create sequence drawn; grant usage, select on sequence drawn to scrip_service, scrip_producer;
       create function draw() returns trigger language plpgsql as $$ begin
-        if nextval('scrip.drawn') in (300, 400) then new.code_key := (select code_key from scrip.vouchers order by serial_number limit 1); end if;
+        if nextval('scrip.drawn') in (300, 400) then new.code_key := (select code_key from scrip.vouchers
+          order by serial_number limit 1); end if;
         return new;
       end $$;
       create trigger draw before insert on vouchers for each row execute function draw()`,

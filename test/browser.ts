@@ -5,7 +5,9 @@ import type { Door } from '../src/people/sessions.ts';
 import { inviteUser } from '../src/people/users.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 
-/** Calls the routes of people as a browser does: with cookies, and with the headers that say which page asks. */
+/**
+ * Calls the routes of people as a browser does: with cookies, and with the headers that say which page asks.
+ */
 
 type Answer = {
   readonly status: number;
@@ -96,7 +98,9 @@ export async function invited(
   return inviteUser(asOperator(service), { email, roles, merchantId: merchantId ?? null });
 }
 
-/** Invites a person, who enrolls in a browser and is signed in by that. The clock moves on: the code was used. */
+/**
+ * Invites a person, who enrolls in a browser and is signed in by that. The clock moves on: the code was used.
+ */
 export async function enrolled(
   { service, clock, baseUrl }: ListeningService,
   wanted: Wanted = {},

@@ -34,6 +34,7 @@ export async function busyDay(testService: TestService): Promise<Context> {
     merchantId: context.merchant.id,
     currency: 'EUR',
     amountMinor: 100_00n,
+    reference: 'euros',
   });
   await generate(context, { reference: 'now', quantity: 5, value: 20 });
   await generate(context, { reference: 'euro', quantity: 2, value: 20, productCode: 'EURO' });

@@ -87,6 +87,7 @@ test('every command that changes something is in the audit, with what was and wh
   await changes('float.top-up', 'float', 'top-up', '--merchant', id, '--amount', '5');
   await changes('float.warn', 'float', 'warn', '--merchant', id, '--below', '7');
   await changes('product.create', 'product', 'create', '--code', 'AUDITED', '--name', 'Audited');
+  await changes('product.set', 'product', 'set', 'AUDITED', '--max-quantity', '7');
   await changes('product.off-sale', 'product', 'off-sale', 'AUDITED');
   await changes('product.on-sale', 'product', 'on-sale', 'AUDITED');
 
@@ -96,7 +97,9 @@ test('every command that changes something is in the audit, with what was and wh
   );
   await changes('api-key.limit', 'api-key', 'limit', key, '--per-second', '5');
   await operator.testService.service.db.query(
-    sql`insert into api_key_days (key_id, day, calls, guesses, blocked_at) values (${key}, (now() at time zone 'UTC')::date, 60, 60, now())`,
+    sql`
+      insert into api_key_days (key_id, day, calls, guesses, blocked_at)
+      values (${key}, (now() at time zone 'UTC')::date, 60, 60, now())`,
   );
   await changes('api-key.pardon', 'api-key', 'pardon', key);
   await changes('api-key.create api-key.rotate', 'api-key', 'rotate', key, '--overlap', '1h', '--json');

@@ -25,8 +25,8 @@ after(async () => {
 const MOST_LOOKS = 1_200;
 
 /**
- * Sends a signal to a command once it looks at how far a batch is. The batch's row is held until then, so that nobody can
- * produce it meanwhile.
+ * Sends a signal to a command once it looks at how far a batch is. The batch's row is held until then, so
+ * that nobody can produce it meanwhile.
  */
 async function interrupt(child: ChildProcess, batchId: number): Promise<void> {
   const owner = await openOwner(operator.testService.url);

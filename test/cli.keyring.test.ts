@@ -100,7 +100,8 @@ test('scrip keyring drop ends what was killed between the database and the key f
   const [old] = await idsOfFile();
   assert.equal((await runKeyring('rotate')).status, 0);
   const before = await readFile(join(dataDir, 'keys'), 'utf8');
-  // Whoever writes the key file writes a draft beside it first, and may die there; and so may who has told the database.
+  // Whoever writes the key file writes a draft beside it first, and may die there; and so may who has
+  // told the database.
   await writeFile(join(dataDir, 'keys.0123456789ab.part'), before, { mode: 0o600 });
   assert.equal((await runKeyring('drop', old ?? '')).status, 0);
   await writeFile(join(dataDir, 'keys'), before);

@@ -11,7 +11,10 @@ import { breakingProxy, type Coming, type Fault } from './breaking-proxy.ts';
 import { findNodes, installPacked } from './sdk.packed.ts';
 import { Till } from './till.ts';
 
-/** The conformance kit: this service keeps all rules, and the kit finds the rules that a faulty service breaks. */
+/**
+ * The conformance kit: this service keeps all rules, and the kit finds the rules that a faulty service
+ * breaks.
+ */
 
 const BIN = fileURLToPath(new URL('../conformance/bin/scrip-conformance.mjs', import.meta.url));
 

@@ -10,7 +10,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Receiver, verify } from './receiver.ts';
 
-/** The service as an operator runs it, killed with its database in the middle of redemptions and of a large batch. */
+/**
+ * The service as an operator runs it, killed with its database in the middle of redemptions and of a
+ * large batch.
+ */
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const TILLS = 16;
@@ -70,7 +73,9 @@ async function call(path: string, body?: object) {
   return (await response.json()) as { statusCode: string; data: Record<string, unknown> };
 }
 
-/** Redeems until the service is gone. What was sent last has no answer: nobody knows yet what became of it. */
+/**
+ * Redeems until the service is gone. What was sent last has no answer: nobody knows yet what became of it.
+ */
 async function till(
   number: number,
   crash: number,

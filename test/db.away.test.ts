@@ -118,7 +118,8 @@ for (const dialect of DIALECTS) {
       way.set('paused');
       const ready = await ask({ method: 'GET', path: '/readyz' });
       assert.equal(ready.statusCode, 503);
-      // Nobody cuts anything: the service gives up by itself, on the statement and on those that wait behind it.
+      // Nobody cuts anything: the service gives up by itself, on the statement and on those that wait
+      // behind it.
       const answers = await Promise.all(
         Array.from({ length: 300 }, (_, at) => ask(dialect.redeem(voucher, 0.01, `sale-${at}`))),
       );

@@ -6,7 +6,8 @@ test('no connection of the service gives up durability: fsync, synchronous_commi
   const { service, stop } = await startTestService();
   t.after(stop);
   const text = `
-select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes') order by name`;
+select name, setting from pg_settings where name in ('fsync', 'synchronous_commit', 'full_page_writes')
+  order by name`;
   const on = ['fsync', 'full_page_writes', 'synchronous_commit'].map((name) => ({ name, setting: 'on' }));
   assert.deepEqual(await service.db.query({ text, values: [] }), on);
   assert.deepEqual(await service.db.hot({ name: 'durability', text }, []), on);

@@ -52,7 +52,8 @@ test('the next server is tried where one is gone, and the one after it where tha
   assert.equal((await db.query(sql`select 1`)).length, 1);
   one.set('open');
   two.set('closed');
-  // One may find the connection that broke, and the next one that there is none to be had: after that it is known.
+  // One may find the connection that broke, and the next one that there is none to be had: after that it
+  // is known.
   const tries = [];
   for (let turn = 1; turn <= 3; turn++)
     tries.push(await db.query(sql`select 1`).catch((error: unknown) => error));

@@ -12,7 +12,10 @@ import { type Executed, Explained, type PlanNode } from './explained.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 import { Hooked } from './webhooks.ts';
 
-/** What the statements of the service do must not grow with the tables: every row of these is found by an index. */
+/**
+ * What the statements of the service do must not grow with the tables: every row of these is found by an
+ * index.
+ */
 
 const GROWING =
   /^(journal|vouchers|claims|voids|redemption_updates|float_holds|batches|accounts|floats|merchants|api_keys|api_key_days|webhook_\w+)(_\d{4}_\d{2}|_default)?$/;
@@ -40,7 +43,10 @@ function readMany(node: PlanNode): string[] {
   return [...found, ...(node.Plans ?? []).flatMap(readMany)];
 }
 
-/** What compares each row of one list with each of another: work that grows with the square of a statement's calls. */
+/**
+ * What compares each row of one list with each of another: work that grows with the square of a
+ * statement's calls.
+ */
 function eachWithEach(node: PlanNode): string[] {
   const filter = node['Node Type'] === 'Nested Loop' ? node['Join Filter'] : undefined;
   return [...(filter === undefined ? [] : [filter]), ...(node.Plans ?? []).flatMap(eachWithEach)];
@@ -118,18 +124,23 @@ async function grow({ till }: Hooked): Promise<void> {
     await run('set search_path = scrip');
     await run(`
       with batch as (
-        insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced, value_minor, expires_at, currency,
+        insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced,
+          value_minor, expires_at, currency,
           decimals, activation, scope, status, accepted_at, progressed_at, ended_at)
-        select gen_random_uuid(), ${neighbor}, 'grown', product_id, 10000, 10000, 100, expires_at, currency, decimals, activation, scope,
+        select gen_random_uuid(), ${neighbor}, 'grown', product_id, 10000, 10000, 100, expires_at, currency,
+          decimals, activation, scope,
           status, accepted_at, progressed_at, ended_at
         from batches order by id limit 1 returning id
       ), made as (
-        insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor, balance_minor, activated_at)
-        select nextval('voucher_numbers') * 64, batch.id, gen_random_uuid(), gen_random_uuid(), '', '2040-01-01', 100, 100, now()
+        insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor,
+          balance_minor, activated_at)
+        select nextval('voucher_numbers') * 64, batch.id, gen_random_uuid(), gen_random_uuid(), '',
+          '2040-01-01', 100, 100, now()
         from batch, generate_series(1, 10000)
         returning serial_number
       ), sales as (
-        insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference,
+        insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+          serial_number, reference,
           occurred_at)
         select ${OLD_ID}, 'REDEMPTION',
           serial_number, 1, 1, 'USD', ${neighbor}, serial_number, 'old ' || serial_number, now()
@@ -146,13 +157,15 @@ async function grow({ till }: Hooked): Promise<void> {
         select ${till.merchant.id}, 'https://shop.example', '', now() from generate_series(1, 3) returning id
       )
       insert into webhook_deliveries (endpoint_id, event_id, type, occurred_at, due_at)
-      select id, ${OLD_ID}, 'float.low', now(), now() + interval '1 day' from made, generate_series(1, 3000)`);
+      select id, ${OLD_ID}, 'float.low', now(), now() + interval '1 day' from made,
+        generate_series(1, 3000)`);
     await run(`
       with made as (
         insert into merchants (name, default_product_id, changed_by)
         select 'Neighbor', 1, '3' from generate_series(1, 3000) returning id
       ), keys as (
-        insert into api_keys (id, merchant_id, secret_hash, changed_by) select 'key-' || id, id, '', '3' from made returning id
+        insert into api_keys (id, merchant_id, secret_hash, changed_by) select 'key-' || id, id, '', '3'
+          from made returning id
       )
       insert into api_key_days (key_id, day, calls) select id, current_date, 1 from keys`);
   } finally {
@@ -166,8 +179,8 @@ async function analyze({ till }: Hooked): Promise<void> {
 }
 
 /**
- * Whether a statement is planned once for long. One that is planned each time, for the tables as they are, may read through a small one: what
- * lists read is bounded by list.rows.test.ts.
+ * Whether a statement is planned once for long. One that is planned each time, for the tables as they
+ * are, may read through a small one: what lists read is bounded by list.rows.test.ts.
  */
 const isKept = (executed: Executed) => executed.isKept;
 /** Planned anew whenever statistics change: with few keys, or with unknown ones, it may read them all. */

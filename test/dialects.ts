@@ -1,4 +1,7 @@
-/** How each variant spells the same requests, so that a test of behaviour runs `for (const dialect of DIALECTS)`. */
+/**
+ * How each variant spells the same requests, so that a test of behaviour runs
+ * `for (const dialect of DIALECTS)`.
+ */
 
 export type Voucher = { readonly serialNumber: number; readonly code: string; readonly pin: string };
 

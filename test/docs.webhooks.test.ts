@@ -7,7 +7,10 @@ import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { newWebhookSecret } from '../src/credentials.ts';
 
-/** The verifications of docs/how-to/receive-webhooks.md, as they stand there, run on what the library of Standard Webhooks signs. */
+/**
+ * The verifications of docs/how-to/receive-webhooks.md, as they stand there, run on what the library of
+ * Standard Webhooks signs.
+ */
 
 const page = await readFile(new URL('../docs/how-to/receive-webhooks.md', import.meta.url), 'utf8');
 const blockOf = (language: string, mark: string) =>
@@ -63,7 +66,10 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, c
   return promise;
 }
 
-/** Below the deadline of a file of tests: Go compiles its own library the first time, which takes a busy small machine long. */
+/**
+ * Below the deadline of a file of tests: Go compiles its own library the first time, which takes a busy
+ * small machine long.
+ */
 const PATIENCE_MS = 90_000;
 
 /** Why a language cannot be run here, or false where it can. */

@@ -13,8 +13,8 @@ import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 
 /**
- * Two containers that share a data folder and nothing else: neither sees the other's processes. A namespace of process
- * ids does the same, where the system permits one.
+ * Two containers that share a data folder and nothing else: neither sees the other's processes. A
+ * namespace of process ids does the same, where the system permits one.
  */
 
 const OPTIONS = { database: 'scrip', user: 'scrip_service', log: createLogger('silent') };
@@ -42,7 +42,10 @@ async function ask(url: string): Promise<unknown> {
   return connection.query({ text: 'select 1 as one', values: [] }).finally(() => connection.close());
 }
 
-/** A namespace of process ids, as root or as root of a namespace of users; undefined where neither is permitted. */
+/**
+ * A namespace of process ids, as root or as root of a namespace of users; undefined where neither is
+ * permitted.
+ */
 async function findNamespace(): Promise<string[] | undefined> {
   const own = ['--pid', '--fork', '--kill-child', '--mount-proc'];
   for (const args of [own, ['--user', '--map-root-user', ...own]]) {

@@ -17,11 +17,14 @@ import { asOperator, testService } from './harness.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';
 
 /**
- * Answers that must not be told apart cost the same work: the same statements in the same order, and each of them waits for the
- * disk or does not. `npm run bench:timing` measures how long they take.
+ * Answers that must not be told apart cost the same work: the same statements in the same order, and each
+ * of them waits for the disk or does not. `npm run bench:timing` measures how long they take.
  */
 
-/** The service with a list of its statements, and whether each left something to be written to the database's log. */
+/**
+ * The service with a list of its statements, and whether each left something to be written to the
+ * database's log.
+ */
 function watch(service: Service) {
   const work: string[] = [];
   const seen = async <Row>(name: string, statement: Sql): Promise<Row[]> =>

@@ -21,11 +21,16 @@ export type PlanNode = {
 export type Executed = {
   readonly statement: string;
   readonly plan: PlanNode;
-  /** Its plan is kept, by the function or the connection that it belongs to; others are planned each time for the tables as they are. */
+  /**
+   * Its plan is kept, by the function or the connection that it belongs to; others are planned each time
+   * for the tables as they are.
+   */
   readonly isKept: boolean;
 };
 
-/** What makes the server report every plan, those inside functions included, to the session that executes it. */
+/**
+ * What makes the server report every plan, those inside functions included, to the session that executes it.
+ */
 const REPORT = `
 load 'auto_explain';
 set auto_explain.log_min_duration = 0;
@@ -70,7 +75,10 @@ export class Explained {
     return new Explained(client);
   }
 
-  /** From now on the service sends its statements here; transactions, which are not of the hot path, keep their own connections. */
+  /**
+   * From now on the service sends its statements here; transactions, which are not of the hot path, keep
+   * their own connections.
+   */
   replace(db: Database): void {
     // One after the other: a connection takes one statement at a time.
     const run = async <Row>(query: pg.QueryConfig) => {

@@ -15,6 +15,7 @@ import { openKeyRing } from '../src/keyring/store.ts';
 import { createLogger } from '../src/log.ts';
 import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';
+import { flushDeclines } from '../src/vouchers/declines.ts';
 import type { Asked } from './dialects.ts';
 
 /** What a test works on: a fresh database, a service on it, and (testService) a server that listens. */
@@ -112,7 +113,10 @@ function databaseUrl(name: string): string {
   return url.href;
 }
 
-/** On the server; on Citus, on the coordinator and on every worker: a database has the same name on all of them. */
+/**
+ * On the server; on Citus, on the coordinator and on every worker: a database has the same name on all of
+ * them.
+ */
 async function execute(text: string): Promise<void> {
   const workers = process.env['SCRIP_TEST_WORKERS']?.split(' ') ?? [];
   await Promise.all(
@@ -185,6 +189,7 @@ export async function startTestService(on?: TestService): Promise<TestService> {
     clock,
     createMerchant: (wanted = {}) => makeMerchant(service, wanted),
     stop: once(async () => {
+      await flushDeclines(service);
       await flushCalls(service);
       await db.close();
       await database?.drop();
@@ -192,7 +197,10 @@ export async function startTestService(on?: TestService): Promise<TestService> {
   };
 }
 
-/** A service whose database is never reached, for what gets no further than the HTTP layer; close its `db` at the end. */
+/**
+ * A service whose database is never reached, for what gets no further than the HTTP layer; close its `db`
+ * at the end.
+ */
 export function serviceWithoutDatabase(): Service {
   const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
   const keys = readKeyRing(newKeyRing(), 'the test');

@@ -104,7 +104,8 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
           seen.set(`${method} ${path}`, codes);
         }
       }
-      // It gets beyond the first gate: every call is also accepted now and then, or finds what it looks for missing.
+      // It gets beyond the first gate: every call is also accepted now and then, or finds what it looks
+      // for missing.
       for (const [name, codes] of seen)
         assert.ok(codes.size >= (name.includes('post') ? 3 : 1), `${name}: ${[...codes]}`);
     });

@@ -27,7 +27,8 @@ async function whileFull(
   const waiting = Array.from({ length: 3 * connections }, async () => {
     while (goesOn) await ask().catch(() => {});
   });
-  const countWaiting = sql`select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted`;
+  const countWaiting = sql`
+    select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted`;
   try {
     while (((await owner.query<{ n: number }>(countWaiting))[0]?.n ?? 0) < connections) await sleep(20);
     await work();

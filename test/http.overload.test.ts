@@ -75,7 +75,10 @@ async function connections(t: TestContext, till: Till, count: number): Promise<W
   return wires;
 }
 
-/** Asks over each connection, and again as soon as it is answered, until it is stopped; then tells how often each status came. */
+/**
+ * Asks over each connection, and again as soon as it is answered, until it is stopped; then tells how
+ * often each status came.
+ */
 async function flood(t: TestContext, till: Till, count: number, request: () => string) {
   const wires = await connections(t, till, count);
   const counts = new Map<number, number>();
@@ -133,7 +136,10 @@ async function serve(
   );
 }
 
-/** Opens the connections to the database: one that is made beside a flood, on a busy machine, could be late, and be told as 503 too. */
+/**
+ * Opens the connections to the database: one that is made beside a flood, on a busy machine, could be
+ * late, and be told as 503 too.
+ */
 const warmUp = (till: Till) =>
   Promise.all(DIALECTS.map((dialect) => serve(till, dialect, `before-${dialect.name}`, 1)));
 

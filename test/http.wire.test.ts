@@ -6,7 +6,9 @@ import { parseJson, TransportRefusal } from '../src/http/wire.ts';
 const bytes = (text: string) => new TextEncoder().encode(text);
 const parse = (text: string) => parseJson(bytes(text));
 
-/** A value without the keys that JSON.parse of Node confuses where they cannot be spelled without an escape. */
+/**
+ * A value without the keys that JSON.parse of Node confuses where they cannot be spelled without an escape.
+ */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;

@@ -80,7 +80,9 @@ test('an imported voucher is found by its code, pays, and has its balance from o
   );
   assert.equal(slotOfSerial(serialNumber), operator.testService.service.keys.slotOf(second));
   const [entry] = await rowsOf<{ kind: string; debit: string; amount: bigint }>(
-    `select j.kind, a.kind as debit, j.amount_minor as amount from scrip.journal j join scrip.accounts a on a.id = j.debit_account
+    `
+      select j.kind, a.kind as debit, j.amount_minor as amount from scrip.journal j join scrip.accounts a
+        on a.id = j.debit_account
      where j.serial_number = ${serialNumber} and j.kind = 'IMPORT'`,
   );
   assert.deepEqual(entry, { kind: 'IMPORT', debit: 'FUNDING', amount: 1000n });
@@ -241,7 +243,9 @@ test('an import that is killed in its middle goes on where it ended, and each vo
     Number(
       (
         await rowsOf<{ count: bigint }>(
-          `select count(*) from scrip.voucher_import_chunks c join scrip.voucher_imports i on i.id = c.import_id where i.reference = 'large'`,
+          `
+            select count(*) from scrip.voucher_import_chunks c join scrip.voucher_imports i
+            on i.id = c.import_id where i.reference = 'large'`,
         )
       )[0]?.count,
     );
@@ -255,8 +259,11 @@ test('an import that is killed in its middle goes on where it ended, and each vo
   const report = await operator.json(...args);
   assert.deepEqual([report.state, report.vouchers, report.resumedAt], ['imported', 60_000, written * 5_000]);
   const [sums] = await rowsOf<{ rows: bigint; vouchers: bigint; amount: string }>(
-    `select count(*) as rows, count(distinct j.serial_number) as vouchers, sum(amount_minor)::text as amount from scrip.journal j
-     join scrip.vouchers v on v.serial_number = j.serial_number where j.kind = 'IMPORT' and j.reference like 'card-%' and v.value_minor = 1000
+    `
+      select count(*) as rows, count(distinct j.serial_number) as vouchers,
+        sum(amount_minor)::text as amount from scrip.journal j
+     join scrip.vouchers v on v.serial_number = j.serial_number where j.kind = 'IMPORT'
+       and j.reference like 'card-%' and v.value_minor = 1000
        and v.batch_id in (select batch_id from scrip.vouchers group by batch_id having count(*) = 5000)`,
   );
   assert.deepEqual(sums, { rows: 60_000n, vouchers: 60_000n, amount: '60000000' });

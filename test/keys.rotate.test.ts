@@ -139,7 +139,9 @@ for (const dialect of DIALECTS) {
       // Both have seen the voucher under its old key, and wait for its lock; now it moves.
       for (let waiting = 0n; waiting < 2n; ) {
         const [row] = await watcher.query<{ waiting: bigint }>(
-          sql`select count(*) as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          sql`
+            select count(*) as waiting from pg_stat_activity where datname = current_database()
+            and wait_event_type = 'Lock'`,
         );
         waiting = row?.waiting ?? 0n;
       }
@@ -194,7 +196,9 @@ test('what is new is under the new key from the moment on that it is in use, and
   const made = await elsewhere.voucher();
   const replaced = await replaceVoucher(operator, BigInt(old.serialNumber));
   const rows = await given.service.db.query<{ serial_number: bigint; code_key: string; key_id: string }>(
-    sql`select serial_number, code_key, convert_from(substring(sealed from 2 for get_byte(sealed, 0)), 'LATIN1') as key_id
+    sql`
+      select serial_number, code_key, convert_from(substring(sealed from 2 for get_byte(sealed, 0)),
+        'LATIN1') as key_id
       from vouchers order by serial_number`,
   );
   assert.deepEqual(

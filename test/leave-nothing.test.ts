@@ -7,7 +7,9 @@ import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 
-/** What benchmarks and soaks start, looked at from outside when they end, fail, or are stopped at any moment. */
+/**
+ * What benchmarks and soaks start, looked at from outside when they end, fail, or are stopped at any moment.
+ */
 
 const MODULE = new URL('./leave-nothing.ts', import.meta.url).href;
 

@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listenForStop } from '../src/cli/stop.ts';
 
 /**
- * What a run starts (databases, services, folders, mounts) it stops again, the last one first: at its end, when it fails, and when it
- * is asked to stop by a signal, at whatever moment that comes.
+ * What a run starts (databases, services, folders, mounts) it stops again, the last one first: at its
+ * end, when it fails, and when it is asked to stop by a signal, at whatever moment that comes.
  */
 
 /** Takes whether it was a signal that ended the run. */
@@ -28,7 +28,8 @@ const INTERRUPTED = 130;
 export async function leavingNothing(run: () => Promise<void>): Promise<void> {
   const stop = listenForStop();
   void stop.asked.then(() => {
-    // The run goes on beside its end until the process is gone, and what it works with is taken from under it.
+    // The run goes on beside its end until the process is gone, and what it works with is taken from
+    // under it.
     for (const event of ['unhandledRejection', 'uncaughtException']) process.on(event, () => {});
   });
   const failed = await Promise.race([
@@ -69,8 +70,9 @@ export function atEnd(undo: Undo): () => void {
 }
 
 /**
- * Opens something that is closed at the end. Once that has come nothing is opened any more; what is being opened just then is waited
- * for, and closed. Without `close`: does something that is not to be cut in two.
+ * Opens something that is closed at the end. Once that has come nothing is opened any more; what is being
+ * opened just then is waited for, and closed. Without `close`: does something that is not to be cut in
+ * two.
  */
 export function opened<T>(open: () => Promise<T>, close: (it: T) => unknown = () => {}): Promise<T> {
   if (isOver) return new Promise(() => {});

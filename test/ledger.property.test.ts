@@ -15,8 +15,8 @@ import { asOperator, startTestService, type TestService } from './harness.ts';
 import { type Made, makeVouchers, vouchersOf } from './operator.ts';
 
 /**
- * Any order of operations, each done or refused, some at the same time: money is neither made nor lost, and every voucher
- * holds what a plain sum of the accepted requests says.
+ * Any order of operations, each done or refused, some at the same time: money is neither made nor lost,
+ * and every voucher holds what a plain sum of the accepted requests says.
  */
 
 let testService: TestService;

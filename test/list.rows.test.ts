@@ -9,7 +9,10 @@ import { Bench } from './statement.ts';
 /** The list of a merchant reads a bounded number of rows, however much the merchant has done. */
 
 const BATCHES = 5_000;
-/** Fifty of its own transactions and fifty batches of one voucher, with voucher, batch and journal row of each. */
+/**
+ * Fifty of its own transactions and fifty batches of one voucher, with voucher, batch and journal row of
+ * each.
+ */
 const ROWS_MAX = 1_000;
 
 let bench: Bench;
@@ -29,25 +32,35 @@ after(async () => {
   await bench?.close();
 });
 
-/** Batches of one voucher each that ended in a year: with a value, and activated by their generation, or without. */
+/**
+ * Batches of one voucher each that ended in a year: with a value, and activated by their generation, or
+ * without.
+ */
 async function addBatches(count: number, value: number | null, year: number): Promise<void> {
-  const known = `select id as merchant_id, default_product_id as product_id from merchants where id = ${one.merchant.id}`;
+  const known = `
+    select id as merchant_id, default_product_id as product_id from merchants where id = ${one.merchant.id}`;
   await bench.tell(`
     with made as (
-      insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced, value_minor, expires_at,
+      insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced,
+        value_minor, expires_at,
         currency, decimals, activation, scope, status, accepted_at, progressed_at, ended_at)
-      select gen_random_uuid(), merchant_id, 'old ' || gen_random_uuid(), product_id, 1, 1, ${value}, '2040-01-01', 'USD', 2, 'immediate',
+      select gen_random_uuid(), merchant_id, 'old ' || gen_random_uuid(), product_id, 1, 1, ${value},
+        '2040-01-01', 'USD', 2, 'immediate',
         'network', 'COMPLETED', '2029-01-01', '2029-01-01', '${year}-01-01'::timestamptz + n * interval '1 s'
       from (${known}) m, generate_series(1, ${count}) n
       returning id
     ), vouchers_made as (
-      insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor, balance_minor, activated_at)
-      select nextval('voucher_numbers') * 64, id, gen_random_uuid(), gen_random_uuid(), '', '2040-01-01', ${value}, ${value ?? 0},
+      insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor,
+        balance_minor, activated_at)
+      select nextval('voucher_numbers') * 64, id, gen_random_uuid(), gen_random_uuid(), '', '2040-01-01',
+        ${value}, ${value ?? 0},
         ${value === null ? 'null' : "'2029-01-01'"}::timestamptz
       from made returning serial_number, batch_id
     )
-    insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id, occurred_at)
-    select gen_random_uuid(), 'ACTIVATION', reserve_of(batch_id), serial_number, ${value}, 'USD', ${one.merchant.id}, serial_number, batch_id, now()
+    insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+      serial_number, batch_id, occurred_at)
+    select gen_random_uuid(), 'ACTIVATION', reserve_of(batch_id), serial_number, ${value}, 'USD',
+      ${one.merchant.id}, serial_number, batch_id, now()
     from vouchers_made where ${value !== null}`);
 }
 
@@ -78,8 +91,10 @@ async function addNeighbors(count: number): Promise<void> {
       from vouchers, generate_series(1, ${count}) where serial_number = ${serial}
       returning serial_number
     )
-    insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at)
-    select gen_random_uuid(), 'ACTIVATION', 1, serial_number, 1, 'USD', ${neighbor.merchant.id}, serial_number, now() from made`);
+    insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+      serial_number, occurred_at)
+    select gen_random_uuid(), 'ACTIVATION', 1, serial_number, 1, 'USD', ${neighbor.merchant.id},
+      serial_number, now() from made`);
 }
 
 describe('the list of a merchant reads few rows', () => {
@@ -101,18 +116,23 @@ describe('the list of a merchant reads few rows', () => {
     await redeem(one, { ...card, amount: 1, reference: 'the pattern of all others' });
     await bench.tell(`
       with sales as (
-        insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at)
-        select gen_random_uuid(), kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at
+        insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+          serial_number, occurred_at)
+        select gen_random_uuid(), kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+          serial_number, occurred_at
         from journal, generate_series(1, ${4 * BATCHES}) where reference = 'the pattern of all others'
         returning *
       ), updates as (
         insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
-        select id, gen_random_uuid(), 0, occurred_at from sales where id < 'a0000000-0000-0000-0000-000000000000'
+        select id, gen_random_uuid(), 0, occurred_at from sales
+          where id < 'a0000000-0000-0000-0000-000000000000'
         returning *
       )
-      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, original_id,
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        serial_number, original_id,
         occurred_at)
-      select u.reversal_id, 'REDEMPTION_REVERSAL', s.credit_account, s.debit_account, s.amount_minor, s.currency, s.merchant_id,
+      select u.reversal_id, 'REDEMPTION_REVERSAL', s.credit_account, s.debit_account, s.amount_minor,
+        s.currency, s.merchant_id,
         s.serial_number, s.id, s.occurred_at
       from updates u join sales s on s.id = u.original_id`);
     await bench.tell('analyze');

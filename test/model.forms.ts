@@ -1,7 +1,10 @@
 import { hasMoreDecimals, MERCHANTS, minorOf, PRODUCTS } from './model.state.ts';
 import type { Call } from './model.ts';
 
-/** What a call is refused for whatever the service holds: who asks, the form of it, its values, what the merchant may do. */
+/**
+ * What a call is refused for whatever the service holds: who asks, the form of it, its values, what the
+ * merchant may do.
+ */
 
 const DAY_MS = 86_400_000;
 /** An order of a product that does not exist is held to these. */

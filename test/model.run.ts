@@ -12,7 +12,10 @@ import { type Answer, type Call, Model } from './model.ts';
 import { EXPIRIES_MS, EXTENSION_MS, type Step, steps, type Wish } from './model.wishes.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
-/** Runs groups of calls against processes of the service, and searches an order of the model that explains their answers. */
+/**
+ * Runs groups of calls against processes of the service, and searches an order of the model that explains
+ * their answers.
+ */
 
 type Sent = { readonly call: Call; readonly answer: Answer };
 

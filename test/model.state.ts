@@ -3,7 +3,9 @@ import type { Answer } from './model.ts';
 
 /** What the model of the service holds, and what of it an answer has to show. */
 
-/** What merchants may be: with everything, told no difference of codes and PINs, without the right to update. */
+/**
+ * What merchants may be: with everything, told no difference of codes and PINs, without the right to update.
+ */
 export const MERCHANTS = [
   { opaque: false, mayUpdate: true },
   { opaque: true, mayUpdate: true },
@@ -202,7 +204,8 @@ export class ModelState {
   protected shows(batch: Batch, data: Answer['data']): boolean {
     const all = data.vouchers ?? [];
     if (batch.unseen) {
-      // The first who sees them tells which they are: as many as were ordered, and none that was another one before.
+      // The first who sees them tells which they are: as many as were ordered, and none that was another
+      // one before.
       const serials = new Set(all.map(({ serialNumber }: { serialNumber: number }) => String(serialNumber)));
       if (serials.size !== batch.quantity || [...serials].some((serial) => this.vouchers[serial as string]))
         return false;
@@ -277,7 +280,10 @@ function sameSet(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && new Set([...one, ...other]).size === one.length;
 }
 
-/** Whether a list of transactions holds each entry once and nothing else. Their order is looked at where they are received. */
+/**
+ * Whether a list of transactions holds each entry once and nothing else. Their order is looked at where
+ * they are received.
+ */
 function showsAll(
   told: readonly object[],
   entries: readonly Entry[],

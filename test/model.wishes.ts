@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { MERCHANTS } from './model.state.ts';
 
-/** Any calls of any merchants, by names that a run of the model puts vouchers and references in the place of. */
+/**
+ * Any calls of any merchants, by names that a run of the model puts vouchers and references in the place of.
+ */
 
 const REFERENCES = 3;
 const MINUTE_MS = 60_000;
@@ -40,7 +42,10 @@ const voucher = fc.oneof(
   { weight: 1, arbitrary: nothing },
 );
 const named = { voucher, rightPin: fc.nat(7).map((die) => die > 0) };
-/** The position among the redemptions, or orders, that went through: of nearly all others there is nothing to be told. */
+/**
+ * The position among the redemptions, or orders, that went through: of nearly all others there is nothing
+ * to be told.
+ */
 const known = fc.oneof({ weight: 4, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: nothing });
 /** Whether all that is left is asked for: what only one of several can have. */
 const whole = fc.nat(3).map((die) => die === 0);
@@ -105,7 +110,10 @@ const wish = fc.oneof(
   { weight: 1, arbitrary: record('topUp', { minor: fc.constantFrom(1, 2_500_00) }) },
 );
 export type Wish = typeof wish extends fc.Arbitrary<infer T> ? T : never;
-/** A wish that one of two processes is asked for; or, where it is not null, the call so many before it once more. */
+/**
+ * A wish that one of two processes is asked for; or, where it is not null, the call so many before it
+ * once more.
+ */
 type Sending = { readonly process: number; readonly again: number | null; readonly wanted: Wish };
 export type Step = { readonly leapMs: number; readonly wishes: readonly Sending[] };
 
@@ -127,7 +135,10 @@ const copies = (most: number): fc.Arbitrary<readonly Sending[]> =>
       })),
     );
 
-/** Steps one after the other; what stands in a step is asked for at the same time. @param width calls of a step at most */
+/**
+ * Steps one after the other; what stands in a step is asked for at the same time. @param width calls of a
+ * step at most
+ */
 export const steps = (width: number): fc.Arbitrary<readonly Step[]> =>
   fc.array(
     fc.record({

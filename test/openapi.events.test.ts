@@ -38,7 +38,9 @@ test('every event is sent as the OpenAPI documents describe it', async (t) => {
   const { data } = await till.done(a.generate('large', 20, 1));
   await cancelBatch(asOperator(service), data.transactionId);
   const types = () => new Set(receiver.received.map(({ body }) => body.type));
-  for (let count = 1; EVENTS.some((type) => !types().has(type)); count++) await receiver.has(count);
+  // Settlements take closed days: settlement.test.ts holds their events against the documents.
+  const awaited = EVENTS.filter((type) => !type.startsWith('settlement.'));
+  for (let count = 1; awaited.some((type) => !types().has(type)); count++) await receiver.has(count);
   const { webhooks } = describeDialect(VARIANT_A) as unknown as { webhooks: Described };
   for (const { body } of receiver.received) {
     const { schema } =

@@ -32,7 +32,9 @@ const later = (ms: number) => new Date(bench.now.getTime() + ms);
 /** What the audit holds of a voucher: what was done, and what it was before and after. */
 async function auditOf({ serial }: Card): Promise<object[]> {
   return bench.tell(
-    `select action, before::json, after::json from audit where subject = 'voucher ${serial}' order by sequence`,
+    `
+      select action, before::json, after::json from audit where subject = 'voucher ${serial}'
+      order by sequence`,
   );
 }
 
@@ -43,7 +45,9 @@ describe('a voucher is shown', () => {
     const sold = await redeem({ ...one, now: later(5) }, { ...card, amount: 10 });
     const { batch, batchReference, expiresAt, ...told } = await shown(card);
     const [row] = await bench.tell<{ transaction_id: string; reference: string; expires_at: Date }>(
-      `select b.transaction_id, b.reference, v.expires_at from batches b join vouchers v on v.batch_id = b.id where v.serial_number = ${card.serial}`,
+      `
+        select b.transaction_id, b.reference, v.expires_at from batches b join vouchers v
+        on v.batch_id = b.id where v.serial_number = ${card.serial}`,
     );
     assert.deepEqual(
       [batch, batchReference, expiresAt],
@@ -175,7 +179,8 @@ test('a replacement draws its code again where there is one like it, under whate
   const [taken, card] = [await bench.card(one, 10), await bench.card(one, 20)];
   const { keys } = one.service;
   const drawn: string[] = [];
-  // Two draws meet the other voucher's code: one under a key that is being replaced, one under the current key.
+  // Two draws meet the other voucher's code: one under a key that is being replaced, one under the
+  // current key.
   const draws = {
     olderCodeKeys(code: string) {
       drawn.push(code);

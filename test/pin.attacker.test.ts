@@ -4,7 +4,10 @@ import { type Asked, DIALECTS, type Voucher } from './dialects.ts';
 import { startListening } from './harness.ts';
 import { Till } from './till.ts';
 
-/** Who tries PINs, with all that one can have: what counts is how many of the guesses are looked at (docs/explanation/guessing.md). */
+/**
+ * Who tries PINs, with all that one can have: what counts is how many of the guesses are looked at
+ * (docs/explanation/guessing.md).
+ */
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

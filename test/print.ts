@@ -97,7 +97,8 @@ function scan(boxes: readonly Box[]) {
   }
   const hints = new Map<DecodeHintType, unknown>([
     [DecodeHintType.POSSIBLE_FORMATS, [BarcodeFormat.QR_CODE, BarcodeFormat.CODE_128]],
-    // Nothing but the symbol is on the paper. (The search for one in a photograph misses some sound QR codes of this size.)
+    // Nothing but the symbol is on the paper. (The search for one in a photograph misses some sound QR
+    // codes of this size.)
     [DecodeHintType.PURE_BARCODE, true],
   ]);
   const source = new RGBLuminanceSource(paper, width, height);

@@ -10,6 +10,7 @@ import { topUp } from '../src/merchants/floats.ts';
 import { busyDay } from './busy-day.ts';
 import { asOperator, onDatabase, startTestService, type TestService } from './harness.ts';
 import { TAMPERINGS_OF_BATCHES } from './tamperings.batches.ts';
+import { TAMPERINGS_OF_RECORDS } from './tamperings.records.ts';
 import { TAMPERINGS, UNUSED_ACCOUNTS } from './tamperings.ts';
 
 let testService: TestService;
@@ -67,6 +68,8 @@ describe('the books of a busy day', () => {
       'top-ups': 3,
       deliveries: 0,
       holds: 0,
+      voids: 0,
+      buckets: await count('vouchers'),
       totals: 2,
     });
     assert.equal(
@@ -143,7 +146,7 @@ async function one<Row>(statement: string): Promise<Row> {
 }
 
 describe('reconcile sees', () => {
-  for (const [what, statement, red] of [...TAMPERINGS, ...TAMPERINGS_OF_BATCHES]) {
+  for (const [what, statement, red] of [...TAMPERINGS, ...TAMPERINGS_OF_BATCHES, ...TAMPERINGS_OF_RECORDS]) {
     test(what, async () => {
       assert.deepEqual(
         (await tampered(statement)).map(({ name }) => name),

@@ -10,7 +10,10 @@ import { beginRotation, finishRotation } from '../src/rotation/rotate.ts';
 import { asOperator, produceAll, startTestService, type TestService } from './harness.ts';
 import { Bench, BUCKET } from './statement.ts';
 
-/** More than a page of each of the walks: of 500 that are sealed anew, of 2,000 that are proven, of 20,000 that are counted. */
+/**
+ * More than a page of each of the walks: of 500 that are sealed anew, of 2,000 that are proven, of 20,000
+ * that are counted.
+ */
 const ALL = 20_050;
 
 let bench: Bench;
@@ -42,7 +45,9 @@ const goOn = () => false;
 /** A digest of what the first vouchers are sealed as. */
 const sealedUpTo = async (serial: bigint) => {
   const [row] = await bench.tell<{ digest: string }>(
-    `select md5(string_agg(sealed, '' order by serial_number)) as digest from vouchers where serial_number <= ${serial}`,
+    `
+      select md5(string_agg(sealed, '' order by serial_number)) as digest from vouchers
+      where serial_number <= ${serial}`,
   );
   return row?.digest;
 };

@@ -5,7 +5,10 @@ import { openDatabase, openOwner, SERVICE_ROLE } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { testDatabase } from './harness.ts';
 
-/** What the service's role may do, read from the catalog, is what is written down here and in docs/how-to/operate.md: no more. */
+/**
+ * What the service's role may do, read from the catalog, is what is written down here and in
+ * docs/how-to/operate.md: no more.
+ */
 
 let url: string;
 let drop: () => Promise<void>;
@@ -62,10 +65,12 @@ describe('the role of the service', () => {
   test('may do with each table what is written down, and nothing else', async () => {
     const rows = await owner.query<{ name: string; rights: string[] }>(sql`
       select c.relname as name, array(
-        select r from unnest(${RIGHTS}::text[]) r where has_table_privilege(${SERVICE_ROLE}, c.oid, r) order by r
+        select r from unnest(${RIGHTS}::text[]) r where has_table_privilege(${SERVICE_ROLE}, c.oid, r)
+          order by r
       ) as rights
       from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = 'scrip' and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition order by c.relname`);
+      where n.nspname = 'scrip' and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
+        order by c.relname`);
     assert.deepEqual(Object.fromEntries(rows.map(({ name, rights }) => [name, rights])), TABLES);
   });
 
@@ -87,7 +92,8 @@ describe('the role of the service', () => {
         has_database_privilege(r.oid, current_database(), 'CREATE') as creates_schemas,
         (select count(*) from pg_shdepend d where d.refobjid = r.oid and d.deptype = 'o')::int as owns,
         (select count(*) from pg_auth_members m where m.member = r.oid)::int as is_member,
-        (select count(*) from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'scrip')::int as functions
+        (select count(*) from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+          where n.nspname = 'scrip')::int as functions
       from pg_roles r where r.rolname = ${SERVICE_ROLE}`);
     assert.deepEqual(row, {
       rolsuper: false,
@@ -119,7 +125,9 @@ describe('the role of the service', () => {
       }
       for (const table of APPEND_ONLY) {
         const [column] = await owner.query<{ name: string }>(
-          sql`select attname as name from pg_attribute where attrelid = ${`scrip.${table}`}::regclass and attnum = 1`,
+          sql`
+            select attname as name from pg_attribute where attrelid = ${`scrip.${table}`}::regclass
+            and attnum = 1`,
         );
         await refused(`update scrip.${table} set ${column?.name} = ${column?.name}`);
       }
@@ -141,7 +149,9 @@ describe('the role of the service', () => {
           });
         }
         return tx.query<{ name: string }>(
-          sql`select n.nspname as name from unnest(${APPEND_ONLY}::text[]) t join pg_class c on c.oid = t::regclass
+          sql`
+            select n.nspname as name from unnest(${APPEND_ONLY}::text[]) t join pg_class c
+              on c.oid = t::regclass
             join pg_namespace n on n.oid = c.relnamespace`,
         );
       });

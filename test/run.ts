@@ -1,10 +1,12 @@
 /**
  * Runs the tests: `npm test` all of them, `node test/run.ts redeem` those whose file names hold a word.
  *
- * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of SCRIP_DATABASE_URL, whose
- * account must be allowed to create databases. The schema is migrated once, into a template; each test works on a copy.
+ * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
+ * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
+ * into a template; each test works on a copy.
  *
- * `--on citus` runs the tests of what merchants and operators see on a Citus cluster of the run's own, with the tests of Citus itself.
+ * `--on citus` runs the tests of what merchants and operators see on a Citus cluster of the run's own,
+ * with the tests of Citus itself.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +22,10 @@ import { type Place, withTestServer } from './server.ts';
 const CONCURRENCY = 3;
 const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
 
-/** What runs on Citus: behaviour. Tests that call the functions of one server, or look into its tables and plans, do not. */
+/**
+ * What runs on Citus: behaviour. Tests that call the functions of one server, or look into its tables and
+ * plans, do not.
+ */
 const ON_CITUS =
   /^(citus\.|activate\.test|balance\.test|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
 /** Needs Citus. */

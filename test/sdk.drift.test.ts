@@ -17,8 +17,8 @@ import { type FieldError, REFUSALS } from '../src/refusal.ts';
 import type { EventType, TEST_EVENT } from '../src/webhooks/outbox.ts';
 
 /**
- * Holds the client's wire types to the service's schemas: a pair that can be assigned one way only, or of which one side has a
- * field more, does not compile.
+ * Holds the client's wire types to the service's schemas: a pair that can be assigned one way only, or of
+ * which one side has a field more, does not compile.
  */
 type Same<One, Other> = [One] extends [Other]
   ? [Other] extends [One]

@@ -6,7 +6,10 @@ import { FAULTS, type Fault, startProxy } from './sdk.proxy.ts';
 import { failure } from './sdk.server.ts';
 import { Till } from './till.ts';
 
-/** The merchant's client over a network that cuts, delays, duplicates and reorders: one effect per reference, and no more. */
+/**
+ * The merchant's client over a network that cuts, delays, duplicates and reorders: one effect per
+ * reference, and no more.
+ */
 
 /** Far above what an answer takes here; where it is not, a try more is made, and the outcome is the same. */
 const PATIENCE = { attemptTimeoutMs: 300, retryDelayMs: 10 };
@@ -94,7 +97,8 @@ describe('over a bad network', () => {
       proxy.plan([fault, fault]);
       const call = a.updateRedemption({ reference, amountUsed: 4 });
       if (fault === 'twice') {
-        // A copy that the network makes is a second update to the service, and the client, which sent one, may hear of either.
+        // A copy that the network makes is a second update to the service, and the client, which sent
+        // one, may hear of either.
         const update = await call.catch((error: ScripError) => error.update);
         assert.equal(update?.newTransaction?.amount, 4);
       } else {

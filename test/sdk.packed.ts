@@ -20,7 +20,8 @@ export type Installed = {
 };
 
 /**
- * Packs a copy of the sources, so that nothing that was built before is used, and concurrent tests do not interfere.
+ * Packs a copy of the sources, so that nothing that was built before is used, and concurrent tests do not
+ * interfere.
  * @param workspace as in `npm pack -w`
  */
 export async function installPacked(workspace: 'sdk' | 'conformance'): Promise<Installed> {

@@ -2,8 +2,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
 /**
- * A bad network between the client and the service: a TCP proxy that treats each request as its plan says, and passes on what
- * comes after the plan.
+ * A bad network between the client and the service: a TCP proxy that treats each request as its plan
+ * says, and passes on what comes after the plan.
  */
 
 export const FAULTS = [

@@ -13,8 +13,8 @@ import { findNodes, type Installed, installPacked } from './sdk.packed.ts';
 import { Till } from './till.ts';
 
 /**
- * The merchant's client, packed and installed, does the same day's work on every runtime: Node, an edge runtime, and those of
- * Deno, Bun and workerd that are on the PATH.
+ * The merchant's client, packed and installed, does the same day's work on every runtime: Node, an edge
+ * runtime, and those of Deno, Bun and workerd that are on the PATH.
  */
 
 const PROGRAMS = fileURLToPath(new URL('runtimes/', import.meta.url));

@@ -4,7 +4,10 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { type Retry, Scrip, ScripError } from '../sdk/src/index.ts';
 
-/** What tests of the merchant's client ask, where no service has to answer: servers that answer whatever a test wants. */
+/**
+ * What tests of the merchant's client ask, where no service has to answer: servers that answer whatever a
+ * test wants.
+ */
 
 export const CODE = '482913057641';
 export const PIN = '0731';

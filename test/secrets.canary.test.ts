@@ -11,7 +11,10 @@ import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dia
 import { startTestService, type TestService } from './harness.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
-/** Codes, PINs and secrets of a service in use, looked for in every row of its database and every line of its log. */
+/**
+ * Codes, PINs and secrets of a service in use, looked for in every row of its database and every line of
+ * its log.
+ */
 
 let testService: TestService;
 let owner: Awaited<ReturnType<typeof openOwner>>;
@@ -82,7 +85,10 @@ after(async () => {
   await testService?.stop();
 });
 
-/** A bug, whose error is logged: the database refuses a statement that holds codes and PINs in their stored form. */
+/**
+ * A bug, whose error is logged: the database refuses a statement that holds codes and PINs in their
+ * stored form.
+ */
 async function breakSomething(): Promise<void> {
   const [first] = vouchers as [Voucher];
   await owner.query(

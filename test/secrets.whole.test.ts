@@ -25,9 +25,9 @@ import { Receiver } from './receiver.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
 /**
- * Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database ever wrote: the log at its
- * most talkative, the database's log with every statement and its parameters, its files, its write-ahead log, the titles of all
- * processes, and what commands print.
+ * Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database
+ * ever wrote: the log at its most talkative, the database's log with every statement and its parameters,
+ * its files, its write-ahead log, the titles of all processes, and what commands print.
  */
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
@@ -202,7 +202,8 @@ async function askEverything(
     dialect.list(),
   ]) {
     const { text } = await ask(authorization, asked);
-    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that was sent.
+    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that
+    // was sent.
     if (!text.includes('"voucherCode"') && !text.includes('"code"')) output['answers'] += text;
   }
 }

@@ -36,8 +36,8 @@ async function startServe(testService: TestService) {
 type Client = { readonly answered: string[]; readonly refused: Promise<void> };
 
 /**
- * Redeems until the service accepts no connection any more: over one connection as long as that lasts, with `window` requests
- * unanswered at a time.
+ * Redeems until the service accepts no connection any more: over one connection as long as that lasts,
+ * with `window` requests unanswered at a time.
  */
 function redeemUntilRefused(
   port: number,
@@ -71,7 +71,8 @@ function redeemUntilRefused(
       while (!isLast && socket.writable && sent.length < window) send();
     });
     while (sent.length < window) send();
-    // Not by `once`, which fails where the connection is reset: its requests are unanswered then, and nothing more.
+    // Not by `once`, which fails where the connection is reset: its requests are unanswered then, and
+    // nothing more.
     await new Promise((resolve) => socket.on('close', resolve));
     return wasRefused;
   };

@@ -88,7 +88,10 @@ async function execute(url: string, text: string): Promise<void> {
   await owner.query({ text, values: [] }).finally(() => owner.close());
 }
 
-/** Tests move the clock of the service, and most of them not that of the database: those that do check stamps again. */
+/**
+ * Tests move the clock of the service, and most of them not that of the database: those that do check
+ * stamps again.
+ */
 const WITHOUT_STAMP_CHECK = `
 create or replace function scrip.check_stamp(p_stamp timestamptz, p_ids uuid[] default '{}') returns void
 language plpgsql as $$ begin end $$`;
@@ -102,7 +105,10 @@ async function fill(url: string, buckets?: number): Promise<void> {
   await ensureDefaultProduct(db, 'USD').finally(() => db.close());
 }
 
-/** Runs what needs test databases: while it runs, the harness finds the server and the template in the environment. */
+/**
+ * Runs what needs test databases: while it runs, the harness finds the server and the template in the
+ * environment.
+ */
 export async function withTestServer(run: () => Promise<void>, place: Place = 'postgres'): Promise<void> {
   const server = await (place === 'citus' ? openCitus() : openServer());
   const template = `scrip_template_${randomBytes(6).toString('hex')}`;

@@ -39,8 +39,9 @@ type Terms = { readonly value?: number; readonly reference?: string };
 let references = 0;
 
 /**
- * A bench for the functions of the hot path, below both variants: what each decides, row by row, and what it leaves in the
- * tables. Much of what they must withstand, such as one voucher twice in a call, does not get through a variant.
+ * A bench for the functions of the hot path, below both variants: what each decides, row by row, and what
+ * it leaves in the tables. Much of what they must withstand, such as one voucher twice in a call, does
+ * not get through a variant.
  */
 export class Bench {
   readonly now = new Date('2030-01-15T08:00:00.000Z');
@@ -137,7 +138,10 @@ export class Bench {
     );
   }
 
-  /** Wrong PINs are counted, and lock at the fifth, the tenth and the fifteenth. @param ask asks with a wrong one */
+  /**
+   * Wrong PINs are counted, and lock at the fifth, the tenth and the fifteenth. @param ask asks with a
+   * wrong one
+   */
   async countsWrongPins(card: Card, ask: () => Promise<string>): Promise<void> {
     const after = async (count: number) => {
       await this.setCard(card, `wrong_pins = ${count}, pin_locked_until = null`);
@@ -165,7 +169,8 @@ export class Bench {
   async endpoint(context: Context, events: string | null, what?: string): Promise<number> {
     const [row] = await this.tell<{ id: number }>(
       `insert into webhook_endpoints (merchant_id, url, events, secret, created_at)
-       values (${context.merchant.id}, 'https://x.test', ${events === null ? 'null' : `'{${events}}'`}, '', now()) returning id`,
+       values (${context.merchant.id}, 'https://x.test', ${events === null ? 'null' : `'{${events}}'`}, '',
+         now()) returning id`,
     );
     const id = row?.id as number;
     if (what) await this.tell(`update webhook_endpoints set ${what} where id = ${id}`);
@@ -174,7 +179,8 @@ export class Bench {
 
   /**
    * A merchant with endpoints, of which two want an event of it.
-   * @returns the merchant, and what looks whether the event of an id was told to them, once, and nothing to any other
+   * @returns the merchant, and what looks whether the event of an id was told to them, once, and nothing
+   *   to any other
    */
   async listened(event: string): Promise<{ merchant: Context; isTold(id: string): Promise<void> }> {
     const [merchant, neighbor] = [await this.merchant(), await this.merchant()];
@@ -205,8 +211,8 @@ export class Bench {
   }
 
   /**
-   * Runs a call that has to wait for a change of a voucher, which commits while the call waits: the call must decide on the
-   * row as it is then. (A call that does not wait has decided before the change.)
+   * Runs a call that has to wait for a change of a voucher, which commits while the call waits: the call
+   * must decide on the row as it is then. (A call that does not wait has decided before the change.)
    * @param waiters how many statements of the call wait
    */
   behind<T>(card: Card, what: string, call: () => Promise<T>, waiters = 1): Promise<T> {
@@ -219,7 +225,10 @@ export class Bench {
     return this.during([change], call);
   }
 
-  /** Runs a call while another transaction, which has run some statements, is open; it commits once the call waits for it. */
+  /**
+   * Runs a call while another transaction, which has run some statements, is open; it commits once the
+   * call waits for it.
+   */
   async during<T>(statements: readonly string[], call: () => Promise<T>, waiters = 1): Promise<T> {
     const other = await openOwner(this.served.url);
     const run = (text: string) => other.query({ text, values: [] });
@@ -230,7 +239,8 @@ export class Bench {
     const called = call().finally(() => {
       isOver = true;
     });
-    const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+    const waiting = `
+      select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
     while (!isOver && (await this.tell(waiting)).length < waiters) await sleep(5);
     await run('commit');
     await other.close();

@@ -12,7 +12,10 @@ const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
-/** Two or more refusals apply to each of these requests: the earlier one in the order of precedence is returned. */
+/**
+ * Two or more refusals apply to each of these requests: the earlier one in the order of precedence is
+ * returned.
+ */
 for (const dialect of DIALECTS) {
   describe(`of two refusals of ${dialect.name} the earlier one is returned`, () => {
     test('by what the request says before what the merchant may', async (t) => {

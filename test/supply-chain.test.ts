@@ -21,7 +21,10 @@ type Locked = {
   resolved?: string;
 };
 
-/** Where packages are locked: the project, and the mutation testing, which has its own so that `npm ci` stays small. */
+/**
+ * Where packages are locked: the project, and the mutation testing, which has its own so that `npm ci`
+ * stays small.
+ */
 const LOCKED = [
   { lockfile: 'package-lock.json', least: 100 },
   { lockfile: 'mutation/package-lock.json', least: 20 },

@@ -39,12 +39,12 @@ export const TAMPERINGS: readonly Tampering[] = [
   [
     'a redemption of another amount',
     `update journal set amount_minor = amount_minor + 1 where reference = 'sale-3'`,
-    ['voucher-balances', 'totals'],
+    ['voucher-balances', 'references', 'totals'],
   ],
   [
     'money on a voucher that does not exist',
     `update journal set credit_account = 999999999999999, serial_number = 999999999999999 where reference = 'activation-1'`,
-    ['voucher-balances', 'activations'],
+    ['voucher-balances', 'activations', 'references'],
   ],
   [
     'money of another currency',
@@ -74,7 +74,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   [
     'an activation that went to no voucher',
     `update journal set credit_account = (${A_SETTLEMENT}), serial_number = null where reference = 'activation-1'`,
-    ['voucher-balances', 'journal-entries', 'activations', 'totals'],
+    ['voucher-balances', 'journal-entries', 'activations', 'references', 'totals'],
   ],
   [
     'a redemption settled in another currency',
@@ -131,7 +131,7 @@ export const TAMPERINGS: readonly Tampering[] = [
   [
     'a redemption of another voucher than it says',
     `update journal set serial_number = serial_number + 1 where reference = 'sale-3'`,
-    ['journal-entries'],
+    ['journal-entries', 'references'],
   ],
   [
     'a redemption for another merchant',

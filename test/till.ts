@@ -21,7 +21,9 @@ export class Till {
     this.merchant = merchant;
   }
 
-  /** A merchant of a fresh service, with every permission unless said otherwise; all of it ends with the test. */
+  /**
+   * A merchant of a fresh service, with every permission unless said otherwise; all of it ends with the test.
+   */
   static async open(t: TestContext, wanted: Wanted = {}): Promise<Till> {
     return Till.at(await testService(t), wanted);
   }

@@ -116,7 +116,9 @@ describe('the list of a merchant', () => {
     for (let nth = 1; nth <= 52; nth++) {
       await bench.cards(later(by), 1, { value: 1, reference: `batch ${nth}` });
       await bench.tell(
-        `update batches set ended_at = '2030-02-01'::timestamptz + interval '${nth} s' where reference = 'batch ${nth}' and merchant_id = ${by.merchant.id}`,
+        `
+          update batches set ended_at = '2030-02-01'::timestamptz + interval '${nth} s'
+          where reference = 'batch ${nth}' and merchant_id = ${by.merchant.id}`,
       );
     }
     const expected = Array.from({ length: 50 }, (_, index) => `batch ${52 - index}`);

@@ -83,9 +83,12 @@ const found = (by: Context, ...sought: string[]) =>
 
 const entriesOf = (card: Card) =>
   bench.tell<object>(
-    `select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference,
+    `
+      select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
+        reference,
        original_id, occurred_at
-     from journal where serial_number = ${card.serial} and original_id is not null order by amount_minor, kind`,
+     from journal where serial_number = ${card.serial} and original_id is not null order by amount_minor,
+       kind`,
   );
 
 describe('an update', () => {
@@ -256,7 +259,8 @@ describe('what is updated', () => {
       assert.equal(await outcomeOf(one, reference, amount), 'ok');
       const after = row(last, 1500n + given, 1500n + given);
       assert.deepEqual(await held(), [row(card.serial, 0n, 2500n), row(middle, 0n, 1500n), after]);
-      const moved = `select debit_account, credit_account, amount_minor from journal where serial_number = ${last}
+      const moved = `
+        select debit_account, credit_account, amount_minor from journal where serial_number = ${last}
         and kind = 'REPLACEMENT' and original_id is not null`;
       const entry = { debit_account: card.serial, credit_account: last, amount_minor: given };
       assert.deepEqual(await bench.tell(moved), given > 0n ? [entry] : []);
@@ -340,7 +344,9 @@ test('a call that waited for a voucher decides on it as it is then', async () =>
 test('a call that waited while its voucher was replaced gives the money to the new one', async () => {
   const { card, reference } = await redeemed(10);
   const serial = card.serial + 64n;
-  const replace = `select replace_voucher(0, ${card.serial}, ${serial}, gen_random_uuid(), gen_random_uuid(), '', gen_random_uuid(), now())`;
+  const replace = `
+    select replace_voucher(0, ${card.serial}, ${serial}, gen_random_uuid(), gen_random_uuid(), '',
+    gen_random_uuid(), now())`;
   const locked = `select * from lock_voucher(0, ${card.serial})`;
   assert.equal(await bench.during([locked, replace], () => outcomeOf(one, reference, 0)), 'ok');
   const [held] = await bench.tell(`select balance_minor from vouchers where serial_number = ${serial}`);

@@ -4,9 +4,10 @@ import { openDatabase } from '../src/db/pool.ts';
 import { startTestService } from './harness.ts';
 
 /**
- * How the way to the database is: open; closed (nobody connects, and who was connected is cut off); silent (what is sent
- * arrives, and nothing comes back); paused (nothing moves, until it is open again); slow; lost (what is sent either way
- * vanishes, and who was connected then is neither answered nor told anything ever again).
+ * How the way to the database is: open; closed (nobody connects, and who was connected is cut off);
+ * silent (what is sent arrives, and nothing comes back); paused (nothing moves, until it is open again);
+ * slow; lost (what is sent either way vanishes, and who was connected then is neither answered nor told
+ * anything ever again).
  */
 type State = 'open' | 'closed' | 'silent' | 'paused' | 'slow' | 'lost';
 

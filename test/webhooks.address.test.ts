@@ -176,7 +176,8 @@ test('the address that was checked is the one that is called: nothing looks the 
   const receiver = await Receiver.start();
   t.after(() => receiver.stop());
   const { port } = new URL(receiver.url);
-  // 192.88.99.x would be refused; this one is public and leads nowhere from here. A second answer would be loopback.
+  // 192.88.99.x would be refused; this one is public and leads nowhere from here. A second answer would
+  // be loopback.
   const { asked, resolve } = resolving(['8.8.8.8'], ['127.0.0.1']);
   const { status } = await sendTo(`https://rebind.example:${port}/`, resolve);
   assert.equal(status, null);

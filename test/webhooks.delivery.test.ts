@@ -143,7 +143,8 @@ test('an endpoint that has failed for five days is turned off', async (t) => {
   await sell();
   while (!(await findEndpoint(hooked.service.db, id))?.disabledAt) await sleep(20);
   assert.equal((await findEndpoint(hooked.service.db, id))?.disabledReason, 'it failed for five days');
-  // One row disables it; what is pending is ended in the background, but for what is being sent at that moment.
+  // One row disables it; what is pending is ended in the background, but for what is being sent at that
+  // moment.
   await hooked.stop();
   await maintain(hooked.service);
   const states = (await listDeliveries(hooked.service.db, id, null, 10)).map(({ state }) => state);

@@ -15,7 +15,8 @@ function endOfKeeping(time: Date): number {
   return Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + 1) + 90 * DAY;
 }
 
-// In a file of its own: ids never go back in time within a process, and other tests move the clock on by days.
+// In a file of its own: ids never go back in time within a process, and other tests move the clock on by
+// days.
 test('attempts and deliveries are dropped ninety days after the end of their month, and not before', async (t) => {
   const hooked = await Hooked.open(t);
   const { clock } = hooked.till.testService;

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The published package runs dist/. In the repository the sources run, without a build: by this Node if it strips types,
-// else by the one of the repository's lockfile.
+// The published package runs dist/. In the repository the sources run, without a build: by this Node if
+// it strips types, else by the one of the repository's lockfile.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

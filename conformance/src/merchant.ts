@@ -66,7 +66,9 @@ export class TestMerchant {
     return this.keep(await this.get(`/vouchers/${encodeURIComponent(reference)}`));
   }
 
-  /** Remembers the codes of a response, to keep them out of the report and to find them in other responses. */
+  /**
+   * Remembers the codes of a response, to keep them out of the report and to find them in other responses.
+   */
   keep(seen: Seen): Seen {
     const vouchers: Loose = Array.isArray(seen.data?.vouchers) ? seen.data.vouchers : [];
     for (const { code, pin } of vouchers) {

@@ -39,7 +39,9 @@ function* textsOf(value: Loose, field = ''): Generator<{ field: string; text: st
   }
 }
 
-/** The part of a response that must not hold a full code: all but the vouchers of a batch and an echoed code. */
+/**
+ * The part of a response that must not hold a full code: all but the vouchers of a batch and an echoed code.
+ */
 function maskedPart(variant: Variant, { wanted, body }: Seen): Loose {
   if (typeof body !== 'object' || body === null || typeof body.data !== 'object' || body.data === null)
     return body;

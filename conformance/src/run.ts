@@ -102,8 +102,8 @@ const MASK = '****';
 const TEXT_MAX = 400;
 
 /**
- * Masks what a report must not hold: secrets and codes anywhere, PINs where they stand alone, since their four digits occur
- * in harmless numbers.
+ * Masks what a report must not hold: secrets and codes anywhere, PINs where they stand alone, since their
+ * four digits occur in harmless numbers.
  */
 function redactor(confidential: readonly string[]): (text: string) => string {
   const long = confidential

@@ -3,7 +3,10 @@ import { VARIANT_A } from '../../src/http/variant-a/routes.ts';
 import { VARIANT_B } from '../../src/http/variant-b/routes.ts';
 import { describeDialect } from './openapi.ts';
 
-/** The documents of the API: OpenAPI, and what is made of it, a Postman collection and a text for language models. */
+/**
+ * The documents of the API: OpenAPI, and what is made of it, a Postman collection and a text for language
+ * models.
+ */
 
 type Schema = {
   readonly type?: string | readonly string[];

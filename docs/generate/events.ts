@@ -4,11 +4,16 @@ import { Transaction, UpdateData } from '../../src/http/variant-a/schemas.ts';
 import { type EventType, TEST_EVENT } from '../../src/webhooks/outbox.ts';
 import { EVENT_DATA } from './examples.ts';
 
-/** The webhook events as OpenAPI describes them. They are the same in both variants (docs/how-to/receive-webhooks.md). */
+/**
+ * The webhook events as OpenAPI describes them. They are the same in both variants
+ * (docs/how-to/receive-webhooks.md).
+ */
 
 const { vouchers: _, ...batch } = BatchData.properties;
 
-/** A batch in an event: with its quantity, and with its vouchers only at an endpoint that was set to get them. */
+/**
+ * A batch in an event: with its quantity, and with its vouchers only at an endpoint that was set to get them.
+ */
 const EventBatch = Type.Object({
   ...batch,
   quantity: Type.Integer({ minimum: 1, description: 'How many vouchers were ordered.' }),
@@ -25,6 +30,26 @@ const LowFloat = Type.Object({
   balance: Type.Number({ description: 'The float after the call that took it below the threshold.' }),
   threshold: Type.Number({ description: 'The threshold that was crossed.' }),
 });
+
+const DAY = { pattern: '^\\d{4}-\\d{2}-\\d{2}$' };
+const settlement = {
+  settlementId: Type.String({ pattern: '^\\d+$' }),
+  number: Type.String({
+    description: 'Merchant, year and number: without a gap for each merchant and year.',
+  }),
+  firstDay: Type.String({
+    ...DAY,
+    description: 'The first day of the settlement, in the zone of the books.',
+  }),
+  lastDay: Type.String({ ...DAY, description: 'The last day, which belongs to it.' }),
+  currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' }),
+  payable: Type.Number({ minimum: 0, description: 'What is paid; 0 where the balance is carried over.' }),
+  dueOn: Type.String({ ...DAY, description: 'When it is to be paid.' }),
+};
+const bank = {
+  bankReference: Type.String({ description: "The reference of the operator's bank." }),
+  valueDate: Type.String(DAY),
+};
 
 type Event = { readonly summary: string; readonly description: string; readonly data: TSchema };
 
@@ -61,6 +86,22 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
     description:
       'A generation or an activation took your float below its threshold. Sent once, on the crossing.',
     data: LowFloat,
+  },
+  'settlement.approved': {
+    summary: 'A settlement was approved',
+    description:
+      'What you redeemed in a time is settled: the settlement has its number, and does not change any more.',
+    data: Type.Object({ ...settlement, state: Type.Literal('APPROVED') }),
+  },
+  'settlement.paid': {
+    summary: 'A settlement was paid',
+    description: 'The operator booked the payout of a settlement.',
+    data: Type.Object({ ...settlement, ...bank, state: Type.Literal('PAID') }),
+  },
+  'settlement.returned': {
+    summary: 'A payout came back',
+    description: 'The bank returned the payout of a settlement. It will be paid again.',
+    data: Type.Object({ ...settlement, ...bank, state: Type.Literal('RETURNED') }),
   },
   [TEST_EVENT]: {
     summary: 'A test',

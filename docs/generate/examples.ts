@@ -267,6 +267,17 @@ export function examplesOf(dialect: string, operationId: string): OperationExamp
   return examples;
 }
 
+const settlement = {
+  settlementId: '17',
+  number: '5-2030-0001',
+  firstDay: '2030-01-01',
+  lastDay: '2030-01-31',
+  currency: 'USD',
+  payable: 1234.5,
+  dueOn: '2030-02-05',
+};
+const bank = { bankReference: 'RF18 5390 0754 7034', valueDate: '2030-02-05' };
+
 /** The data of each webhook event. */
 export const EVENT_DATA: Readonly<Record<string, unknown>> = {
   'voucher.batch.completed': { ...batch, quantity: 2 },
@@ -275,5 +286,8 @@ export const EVENT_DATA: Readonly<Record<string, unknown>> = {
   'voucher.redeemed': { ...redemption, ...plain },
   'redemption.updated': updated,
   'float.low': { currency: 'USD', balance: 412.5, threshold: 500 },
+  'settlement.approved': { ...settlement, state: 'APPROVED' },
+  'settlement.paid': { ...settlement, state: 'PAID', ...bank },
+  'settlement.returned': { ...settlement, state: 'RETURNED', ...bank },
   'webhook.test': {},
 };

@@ -1,7 +1,7 @@
 /**
- * Programs in other languages, a page for each variant: the requests of the OpenAPI documents, written by HTTPSnippet,
- * the generator of ReadMe. Its wrapper for OpenAPI documents brings 56 more packages, one of which runs a script when it
- * is installed, for what `requestOf` does.
+ * Programs in other languages, a page for each variant: the requests of the OpenAPI documents, written by
+ * HTTPSnippet, the generator of ReadMe. Its wrapper for OpenAPI documents brings 56 more packages, one of
+ * which runs a script when it is installed, for what `requestOf` does.
  */
 import { type HarRequest, HTTPSnippet } from '@readme/httpsnippet';
 import { describedCalls, type Page } from './documents.ts';

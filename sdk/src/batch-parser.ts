@@ -6,8 +6,9 @@ const ITEM_MAX = 64 * 1024;
 const FRAME_MAX = 1024 * 1024;
 
 /**
- * The state of the parser: in the frame, which is everything around the items of `data.vouchers`; or in that list, before an
- * item or the end of an empty list (`first`), before an item (`next`), in an item, or behind one.
+ * The state of the parser: in the frame, which is everything around the items of `data.vouchers`; or in
+ * that list, before an item or the end of an empty list (`first`), before an item (`next`), in an item,
+ * or behind one.
  */
 type Place = 'frame' | 'first' | 'next' | 'item' | 'behind';
 
@@ -15,9 +16,9 @@ const isBlank = (character: string) =>
   character === ' ' || character === '\n' || character === '\r' || character === '\t';
 
 /**
- * Reads the JSON of a batch in pieces and returns its vouchers one by one: a batch of any size takes the memory of one
- * voucher. It only cuts the text at the items of the list and gives each piece to JSON.parse, so it accepts what JSON.parse
- * accepts.
+ * Reads the JSON of a batch in pieces and returns its vouchers one by one: a batch of any size takes the
+ * memory of one voucher. It only cuts the text at the items of the list and gives each piece to
+ * JSON.parse, so it accepts what JSON.parse accepts.
  */
 export class BatchParser {
   #place: Place = 'frame';

@@ -1,7 +1,9 @@
 import type { StatusCode } from './codes.ts';
 import type { VoucherInput } from './types.ts';
 
-/** Checks of arguments: what the service would refuse is refused before it is sent. No error holds a value. */
+/**
+ * Checks of arguments: what the service would refuse is refused before it is sent. No error holds a value.
+ */
 
 /** Becomes a ScripError with the reference of the call. */
 export class InvalidArgument extends Error {
@@ -60,7 +62,8 @@ export function currencyDecimals(currency: string): number {
 }
 
 /**
- * Checks that an amount can be sent exactly. Nothing is rounded: the remainder of a calculation (0.1 + 0.2) is refused.
+ * Checks that an amount can be sent exactly. Nothing is rounded: the remainder of a calculation (0.1 +
+ * 0.2) is refused.
  * @param least `zero` where an amount may be 0
  */
 export function checkAmount(

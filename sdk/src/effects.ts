@@ -7,8 +7,9 @@ import type { Batch, Receipt, RedemptionUpdate, Transaction } from './types.ts';
 /** The results of calls that have an effect, and the refusals that prove that they had none. */
 
 /**
- * Refusals that come after the service has looked for the reference: had an earlier copy had its effect, the service would
- * have returned that. Other refusals (of the key, the permission, the product, a locked PIN) come before and prove nothing.
+ * Refusals that come after the service has looked for the reference: had an earlier copy had its effect,
+ * the service would have returned that. Other refusals (of the key, the permission, the product, a locked
+ * PIN) come before and prove nothing.
  */
 const AFTER_REPLAY: ReadonlySet<string> = new Set('94 14 55 44 43 54 40 41 47 42 51 50'.split(' '));
 

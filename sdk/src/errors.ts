@@ -40,8 +40,10 @@ export type ScripErrorDetails = {
 const TYPED = new Set(['code', 'voucherCode', 'pin']);
 
 /**
- * A call that did not succeed. Neither its text nor anything that can be printed of it holds a code, a PIN or a secret.
- * Decide by `code` (a name) or `statusCode`; `message` is for developers, `userMessage()` for the customer at the till.
+ * A call that did not succeed. Neither its text nor anything that can be printed of it holds a code, a
+ * PIN or a secret.
+ * Decide by `code` (a name) or `statusCode`; `message` is for developers, `userMessage()` for the
+ * customer at the till.
  */
 export class ScripError extends Error {
   readonly operation: Operation;
@@ -104,8 +106,9 @@ export type Settling<T> = {
 };
 
 /**
- * The request was sent, and there was no response: it had its effect once, or not at all. Do not ask the customer to pay
- * again before that is found out. After a restart, the same call with the same `reference` finds it out.
+ * The request was sent, and there was no response: it had its effect once, or not at all. Do not ask the
+ * customer to pay again before that is found out. After a restart, the same call with the same
+ * `reference` finds it out.
  */
 export class UnknownOutcomeError<T = unknown> extends ScripError {
   override readonly reference: string;
@@ -119,10 +122,11 @@ export class UnknownOutcomeError<T = unknown> extends ScripError {
   }
 
   /**
-   * Sends the same request again under the same reference. If it had its effect, that is returned, and nothing happens a
-   * second time; if not, it happens now.
+   * Sends the same request again under the same reference. If it had its effect, that is returned, and
+   * nothing happens a second time; if not, it happens now.
    * @returns what the call would have returned
-   * @throws ScripError a refusal, which proves that the request had no effect; UnknownOutcomeError while there is no response
+   * @throws ScripError a refusal, which proves that the request had no effect; UnknownOutcomeError while
+   *   there is no response
    */
   resolve(options: CallOptions = {}): Promise<T> {
     return this.#settling.resolve(options);
@@ -130,7 +134,8 @@ export class UnknownOutcomeError<T = unknown> extends ScripError {
 
   /**
    * Only looks, and changes nothing.
-   * @returns the effect, or null where none is known under the reference; a request that is still on its way can yet arrive
+   * @returns the effect, or null where none is known under the reference; a request that is still on its
+   *   way can yet arrive
    */
   lookup(options: CallOptions = {}): Promise<T | null> {
     return this.#settling.lookup(options);

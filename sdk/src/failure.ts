@@ -88,7 +88,9 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** The code of an error of fetch. Neither the error nor its text is passed on: either may hold the request. */
+/**
+ * The code of an error of fetch. Neither the error nor its text is passed on: either may hold the request.
+ */
 function networkCodeOf(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; depth < 3 && typeof error === 'object' && error !== null; depth++) {
     const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };

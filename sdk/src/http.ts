@@ -19,7 +19,9 @@ export type Request = {
   /** Below the prefix. */
   readonly path: string;
   readonly body?: object | undefined;
-  /** Whether a second copy gets another response than the first, so that no runtime may send one by itself. */
+  /**
+   * Whether a second copy gets another response than the first, so that no runtime may send one by itself.
+   */
   readonly isAnsweredOnce?: boolean;
 };
 
@@ -38,7 +40,9 @@ export type AnswerHead = {
   readonly retryAfterMs: number | undefined;
 };
 
-/** Some runtimes (Deno) send a request again by themselves when a connection breaks, if its body is a text. */
+/**
+ * Some runtimes (Deno) send a request again by themselves when a connection breaks, if its body is a text.
+ */
 function bodyOf({ body, isAnsweredOnce }: Request): string | Blob {
   const text = JSON.stringify(body);
   return isAnsweredOnce ? new Blob([text]) : text;

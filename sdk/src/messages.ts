@@ -157,7 +157,9 @@ export function addLanguage(tag: string, messages: Readonly<Partial<UserMessages
   languages.set(tag.toLowerCase(), { ...known, ...messages });
 }
 
-/** The message for the customer, in the first of the languages that is known, or its nearest, else in English. */
+/**
+ * The message for the customer, in the first of the languages that is known, or its nearest, else in English.
+ */
 export function messageFor(code: CodeName, ...wanted: readonly (string | null | undefined)[]): string {
   const key = KEYS[code] ?? (Object.hasOwn(EN, code) ? (code as UserMessageKey) : 'general');
   for (const language of wanted) {

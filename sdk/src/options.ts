@@ -3,12 +3,17 @@ import type { Connection } from './http.ts';
 import type { Variant } from './types.ts';
 
 export type ScripOptions<V extends Variant> = {
-  /** The address of the service, such as `https://vouchers.example.com`, without the prefix of the variant. */
+  /**
+   * The address of the service, such as `https://vouchers.example.com`, without the prefix of the variant.
+   */
   readonly baseUrl: string;
   readonly keyId: string;
   readonly secret: string;
   readonly variant: V;
-  /** The currency of the amounts, such as `USD`: amounts with more decimals are then refused before they are sent. */
+  /**
+   * The currency of the amounts, such as `USD`: amounts with more decimals are then refused before they
+   * are sent.
+   */
   readonly currency?: string | undefined;
   /** The language of `userMessage()`, such as `fr` (default: English). */
   readonly language?: string | undefined;

@@ -40,7 +40,10 @@ const serialNumber: Reader<string> = (value, field) => {
   return digits as string;
 };
 
-/** A voucher code of any spelling, masked: its first four digits, four asterisks, its last four; never the PIN. */
+/**
+ * A voucher code of any spelling, masked: its first four digits, four asterisks, its last four; never the
+ * PIN.
+ */
 const maskedCode: Reader<string> = (value, field) => {
   const code = text(value, field);
   return code.includes('*') ? code : `${code.slice(0, 4)}****${code.slice(8, 12)}`;
@@ -135,7 +138,10 @@ export const readVoucher = (item: unknown) => voucher(item, 'the voucher');
 export const readBatchHead = (data: unknown) => batchHead(data, 'data');
 export const readVouchers = (data: unknown) => objectOf({ vouchers: listOf(voucher) })(data, 'data').vouchers;
 
-/** Reads both shapes of an update: the transactions by name, or in a list in the order original, cancellation, new. */
+/**
+ * Reads both shapes of an update: the transactions by name, or in a list in the order original,
+ * cancellation, new.
+ */
 export function readUpdate(data: unknown): RedemptionUpdate {
   expect(typeof data === 'object' && data !== null, 'data', 'an object');
   const found = data as Readonly<Record<string, unknown>>;

@@ -49,10 +49,11 @@ const get = (path: string, reference?: string): Request => ({
 const post = (path: string, body: object): Request => ({ method: 'POST', path, body });
 
 /**
- * A merchant's client. Calls that have an effect carry a reference and are repeated under it until there is a response or
- * the time is over, so they are safe to repeat.
+ * A merchant's client. Calls that have an effect carry a reference and are repeated under it until there
+ * is a response or the time is over, so they are safe to repeat.
  *
- * All calls throw ScripError; those that have an effect throw UnknownOutcomeError where it is not known whether they had it.
+ * All calls throw ScripError; those that have an effect throw UnknownOutcomeError where it is not known
+ * whether they had it.
  */
 export class Scrip<V extends Variant> {
   readonly variant: V;
@@ -108,8 +109,8 @@ export class Scrip<V extends Variant> {
   }
 
   /**
-   * The vouchers of a completed batch as a stream: any quantity takes the same memory. A connection that breaks is an error,
-   * never a short list; begin again then.
+   * The vouchers of a completed batch as a stream: any quantity takes the same memory. A connection that
+   * breaks is an error, never a short list; begin again then.
    */
   downloadVouchers(
     reference: string,
@@ -202,7 +203,8 @@ export class Scrip<V extends Variant> {
   }
 
   /**
-   * The active transaction under a reference: the redemption, or its replacement by an update, else the activation.
+   * The active transaction under a reference: the redemption, or its replacement by an update, else the
+   * activation.
    * @throws ScripError `notFound` where there is none, also after a full reversal
    */
   async transaction(reference: string, options: CallOptions = {}): Promise<Transaction> {

@@ -1,6 +1,8 @@
 /** The arguments and results of the calls: one set of types for both variants of the interface. */
 
-/** The variant of the interface that a client speaks: `a` under `/merchant-client/v2`, `b` under `/api/v2`. */
+/**
+ * The variant of the interface that a client speaks: `a` under `/merchant-client/v2`, `b` under `/api/v2`.
+ */
 export type Variant = 'a' | 'b';
 
 /** A voucher as the customer presents it: 12 digits and the PIN, or both in one as 16 digits. */
@@ -46,7 +48,10 @@ export type ActivateInput<V extends Variant> = V extends 'a' ? ActivateInA : Act
 export type RedeemInput = VoucherInput & {
   /** In major units. The whole amount is redeemed, or nothing. */
   readonly amount: number;
-  /** Generated if it is left out, and part of the result. Give your own, such as the order's number, and keep it. */
+  /**
+   * Generated if it is left out, and part of the result. Give your own, such as the order's number, and
+   * keep it.
+   */
   readonly reference?: string | undefined;
 };
 
@@ -117,7 +122,10 @@ export type Transaction = {
   /** Always masked, even where the service echoes the code. */
   readonly voucherCode: string;
   readonly serialNumber: string;
-  /** `CANCELLED`: reversed by an update; `NEW`: its replacement. Always null in variant B, which has no updates. */
+  /**
+   * `CANCELLED`: reversed by an update; `NEW`: its replacement. Always null in variant B, which has no
+   * updates.
+   */
   readonly refundStatus: 'CANCELLED' | 'NEW' | null;
   readonly note: string | null;
 };

@@ -37,6 +37,22 @@ export type FloatLowEventData = {
   readonly threshold: number;
 };
 
+/** A settlement of what you redeemed. Days are those of the operator's books; both belong to it. */
+export type SettlementEventData<State extends 'APPROVED' | 'PAID' | 'RETURNED'> = {
+  readonly settlementId: string;
+  readonly number: string;
+  readonly state: State;
+  readonly firstDay: string;
+  readonly lastDay: string;
+  readonly currency: string;
+  /** 0 where the balance is carried over. */
+  readonly payable: number;
+  readonly dueOn: string;
+};
+
+/** What the operator's bank did. */
+export type SettlementBankData = { readonly bankReference: string; readonly valueDate: string };
+
 export type WebhookEvent =
   | Event<'voucher.batch.completed', BatchEventData<'COMPLETED'>>
   | Event<'voucher.batch.canceled', BatchEventData<'CANCELED'>>
@@ -44,6 +60,9 @@ export type WebhookEvent =
   | Event<'voucher.redeemed', Transaction>
   | Event<'redemption.updated', RedemptionUpdateEventData>
   | Event<'float.low', FloatLowEventData>
+  | Event<'settlement.approved', SettlementEventData<'APPROVED'>>
+  | Event<'settlement.paid', SettlementEventData<'PAID'> & SettlementBankData>
+  | Event<'settlement.returned', SettlementEventData<'RETURNED'> & SettlementBankData>
   | Event<'webhook.test', Record<string, never>>;
 
 export type WebhookEventType = WebhookEvent['type'];

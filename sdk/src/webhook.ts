@@ -49,7 +49,8 @@ const MOST_SIGNATURES = 10;
  * Verifies a delivery (Standard Webhooks 1.0), and reads its event.
  * @param rawBody exactly as received: a body that was parsed and written again has another signature
  * @param secrets `whsec_…`, or several of them while one is rotated
- * @throws WebhookVerificationError for a delivery that is not to be trusted; TypeError for a secret that is none, and for
+ * @throws WebhookVerificationError for a delivery that is not to be trusted; TypeError for a secret that
+ *   is none, and for
  *   what no delivery can be verified with
  */
 export async function verifyWebhook(

@@ -27,7 +27,8 @@ const LONGEST_HEADER = 512;
  * @param header the Authorization header as it came
  * @param from the caller's address; asked only of a key that is bound to networks
  * @returns at once for a key that is in use, so that a call under load waits for nothing
- * @throws Refusal `01`, the same for no credentials, an unknown key, a wrong secret, a key that was revoked or has expired, and
+ * @throws Refusal `01`, the same for no credentials, an unknown key, a wrong secret, a key that was
+ *   revoked or has expired, and
  *   a call from where the key may not be used; errors of the database as they are
  */
 export function identify(service: Service, header: string | undefined, from: From): Caller | Promise<Caller> {
@@ -36,7 +37,8 @@ export function identify(service: Service, header: string | undefined, from: Fro
   const given = hashSecret(credentials.secret);
   const { keyId } = credentials;
   const known = knownHash(service, keyId);
-  // However old what is known of the key: another look at it would take longer than at one that does not exist.
+  // However old what is known of the key: another look at it would take longer than at one that does not
+  // exist.
   if (known && !sameHash(given, known)) return refuseLikeUnknown(service);
   const key = findKey(service, keyId);
   if (key instanceof Promise) {
@@ -52,14 +54,19 @@ async function refuseLikeUnknown(service: Service): Promise<never> {
   throw new Refusal('01');
 }
 
-/** Like `identify`, by a promise in any case, and from nowhere: a key that is bound to networks is refused. */
+/**
+ * Like `identify`, by a promise in any case, and from nowhere: a key that is bound to networks is refused.
+ */
 export async function authenticate(service: Service, header: string | undefined): Promise<Caller> {
   return identify(service, header, {});
 }
 
 type Credentials = { readonly keyId: string; readonly secret: string };
 
-/** The caller that a key and a secret make, or undefined where they do not fit, or may not be used now or from there. */
+/**
+ * The caller that a key and a secret make, or undefined where they do not fit, or may not be used now or
+ * from there.
+ */
 function judge(
   service: Service,
   keyId: string,
@@ -81,15 +88,16 @@ function isUsable(key: Key, now: Date, from: From): boolean {
 }
 
 /**
- * Refuses a caller that may not call now: `97` where its key calls too often, or keeps guessing and the call carries a PIN;
- * then `04`. Counts the call.
+ * Refuses a caller that may not call now: `97` where its key calls too often, or keeps guessing and the
+ * call carries a PIN; then `04`. Counts the call.
  * @param carriesPin whether the endpoint takes a PIN
  */
 export function admit({ context, guessing, allowance }: Caller, carriesPin: boolean): void {
   const { service, merchant, keyId, now } = context;
   const isLimited = allowance?.admitted === false;
   const isStopped = guessing && carriesPin;
-  // A call that is refused is a use of the key, but does not speak for it: whoever may not call could else earn guesses by calling.
+  // A call that is refused is a use of the key, but does not speak for it: whoever may not call could
+  // else earn guesses by calling.
   countCall(service, keyId, now, !(isLimited || isStopped || merchant.suspended));
   if (isLimited) throw new Refusal('97', { retryAfterSeconds: allowance.retryAfterSeconds });
   if (isStopped) refuseGuesser(now);
@@ -103,6 +111,7 @@ function readBasic(header: string | undefined): Credentials | undefined {
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   const keyId = text.slice(0, Math.max(colon, 0));
-  // Only what could be a key id is asked of the database: a secret or a code that came in its place must not stand in a statement.
+  // Only what could be a key id is asked of the database: a secret or a code that came in its place must
+  // not stand in a statement.
   return isKeyId(keyId) ? { keyId, secret: text.slice(colon + 1) } : undefined;
 }

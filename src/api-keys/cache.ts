@@ -7,11 +7,12 @@ import { isoDay } from '../time.ts';
 import type { Limit } from './limits.ts';
 
 /**
- * What a process knows of the API keys that call it. A revoked key, a suspended merchant or a changed permission takes effect
- * within a second on every process: nothing is used unless the process asked less than a second ago what has changed.
+ * What a process knows of the API keys that call it. A revoked key, a suspended merchant or a changed
+ * permission takes effect within a second on every process: nothing is used unless the process asked less
+ * than a second ago what has changed.
  *
- * A key is looked up once. After that, one statement for the whole process asks for all changes since the one before, so its cost
- * depends neither on the number of keys nor on how often each of them calls.
+ * A key is looked up once. After that, one statement for the whole process asks for all changes since the
+ * one before, so its cost depends neither on the number of keys nor on how often each of them calls.
  */
 
 export type Key = {
@@ -35,7 +36,10 @@ type Cache = {
   readonly pending: Map<string, Promise<Key | undefined>>;
   /** Blocks that this process decided itself: answers that were asked for before must not undo them. */
   readonly blocks: Map<string, { readonly day: string; readonly at: Instant }>;
-  /** When the changes that are known were asked for, and the oldest transaction that was running then; undefined before the first time. */
+  /**
+   * When the changes that are known were asked for, and the oldest transaction that was running then;
+   * undefined before the first time.
+   */
   checked: { readonly at: Instant; readonly horizon: string } | undefined;
   checking: Promise<void> | undefined;
 };
@@ -117,7 +121,8 @@ export function findKey(service: Service, keyId: string): Key | Promise<Key | un
   const ageMs = cache.checked ? ageOf(cache.checked.at, instant(service)) : Number.POSITIVE_INFINITY;
   if (ageMs < FRESH_MS) return entry;
   const checking = check(service, cache);
-  // A call that has to wait for the changes is the one that reports their failure; until then the entry may still be used.
+  // A call that has to wait for the changes is the one that reports their failure; until then the entry
+  // may still be used.
   if (ageMs < USABLE_MS) {
     checking.catch(() => {});
     return entry;
@@ -125,7 +130,9 @@ export function findKey(service: Service, keyId: string): Key | Promise<Key | un
   return checking.then(() => cache.entries.get(keyId) ?? lookUp(service, cache, keyId));
 }
 
-/** How the secret of a key is stored, where that is known. It never changes: a new secret comes with a new id. */
+/**
+ * How the secret of a key is stored, where that is known. It never changes: a new secret comes with a new id.
+ */
 export function knownHash(service: Service, keyId: string): Buffer | undefined {
   return cacheOf(service).entries.get(keyId)?.secretHash;
 }
@@ -134,8 +141,8 @@ export function knownHash(service: Service, keyId: string): Buffer | undefined {
 const NOBODY = 'key_nobody';
 
 /**
- * Does the work of looking up a key that does not exist. A wrong secret for a key in use is answered as late as an invented key, so that
- * the time does not tell the two apart.
+ * Does the work of looking up a key that does not exist. A wrong secret for a key in use is answered as
+ * late as an invented key, so that the time does not tell the two apart.
  */
 export async function lookUpNobody(service: Service): Promise<void> {
   await service.batcher.add(findUnknown, 0, { service, keyId: NOBODY });
@@ -174,7 +181,9 @@ function instant(service: Service): Instant {
   return { runMs: performance.now(), clockMs: service.clock().getTime() };
 }
 
-/** By whichever clock it is older: one that is set back cannot make it younger, since the other one only runs. */
+/**
+ * By whichever clock it is older: one that is set back cannot make it younger, since the other one only runs.
+ */
 function ageOf(since: Instant, now: Instant): number {
   return Math.max(now.runMs - since.runMs, now.clockMs - since.clockMs);
 }
@@ -192,7 +201,8 @@ function check(service: Service, cache: Cache): Promise<void> {
 async function ask({ db, clock }: Service, cache: Cache): Promise<void> {
   const at = { runMs: performance.now(), clockMs: clock().getTime() };
   const day = dayOf(clock());
-  // Transactions that were running at the last look may have committed since: what they changed counts as changed.
+  // Transactions that were running at the last look may have committed since: what they changed counts as
+  // changed.
   const changes = await db.hot<Change>(CHANGED_KEYS, [cache.checked?.horizon ?? null, day, ENTRIES_MAX]);
   if (changes.length >= ENTRIES_MAX || !cache.checked) cache.entries.clear();
   else for (const change of changes) if (change.key_id !== null) update(cache, change, day, at);

@@ -3,10 +3,11 @@ import { Refusal } from '../refusal.ts';
 import { dayOf, isBlocked } from './cache.ts';
 
 /**
- * How many calls that look at a PIN a key has under way at the same time in a process. A key is stopped by what its guesses were
- * counted as, and a thousand that are sent at one moment would all be looked at before the first is counted. So a key begins with a
- * few, each right answer lets it have one more, and a guess takes back what fifty right ones gave. The calls of an honest till wait for
- * some milliseconds, once a day: until the first hundreds have been answered.
+ * How many calls that look at a PIN a key has under way at the same time in a process. A key is stopped
+ * by what its guesses were counted as, and a thousand that are sent at one moment would all be looked at
+ * before the first is counted. So a key begins with a few, each right answer lets it have one more, and a
+ * guess takes back what fifty right ones gave. The calls of an honest till wait for some milliseconds,
+ * once a day: until the first hundreds have been answered.
  */
 
 /** Without having been right today. */

@@ -1,20 +1,25 @@
-import type { Service } from '../context.ts';
+import type { Context, Service } from '../context.ts';
 import type { Operation } from '../db/batcher.ts';
 import { retrying } from '../db/errors.ts';
 import { plainArray, textArray } from '../db/sql.ts';
-import { addCalls, addGuesses, blockGuesser } from '../merchants/queries.ts';
+import { addCalls, addGuesses, blockGuesser, findBlock } from '../merchants/queries.ts';
 import { dayOf, markBlocked } from './cache.ts';
 
 /**
- * Calls and guesses of each key, by UTC day. A guess is an unknown code or a wrong PIN. A key with more than fifty in a day,
- * and more than two in a hundred of its calls, may not send PINs until the next day or the operator's word.
+ * Calls and guesses of each key, by UTC day. A guess is an unknown code or a wrong PIN. A key with more
+ * than fifty in a day, and more than two in a hundred of its calls, may not send PINs until the next day
+ * or the operator's word.
  *
- * Guesses are counted before they are answered; calls, which only ever speak for a key, a moment later and many at once.
+ * Guesses are counted before they are answered; calls, which only ever speak for a key, a moment later
+ * and many at once.
  */
 
 const MOST_GUESSES = 50;
 const MOST_SHARE = 0.02;
-/** Whenever so many more guesses of a key are within its share, the operator is told: who makes calls of all kinds earns guesses. */
+/**
+ * Whenever so many more guesses of a key are within its share, the operator is told: who makes calls of
+ * all kinds earns guesses.
+ */
 const MANY = 500;
 /** How late a call is counted at most. Each process writes a row for each key that called it: seldom, or a hundred processes write more of these rows
  * than redemptions. */
@@ -32,7 +37,8 @@ const counters = new WeakMap<Service, Calls>();
 
 /**
  * Counts a call of a key. Costs no statement: calls are written together, up to half a minute later.
- * @param speaksFor whether it is one of those of which so many may be guesses; else it is only the key's last use
+ * @param speaksFor whether it is one of those of which so many may be guesses; else it is only the key's
+ *   last use
  */
 export function countCall(service: Service, keyId: string, now: Date, speaksFor: boolean): void {
   const calls = callsOf(service);
@@ -42,8 +48,8 @@ export function countCall(service: Service, keyId: string, now: Date, speaksFor:
 }
 
 /**
- * Writes the calls counted so far; when it is done, those of an earlier flush are written too. What cannot be written now
- * is written with the next ones: calls only ever speak for a key.
+ * Writes the calls counted so far; when it is done, those of an earlier flush are written too. What
+ * cannot be written now is written with the next ones: calls only ever speak for a key.
  */
 export function flushCalls(service: Service): Promise<void> {
   const calls = callsOf(service);
@@ -127,9 +133,15 @@ async function judge(service: Service, keyId: string, day: string, now: Date): P
   return true;
 }
 
+/** Whether a key that is not in the cache of API keys, such as that of a portal, has guessed too much today. */
+export async function isBlockedToday({ service, keyId, now }: Context): Promise<boolean> {
+  const [row] = await service.db.query<{ blocked: boolean }>(findBlock(keyId, dayOf(now)));
+  return row?.blocked ?? false;
+}
+
 /**
- * Counts guesses of keys, one for each id given. When it is done they are counted for all processes, and a key that guesses
- * too much is blocked: in this process at once, in the others within a second.
+ * Counts guesses of keys, one for each id given. When it is done they are counted for all processes, and
+ * a key that guesses too much is blocked: in this process at once, in the others within a second.
  */
 export async function recordGuesses(service: Service, keyIds: readonly string[]): Promise<void> {
   const now = service.clock();

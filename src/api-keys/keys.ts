@@ -107,7 +107,8 @@ type Locked = {
 };
 
 /**
- * Puts a new key of the same scopes, networks and limit beside a key, which goes on for the overlap and then ends.
+ * Puts a new key of the same scopes, networks and limit beside a key, which goes on for the overlap and
+ * then ends.
  * @param expiresAt of the new key; it does not take over the end of the old one
  * @returns the new key, and when the old one ends; undefined where there is none
  * @throws KeyRefused where the key has ended, or has been rotated

@@ -24,8 +24,9 @@ const buckets = new WeakMap<Service, Map<string, Bucket>>();
 const MOST_BUCKETS = 10_000;
 
 /**
- * Counts a call of a key that has a limit: a bucket of tokens for each key, in the memory of this process. A key that calls
- * too often takes nothing from any other. Calls beyond the limit cost nothing, so a client that keeps on is served at its rate.
+ * Counts a call of a key that has a limit: a bucket of tokens for each key, in the memory of this
+ * process. A key that calls too often takes nothing from any other. Calls beyond the limit cost nothing,
+ * so a client that keeps on is served at its rate.
  */
 export function takeCall(service: Service, keyId: string, limit: Limit, now: Date): Allowance {
   let own = buckets.get(service);

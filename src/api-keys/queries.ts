@@ -11,8 +11,10 @@ export type KeyTerms = {
 
 export function insertKey(keyId: string, merchantId: number, secretHash: Buffer, terms: KeyTerms): Sql {
   return sql`
-insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at, calls_per_second, calls_burst)
-values (${keyId}, ${merchantId}, ${secretHash}, ${terms.scopes}::text[], ${terms.networks}::text[], ${terms.expiresAt},
+insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at, calls_per_second,
+  calls_burst)
+values (${keyId}, ${merchantId}, ${secretHash}, ${terms.scopes}::text[], ${terms.networks}::text[],
+  ${terms.expiresAt},
   ${terms.perSecond}, ${terms.burst})`;
 }
 
@@ -31,7 +33,8 @@ from api_keys where id = ${keyId} for update`;
 /** The key of a rotation ends with its overlap, or before it where it would have ended anyway. */
 export function expireRotated(keyId: string, rotatedTo: string, until: Date): Sql {
   return sql`
-update api_keys set rotated_to = ${rotatedTo}, expires_at = least(coalesce(expires_at, 'infinity'), ${until}::timestamptz)
+update api_keys set rotated_to = ${rotatedTo}, expires_at = least(coalesce(expires_at, 'infinity'),
+  ${until}::timestamptz)
 where id = ${keyId} returning expires_at`;
 }
 
@@ -43,7 +46,8 @@ export function setLimit(keyId: string, perSecond: number | null, burst: number 
 export function listKeyRows(merchantId: number | null, keyId: string | null, day: string): Sql {
   return sql`
 select k.id, k.merchant_id, k.created_at, k.revoked_at, k.expires_at, k.scopes, k.networks, k.rotated_to,
-  k.calls_per_second, k.calls_burst, coalesce(d.calls, 0) as calls, coalesce(d.guesses, 0) as guesses, d.blocked_at,
+  k.calls_per_second, k.calls_burst, coalesce(d.calls, 0) as calls, coalesce(d.guesses, 0) as guesses,
+    d.blocked_at,
   l.last_call_at
 from api_keys k
 left join api_key_days d on d.key_id = k.id and d.day = ${day}::date
@@ -51,6 +55,7 @@ left join lateral (
   select coalesce(n.last_call_at, n.day) as last_call_at from api_key_days n
   where n.key_id = k.id and (n.calls > 0 or n.last_call_at is not null) order by n.day desc limit 1
 ) l on true
-where (${merchantId}::int is null or k.merchant_id = ${merchantId}) and (${keyId}::text is null or k.id = ${keyId})
+where (${merchantId}::int is null or k.merchant_id = ${merchantId})
+  and (${keyId}::text is null or k.id = ${keyId})
 order by k.created_at, k.id limit 1000`;
 }

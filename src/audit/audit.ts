@@ -30,9 +30,9 @@ const GUARD: Actor = {
 };
 
 /**
- * Adds a change to the audit, in the transaction of the change: both are there, or neither. Call it last in the
- * transaction: from here until its end nobody else appends, and who then waits for a row lock could wait for one that
- * waits for this.
+ * Adds a change to the audit, in the transaction of the change: both are there, or neither. Call it last
+ * in the transaction: from here until its end nobody else appends, and who then waits for a row lock
+ * could wait for one that waits for this.
  * @param tx the transaction of the change; never the database itself
  * @param operator who changed it; its clock says when
  */
@@ -59,7 +59,8 @@ export async function audit(
 }
 
 /**
- * Whether this process can append: where its key ring is lost, or is not that of the database, it cannot seal the end of the chain.
+ * Whether this process can append: where its key ring is lost, or is not that of the database, it cannot
+ * seal the end of the chain.
  * @throws what the database says
  */
 export async function canAudit(tx: Queries, { keys }: Service): Promise<boolean> {

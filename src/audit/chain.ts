@@ -22,7 +22,8 @@ export type Link = {
 export const GENESIS = Buffer.alloc(32);
 
 /**
- * The hash of an entry: SHA-256 over the hash before it and over its columns, written as one JSON array in a fixed order.
+ * The hash of an entry: SHA-256 over the hash before it and over its columns, written as one JSON array
+ * in a fixed order.
  * In an array of JSON texts no two entries are written alike, whatever stands in them.
  */
 export function hashOf(link: Link): Buffer {

@@ -3,8 +3,8 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { findSealedHead, setSealedHead } from './queries.ts';
 
 /**
- * The end of the chain, sealed under the key ring in the transaction that appends: who writes into the database without the key
- * ring can cut the chain or write it anew, but not seal its end.
+ * The end of the chain, sealed under the key ring in the transaction that appends: who writes into the
+ * database without the key ring can cut the chain or write it anew, but not seal its end.
  */
 
 /** The end of a chain: the newest entry, or what the first one follows. */
@@ -17,7 +17,10 @@ export async function sealEnd(tx: Queries, keys: KeyRing, end: End): Promise<voi
   await tx.query(setSealedHead(keys.sealText(OWNER, textOf(end))));
 }
 
-/** The sealed end as it stands in the database; undefined where nothing was ever appended, or somebody took it away. */
+/**
+ * The sealed end as it stands in the database; undefined where nothing was ever appended, or somebody
+ * took it away.
+ */
 export async function readSealed(db: Queries): Promise<Buffer | undefined> {
   const [row] = await db.query<{ sealed: Buffer }>(findSealedHead());
   return row?.sealed;

@@ -1,5 +1,5 @@
 import type { Queries } from '../db/pool.ts';
-import { findHead, listNewest } from './queries.ts';
+import { type AuditFilter, findHead, listEntries } from './queries.ts';
 
 export type AuditEntry = {
   readonly sequence: bigint;
@@ -37,15 +37,27 @@ type Row = {
 };
 
 /** The newest entries, newest first; of one subject (`merchant 5`) if it is given. */
-export async function listAudit(db: Queries, subject: string | null, count: number): Promise<AuditEntry[]> {
-  const rows = await db.query<Row>(listNewest(subject, count));
-  return rows.map(({ occurred_at, actor_kind, actor_id, request_id, before, after, hash, ...rest }) => ({
+export function listAudit(db: Queries, subject: string | null, count: number): Promise<AuditEntry[]> {
+  return pageOfAudit(db, { ...ANY, subject }, null, count);
+}
+
+const ANY: AuditFilter = { subject: null, actor: null, action: null, from: null, until: null };
+
+/** A page of entries, newest first, before a sequence number. */
+export async function pageOfAudit(
+  db: Queries,
+  filter: AuditFilter,
+  before: bigint | null,
+  count: number,
+): Promise<AuditEntry[]> {
+  const rows = await db.query<Row>(listEntries(filter, before, count));
+  return rows.map(({ occurred_at, actor_kind, actor_id, request_id, before: was, after, hash, ...rest }) => ({
     ...rest,
     occurredAt: occurred_at,
     actorKind: actor_kind,
     actorId: actor_id,
     requestId: request_id,
-    before: before === null ? null : JSON.parse(before),
+    before: was === null ? null : JSON.parse(was),
     after: after === null ? null : JSON.parse(after),
     hash: hash.toString('hex'),
   }));

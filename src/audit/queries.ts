@@ -15,28 +15,67 @@ export function findSealedHead(): Sql {
 }
 
 export function setSealedHead(sealed: Buffer): Sql {
-  return sql`insert into audit_head (sealed) values (${sealed}) on conflict (only_row) do update set sealed = excluded.sealed`;
+  return sql`
+    insert into audit_head (sealed) values (${sealed}) on conflict (only_row) do update
+    set sealed = excluded.sealed`;
 }
 
 export function insertEntry(link: Link, hash: Buffer): Sql {
   return sql`
-insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after,
+insert into audit (sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject,
+  reason, before, after,
   previous_hash, hash)
-values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}, ${link.actor}, ${link.origin}, ${link.requestId},
-  ${link.action}, ${link.subject}, ${link.reason}, ${link.before}, ${link.after}, ${link.previousHash}, ${hash})`;
+values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}, ${link.actor},
+  ${link.origin}, ${link.requestId},
+  ${link.action}, ${link.subject}, ${link.reason}, ${link.before}, ${link.after}, ${link.previousHash},
+    ${hash})`;
 }
 
-/** A page of the chain behind a number. The time is read as text: a Date would lose what is below a millisecond. */
+/**
+ * A page of the chain behind a number. The time is read as text: a Date would lose what is below a
+ * millisecond.
+ */
 export function listLinks(after: bigint, count: number): Sql {
   return sql`
-select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at, actor_kind, actor_id,
+select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at,
+  actor_kind, actor_id,
   actor, origin, request_id, action, subject, reason, before, after, previous_hash, hash
 from audit where sequence > ${after} order by sequence limit ${count}`;
 }
 
-/** The newest entries, newest first; of one subject if it is given. */
-export function listNewest(subject: string | null, count: number): Sql {
-  return sql`
+/** Which entries are listed; null: any. */
+export type AuditFilter = {
+  readonly subject: string | null;
+  readonly actor: string | null;
+  readonly action: string | null;
+  readonly from: Date | null;
+  readonly until: Date | null;
+};
+
+/** Entries, newest first, before a sequence number; each filter has an index (sql/020-operator.sql). */
+export function listEntries(filter: AuditFilter, before: bigint | null, count: number): Sql {
+  const values: unknown[] = [count];
+  const conditions = ['true'];
+  const add = (condition: (parameter: string) => string, value: unknown) => {
+    if (value !== null) conditions.push(condition(`$${values.push(value)}`));
+  };
+  add((value) => `sequence < ${value}::bigint`, before);
+  add((value) => `subject = ${value}::text`, filter.subject);
+  add((value) => `actor = ${value}::text`, filter.actor);
+  add((value) => `action = ${value}::text`, filter.action);
+  // Entries are nearly in the order of their times: the newest one before a time is where the list begins.
+  add(
+    (value) => `occurred_at < ${value}::timestamptz and sequence <= coalesce((
+      select max(e.sequence) from (
+        select n.sequence from audit n where n.occurred_at < ${value}::timestamptz order by n.occurred_at desc, n.sequence desc limit 100
+      ) e), 0)`,
+    filter.until,
+  );
+  add((value) => `occurred_at >= ${value}::timestamptz`, filter.from);
+  return {
+    text: `
 select sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after, hash
-from audit where ${subject}::text is null or subject = ${subject} order by sequence desc limit ${count}`;
+from audit where ${conditions.join(' and ')} order by sequence desc limit $1`,
+    values,
+  };
 }

@@ -35,9 +35,10 @@ type Row = {
 const PAGE = 1_000;
 
 /**
- * Walks the whole chain and tells the first entry that was changed, left out, moved or put in between; then holds its end against
- * the one that was sealed under the key ring.
- * @param published a head that was published earlier (hex): it must be one of the entries. Without it nobody can tell that
+ * Walks the whole chain and tells the first entry that was changed, left out, moved or put in between;
+ * then holds its end against the one that was sealed under the key ring.
+ * @param published a head that was published earlier (hex): it must be one of the entries. Without it
+ *   nobody can tell that
  *   somebody who has the key ring wrote them anew, or put back an older state of the database as a whole.
  */
 export async function verifyAudit({ db, keys }: Service, published: string | null): Promise<Verification> {

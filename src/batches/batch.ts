@@ -56,7 +56,10 @@ export function toBatch(row: BatchRow): Batch {
   };
 }
 
-/** A batch as answers and webhooks show it, without its vouchers (docs/reference/interface.md, "Voucher batch"). */
+/**
+ * A batch as answers and webhooks show it, without its vouchers (docs/reference/interface.md, "Voucher
+ * batch").
+ */
 export function batchData({ reference, transactionId, status, expiresAt, value }: Batch) {
   return {
     reference,

@@ -20,10 +20,11 @@ import {
 const CHUNK = 5_000;
 
 /**
- * Cancels a batch that is being produced: from this transaction on none of its vouchers can be seen or spent, and the
- * whole float is back. The vouchers made so far are taken back in the background.
+ * Cancels a batch that is being produced: from this transaction on none of its vouchers can be seen or
+ * spent, and the whole float is back. The vouchers made so far are taken back in the background.
  * @param failure why, where something else than the operator's word ended it
- * @returns the batch as it is now, canceled only if it was still `PROCESSING`; undefined for an unknown transaction id
+ * @returns the batch as it is now, canceled only if it was still `PROCESSING`; undefined for an unknown
+ *   transaction id
  */
 export async function cancelBatch(
   operator: Operator,
@@ -44,7 +45,8 @@ export async function cancelBatch(
       await enqueue(tx, 'void-batch', batch.id);
       await enqueueBatchEvent(service, tx, after, now);
       const { status, produced, quantity } = batch;
-      // The failure may be that of the key ring, without which nothing is sealed, the audit neither: the money goes back all the same.
+      // The failure may be that of the key ring, without which nothing is sealed, the audit neither: the
+      // money goes back all the same.
       if (failure !== null && !(await canAudit(tx, service))) return after;
       await audit(tx, operator, {
         action: 'batch.cancel',
@@ -82,7 +84,9 @@ async function release(
 
 type Voided = { voided: number; last: bigint | null };
 
-/** The job that takes back the vouchers of a canceled batch, bucket by bucket, a chunk in each transaction. */
+/**
+ * The job that takes back the vouchers of a canceled batch, bucket by bucket, a chunk in each transaction.
+ */
 export async function voidBatch(service: Service, batchId: number): Promise<void> {
   const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
   if (row?.status !== 'CANCELED') return;
@@ -91,7 +95,8 @@ export async function voidBatch(service: Service, batchId: number): Promise<void
 }
 
 async function voidBucket({ db, clock }: Service, bucket: number, batchId: number): Promise<void> {
-  // Each chunk begins behind the one before: to look through those again would take the longer the more there are.
+  // Each chunk begins behind the one before: to look through those again would take the longer the more
+  // there are.
   for (let after = 0n; ; ) {
     const now = clock();
     const ids = plainArray(Array.from({ length: CHUNK }, () => newId(now)));

@@ -6,8 +6,8 @@ import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { findBatchByReference, findBatchByTransactionId, listVouchers } from './queries.ts';
 
 /**
- * A page is opened and written before the next one is read: this many vouchers are all that a download holds. Opening them takes a
- * millisecond, for which the calls at the till wait.
+ * A page is opened and written before the next one is read: this many vouchers are all that a download
+ * holds. Opening them takes a millisecond, for which the calls at the till wait.
  */
 const PAGE = 250;
 
@@ -25,8 +25,8 @@ export async function findBatch(context: Context, reference: string): Promise<Ba
 }
 
 /**
- * The vouchers of a completed batch in the order of their serial numbers, a page at a time, each read when it is asked for.
- * Nothing is held in between: no transaction, no connection.
+ * The vouchers of a completed batch in the order of their serial numbers, a page at a time, each read
+ * when it is asked for. Nothing is held in between: no transaction, no connection.
  */
 export async function* readVouchers(
   { db, keys }: Service,

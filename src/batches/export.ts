@@ -49,8 +49,9 @@ type ExportRow = {
 };
 
 /**
- * Exports a completed batch: hands its vouchers to `write`, page by page. Who takes it is written down, there and in the
- * audit, before the first voucher is read, and how it ended in any case, be it that `write` throws.
+ * Exports a completed batch: hands its vouchers to `write`, page by page. Who takes it is written down,
+ * there and in the audit, before the first voucher is read, and how it ended in any case, be it that
+ * `write` throws.
  * @returns what was written down
  */
 export async function exportBatch(
@@ -92,8 +93,8 @@ export async function exportBatch(
 type FaceRow = { serial_number: bigint; expires_at: Date; value_minor: bigint | null; decimals: number };
 
 /**
- * The vouchers of a batch as they are to be printed. Each has its own expiry and its own value, since both may have changed
- * after it was made: a voucher that was spent in part is worth what is left.
+ * The vouchers of a batch as they are to be printed. Each has its own expiry and its own value, since
+ * both may have changed after it was made: a voucher that was spent in part is worth what is left.
  */
 async function* readPrinted(service: Service, batch: Batch): AsyncGenerator<PrintedVoucher[]> {
   for await (const page of readVouchers(service, batch)) {
@@ -103,7 +104,8 @@ async function* readPrinted(service: Service, batch: Batch): AsyncGenerator<Prin
     const faces = new Map(rows.map((row) => [row.serial_number, row]));
     yield page.flatMap(({ serialNumber, code, pin }) => {
       const face = faces.get(serialNumber);
-      // Replaced in the moment between the two looks: its replacement stands behind all others, and is still to come.
+      // Replaced in the moment between the two looks: its replacement stands behind all others, and is
+      // still to come.
       if (!face) return [];
       const value = face.value_minor === null ? null : { minor: face.value_minor, decimals: face.decimals };
       return [{ serialNumber, code, pin, value, currency: batch.currency, expiresAt: face.expires_at }];

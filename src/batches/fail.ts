@@ -3,16 +3,22 @@ import { isUnavailable, sqlState } from '../db/errors.ts';
 import { cancelBatch } from './cancel.ts';
 import { countFailure } from './queries.ts';
 
-/** Chunks of a batch that fail in a row, some two seconds apart, before it is canceled: what was a coincidence has passed by then. */
+/**
+ * Chunks of a batch that fail in a row, some two seconds apart, before it is canceled: what was a
+ * coincidence has passed by then.
+ */
 const MOST_FAILURES = 5;
-/** How long a full disk may stay full: time for the operator to make room, far below the patience of who waits for the batch. */
+/**
+ * How long a full disk may stay full: time for the operator to make room, far below the patience of who
+ * waits for the batch.
+ */
 const DISK_FULL_MS = 600_000;
 const DISK_FULL = '53100';
 
 /**
- * What a failed chunk means for its batch. A database that is away, overloaded or lost a race says nothing about the batch:
- * it waits. A full disk is given some minutes, any other failure a few tries; then the batch is canceled, the whole float is
- * back, and the cause is kept for the operator.
+ * What a failed chunk means for its batch. A database that is away, overloaded or lost a race says
+ * nothing about the batch: it waits. A full disk is given some minutes, any other failure a few tries;
+ * then the batch is canceled, the whole float is back, and the cause is kept for the operator.
  * @throws the error itself, unless it ended the batch: the job is tried again then
  */
 export async function settleFailure(service: Service, batchId: number, error: unknown): Promise<void> {

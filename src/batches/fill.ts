@@ -10,7 +10,10 @@ import { advance, prepare, produce, withoutTaken, write } from './produce.ts';
 import { findBatchById, listStalled, lockBatch } from './queries.ts';
 import type { MadeRows } from './rows.ts';
 
-/** Vouchers of one transaction: large enough that commits cost little, small enough that a crash loses a blink of work. */
+/**
+ * Vouchers of one transaction: large enough that commits cost little, small enough that a crash loses a
+ * blink of work.
+ */
 const CHUNK = 2_000;
 /** Up to here vouchers are made in one small statement, without a thread. */
 const FEW = 250;
@@ -19,16 +22,20 @@ const MOST_AT_ONCE = 2;
 /** A large batch gives way to others after this long, and goes to the end of the queue. */
 const TURN_MS = 1_000;
 /**
- * From so many vouchers on, the codes of a chunk are looked up before it is written. Of ten million, one chunk in fifty draws a code that
- * exists, and is made again; of a billion, nine in ten would be.
+ * From so many vouchers on, the codes of a chunk are looked up before it is written. Of ten million, one
+ * chunk in fifty draws a code that exists, and is made again; of a billion, nine in ten would be.
  */
 const LOOK_UP_FROM = 10_000_000;
-/** A batch without progress for this long has lost its worker: even on a busy machine a chunk takes well below a second. */
+/**
+ * A batch without progress for this long has lost its worker: even on a busy machine a chunk takes well
+ * below a second.
+ */
 const QUIET_SECONDS = 5;
 
 /**
- * The job that produces a batch. Every chunk is a transaction of its own that holds the batch's row and books its progress,
- * so a crash anywhere, or two workers on one batch, end with exactly the quantity ordered. A failure that does not pass cancels the batch.
+ * The job that produces a batch. Every chunk is a transaction of its own that holds the batch's row and
+ * books its progress, so a crash anywhere, or two workers on one batch, end with exactly the quantity
+ * ordered. A failure that does not pass cancels the batch.
  */
 export async function fillBatch(service: Service, batchId: number, stopping: () => boolean): Promise<void> {
   try {
@@ -64,8 +71,9 @@ function isRotating({ keys }: Service): boolean {
 }
 
 /**
- * Makes and books chunk after chunk until little is left, or it is to give way. Several things go on at a time: two chunks are
- * made, one is written, and one is committed, which is waiting for the disk above all.
+ * Makes and books chunk after chunk until little is left, or it is to give way. Several things go on at a
+ * time: two chunks are made, one is written, and one is committed, which is waiting for the disk above
+ * all.
  */
 async function run(
   service: Service,
@@ -100,7 +108,10 @@ function quietly<T>(promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** Waits for one of two. Where it fails, that is told once the other has ended too: nothing of a turn goes on behind it. */
+/**
+ * Waits for one of two. Where it fails, that is told once the other has ended too: nothing of a turn goes
+ * on behind it.
+ */
 function orBothEnd<T>(one: Promise<T>, other: Promise<unknown> | undefined): Promise<T> {
   return one.catch(async (error: unknown) => {
     await other?.catch(() => {});
@@ -108,12 +119,16 @@ function orBothEnd<T>(one: Promise<T>, other: Promise<unknown> | undefined): Pro
   });
 }
 
-/** What was made ahead is not wanted as it is: the batch has ended, or lacks fewer, or another key seals by now. */
+/**
+ * What was made ahead is not wanted as it is: the batch has ended, or lacks fewer, or another key seals
+ * by now.
+ */
 class Surplus extends Error {}
 
 /**
- * Books a chunk that was made ahead in one transaction. The batch's row is held at its end only, so that a second chunk can be
- * written meanwhile, and a cancel waits for neither. What turns out to be too much is rolled back.
+ * Books a chunk that was made ahead in one transaction. The batch's row is held at its end only, so that
+ * a second chunk can be written meanwhile, and a cancel waits for neither. What turns out to be too much
+ * is rolled back.
  */
 async function book(service: Service, batchId: number, chunk: MadeRows, looksUp: boolean): Promise<Batch> {
   try {
@@ -127,8 +142,8 @@ async function book(service: Service, batchId: number, chunk: MadeRows, looksUp:
       return advance(service, tx, batch, made.count, service.clock());
     });
   } catch (error) {
-    // Too much, too old, or a code that exists already: what is missing is made anew, in the way that leaves such a
-    // code out.
+    // Too much, too old, or a code that exists already: what is missing is made anew, in the way that
+    // leaves such a code out.
     if (error instanceof Surplus || isCodeTaken(error) || isStampRefused(error))
       return bookFew(service, batchId);
     throw error;
@@ -165,8 +180,9 @@ type Gate = { inside: number; readonly waiting: (() => void)[] };
 const gates = new WeakMap<Database, Gate>();
 
 /**
- * Lets chunks into the database in the order of asking: two at a time, and one while the tills are busy. So batches share the
- * work chunk by chunk, and the tills share the database with one of them, not with all.
+ * Lets chunks into the database in the order of asking: two at a time, and one while the tills are busy.
+ * So batches share the work chunk by chunk, and the tills share the database with one of them, not with
+ * all.
  */
 async function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const gate = gates.get(db) ?? { inside: 0, waiting: [] };

@@ -49,14 +49,19 @@ const IMMEDIATE_MAX = 10;
 const DAY_MS = 86_400_000;
 /** The end of the fingerprint of an order that names no product. */
 const BY_DEFAULT = ' by default';
-/** How long a request may have traveled: one that asks for exactly one day is accepted, one for a second less is not. */
+/**
+ * How long a request may have traveled: one that asks for exactly one day is accepted, one for a second
+ * less is not.
+ */
 const TRAVEL_MS = 900;
 
 /**
- * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one step. The same request under its
- * reference again is a replay, and is answered as a download would be: whatever has changed since, be it that the expiry date has come near,
- * that the product is off sale, or that its limits are lower.
- * @param operator the operator that orders on the merchant's behalf, for the audit; left out where the merchant does so itself
+ * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one step. The
+ * same request under its reference again is a replay, and is answered as a download would be: whatever
+ * has changed since, be it that the expiry date has come near, that the product is off sale, or that its
+ * limits are lower.
+ * @param operator the operator that orders on the merchant's behalf, for the audit; left out where the
+ *   merchant does so itself
  * @throws Refusal `18`, `16`, `13`, `03`, `94`, `17`, `15`, `61`, `50`
  */
 export async function generate(
@@ -86,7 +91,10 @@ export async function generate(
 
 type Order = Generate & { readonly valueUnits: bigint | null; readonly id: string };
 
-/** The product of an order; undefined for an unknown code. PostgreSQL takes no NUL in a text: no product has such a code. */
+/**
+ * The product of an order; undefined for an unknown code. PostgreSQL takes no NUL in a text: no product
+ * has such a code.
+ */
 async function productOf(
   { service, merchant }: Context,
   code: string | undefined,
@@ -97,8 +105,9 @@ async function productOf(
 }
 
 /**
- * Claims the reference. What makes an order the same: quantity, value, requested expiry and product. An order that names no product is for
- * the merchant's default product of its time, so its retry is the same order whatever the default product is by then.
+ * Claims the reference. What makes an order the same: quantity, value, requested expiry and product. An
+ * order that names no product is for the merchant's default product of its time, so its retry is the same
+ * order whatever the default product is by then.
  * @returns the transaction id of the batch that the reference names
  * @throws Refusal `94`
  */

@@ -12,7 +12,10 @@ import { findCodeKeys } from './queries.ts';
 /** How the fields of a file become vouchers. */
 export type ImportRules = {
   readonly format: ImportFormat;
-  /** `exact`: codes have 12 digits. `split`: 16 digits, the code and then the PIN. `prefix:…`: these digits stand before shorter codes. */
+  /**
+   * `exact`: codes have 12 digits. `split`: 16 digits, the code and then the PIN. `prefix:…`: these
+   * digits stand before shorter codes.
+   */
   readonly codes: string;
   /** For a voucher without a PIN: `refuse` it, `draw` one at random, or give it these four digits. */
   readonly missingPin: string;

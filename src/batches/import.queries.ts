@@ -42,13 +42,17 @@ export function insertImport({
   now,
 }: NewImport): Sql {
   return sql`
-insert into voucher_imports (merchant_id, reference, digest, paid_from, vouchers, chunks, imported_by, started_at)
+insert into voucher_imports (merchant_id, reference, digest, paid_from, vouchers, chunks, imported_by,
+  started_at)
 values (${merchantId}, ${reference}, ${digest}, ${paidFrom}, ${vouchers}, ${chunks}, ${by}, ${now})
 on conflict do nothing
 returning id, digest, vouchers, chunks, started_at, finished_at`;
 }
 
-/** Returns a row where the chunk was not imported before. Another process that imports it at this moment is waited for. */
+/**
+ * Returns a row where the chunk was not imported before. Another process that imports it at this moment
+ * is waited for.
+ */
 export function insertChunk(importId: number, chunk: number, vouchers: number): Sql {
   return sql`
 insert into voucher_import_chunks (import_id, chunk, vouchers) values (${importId}, ${chunk}, ${vouchers})
@@ -74,13 +78,18 @@ export type NewImportedBatch = {
   readonly now: Date;
 };
 
-/** A batch that is complete from the start, on the terms of its product. It has no value of its own: each voucher has its balance. */
+/**
+ * A batch that is complete from the start, on the terms of its product. It has no value of its own: each
+ * voucher has its balance.
+ */
 export function insertImportedBatch(batch: NewImportedBatch): Sql {
   const { transactionId, merchantId, reference, productId, quantity, expiresAt, now } = batch;
   return sql`
-insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced, expires_at, currency, decimals, activation,
+insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced, expires_at,
+  currency, decimals, activation,
   scope, expiry_policy, status, accepted_at, progressed_at, ended_at)
-select ${transactionId}, ${merchantId}, ${reference}, p.id, ${quantity}, ${quantity}, ${expiresAt}, p.currency, p.decimals, 'immediate',
+select ${transactionId}, ${merchantId}, ${reference}, p.id, ${quantity}, ${quantity}, ${expiresAt},
+  p.currency, p.decimals, 'immediate',
   p.scope, p.expiry_policy, 'COMPLETED', ${now}, now(), ${now}
 from products p where p.id = ${productId}
 returning id`;

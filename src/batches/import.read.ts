@@ -3,7 +3,10 @@ import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 
-/** Reads a file of vouchers row by row: CSV (RFC 4180) or NDJSON, in UTF-8. Memory does not grow with the file. */
+/**
+ * Reads a file of vouchers row by row: CSV (RFC 4180) or NDJSON, in UTF-8. Memory does not grow with the
+ * file.
+ */
 
 const IMPORT_FIELDS = ['code', 'pin', 'balance', 'expiry', 'product', 'reference'] as const;
 export type ImportField = (typeof IMPORT_FIELDS)[number];

@@ -55,8 +55,9 @@ type Checked = {
 };
 
 /**
- * Imports the vouchers of another system from a file. The whole file is checked before the first voucher is written; anything wrong refuses
- * it. Then it is written chunk by chunk, a transaction each. The same file again goes on where an earlier run ended.
+ * Imports the vouchers of another system from a file. The whole file is checked before the first voucher
+ * is written; anything wrong refuses it. Then it is written chunk by chunk, a transaction each. The same
+ * file again goes on where an earlier run ended.
  * @param options.dryRun only checks
  * @param options.stopping whether to end after the current chunk
  * @returns what is wrong, or what was imported

@@ -39,8 +39,8 @@ type Group = {
 };
 
 /**
- * Writes one chunk in one transaction: a batch for each product, its vouchers, a movement for each voucher, and the fact that the chunk is
- * written. The last chunk ends the import.
+ * Writes one chunk in one transaction: a batch for each product, its vouchers, a movement for each
+ * voucher, and the fact that the chunk is written. The last chunk ends the import.
  */
 export function writeChunk(
   operator: Operator,

@@ -43,7 +43,9 @@ export async function pageOfBatches(
   return (await db.query<BatchRow>(listBatchRows(filter, before, limit))).map(toBatch);
 }
 
-/** A batch by its transaction id, with what the operator wants to know of it; undefined where there is none. */
+/**
+ * A batch by its transaction id, with what the operator wants to know of it; undefined where there is none.
+ */
 export async function findBatchForOperator(
   { readDb }: Service,
   transactionId: string,
@@ -69,7 +71,10 @@ export async function findBatchForOperator(
   };
 }
 
-/** A batch as it is by now, and why it was canceled where it was by a failure: cheap enough to be asked time and again. */
+/**
+ * A batch as it is by now, and why it was canceled where it was by a failure: cheap enough to be asked
+ * time and again.
+ */
 export async function findProgress(
   db: Queries,
   transactionId: string,

@@ -23,8 +23,8 @@ import { firstRows, type MadeRows, withoutRows } from './rows.ts';
 import { makeRowsAside } from './rows.worker.ts';
 
 /**
- * Makes `count` vouchers of a batch and books the progress, within the caller's transaction. The caller holds the batch's
- * row, so two that work on the same batch take turns.
+ * Makes `count` vouchers of a batch and books the progress, within the caller's transaction. The caller
+ * holds the batch's row, so two that work on the same batch take turns.
  */
 export async function produce(service: Service, tx: Queries, batch: Batch, count: number): Promise<Batch> {
   const now = service.clock();
@@ -34,7 +34,10 @@ export async function produce(service: Service, tx: Queries, batch: Batch, count
   return advance(service, tx, batch, count, now);
 }
 
-/** Makes vouchers of a batch ahead of their transaction, while the database is busy with others. Numbers that are not used stay gone. */
+/**
+ * Makes vouchers of a batch ahead of their transaction, while the database is busy with others. Numbers
+ * that are not used stay gone.
+ */
 export async function prepare(
   { db, buckets, keys, clock }: Service,
   batch: Batch,
@@ -49,15 +52,18 @@ export async function prepare(
   return makeRowsAside(keys, { numbers, buckets: buckets.all, batchId, expiresAt, now: clock(), activation });
 }
 
-/** Leaves out vouchers whose codes exist: COPY knows no `on conflict`, and one of them would undo the whole chunk. */
+/**
+ * Leaves out vouchers whose codes exist: COPY knows no `on conflict`, and one of them would undo the
+ * whole chunk.
+ */
 export async function withoutTaken(tx: Queries, made: MadeRows): Promise<MadeRows> {
   const taken = await tx.query<{ code_key: string }>(findCodeKeys(plainArray(made.codeKeys)));
   return withoutRows(made, new Set(taken.map(({ code_key }) => code_key.replaceAll('-', ''))));
 }
 
 /**
- * Writes vouchers that were made ahead, within the caller's transaction, which holds the key ring; `advance` books them. A code that
- * exists fails the transaction.
+ * Writes vouchers that were made ahead, within the caller's transaction, which holds the key ring;
+ * `advance` books them. A code that exists fails the transaction.
  */
 export async function write(tx: Transaction, { at, count, vouchers, entries }: MadeRows): Promise<void> {
   await tx.query(checkStamp(at));
@@ -87,8 +93,9 @@ async function takeNumbers(tx: Queries, count: number): Promise<bigint[]> {
 }
 
 /**
- * Draws codes that no voucher has under a key before the newest one. Under the newest the unique index decides; a voucher that is
- * sealed anew between the two is found by one of them, as it moves in one direction only.
+ * Draws codes that no voucher has under a key before the newest one. Under the newest the unique index
+ * decides; a voucher that is sealed anew between the two is found by one of them, as it moves in one
+ * direction only.
  */
 async function drawCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set<string>> {
   const codes = new Set<string>();

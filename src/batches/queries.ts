@@ -2,9 +2,11 @@ import { type Sql, sql } from '../db/sql.ts';
 
 export function findProduct(code: string | undefined, defaultId: number): Sql {
   return sql`
-select p.id, p.currency, p.decimals, p.activation, p.scope, p.min_value_minor, p.max_value_minor, p.max_quantity,
+select p.id, p.currency, p.decimals, p.activation, p.scope, p.min_value_minor, p.max_value_minor,
+  p.max_quantity,
   p.validity_days, p.expiry_policy, p.on_sale, p.merchant_id
-from products p where case when ${code ?? null}::text is null then p.id = ${defaultId} else p.code = ${code ?? null} end`;
+from products p where case when ${code ?? null}::text is null then p.id = ${defaultId}
+  else p.code = ${code ?? null} end`;
 }
 
 /** By the merchant and the reference, which the batch keeps beside its claim. */
@@ -46,15 +48,21 @@ export type NewBatch = {
 
 export function insertBatch(batch: NewBatch): Sql {
   return sql`
-insert into batches (transaction_id, merchant_id, reference, product_id, quantity, value_minor, expires_at, currency, decimals,
+insert into batches (transaction_id, merchant_id, reference, product_id, quantity, value_minor, expires_at,
+  currency, decimals,
   activation, scope, expiry_policy, accepted_at, progressed_at)
-values (${batch.transactionId}, ${batch.merchantId}, ${batch.reference}, ${batch.productId}, ${batch.quantity},
-  ${batch.valueMinor}, ${batch.expiresAt}, ${batch.currency}, ${batch.decimals}, ${batch.activation}::product_activation,
+values (${batch.transactionId}, ${batch.merchantId}, ${batch.reference}, ${batch.productId},
+  ${batch.quantity},
+  ${batch.valueMinor}, ${batch.expiresAt}, ${batch.currency}, ${batch.decimals},
+    ${batch.activation}::product_activation,
   ${batch.scope}::product_scope, ${batch.expiryPolicy}::expiry_policy, ${batch.now}, now())
 returning *`;
 }
 
-/** Moves the price of a batch from the float to its reserve; `done` is false where the float does not cover it. */
+/**
+ * Moves the price of a batch from the float to its reserve; `done` is false where the float does not
+ * cover it.
+ */
 export function reservePrice(batchId: number, entryId: string, lowId: string, now: Date): Sql {
   return sql`select reserve_price(${batchId}, ${entryId}, ${lowId}, ${now}) as done`;
 }
@@ -66,10 +74,14 @@ export function findCodeKeys(codeKeys: string): Sql {
 
 /** Draws numbers for vouchers: ascending, each once. */
 export function drawNumbers(count: number): Sql {
-  return sql`select array_agg(nextval('voucher_numbers')::text) as numbers from generate_series(1, ${count}::int)`;
+  return sql`
+    select array_agg(nextval('voucher_numbers')::text) as numbers from generate_series(1, ${count}::int)`;
 }
 
-/** A few vouchers of a batch (sql/012-vouchers.sql). A code that exists is left out; the number that was made is returned. */
+/**
+ * A few vouchers of a batch (sql/012-vouchers.sql). A code that exists is left out; the number that was
+ * made is returned.
+ */
 export function createVouchers(
   batchId: number,
   columns: {
@@ -84,7 +96,8 @@ export function createVouchers(
 ): Sql {
   const { buckets, serials, codeKeys, pinKeys, sealed, entryIds, now } = columns;
   return sql`
-select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${codeKeys}::uuid[], ${pinKeys}::uuid[],
+select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${codeKeys}::uuid[],
+  ${pinKeys}::uuid[],
   ${sealed}::bytea[], ${entryIds}::uuid[], ${now}) as made`;
 }
 
@@ -129,7 +142,10 @@ where batch_id = ${batchId} and serial_number > ${after} and closed is null
 order by serial_number limit ${count}`;
 }
 
-/** Takes back vouchers of a canceled batch in one bucket, one for each id, behind a serial number (sql/012-vouchers.sql). */
+/**
+ * Takes back vouchers of a canceled batch in one bucket, one for each id, behind a serial number
+ * (sql/012-vouchers.sql).
+ */
 export function voidVouchers(
   bucket: number,
   batchId: number,
@@ -147,7 +163,8 @@ export function setVoided(id: number, now: Date): Sql {
 /** Counts a failure of a batch that is still being produced. */
 export function countFailure(id: number, more: number, now: Date): Sql {
   return sql`
-update batches set failures = least(failures + ${more}::int, 32767), failing_since = coalesce(failing_since, ${now})
+update batches set failures = least(failures + ${more}::int, 32767),
+  failing_since = coalesce(failing_since, ${now})
 where id = ${id} and status = 'PROCESSING' returning transaction_id, failures, failing_since`;
 }
 
@@ -159,7 +176,8 @@ export function listStalled(quietSeconds: number): Sql {
   order by progressed_at limit 1000)
 union all
 (select id, 'void-batch' from batches
-  where status = 'CANCELED' and voided_at is null and ended_at < now() - make_interval(secs => ${quietSeconds})
+  where status = 'CANCELED' and voided_at is null
+    and ended_at < now() - make_interval(secs => ${quietSeconds})
   order by ended_at limit 1000)`;
 }
 
@@ -206,7 +224,10 @@ export type NewExport = {
   readonly reason: string | null;
 };
 
-/** Records an export with the number of vouchers that it is going to hold: of a completed batch, as many as were ordered. */
+/**
+ * Records an export with the number of vouchers that it is going to hold: of a completed batch, as many
+ * as were ordered.
+ */
 export function insertExport(batchId: number, { format, by, reason }: NewExport, now: Date): Sql {
   return sql`
 insert into batch_exports (batch_id, format, exported_by, reason, vouchers, begun_at)
@@ -233,7 +254,10 @@ export function findLastExport(batchId: number): Sql {
 select count(*)::int as exports, max(begun_at) as last from batch_exports where batch_id = ${batchId}`;
 }
 
-/** What is printed of a page of vouchers beside their codes. The value of one that is not active yet is its batch's. */
+/**
+ * What is printed of a page of vouchers beside their codes. The value of one that is not active yet is
+ * its batch's.
+ */
 export function listFaces(batchId: number, first: bigint, last: bigint): Sql {
   return sql`
 select v.serial_number, v.expires_at, b.decimals,

@@ -6,12 +6,14 @@ import { newId } from '../ledger/id.ts';
 /**
  * Vouchers and their activations as rows in the binary form of COPY, ready to be sent.
  *
- * All rows of a table are equally long and differ in a few fields only: one is written as a pattern, repeated, and the
- * fields that differ are written over. That takes a tenth of the time of writing rows as text, and the database reads
- * them faster too.
+ * All rows of a table are equally long and differ in a few fields only: one is written as a pattern,
+ * repeated, and the fields that differ are written over. That takes a tenth of the time of writing rows
+ * as text, and the database reads them faster too.
  */
 
-/** What is wanted: a voucher for each number, and its activation where it carries its value from the start. */
+/**
+ * What is wanted: a voucher for each number, and its activation where it carries its value from the start.
+ */
 export type RowsWanted = {
   /** A serial number is made of a number and the slot of the code. */
   readonly numbers: readonly bigint[];
@@ -74,7 +76,10 @@ export function withoutRows(made: MadeRows, codeKeys: ReadonlySet<string>): Made
   return { ...made, count: kept.length, codeKeys: kept };
 }
 
-/** Draws a code and a PIN for each number, seals them, and writes the rows in the order of `copyVouchers` and `copyEntries`. */
+/**
+ * Draws a code and a PIN for each number, seals them, and writes the rows in the order of `copyVouchers`
+ * and `copyEntries`.
+ */
 export function makeRows(keys: KeyRing, wanted: RowsWanted): MadeRows {
   const count = wanted.numbers.length;
   const buckets = bucketsOf(wanted.buckets);

@@ -15,8 +15,9 @@ type Waiting = { readonly resolve: (made: MadeRows) => void; readonly reject: (e
 const threads = new WeakMap<KeyRing, Thread>();
 
 /**
- * Makes rows on a thread of its own, so that the calls at the till do not wait for it: two thousand vouchers take some
- * twenty milliseconds. There is one thread for each key ring; it makes one order after the other.
+ * Makes rows on a thread of its own, so that the calls at the till do not wait for it: two thousand
+ * vouchers take some twenty milliseconds. There is one thread for each key ring; it makes one order after
+ * the other.
  */
 export function makeRowsAside(keys: KeyRing, wanted: RowsWanted): Promise<MadeRows> {
   let thread = threads.get(keys);

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
-import { type AuditEntry, auditHead, listAudit } from '../audit/list.ts';
 import { verifyAudit } from '../audit/verify.ts';
+import { type AuditEntry, audits } from '../operator/audit.ts';
 import { withService } from './open.ts';
-import { fail, numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
-import { parseCount } from './parse.ts';
-
-const ENTRIES_MAX = 10_000;
+import { numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
+import { parseCount, parseEnd, parseStart } from './parse.ts';
+import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
 
 type Json = { json?: boolean };
 
@@ -17,7 +16,11 @@ export function registerAudit(program: Command): void {
     .command('list')
     .description('list the newest changes, newest first')
     .option('--subject <subject>', 'only those of this subject, such as "merchant 5"')
-    .option('--limit <count>', `how many, up to ${ENTRIES_MAX}`, '50')
+    .option('--actor <name>', 'only those by this actor')
+    .option('--action <action>', 'only those of this action, such as merchant.suspend')
+    .option('--from <date>', 'only those since this day (UTC), or date and time')
+    .option('--to <date>', 'only those until this day (UTC), or date and time')
+    .option('--limit <count>', `how many, up to ${LISTED_MAX}`, '50')
     .option('--json', 'print JSON')
     .action(list);
   audit
@@ -38,15 +41,28 @@ export function registerAudit(program: Command): void {
     .action(verify);
 }
 
-async function list(options: Json & { subject?: string; limit: string }): Promise<void> {
-  const limit = parseCount(options.limit, '--limit', 1, ENTRIES_MAX);
-  await withService(async ({ db }) => {
-    const entries = await listAudit(db, options.subject ?? null, limit);
-    if (options.json) return printJson(entries.map(toJson));
+type ListOptions = Json & {
+  subject?: string;
+  actor?: string;
+  action?: string;
+  from?: string;
+  to?: string;
+  limit: string;
+};
+
+async function list(options: ListOptions): Promise<void> {
+  const { subject, actor, action, from, to } = options;
+  const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
+  if (from !== undefined) parseStart(from, '--from');
+  if (to !== undefined) parseEnd(to, '--to');
+  const filters = Object.fromEntries(
+    Object.entries({ subject, actor, action, from, to }).filter(([, value]) => value !== undefined),
+  );
+  await listCommand(audits.list, filters, limit, options, (entries: AuditEntry[]) =>
     printTable(
       ['entry', 'time', 'who', 'from', 'action', 'subject', 'reason', 'before', 'after'],
       entries.map((each) => [
-        String(each.sequence),
+        each.sequence,
         each.occurredAt.toISOString(),
         each.actor,
         each.origin,
@@ -56,8 +72,8 @@ async function list(options: Json & { subject?: string; limit: string }): Promis
         detailLines(each.before),
         detailLines(each.after),
       ]),
-    );
-  });
+    ),
+  );
 }
 
 function detailLines(details: AuditEntry['before']): string[] {
@@ -66,18 +82,8 @@ function detailLines(details: AuditEntry['before']): string[] {
   );
 }
 
-/** Entries are counted without a gap, so their sequence is a number. */
-function toJson<Entry extends { readonly sequence: bigint }>(entry: Entry) {
-  return { ...entry, sequence: Number(entry.sequence) };
-}
-
 async function head(options: Json): Promise<void> {
-  await withService(async ({ db }) => {
-    const newest = (await auditHead(db)) ?? null;
-    if (options.json) return printJson(newest && toJson(newest));
-    if (!newest) fail('nothing was changed yet');
-    printFields(newest);
-  });
+  await performCommand(audits.head, {}, options, printFields);
 }
 
 async function verify(options: Json & { head?: string }): Promise<void> {
@@ -89,7 +95,7 @@ async function verify(options: Json & { head?: string }): Promise<void> {
     if (!ok) process.exitCode = 1;
     const sequence = broken?.sequence ?? null;
     if (options.json) {
-      const found = broken && { ...broken, sequence: sequence === null ? null : Number(sequence) };
+      const found = broken && { ...broken, sequence: sequence === null ? null : String(sequence) };
       return printJson({ ok, entries: Number(entries), head: last, broken: found });
     }
     const checked = numberOf(Number(entries), 'entry');

@@ -83,7 +83,8 @@ async function run(options: Options): Promise<void> {
 }
 
 /**
- * Waits until a batch ends. Where nobody produces it (no `serve` and no `work` on this database), this process does.
+ * Waits until a batch ends. Where nobody produces it (no `serve` and no `work` on this database), this
+ * process does.
  * @throws CommandError where the batch is canceled, or the wait is interrupted
  */
 async function waitFor(service: Service, accepted: OrderedBatch, stop: Stop, quiet = false): Promise<Batch> {

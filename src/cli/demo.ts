@@ -26,9 +26,9 @@ const DEMO_FLOAT = 100_000n;
 const DEMO_PRODUCT = 'DEMO-CARD';
 
 /**
- * Makes sure of the demo merchant, and returns the whole round as curl lines that work as they are. Its key is kept in the
- * data folder, so a second start shows the same one. Each start makes the orders with which the lines begin: pasted, they
- * are replays, and the lines that follow can use the vouchers.
+ * Makes sure of the demo merchant, and returns the whole round as curl lines that work as they are. Its
+ * key is kept in the data folder, so a second start shows the same one. Each start makes the orders with
+ * which the lines begin: pasted, they are replays, and the lines that follow can use the vouchers.
  */
 export async function prepareDemo(service: Service, baseUrl: string, dataDir: string): Promise<string[]> {
   await makeDataFolder(dataDir);

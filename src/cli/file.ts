@@ -21,7 +21,8 @@ export async function checkTarget(path: string, force: boolean): Promise<void> {
 }
 
 /**
- * Writes a file that is there as a whole or not at all: under a name of its own until everything lies on the disk.
+ * Writes a file that is there as a whole or not at all: under a name of its own until everything lies on
+ * the disk.
  * @param force whether it may take the place of another
  */
 export async function writeWhole(

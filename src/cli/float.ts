@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Float, floats } from '../operator/floats.ts';
+import { registerFloatMoney } from './float-money.ts';
 import { amountText } from './merchant.ts';
 import { printTable, say } from './output.ts';
 import { parseCurrencyCode, parseId, parseText, parseValue } from './parse.ts';
@@ -20,6 +21,7 @@ export function registerFloat(program: Command): void {
     .option('--reference <reference>', 'your reference, under which a repetition tops up once')
     .option('--json', 'print JSON')
     .action(add);
+  registerFloatMoney(float);
   float
     .command('warn')
     .description(

@@ -3,16 +3,15 @@ import type { Command } from 'commander';
 import type { ImportRules } from '../batches/import.check.ts';
 import { UnreadableFile } from '../batches/import.read.ts';
 import { type ImportReport, importVouchers } from '../batches/import.ts';
-import { findMerchant } from '../merchants/merchants.ts';
-import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
+import { DEFAULT_PRODUCT } from '../merchants/products.ts';
 import { actor } from './actor.ts';
+import { requireMerchant, requireProduct } from './money.ts';
 import { untilStopped } from './open.ts';
 import {
   CommandError,
   fail,
   id,
   interrupted,
-  notFound,
   numberOf,
   printJson,
   printTable,
@@ -78,8 +77,8 @@ async function run(file: string, options: Options): Promise<void> {
   const dryRun = options.dryRun ?? false;
   await access(file, constants.R_OK).catch(() => fail(`${file} cannot be read`));
   await untilStopped(async (service, _config, stop) => {
-    if (!(await findMerchant(service.db, merchantId))) notFound(`merchant ${merchantId}`);
-    if (!(await findProduct(service.db, rules.product))) notFound(`product ${rules.product}`);
+    await requireMerchant(service.db, merchantId);
+    await requireProduct(service.db, rules.product);
     let progress: Progress | undefined;
     const onProgress = (written: number, vouchers: number) => {
       progress ??= showProgress(vouchers, 'vouchers', options.json);

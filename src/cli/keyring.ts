@@ -3,38 +3,40 @@ import type { Config } from '../config.ts';
 import type { Operator } from '../context.ts';
 import { keyFile } from '../keyring/file.ts';
 import { newRingKey } from '../keyring/ring.ts';
+import { keyring, type RingKeyInfo } from '../operator/keyring.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
-import { beginRotation, dropKey, estimateAll, finishRotation, listKeyRing } from '../rotation/rotate.ts';
+import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';
 import { actor } from './actor.ts';
-import { explainOutcome, untilStopped, withService } from './open.ts';
+import { explainOutcome, untilStopped } from './open.ts';
 import { fail, interrupted, printJson, printTable, say } from './output.ts';
+import { listCommand } from './perform.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
 type Json = { json?: boolean };
 
 export function registerKeyring(program: Command): void {
-  const keyring = program
+  const commands = program
     .command('keyring')
     .description('the key ring, under which codes, PINs and webhook secrets are sealed');
-  keyring
+  commands
     .command('show')
     .description('show each key, and what is sealed under it')
     .option('--json', 'print JSON')
     .action(show);
-  keyring
+  commands
     .command('rotate')
     .description(
       'start using a new key, and seal everything again under it while the service runs; continues an interrupted rotation',
     )
     .option('--json', 'print JSON')
     .action(rotate);
-  keyring
+  commands
     .command('drop <keyId>')
     .description('remove a key, once it is proven that nothing is sealed under it')
     .option('--json', 'print JSON')
     .action(drop);
-  keyring
+  commands
     .command('make')
     .description('print a new key, to be put first in SCRIP_KEYS; nothing uses it yet')
     .option('--json', 'print JSON')
@@ -42,9 +44,7 @@ export function registerKeyring(program: Command): void {
 }
 
 async function show(options: Json): Promise<void> {
-  await withService(async (service) => {
-    const ring = await listKeyRing(service);
-    if (options.json) return printJson(ring);
+  await listCommand(keyring.show, {}, undefined, options, (ring: RingKeyInfo[]) =>
     printTable(
       ['key', 'state', 'in the key ring', 'since', 'vouchers', 'webhook secrets'],
       ring.map((each) => [
@@ -55,8 +55,8 @@ async function show(options: Json): Promise<void> {
         String(each.vouchers),
         String(each.webhookSecrets),
       ]),
-    );
-  });
+    ),
+  );
 }
 
 /** The key file, unless the key ring is a setting, which cannot be written from here. */

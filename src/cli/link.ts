@@ -11,7 +11,10 @@ export function isLoopback(host: string): boolean {
   return /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
 }
 
-/** Where browsers reach the service. A browser on this machine uses the name localhost: passkeys are bound to a name. */
+/**
+ * Where browsers reach the service. A browser on this machine uses the name localhost: passkeys are bound
+ * to a name.
+ */
 export function baseUrlOf({ publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>): string {
   const isHere = isLoopback(host) || /^(0\.0\.0\.0|::)$/.test(host);
   return publicUrl ?? (isHere ? `http://localhost:${port}` : addressToCall(host, port));

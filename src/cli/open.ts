@@ -14,6 +14,7 @@ import { keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { ensureDefaultProduct } from '../merchants/products.ts';
+import { flushDeclines } from '../vouchers/declines.ts';
 import { actor } from './actor.ts';
 import { CommandError, interrupted, STATUS } from './output.ts';
 import { findSchema } from './queries.ts';
@@ -33,15 +34,21 @@ export type Opened = {
 type Opening = {
   /** As the database's connections are named. */
   readonly name: string;
-  /** Whether a database may be created where there is none: a listing in a mistyped folder must not make one. */
+  /**
+   * Whether a database may be created where there is none: a listing in a mistyped folder must not make one.
+   */
   readonly create: boolean;
   readonly log: Logger;
-  /** Whether this is the service itself, whose settings say where the log is archived; a command leaves that as it is. */
+  /**
+   * Whether this is the service itself, whose settings say where the log is archived; a command leaves
+   * that as it is.
+   */
   readonly isService?: boolean;
 };
 
 /**
- * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens the key ring.
+ * Opens the database (the embedded one, or that of SCRIP_DATABASE_URL), applies the migrations, and opens
+ * the key ring.
  * @throws StartError, one clear line, with everything closed that was opened
  */
 export async function openService(
@@ -117,7 +124,10 @@ async function requireSchema(owner: Queries, url: string): Promise<void> {
   );
 }
 
-/** Opens the key ring, which a first start makes; with a database elsewhere it is easily lost, so the log says where it is. */
+/**
+ * Opens the key ring, which a first start makes; with a database elsewhere it is easily lost, so the log
+ * says where it is.
+ */
 async function openKeys(db: Service['db'], config: Config, log: Logger): Promise<Service['keys']> {
   const file = keyFile(config);
   const isElsewhere = config.databaseUrl !== undefined && config.keys === undefined;
@@ -139,7 +149,8 @@ async function openKeys(db: Service['db'], config: Config, log: Logger): Promise
 }
 
 /**
- * Applies the migrations and does nothing else. It needs no key ring; one that is given must belong to the database.
+ * Applies the migrations and does nothing else. It needs no key ring; one that is given must belong to
+ * the database.
  * @returns the names of the migrations
  */
 export async function migrateOnly(): Promise<string[]> {
@@ -176,6 +187,7 @@ export async function distributeOnly(buckets?: number): Promise<Distribution> {
 async function closeService(service: Service | undefined): Promise<void> {
   if (!service) return;
   try {
+    await flushDeclines(service);
     await flushCalls(service);
   } catch (error) {
     // Without its database there is nothing left to write to, and the rest must be closed all the same.
@@ -213,8 +225,9 @@ export async function withService(run: (service: Service, config: Config) => Pro
 }
 
 /**
- * Runs a command that changes something. A signal that comes while the change is made waits for its outcome; a second one
- * does not wait, and then, as after a lost connection, the outcome is reported as unknown.
+ * Runs a command that changes something. A signal that comes while the change is made waits for its
+ * outcome; a second one does not wait, and then, as after a lost connection, the outcome is reported as
+ * unknown.
  */
 export async function withOperator(
   run: (operator: Operator, config: Config) => Promise<void>,
@@ -260,7 +273,10 @@ const NOT_CONNECTED = new Set([
   'ENFILE',
 ]);
 
-/** Whether a connection broke on which a commit may have been sent. A connection that was never made carried none. */
+/**
+ * Whether a connection broke on which a commit may have been sent. A connection that was never made
+ * carried none.
+ */
 function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);
   if (state) return /^(08|57P0[12])/.test(state);
@@ -294,8 +310,8 @@ export async function untilStopped(
 }
 
 /**
- * The log of a command: only trouble is of interest beside what it prints. With `--json` it is held back, since a failure
- * puts one JSON document on stderr and nothing else.
+ * The log of a command: only trouble is of interest beside what it prints. With `--json` it is held back,
+ * since a failure puts one JSON document on stderr and nothing else.
  */
 function commandLog({ logLevel }: Config): { log: Logger; flush: () => void } {
   const level = logLevel === 'info' ? 'warn' : logLevel;

@@ -42,8 +42,8 @@ export function interrupted(message = 'interrupted: nothing was changed'): never
 const PLAIN_WORD = /^-{0,2}[A-Za-z][A-Za-z._-]{0,29}$/;
 
 /**
- * What was typed, for the message that refuses it: the word itself, or nothing that could be a code, a PIN or a secret,
- * since the messages of commands end up in logs.
+ * What was typed, for the message that refuses it: the word itself, or nothing that could be a code, a
+ * PIN or a secret, since the messages of commands end up in logs.
  */
 export function quoted(text: string): string {
   return PLAIN_WORD.test(text) ? `"${text}"` : 'this value';
@@ -60,7 +60,10 @@ export function withoutValues(message: string): string {
 /** Joiners and variation selectors, and what they belong behind: emoji, and the letters of some scripts. */
 const JOINER = String.raw`(?:[\u200c\u200d]|[\ufe0e\ufe0f])`;
 const JOINED = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{sc=Arab}\p{sc=Deva}\p{sc=Beng}\p{M}]`;
-/** Controls (a terminal obeys those above 7F too), direction marks, zero-width characters, fillers, line separators. */
+/**
+ * Controls (a terminal obeys those above 7F too), direction marks, zero-width characters, fillers, line
+ * separators.
+ */
 const UNSEEN = String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]`;
 
 /** Characters that a reader cannot see, or that change what is read. */
@@ -125,8 +128,8 @@ function columns(): number {
 }
 
 /**
- * A table for people, no wider than the terminal. One that is too wide is shortened in the columns that may be, and
- * where that is not enough, each row becomes a list of names and values.
+ * A table for people, no wider than the terminal. One that is too wide is shortened in the columns that
+ * may be, and where that is not enough, each row becomes a list of names and values.
  * @param shorten names of columns whose text may be cut; JSON has all of it
  */
 export function printTable(

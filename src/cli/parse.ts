@@ -105,6 +105,13 @@ export function parseStart(text: string, option: string): Date {
   return parseDate(text, option, '00:00:00.000');
 }
 
+/** A day of the books, as text. */
+export function parseDay(text: string, option: string): string {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) wrongUsage(`${option} takes a day such as 2030-01-31`);
+  parseStart(text, option);
+  return text;
+}
+
 /** A day, or a date and time, which is in UTC unless it has an offset. */
 function parseDate(text: string, option: string, timeOfDay: string): Date {
   const day = /^\d{4}-\d{2}-\d{2}$/.test(text);

@@ -7,7 +7,9 @@ import { actor } from './actor.ts';
 import { withOperator, withService } from './open.ts';
 import { printJson } from './output.ts';
 
-/** The account of the machine that runs a command: whoever has the key ring and the database has every right. */
+/**
+ * The account of the machine that runs a command: whoever has the key ring and the database has every right.
+ */
 function commandLine(): Principal {
   const { kind, name, origin } = actor();
   return {
@@ -29,7 +31,8 @@ export const LISTED_MAX = 10_000;
 type Json = { readonly json?: boolean };
 
 /**
- * Runs a command that performs one operation, and prints what came of it: as JSON, the very answer of the API; else by `print`.
+ * Runs a command that performs one operation, and prints what came of it: as JSON, the very answer of the
+ * API; else by `print`.
  * @param input or a function that reads it, where it depends on what is in the database
  * @param command.create whether a database may be created where there is none
  * @param command.end what is done with the output whether it is printed as JSON or not

@@ -7,9 +7,10 @@ import { parseCount } from './parse.ts';
 import type { Stop } from './stop.ts';
 
 /**
- * Several processes that answer on one port. The first one holds the database, does the background work and watches over
- * the others; each of these serves by itself, as a process on another machine would, and is replaced when it dies. Should
- * the first one die, node:cluster ends the others at once: there would be nobody left to stop them in order.
+ * Several processes that answer on one port. The first one holds the database, does the background work
+ * and watches over the others; each of these serves by itself, as a process on another machine would, and
+ * is replaced when it dies. Should the first one die, node:cluster ends the others at once: there would
+ * be nobody left to stop them in order.
  */
 
 /** More processes than cores only take each other's time. */
@@ -41,7 +42,8 @@ export type Processes = {
  * @throws StartError where one ends before
  */
 export async function startProcesses({ db, log }: Service, count: number, stop: Stop): Promise<Processes> {
-  // The password is in no argument; the key ring and all else they read from the same settings as this process.
+  // The password is in no argument; the key ring and all else they read from the same settings as this
+  // process.
   const fork = () => cluster.fork({ SCRIP_DATABASE_URL: db.url });
   let stopping = false;
   void stop.asked.then(() => {

@@ -31,6 +31,10 @@ export function registerProduct(program: Command): void {
       'network: any merchant redeems; issuer: only the one that generated',
       'network',
     )
+    .option(
+      '--expiry-policy <policy>',
+      'to whom belongs what expires: operator, issuer (back to its float), or unclaimed',
+    )
     .option('--currency <code>', 'the currency of its vouchers (default: SCRIP_CURRENCY)')
     .option('--min-value <value>', 'the least value of a voucher (default: 0.01, or one minor unit)')
     .option('--max-value <value>', 'the greatest value of a voucher (default: 100000)')
@@ -50,6 +54,7 @@ export function registerProduct(program: Command): void {
     .option('--max-value <value>', 'the greatest value of a voucher')
     .option('--max-quantity <count>', `the greatest quantity of a batch, up to ${QUANTITY_MAX}`)
     .option('--validity-days <days>', 'how long vouchers are valid')
+    .option('--expiry-policy <policy>', 'operator, issuer or unclaimed, for later batches')
     .option('--json', 'print JSON')
     .action(set);
   product.command('list').description('list all products').option('--json', 'print JSON').action(list);
@@ -77,6 +82,7 @@ type CreateOptions = Json & {
   name: string;
   activation: string;
   scope: string;
+  expiryPolicy?: string;
   currency?: string;
   minValue?: string;
   maxValue?: string;
@@ -95,6 +101,7 @@ async function create(options: CreateOptions): Promise<void> {
     activation: oneOf(options.activation, '--activation', ['immediate', 'on-activation'] as const),
     scope: oneOf(options.scope, '--scope', ['network', 'issuer'] as const),
     currency: parseCurrencyCode(options.currency ?? readConfig().currency),
+    ...policyOf(options),
     ...termsOf({ minValue, maxValue, maxQuantity, validityDays }),
     ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
   };
@@ -121,14 +128,27 @@ function termsOf({
   };
 }
 
-async function set(text: string, options: Json & Terms & { name?: string }): Promise<void> {
+function policyOf({ expiryPolicy }: { expiryPolicy?: string }) {
+  if (expiryPolicy === undefined) return {};
+  return {
+    expiryPolicy: oneOf(expiryPolicy, '--expiry-policy', ['operator', 'issuer', 'unclaimed'] as const),
+  };
+}
+
+async function set(
+  text: string,
+  options: Json & Terms & { name?: string; expiryPolicy?: string },
+): Promise<void> {
   const { name, minValue, maxValue, maxQuantity, validityDays } = options;
   const terms = {
     ...(name !== undefined && { name: parseText(name, '--name', NAME_MAX) }),
+    ...policyOf(options),
     ...termsOf({ minValue, maxValue, maxQuantity, validityDays }),
   };
   if (Object.keys(terms).length === 0)
-    wrongUsage('nothing to change: give --name, --min-value, --max-value, --max-quantity or --validity-days');
+    wrongUsage(
+      'nothing to change: give --name, --min-value, --max-value, --max-quantity, --validity-days or --expiry-policy',
+    );
   await performCommand(products.set, { code: parseProduct(text), ...terms }, options, printFields);
 }
 

@@ -8,7 +8,8 @@ const NONE: Progress = { update() {}, stop() {} };
 const FPS = 5;
 
 /**
- * A progress bar on stderr, so that stdout stays clean. There is none where stderr is not a terminal, or where `quiet`.
+ * A progress bar on stderr, so that stdout stays clean. There is none where stderr is not a terminal, or
+ * where `quiet`.
  * @param what the noun of what is counted, in the plural
  */
 export function showProgress(total: number, what: string, quiet = false): Progress {

@@ -62,7 +62,8 @@ type Keys = {
 };
 
 /**
- * The key ring that the restored database will be used with: the one that is configured, else the one in the backup.
+ * The key ring that the restored database will be used with: the one that is configured, else the one in
+ * the backup.
  * @throws CommandError where there is none: without it no voucher could be used
  */
 async function findKeyRingFor(dir: string, config: Config): Promise<Keys> {

@@ -14,9 +14,15 @@ import { findAnyMerchant } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
 import { startBackground } from './work.ts';
 
-/** A service that is asked to stop still accepts connections for so long: load balancers learn of it from `/readyz`. */
+/**
+ * A service that is asked to stop still accepts connections for so long: load balancers learn of it from
+ * `/readyz`.
+ */
 const GRACE_MS = 1_000;
-/** Connections that may wait to be accepted: a crowd that connects at once waits here, where the system has room. */
+/**
+ * Connections that may wait to be accepted: a crowd that connects at once waits here, where the system
+ * has room.
+ */
 const BACKLOG = 4_096;
 
 type ServeOptions = { readonly demo?: boolean; readonly work: boolean; readonly processes?: string };

@@ -1,6 +1,6 @@
 /**
- * How a process is asked to stop: SIGTERM, Ctrl-C, or the terminal closing. From the moment that it listens no signal ends
- * it by itself, so that nothing it has started is left behind.
+ * How a process is asked to stop: SIGTERM, Ctrl-C, or the terminal closing. From the moment that it
+ * listens no signal ends it by itself, so that nothing it has started is left behind.
  */
 export type Stop = {
   /** Settles at the first signal. */
@@ -10,7 +10,9 @@ export type Stop = {
   readonly isAsked: () => boolean;
 };
 
-/** npm hands on the Ctrl-C that the terminal has already given to all: within this time two of them are one. */
+/**
+ * npm hands on the Ctrl-C that the terminal has already given to all: within this time two of them are one.
+ */
 const ECHO_MS = 500;
 
 export function listenForStop(): Stop {

@@ -1,9 +1,16 @@
+import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { type Voucher, vouchers } from '../operator/vouchers.ts';
+import { foundVouchers, type VoucherSummary } from '../operator/find-vouchers.ts';
+import { VOUCHER_STATES, type Voucher, vouchers } from '../operator/vouchers.ts';
+import { addBulk } from './job.ts';
 import { amountText } from './merchant.ts';
-import { printFields, printTable, say } from './output.ts';
-import { parseEnd, parseSerial } from './parse.ts';
-import { performCommand } from './perform.ts';
+import { printFields, printTable, say, wrongUsage } from './output.ts';
+import { oneOf, parseCount, parseEnd, parseId, parseSerial, parseText, parseTransactionId } from './parse.ts';
+import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
+import { registerVoucherMoney } from './voucher-money.ts';
+
+const LISTED = '50';
+const REFERENCE_MAX = 100;
 
 type Json = { json?: boolean };
 
@@ -14,6 +21,28 @@ export function registerVoucher(program: Command): void {
     .description('show a voucher and its history')
     .option('--json', 'print JSON')
     .action(show);
+  voucher
+    .command('find')
+    .description('find vouchers by code, masked code, reference, transaction or batch')
+    .option('--code-stdin', 'read a full code of 12 digits from standard input, so that no history keeps it')
+    .option('--masked <code>', 'a masked code, such as 4829****7641')
+    .option('--reference <reference>', "a merchant's reference, with --merchant")
+    .option('--merchant <id>', 'the merchant of the reference')
+    .option('--transaction <id>', 'a transaction id')
+    .option('--batch <id>', 'the transaction id of a batch')
+    .option('--state <state>', `only vouchers that are ${VOUCHER_STATES.join(', ')}`)
+    .option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED)
+    .option('--json', 'print JSON')
+    .action(find);
+  voucher
+    .command('list')
+    .description('list vouchers in the order of their serial numbers')
+    .option('--batch <id>', 'only those of this batch, by its transaction id')
+    .option('--state <state>', `only vouchers that are ${VOUCHER_STATES.join(', ')}`)
+    .option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED)
+    .option('--json', 'print JSON')
+    .action(list);
+  addBulk(voucher);
   const changes = [
     ['block', 'refuse to redeem or activate it (43)', vouchers.block],
     ['unblock', 'end a block', vouchers.unblock],
@@ -42,6 +71,7 @@ export function registerVoucher(program: Command): void {
         say(`voucher ${serial} is ${state}`),
       );
     });
+  registerVoucherMoney(voucher);
   voucher
     .command('replace <serial>')
     .description(
@@ -51,11 +81,81 @@ export function registerVoucher(program: Command): void {
     .action(replace);
 }
 
+type FindOptions = Json & {
+  codeStdin?: boolean;
+  masked?: string;
+  reference?: string;
+  merchant?: string;
+  transaction?: string;
+  batch?: string;
+  state?: string;
+  limit: string;
+};
+
+async function find(options: FindOptions): Promise<void> {
+  const { codeStdin, masked, reference, merchant, transaction, batch, state } = options;
+  const given = [codeStdin, masked, reference, transaction, batch].filter((each) => each !== undefined);
+  if (given.length !== 1)
+    wrongUsage('give one of --code-stdin, --masked, --reference, --transaction and --batch');
+  if ((reference === undefined) !== (merchant === undefined))
+    wrongUsage('--reference and --merchant belong together');
+  if (masked !== undefined && !/^\d{4}\*{4}\d{4}$/.test(masked))
+    wrongUsage('--masked takes four digits, four asterisks and four digits');
+  const filters = {
+    ...(codeStdin && { code: readCode() }),
+    ...(masked !== undefined && { masked }),
+    ...(reference !== undefined && { reference: parseText(reference, '--reference', REFERENCE_MAX) }),
+    ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
+    ...(transaction !== undefined && { transactionId: parseTransactionId(transaction) }),
+    ...ofBatch({ batch, state }),
+  };
+  const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
+  await listCommand(foundVouchers.find, filters, limit, options, printVouchers);
+}
+
+/** A code from standard input; with its PIN it is refused, and nothing of it is repeated. */
+function readCode(): string {
+  const code = readFileSync(0, 'utf8').trim();
+  if (/^\d{16}$/.test(code))
+    wrongUsage('standard input holds a code with its PIN: give the 12 digits of the code alone');
+  if (!/^\d{12}$/.test(code)) wrongUsage('standard input must hold a code of 12 digits');
+  return code;
+}
+
+function ofBatch({ batch, state }: { batch: string | undefined; state: string | undefined }) {
+  return {
+    ...(batch !== undefined && { batch: parseTransactionId(batch) }),
+    ...(state !== undefined && { state: oneOf(state.toUpperCase(), '--state', VOUCHER_STATES) }),
+  };
+}
+
+async function list(options: Json & { batch?: string; state?: string; limit: string }): Promise<void> {
+  const { batch, state } = options;
+  const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
+  await listCommand(foundVouchers.list, ofBatch({ batch, state }), limit, options, printVouchers);
+}
+
+function printVouchers(found: VoucherSummary[]): void {
+  printTable(
+    ['serial number', 'code', 'state', 'balance', 'currency', 'expires', 'merchant', 'batch'],
+    found.map((each) => [
+      each.serialNumber,
+      each.voucherCode,
+      each.state,
+      amountText(each.balance, each.currency),
+      each.currency,
+      each.expiresAt.toISOString().slice(0, 10),
+      each.merchantId,
+      each.batch,
+    ]),
+  );
+}
+
 async function show(serial: string, options: Json): Promise<void> {
   await performCommand(vouchers.show, { serialNumber: String(parseSerial(serial)) }, options, printVoucher);
 }
 
-function printVoucher({ entries, pinLockedUntil, ...voucher }: Voucher): void {
+function printVoucher({ entries: _entries, timeline, pinLockedUntil, ...voucher }: Voucher): void {
   const { currency, balance, value, reserved, pinLocked } = voucher;
   const text = (amount: number | null) => (amount === null ? null : amountText(amount, currency));
   printFields({
@@ -65,18 +165,18 @@ function printVoucher({ entries, pinLockedUntil, ...voucher }: Voucher): void {
     reserved: reserved && `${text(reserved)}, which it carries once it is activated`,
     pinLocked: pinLocked ? `until ${pinLockedUntil?.toISOString() ?? 'it is unlocked'}` : 'no',
   });
-  if (entries.length === 0) return;
+  if (timeline.length === 0) return;
   printTable(
-    ['transaction id', 'kind', 'amount', 'time', 'merchant', 'reference'],
-    entries.map((each) => [
-      each.transactionId,
-      each.kind,
-      amountText(each.amount, currency),
-      each.timestamp.toISOString().slice(0, 19).replace('T', ' '),
-      each.merchantId ?? '',
+    ['time', 'what', 'amount', 'by', 'reference', 'transaction'],
+    timeline.map((each) => [
+      each.at.toISOString().slice(0, 19).replace('T', ' '),
+      each.kind === 'decline' ? `declined ${each.what} (${each.code})` : each.what,
+      each.amount === null ? '' : amountText(each.amount, currency),
+      each.actor ?? (each.merchantId === null ? '' : `merchant ${each.merchantId}`),
       each.reference ?? '',
+      each.transactionId ?? '',
     ]),
-    ['reference'],
+    ['reference', 'by'],
   );
 }
 

@@ -5,6 +5,9 @@ import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
+import { JOB_RUNS } from '../operator/job-operations.ts';
+import { startJobs } from '../operator/jobs.ts';
+import { maintainDeclines } from '../vouchers/declines.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
 import { startMetrics } from './metrics.ts';
@@ -49,9 +52,22 @@ export async function startBackground(service: Service, { webhookAllowPrivate }:
   const worker = await startWorker(service, TASKS, sweep);
   const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });
   const delivery = startDelivery(service, sender, readVouchersOf);
+  const jobs = startJobs(service, JOB_RUNS);
+  const declines = setInterval(() => void keepDeclines(service), MAINTAIN_MS).unref();
+  void keepDeclines(service);
   return {
     async stop() {
-      await Promise.all([worker.stop(), delivery.stop()]);
+      clearInterval(declines);
+      await Promise.all([worker.stop(), delivery.stop(), jobs.stop()]);
     },
   };
+}
+
+/** How often old declines are dropped. */
+const MAINTAIN_MS = 3_600_000;
+
+async function keepDeclines(service: Service): Promise<void> {
+  await maintainDeclines(service).catch((error: Error) =>
+    service.log.warn({ part: 'declines', error: error.message }, 'old declines could not be dropped'),
+  );
 }

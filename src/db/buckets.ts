@@ -3,13 +3,15 @@ import type { Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
- * Where things lie (docs/how-to/citus.md). A voucher has a slot, which follows from its code and from its serial number alike; slots are
- * spread over the buckets that the database has. On one server there is one bucket.
+ * Where things lie (docs/how-to/citus.md). A voucher has a slot, which follows from its code and from its serial
+ * number alike; slots are spread over the buckets that the database has. On one server there is one
+ * bucket.
  */
 
 /**
- * The slots of a code. A shard cannot be split below one, so this bounds the number of servers; and it tells a thief of the database log₂
- * of it, six bits of a code's forty. It is printed into every serial number: it never changes.
+ * The slots of a code. A shard cannot be split below one, so this bounds the number of servers; and it
+ * tells a thief of the database log₂ of it, six bits of a code's forty. It is printed into every serial
+ * number: it never changes.
  */
 export const SLOTS = 64;
 

@@ -15,8 +15,8 @@ const BUCKETS_MIN = 2;
 export type Distribution = { readonly buckets: number; readonly workers: number; readonly isNew: boolean };
 
 /**
- * Distributes the migrated schema over the workers of a Citus cluster, with the rows that it holds, in one transaction: it is done or
- * not, whatever interrupts it.
+ * Distributes the migrated schema over the workers of a Citus cluster, with the rows that it holds, in
+ * one transaction: it is done or not, whatever interrupts it.
  * @param url of a superuser, on the coordinator
  * @param wanted the number of buckets, 2 to 64; left out: 64, or what there is
  * @throws StartError, one line: no Citus, no workers, a worker that is away, processes of Scrip that run
@@ -36,7 +36,8 @@ export async function distribute(url: string, wanted?: number): Promise<Distribu
     return { workers, buckets };
   });
   if (found.existing) return found.existing;
-  // Another connection: those that Citus opens behind it have the settings that the roles and the database have by now.
+  // Another connection: those that Citus opens behind it have the settings that the roles and the
+  // database have by now.
   return asOwner(url, async (owner) => {
     const { workers, buckets } = found;
     const existing = await findDistribution(owner, workers, wanted);
@@ -79,7 +80,9 @@ async function findDistribution(
 export async function isDistributed(db: Queries): Promise<boolean> {
   if (!(await hasCitus(db))) return false;
   const [row] = await db.query<{ there: boolean }>(
-    sql`select exists (select from pg_dist_partition where logicalrelid = to_regclass('scrip.vouchers')) as there`,
+    sql`
+      select exists (select from pg_dist_partition
+      where logicalrelid = to_regclass('scrip.vouchers')) as there`,
   );
   return row?.there ?? false;
 }
@@ -110,10 +113,16 @@ async function checkCluster(owner: Queries, url: string): Promise<number> {
     known: boolean;
     workers: number;
   }>(sql`
+<<<<<<< HEAD
+select (select rolsuper from pg_roles where rolname = current_user) as super,
+  citus_is_coordinator() as coordinator,
+=======
 select (select rolsuper from pg_roles where rolname = current_user) as super, 
   (select groupid = 0 from pg_dist_local_group) as coordinator,
+>>>>>>> w-citus
   exists (select from pg_dist_node where groupid = 0) as known,
-  (select count(*)::int from pg_dist_node where groupid <> 0 and noderole = 'primary' and isactive) as workers`);
+  (select count(*)::int from pg_dist_node where groupid <> 0 and noderole = 'primary'
+    and isactive) as workers`);
   if (!node?.super) throw new StartError('--distribute creates roles on the workers: run it as a superuser');
   if (!node.coordinator)
     throw new StartError(`the server at ${host} is a worker: run --distribute on the coordinator`);
@@ -123,7 +132,9 @@ select (select rolsuper from pg_roles where rolname = current_user) as super,
     );
   if (!node.known)
     throw new StartError(
-      `the workers do not know the coordinator: \`select citus_set_coordinator_host('HOST', PORT)\` at ${host}`,
+      `
+        the workers do not know the coordinator: \`select citus_set_coordinator_host('HOST',
+        PORT)\` at ${host}`,
     );
   await checkNodes(owner);
   return node.workers;
@@ -135,7 +146,8 @@ type NodeRow = { node: string; ok: boolean; result: string };
 async function checkNodes(owner: Queries): Promise<void> {
   const rows = await owner.query<NodeRow>(sql`
 select n.nodename || ':' || n.nodeport as node, r.success as ok, r.result
-from run_command_on_all_nodes('show max_prepared_transactions') r join pg_dist_node n using (nodeid) order by n.nodeid`);
+from run_command_on_all_nodes('show max_prepared_transactions') r join pg_dist_node n using (nodeid)
+  order by n.nodeid`);
   const away = rows.find(({ ok }) => !ok);
   if (away) throw new StartError(`the node ${away.node} does not answer: ${firstLine(away.result)}`);
   const without = rows.find(({ result }) => Number(result) === 0);
@@ -156,7 +168,9 @@ where datname = current_database() and pid <> pg_backend_pid() and application_n
       `Scrip works on this database (${sessions.count} connections): stop \`scrip serve\` and \`scrip work\` everywhere first`,
     );
   const [rotations] = await owner.query<{ count: number }>(
-    sql`select count(*)::int as count from scrip.keyring_keys where superseded_at is not null and retired_at is null`,
+    sql`
+      select count(*)::int as count from scrip.keyring_keys where superseded_at is not null
+      and retired_at is null`,
   );
   if (rotations && rotations.count > 0)
     throw new StartError('the key ring is being rotated: finish it first (`scrip keyring rotate`)');

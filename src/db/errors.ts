@@ -1,16 +1,25 @@
 /** What an error of the database means for whoever asked it. */
 
-/** The SQLSTATE of an error of the database, if it is one. Each has a digit: EPIPE, an error of the network, is none. */
+/**
+ * The SQLSTATE of an error of the database, if it is one. Each has a digit: EPIPE, an error of the
+ * network, is none.
+ */
 export function sqlState(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | undefined)?.code;
   return typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
 const UNIQUE_VIOLATION = '23505';
-/** Unique keys on which two transactions race for one reference, or for the one update of a redemption. On Citus a shard's name follows. */
+/**
+ * Unique keys on which two transactions race for one reference, or for the one update of a redemption. On
+ * Citus a shard's name follows.
+ */
 const CLAIMED = /^(claims_pkey|redemption_updates_pkey|batches_reference_once)(_\d+)?$/;
 
-/** Whether a statement lost a race against another one and may be sent again as it is: it then sees what the other one did. */
+/**
+ * Whether a statement lost a race against another one and may be sent again as it is: it then sees what
+ * the other one did.
+ */
 export function isRetryable(error: unknown): boolean {
   const { constraint } = (error ?? {}) as { constraint?: unknown };
   const state = sqlState(error);
@@ -27,8 +36,8 @@ function lostRace(state: string | undefined): boolean {
 }
 
 /**
- * Whether a booking was refused for its stamp (sql/005-rules.sql): it waited too long, and is sent again with a new one; or
- * the clock of this process is wrong, and no repetition helps.
+ * Whether a booking was refused for its stamp (sql/005-rules.sql): it waited too long, and is sent again
+ * with a new one; or the clock of this process is wrong, and no repetition helps.
  */
 export function isStampRefused(error: unknown): boolean {
   return sqlState(error) === 'SC001';
@@ -74,7 +83,8 @@ const BUSY = new Set([
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const state = sqlState(error);
-  // 08 connection, 53 out of resources, 57 operator intervention (shutdown, statement timeout), 25006 read-only standby.
+  // 08 connection, 53 out of resources, 57 operator intervention (shutdown, statement timeout), 25006
+  // read-only standby.
   if (state)
     return (
       /^(08|53|57)/.test(state) ||
@@ -96,7 +106,9 @@ export function isUnavailable(error: unknown): boolean {
 /** How often work is sent again that lost against other work. More in a row would be no accident. */
 const MOST_RETRIES = 8;
 
-/** Runs a statement or a transaction, and once more where it lost a race that says nothing about the request. */
+/**
+ * Runs a statement or a transaction, and once more where it lost a race that says nothing about the request.
+ */
 export async function retrying<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -107,7 +119,10 @@ export async function retrying<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Why Scrip cannot start or go on, in one line for the operator. Every command prints it and ends with status 1. */
+/**
+ * Why Scrip cannot start or go on, in one line for the operator. Every command prints it and ends with
+ * status 1.
+ */
 export class StartError extends Error {
   constructor(message: string) {
     super(message);

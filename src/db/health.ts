@@ -2,17 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 
 /**
- * Notices a server that no longer answers, although no connection to it has broken: its host lost power, or the network
- * between was cut. Without it every statement would wait for its own limit, and the pools behind them would stay full.
+ * Notices a server that no longer answers, although no connection to it has broken: its host lost power,
+ * or the network between was cut. Without it every statement would wait for its own limit, and the pools
+ * behind them would stay full.
  *
- * While a statement waits for long, a probe connects anew. If nobody answers it, every statement in flight fails at once, and so
- * does every new one, until a probe is answered. Connections that were lost without a word end at the server by its own
- * `client_connection_check_interval` and keep-alive.
+ * While a statement waits for long, a probe connects anew. If nobody answers it, every statement in
+ * flight fails at once, and so does every new one, until a probe is answered. Connections that were lost
+ * without a word end at the server by its own `client_connection_check_interval` and keep-alive.
  */
 
 /** A statement of the hot path takes milliseconds. */
 const SUSPECT_AFTER_MS = 1_000;
-/** For a connection and one statement. Together with the above, a call waits two seconds for a dead server. */
+/**
+ * For a connection and one statement. Together with the above, a call waits two seconds for a dead server.
+ */
 const PROBE_TIMEOUT_MS = 1_000;
 const PROBE_INTERVAL_MS = 200;
 

@@ -2,9 +2,9 @@ import pg from 'pg';
 
 /**
  * An address may name several servers, of which one at a time takes writes:
- * `postgres://user:password@one:5432,two:5432/scrip?target_session_attrs=read-write`. The driver knows one host a connection;
- * so each new connection goes to the server that was right last, and where that is gone, or only a standby, the next one
- * goes to the following server.
+ * `postgres://user:password@one:5432,two:5432/scrip?target_session_attrs=read-write`. The driver knows
+ * one host a connection; so each new connection goes to the server that was right last, and where that is
+ * gone, or only a standby, the next one goes to the following server.
  */
 
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/;
@@ -20,7 +20,10 @@ export function hostAddresses(url: string): string[] {
   });
 }
 
-/** Whether an address is one that can be followed: each server a host with a port, and none asked for but a primary. */
+/**
+ * Whether an address is one that can be followed: each server a host with a port, and none asked for but
+ * a primary.
+ */
 export function isAddress(url: string): boolean {
   if (!PARTS.test(url)) return false;
   const wish = /[?&]target_session_attrs=([^&]*)/.exec(url)?.[1];
@@ -39,7 +42,10 @@ export function hostsOf(url: string): string {
     .join(', ');
 }
 
-/** The position of the server that was right last, for each address: what one connection has found out, the next ones know. */
+/**
+ * The position of the server that was right last, for each address: what one connection has found out,
+ * the next ones know.
+ */
 const rightHosts = new Map<string, number>();
 
 /** A server that is there, but a standby: the primary is another one, or none yet. */
@@ -50,8 +56,8 @@ function standby(): Error {
 type Connected = (error: Error) => void;
 
 /**
- * The client of a pool that follows the primary. Who meets a server that is gone or a standby is told that there is no database
- * just now, and the next connection goes on to the following server.
+ * The client of a pool that follows the primary. Who meets a server that is gone or a standby is told
+ * that there is no database just now, and the next connection goes on to the following server.
  * @returns the driver's own client for an address with one server
  */
 export function clientFor(url: string): typeof pg.Client {

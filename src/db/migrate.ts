@@ -40,15 +40,16 @@ async function readMigrations(): Promise<Migration[]> {
  * @param url of the schema's owner
  * @param before run on the owner's connection before anything is touched, where there is something to do
  * @returns the names of the migrations applied
- * @throws StartError when the schema is newer than this program, was changed, or this account may not alter it
+ * @throws StartError when the schema is newer than this program, was changed, or this account may not
+ *   alter it
  */
 export async function migrate(url: string, before?: (owner: Queries) => Promise<void>): Promise<string[]> {
   const migrations = await readMigrations();
   const owner = await openOwner(url);
   try {
     if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) return [];
-    // One migrates, the others wait here and then find nothing left to do. The lock goes with the connection; the number is
-    // this lock's own.
+    // One migrates, the others wait here and then find nothing left to do. The lock goes with the
+    // connection; the number is this lock's own.
     await owner.query(sql`select pg_advisory_lock(7311990001)`);
     await before?.(owner);
     await createRoles(owner);
@@ -73,8 +74,14 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
     await owner.query(raw('create schema if not exists scrip; set local search_path to scrip'));
     await owner.query(
       raw(`create table if not exists scrip.migrations (
-        version integer primary key, name text not null, digest text not null, applied_at timestamptz not null default now())`),
+        version integer primary key, name text not null, digest text not null,
+          applied_at timestamptz not null default now())`),
     );
+<<<<<<< HEAD
+    // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration
+    // reaches the workers. Elsewhere nobody reads this setting.
+    if (!(await isDistributed(owner))) await owner.query(raw('set local citus.enable_ddl_propagation = off'));
+=======
     // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration reaches the workers, one
     // statement at a time, since Citus sends on what it was sent. Elsewhere nobody reads this setting.
     const isSharded = await isDistributed(owner);
@@ -85,6 +92,7 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
           : 'set local citus.enable_ddl_propagation = off',
       ),
     );
+>>>>>>> w-citus
     const todo = pending(await readApplied(owner), migrations);
     for (const { version, name, text, digest } of todo) {
       for (const statement of isSharded ? splitStatements(text) : [text]) await owner.query(raw(statement));
@@ -132,22 +140,29 @@ async function createRoles(owner: Queries): Promise<void> {
   for (const role of [SERVICE_ROLE, PRODUCER_ROLE])
     await owner.query(
       raw(`do $$ begin
-        if not exists (select from pg_roles where rolname = '${role}') then create role ${role} nologin; end if;
+        if not exists (select from pg_roles where rolname = '${role}')
+          then create role ${role} nologin; end if;
       exception when duplicate_object or unique_violation then null;
       end $$`),
     );
-  // The service becomes the producer by `set role` alone: it does not have the producer's rights otherwise. The account that migrates
-  // works as the service too, where no account of its own is set up for that.
+  // The service becomes the producer by `set role` alone: it does not have the producer's rights
+  // otherwise. The account that migrates works as the service too, where no account of its own is set up
+  // for that.
   await owner.query(
     raw(`do $$ begin
-      if exists (select from pg_roles where rolname = '${SERVICE_ROLE}' and rolinherit) then alter role ${SERVICE_ROLE} noinherit; end if;
-      if not pg_has_role('${SERVICE_ROLE}', '${PRODUCER_ROLE}', 'member') then grant ${PRODUCER_ROLE} to ${SERVICE_ROLE}; end if;
-      if not pg_has_role(current_user, '${SERVICE_ROLE}', 'member') then execute format('grant ${SERVICE_ROLE} to %I', current_user); end if;
+      if exists (select from pg_roles where rolname = '${SERVICE_ROLE}' and rolinherit)
+        then alter role ${SERVICE_ROLE} noinherit; end if;
+      if not pg_has_role('${SERVICE_ROLE}', '${PRODUCER_ROLE}', 'member')
+        then grant ${PRODUCER_ROLE} to ${SERVICE_ROLE}; end if;
+      if not pg_has_role(current_user, '${SERVICE_ROLE}', 'member')
+        then execute format('grant ${SERVICE_ROLE} to %I', current_user); end if;
     end $$`),
   );
 }
 
-/** The policies are the last step of setting the queue up: where they stand, everything before them does too. */
+/**
+ * The policies are the last step of setting the queue up: where they stand, everything before them does too.
+ */
 async function hasJobs(owner: Queries): Promise<boolean> {
   const [found] = await owner.query<{ there: boolean }>(
     sql`select exists (select from pg_policy where polname = 'scrip_service_works') as there`,
@@ -170,12 +185,14 @@ async function migrateJobs(url: string, owner: Queries): Promise<void> {
       grant usage on all sequences in schema graphile_worker to ${SERVICE_ROLE};
       grant execute on all functions in schema graphile_worker to ${SERVICE_ROLE};`),
   );
-  // graphile-worker shuts its tables to everybody but their owner by row security: the service's role works with them.
+  // graphile-worker shuts its tables to everybody but their owner by row security: the service's role
+  // works with them.
   await owner.query(
     raw(`do $$ declare jobs record; begin
       for jobs in select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where n.nspname = 'graphile_worker' and c.relkind = 'r' and c.relrowsecurity
-          and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'scrip_service_works') loop
+          and not exists (select from pg_policy p where p.polrelid = c.oid
+            and p.polname = 'scrip_service_works') loop
         execute format('create policy scrip_service_works on graphile_worker.%I to ${SERVICE_ROLE} using (true) with check (true)', jobs.relname);
       end loop;
     end $$`),

@@ -7,7 +7,10 @@ import { clientFor, hostAddresses } from './hosts.ts';
 import type { HotStatement, Sql } from './sql.ts';
 import { types } from './types.ts';
 
-/** The role that the service works as. It can neither change the schema nor write vouchers and journal but by the functions of sql/. */
+/**
+ * The role that the service works as. It can neither change the schema nor write vouchers and journal but
+ * by the functions of sql/.
+ */
 export const SERVICE_ROLE = 'scrip_service';
 /** The role that copies the rows of large batches into vouchers and journal. */
 export const PRODUCER_ROLE = 'scrip_producer';
@@ -22,10 +25,13 @@ export type Transaction = Queries & {
   copyIn(statement: Sql, parts: readonly Uint8Array[]): Promise<void>;
 };
 
+/** A transaction that names its isolation reads through much, and sets its own limits of time. */
+export type Isolation = 'read committed' | 'repeatable read';
+
 export type Database = Queries & {
   readonly url: string;
   /** Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it back. */
-  transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: 'repeatable read'): Promise<T>;
+  transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>;
   /**
    * Runs a statement of the hot path: prepared, one round trip, its own transaction.
    * @param bucket where its rows lie
@@ -40,9 +46,14 @@ export type Database = Queries & {
   close(): Promise<void>;
 };
 
-/** Connections for ordinary work, and those kept apart for calls at the till, so that neither starves the other. */
+/**
+ * Connections for ordinary work, and those kept apart for calls at the till, so that neither starves the
+ * other.
+ */
 const POOL_SIZE = 10;
 const HOT_POOL_SIZE = 6;
+/** What a process takes for calls. */
+export const CONNECTIONS_MAX = POOL_SIZE + HOT_POOL_SIZE;
 /** A hundred processes together hold many connections: those that are not used are given back. */
 const IDLE_TIMEOUT_MS = 10_000;
 
@@ -63,9 +74,10 @@ const KEEP_ALIVE_MS = 10_000;
 const BUSY_MS = 200;
 
 /**
- * What every session of the service needs. An account that has these by `alter role … set` (behind a pooler, docs/how-to/operate.md) needs no
- * statement for them. `pg_temp` stands last in the path, so that no temporary table hides a table of the books. Pages of long lists are
- * read along an index: in a young table the planner would sort all that is left of the list for each page.
+ * What every session of the service needs. An account that has these by `alter role … set` (behind a
+ * pooler, docs/how-to/operate.md) needs no statement for them. `pg_temp` stands last in the path, so that
+ * no temporary table hides a table of the books. Pages of long lists are read along an index: in a young
+ * table the planner would sort all that is left of the list for each page.
  */
 const SESSION: Readonly<Record<string, string>> = {
   role: SERVICE_ROLE,
@@ -92,8 +104,8 @@ class PoolExhausted extends Error {
 }
 
 /**
- * A pool of connections that may break at any time: the statement on one reports it. Without a listener on each of them, one that
- * breaks between two statements of a transaction would end the process.
+ * A pool of connections that may break at any time: the statement on one reports it. Without a listener
+ * on each of them, one that breaks between two statements of a transaction would end the process.
  */
 function poolOf(options: pg.PoolConfig): pg.Pool {
   return new pg.Pool({ idleTimeoutMillis: IDLE_TIMEOUT_MS, ...options })
@@ -202,7 +214,8 @@ async function onClient<T>(
     client.release();
     return result;
   } catch (error) {
-    // After an error of the network the connection is of no use, and one of the server may have been its last word.
+    // After an error of the network the connection is of no use, and one of the server may have been its
+    // last word.
     client.release(error as Error);
     throw error;
   }
@@ -244,7 +257,8 @@ async function rowsOf<Row>(
 
 async function copyIn(client: pg.PoolClient, { text }: Sql, parts: readonly Uint8Array[]): Promise<void> {
   const stream = client.query(copyFrom(text));
-  // The driver's own limit holds for what it sends itself. Ending a client with work in flight breaks its connection.
+  // The driver's own limit holds for what it sends itself. Ending a client with work in flight breaks its
+  // connection.
   const limit = setTimeout(() => void client.end(), STATEMENT_TIMEOUT_MS + GRACE_MS);
   try {
     for (const part of parts) stream.write(part);
@@ -259,7 +273,7 @@ async function inTransaction<T>(
   pool: pg.Pool,
   health: Health,
   run: (tx: Transaction) => Promise<T>,
-  isolation: 'repeatable read' | undefined,
+  isolation: Isolation | undefined,
 ): Promise<T> {
   const client = await connect(pool, health);
   // A transaction with an isolation of its own reads through everything, and sets its own limit.
@@ -288,7 +302,10 @@ async function inTransaction<T>(
   }
 }
 
-/** Whether the server did not answer at all: nothing that is sent after it on the same connection would be answered. */
+/**
+ * Whether the server did not answer at all: nothing that is sent after it on the same connection would be
+ * answered.
+ */
 function isSilent(error: unknown): error is Error {
   return (
     error instanceof Error &&

@@ -9,17 +9,21 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
 }
 
 /**
- * A statement of the hot path: prepared once a connection under its name, with columns of values as its parameters. One that
- * nobody at a till waits for says so: work in the background gives way to tills, not to other such work.
+ * A statement of the hot path: prepared once a connection under its name, with columns of values as its
+ * parameters. One that nobody at a till waits for says so: work in the background gives way to tills, not
+ * to other such work.
  */
 export type HotStatement = { readonly name: string; readonly text: string; readonly background?: true };
 
-/** Asks for nothing: it shows that the till's pool has a connection to spare, and that the server answers on it. */
+/**
+ * Asks for nothing: it shows that the till's pool has a connection to spare, and that the server answers
+ * on it.
+ */
 export const PING: HotStatement = { name: 'ping', text: 'select 1', background: true };
 
 /**
- * An array parameter of numbers, bigints or uuids. Written by hand since none of these ever needs quoting, which is
- * what makes the driver's own array writer slow.
+ * An array parameter of numbers, bigints or uuids. Written by hand since none of these ever needs
+ * quoting, which is what makes the driver's own array writer slow.
  */
 export function plainArray(values: readonly (string | number | bigint | null)[]): string {
   let text = '{';

@@ -5,11 +5,12 @@ import { type Database, openDatabase } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 
 /**
- * The workers of a Citus cluster (docs/how-to/citus.md). Calls of the hot path go straight to the worker that has their bucket, by pools of its
- * own: a worker that is away fails the calls of its buckets, and no others. All else goes to the coordinator.
+ * The workers of a Citus cluster (docs/how-to/citus.md). Calls of the hot path go straight to the worker that
+ * has their bucket, by pools of its own: a worker that is away fails the calls of its buckets, and no
+ * others. All else goes to the coordinator.
  *
- * A bucket that has moved is noticed a moment later. Until then its calls still reach a worker, which sends the statements on to the one
- * that has the bucket now: slower, and as safe.
+ * A bucket that has moved is noticed a moment later. Until then its calls still reach a worker, which
+ * sends the statements on to the one that has the bucket now: slower, and as safe.
  */
 
 /** How old the list of places may be: a shard is moved by hand, now and then. */

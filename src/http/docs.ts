@@ -33,7 +33,14 @@ const TYPES: Readonly<Record<string, string>> = {
   md: 'text/plain; charset=utf-8',
   txt: 'text/plain; charset=utf-8',
 };
-const FILES = ['postman.json', 'llms.txt', 'interface.md', 'status-codes.md'];
+const FILES = [
+  'operator/openapi.json',
+  'portal/openapi.json',
+  'postman.json',
+  'llms.txt',
+  'interface.md',
+  'status-codes.md',
+];
 
 /** Browsers ask for it on their own. */
 const ICON =
@@ -71,10 +78,16 @@ export function serveDocs(app: FastifyInstance, dialects: readonly Dialect[]): v
   });
 }
 
+/** The APIs for people and their programs. */
+const OPERATOR_APIS = [
+  { name: 'operator', title: 'Operator API' },
+  { name: 'portal', title: 'Portal API' },
+];
+
 function configurationFor(dialects: readonly Dialect[]) {
   return {
     pageTitle: 'Scrip API',
-    sources: dialects.map(({ name, title }, index) => ({
+    sources: [...dialects, ...OPERATOR_APIS].map(({ name, title }, index) => ({
       title,
       slug: name,
       // Relative, so that the page also works behind a proxy that serves it below a path of its own.

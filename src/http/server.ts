@@ -15,14 +15,21 @@ import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
 import { sendProblem } from './operator/problems.ts';
-import { OPERATOR_PREFIX, serveOperator } from './operator/routes.ts';
+import { OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
 import { openOperatorService } from './operator/service.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
-import { BODY_LIMIT_BYTES, missingHost, parseDateTime, refuseUnrouted } from './wire.ts';
+import {
+  BODY_LIMIT_BYTES,
+  missingHost,
+  parseDateTime,
+  prefersHtml,
+  refuseUnrouted,
+  TransportRefusal,
+} from './wire.ts';
 
 const DIALECTS = [VARIANT_A, VARIANT_B];
 
@@ -66,7 +73,9 @@ type Trace = {
   statusCode: string | undefined;
   context: Context | undefined;
   transactionId: string | undefined;
-  /** Counts the call; undefined for what is no operation of the interface, and where no metrics are wanted. */
+  /**
+   * Counts the call; undefined for what is no operation of the interface, and where no metrics are wanted.
+   */
   observe: ObserveCall | undefined;
 };
 
@@ -142,8 +151,20 @@ export function buildServer(
   app.addHook('onClose', operatorService.close);
   serveOperator(app, operatorService.service, publicUrl);
   serveSessions(app, operatorService.service, { publicUrl });
+  serveEntrance(app);
   serveDocs(app, DIALECTS);
   return app;
+}
+
+/**
+ * Leads a browser from `/` to the console. To anything else `/` is an unknown path.
+ */
+function serveEntrance(app: FastifyInstance): void {
+  app.get('/', (request, reply) => {
+    request.trace.route = '/';
+    if (!prefersHtml(request.headers.accept)) throw new TransportRefusal('98', 404);
+    return reply.header('vary', 'accept').redirect('/console/', 302);
+  });
 }
 
 /** Gives every request a trace and a line in the log, and refuses requests that no route matches. */
@@ -166,7 +187,7 @@ function followRequests(app: FastifyInstance, service: Service): void {
 
 /** Below the prefix of the operator API errors are problem documents, on unknown paths too. */
 function isOperatorPath(url = ''): boolean {
-  return url.startsWith(`${OPERATOR_PREFIX}/`);
+  return url.startsWith(`${OPERATOR_PREFIX}/`) || url.startsWith(`${PORTAL_PREFIX}/`);
 }
 
 /** HTTP/1.1 demands a Host (RFC 9112, 3.2); HTTP/1.0 does not know it. */

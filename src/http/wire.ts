@@ -116,11 +116,12 @@ const KEY = /"[^"\\]*(?:\\.[^"\\]*)*"(?=\s*:)/g;
 /**
  * Parses the body of a request.
  *
- * A number that a double cannot carry exactly (`100.00000000000000001`, `9007199254740993`, `1e-400`) becomes
- * Infinity, which no amount, quantity or serial number may be: it is refused, never rounded. A key `__proto__`
- * is a key like any other, since only the declared fields of a body are ever read.
+ * A number that a double cannot carry exactly (`100.00000000000000001`, `9007199254740993`, `1e-400`)
+ * becomes Infinity, which no amount, quantity or serial number may be: it is refused, never rounded. A
+ * key `__proto__` is a key like any other, since only the declared fields of a body are ever read.
  * @param body the bytes as received, undefined where there were none
- * @throws TransportRefusal `30` (HTTP 400) for an empty body, invalid UTF-8, what is not JSON, and an object in
+ * @throws TransportRefusal `30` (HTTP 400) for an empty body, invalid UTF-8, what is not JSON, and an
+ *   object in
  *   which a key stands twice in any spelling: a proxy or a log may have read the other value
  */
 export function parseJson(body: Uint8Array | undefined): unknown {
@@ -141,9 +142,10 @@ export function parseJson(body: Uint8Array | undefined): unknown {
 /**
  * Spells each key in one way, without escapes where it needs none.
  *
- * JSON.parse of Node 24 may take an escaped key for another one (nodejs/node issue 63785). Once it has parsed an
- * object with the key `\\u0061moun`, which begins with a backslash, it reads `\u0061mountUsed` in the same place as
- * that key: the body of one client could make a field of another client's body disappear.
+ * JSON.parse of Node 24 may take an escaped key for another one (nodejs/node issue 63785). Once it has
+ * parsed an object with the key `\\u0061moun`, which begins with a backslash, it reads `\u0061mountUsed`
+ * in the same place as that key: the body of one client could make a field of another client's body
+ * disappear.
  */
 function spellKeysPlainly(text: string): string {
   if (!text.includes('\\')) return text;
@@ -227,4 +229,9 @@ export function prefersGzip(acceptEncoding: string | undefined): boolean {
   }
   const gzip = weights.get('gzip') ?? weights.get('*') ?? 0;
   return gzip > 0 && gzip >= (weights.get('identity') ?? 0);
+}
+
+/** Whether a request asks for a page, as browsers do: text/html stands in its Accept header. */
+export function prefersHtml(accept: string | undefined): boolean {
+  return (accept ?? '').split(',').some((each) => /^\s*text\/html\s*(;|$)/i.test(each));
 }

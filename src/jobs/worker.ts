@@ -4,7 +4,9 @@ import { type Runner, run, type WorkerEvents, Logger as WorkerLogger } from 'gra
 import type { Service } from '../context.ts';
 import type { Task } from './enqueue.ts';
 
-/** What a task does; `stopping` turns true when the worker is asked to stop, so that long work can give way. */
+/**
+ * What a task does; `stopping` turns true when the worker is asked to stop, so that long work can give way.
+ */
 export type TaskRun = (service: Service, batchId: number, stopping: () => boolean) => Promise<void>;
 
 export type Worker = { stop(): Promise<void> };
@@ -15,14 +17,17 @@ const CONCURRENCY = 4;
 const POLL_MS = 1_000;
 /** How often work is looked for whose worker has died. */
 const SWEEP_MS = 2_000;
-/** A queue that gives up waits for its jobs and the database, and may wait for ever. After so long it is left to itself. */
+/**
+ * A queue that gives up waits for its jobs and the database, and may wait for ever. After so long it is
+ * left to itself.
+ */
 const GIVE_UP_MS = 5_000;
 /** Before a queue that has stopped is started again. */
 const RESTART_MS = 500;
 
 /**
- * Starts the background work of this process: the tasks of the queue, and a look every few seconds for what a dead worker
- * has left behind.
+ * Starts the background work of this process: the tasks of the queue, and a look every few seconds for
+ * what a dead worker has left behind.
  */
 export async function startWorker(
   service: Service,
@@ -38,8 +43,8 @@ export async function startWorker(
     ]),
   );
   const pgPool = service.db.openPool('scrip-worker', CONCURRENCY + 2);
-  // The delays of no time: a queue that writes the end of a job by itself leaves the failure of that to nobody, and the process
-  // ends with it. One that gathers them tries again, and tells.
+  // The delays of no time: a queue that writes the end of a job by itself leaves the failure of that to
+  // nobody, and the process ends with it. One that gathers them tries again, and tells.
   const start = async (): Promise<Queue> => {
     const events: WorkerEvents = new EventEmitter();
     const givesUp = once(events, 'pool:gracefulShutdown');
@@ -61,8 +66,8 @@ export async function startWorker(
   let queue = await start();
   const asked = new AbortController();
   const working = (async () => {
-    // The queue gives up when it loses the database in the middle of a job. That is no reason to end with it: the job
-    // stays where it is, and whoever works next goes on with it.
+    // The queue gives up when it loses the database in the middle of a job. That is no reason to end with
+    // it: the job stays where it is, and whoever works next goes on with it.
     while (!stopping) {
       await ended(queue);
       if (stopping) break;
@@ -96,7 +101,10 @@ type Queue = { readonly runner: Runner; readonly givesUp: Promise<unknown> };
 
 const pause = () => sleep(GIVE_UP_MS, undefined, { ref: false });
 
-/** Until a queue has ended, or has given up and does not come to an end. What it still runs goes on: two may work on a batch. */
+/**
+ * Until a queue has ended, or has given up and does not come to an end. What it still runs goes on: two
+ * may work on a batch.
+ */
 async function ended({ runner, givesUp }: Queue): Promise<void> {
   const end = runner.promise.catch(() => {});
   await Promise.race([end, givesUp]);

@@ -9,7 +9,9 @@ export function keyFile({ dataDir }: { dataDir: string }): string {
   return join(dataDir, 'keys');
 }
 
-/** Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile. */
+/**
+ * Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile.
+ */
 export async function createKeyFile(file: string, text = `${newKeyRing()}\n`): Promise<void> {
   await makeDataFolder(dirname(file));
   const draft = await writeDraft(file, text);
@@ -26,8 +28,8 @@ async function writeDraft(file: string, text: string): Promise<string> {
 }
 
 /**
- * Puts a new key in front of those of a key file. Whole or not at all, and on the disk before anything is sealed under it. Only one
- * may do so, or take one out, at a time.
+ * Puts a new key in front of those of a key file. Whole or not at all, and on the disk before anything is
+ * sealed under it. Only one may do so, or take one out, at a time.
  * @returns its id
  */
 export async function addToKeyFile(file: string): Promise<string> {
@@ -37,7 +39,10 @@ export async function addToKeyFile(file: string): Promise<string> {
   return key.slice(0, key.indexOf(':'));
 }
 
-/** Takes a key out of a key file, and out of the folder what a process left there that died while it wrote one. */
+/**
+ * Takes a key out of a key file, and out of the folder what a process left there that died while it wrote
+ * one.
+ */
 export async function removeFromKeyFile(file: string, keyId: string): Promise<void> {
   const entries = (await readFile(file, 'utf8')).split(/[,\n]/).map((entry) => entry.trim());
   const left = entries.filter((entry) => entry !== '' && !entry.startsWith(`${keyId}:`));

@@ -6,8 +6,8 @@ const HASH_BYTES = 32;
 const LONGEST_HASHED = 64;
 
 /**
- * HMAC-SHA-256 (RFC 2104) of short texts under one key, by two calls of the one-shot hash: a third of what an HMAC object
- * costs that is made for each text, which was a tenth of a balance enquiry.
+ * HMAC-SHA-256 (RFC 2104) of short texts under one key, by two calls of the one-shot hash: a third of
+ * what an HMAC object costs that is made for each text, which was a tenth of a balance enquiry.
  */
 export class KeyedHash {
   readonly #inner = Buffer.alloc(BLOCK_BYTES + LONGEST_HASHED, 0x36);

@@ -1,7 +1,8 @@
 import { type Sql, sql } from '../db/sql.ts';
 
 /** The keys that the database knows, but for dropped ones. */
-export const KNOWN = sql`select key_id, check_value, superseded_at from keyring_keys where dropped_at is null`;
+export const KNOWN = sql`
+  select key_id, check_value, superseded_at from keyring_keys where dropped_at is null`;
 
 /** The keys in use, oldest first. */
 export const IN_USE = sql`
@@ -19,7 +20,8 @@ export const FIND_KEY_RING = sql`select to_regclass('scrip.keyring_keys') is not
 
 export function insertFirstKey(keyId: string, check: Uint8Array): Sql {
   return sql`
-insert into keyring_keys (key_id, check_value, activation) values (${keyId}, ${check}, 1) on conflict do nothing`;
+insert into keyring_keys (key_id, check_value, activation) values (${keyId}, ${check}, 1)
+  on conflict do nothing`;
 }
 
 export function insertRouting(check: Uint8Array): Sql {

@@ -14,9 +14,10 @@ import { KeyedHash } from './keyed-hash.ts';
 /**
  * The only file that holds keys.
  *
- * A key ring is a list of keys. The database tells which of them are in use, in the order in which they were put to use
- * (src/keyring/store.ts): the newest of these seals what is new and makes what it is looked up by; while a rotation is under way,
- * what is older is looked up under the others too. Every key of the ring opens what it sealed.
+ * A key ring is a list of keys. The database tells which of them are in use, in the order in which they
+ * were put to use (src/keyring/store.ts): the newest of these seals what is new and makes what it is
+ * looked up by; while a rotation is under way, what is older is looked up under the others too. Every key
+ * of the ring opens what it sealed.
  */
 
 /** A code and its PIN. Neither may reach a log, an error, or any page that does not ask for it. */
@@ -32,10 +33,16 @@ type RingKey = {
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Nonces are drawn this many at a time: one call into the system's generator costs as much as a hundred nonces. */
+/**
+ * Nonces are drawn this many at a time: one call into the system's generator costs as much as a hundred
+ * nonces.
+ */
 const NONCE_POOL = 256;
 
-/** The entry of the routing key in a key ring. It is no data key: it gives a code its slot, and is never rotated. */
+/**
+ * The entry of the routing key in a key ring. It is no data key: it gives a code its slot, and is never
+ * rotated.
+ */
 const ROUTING = 'routing';
 
 /** A new key ring as text: a data key, and the routing key. */
@@ -50,8 +57,9 @@ export function newRingKey(): string {
 }
 
 /**
- * Reads a key ring from text: `id:key`, separated by commas or line ends, newest first; a key is 32 bytes in base64url. The entry
- * `routing:key` may stand anywhere; without it, the routing key is derived from the oldest data key.
+ * Reads a key ring from text: `id:key`, separated by commas or line ends, newest first; a key is 32 bytes
+ * in base64url. The entry `routing:key` may stand anywhere; without it, the routing key is derived from
+ * the oldest data key.
  * @param source where it was read, for the error: it never shows the text itself
  * @param reload reads it again, where a key turns up that it did not hold
  * @throws StartError when it is no key ring
@@ -120,7 +128,10 @@ function inUse(key: RingKey): KeyInUse {
   };
 }
 
-/** What a voucher is looked up by, and its PIN compared by, under one key: 128 bits each in the form of a uuid. */
+/**
+ * What a voucher is looked up by, and its PIN compared by, under one key: 128 bits each in the form of a
+ * uuid.
+ */
 export type LookUp = { readonly codeKey: string; readonly pinKey: string };
 
 /** The key ring of this process lacks a key that is in use: it has to be given the new one. */
@@ -148,7 +159,10 @@ export class KeyRing {
     this.#inUse = [this.#current];
   }
 
-  /** What a thread of this process makes a key ring of that seals as this one does now: the parameters of the constructor. */
+  /**
+   * What a thread of this process makes a key ring of that seals as this one does now: the parameters of
+   * the constructor.
+   */
   share(): [keys: readonly RingKey[], routing: Uint8Array] {
     const { id, seal, check, master } = this.#current;
     return [[{ id, seal, check, master }], this.#routingKey];
@@ -223,7 +237,10 @@ export class KeyRing {
     return this.#inUse.slice(0, -1).map((key) => codeKeyUnder(key, code));
   }
 
-  /** Seals code and PIN (AES-256-GCM) under the newest key in use, bound to the serial number: it opens for no other voucher. */
+  /**
+   * Seals code and PIN (AES-256-GCM) under the newest key in use, bound to the serial number: it opens
+   * for no other voucher.
+   */
   seal(serialNumber: bigint, code: string, pin: string): Buffer {
     return this.sealText(String(serialNumber), code + pin);
   }
@@ -244,7 +261,10 @@ export class KeyRing {
     ]);
   }
 
-  /** Opens what `seal` made. Throws where the key is missing, or the bytes belong to another voucher or were changed. */
+  /**
+   * Opens what `seal` made. Throws where the key is missing, or the bytes belong to another voucher or
+   * were changed.
+   */
   open(serialNumber: bigint, sealed: Buffer): CodeAndPin {
     const text = this.openText(String(serialNumber), sealed);
     return { code: text.slice(0, 12), pin: text.slice(12) };

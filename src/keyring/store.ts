@@ -28,7 +28,8 @@ type Known = {
 type Given = { readonly keys?: string | undefined; readonly dataDir: string };
 
 /**
- * Holds the key ring against a database that is about to be migrated: a wrong one is told before anything is touched.
+ * Holds the key ring against a database that is about to be migrated: a wrong one is told before anything
+ * is touched.
  * @param owner a connection of the schema's owner
  * @param mayLack whether there need not be a key ring at all
  * @throws StartError as `openKeyRing`
@@ -41,7 +42,10 @@ export async function checkBeforeMigration(owner: Queries, config: Given, mayLac
   else if (known.length > 0 && !mayLack) throw missing(config);
 }
 
-/** Whether the key file can be read by other accounts of this machine; a key ring that is a setting lies in none. */
+/**
+ * Whether the key file can be read by other accounts of this machine; a key ring that is a setting lies
+ * in none.
+ */
 export async function isExposed(config: Given): Promise<boolean> {
   if (config.keys !== undefined) return false;
   const { mode } = await stat(keyFile(config));
@@ -50,7 +54,8 @@ export async function isExposed(config: Given): Promise<boolean> {
 
 /**
  * Opens the key ring: from the setting, else from the key file in the data folder, which a first start makes.
- * @throws StartError when the database belongs to another key ring, or to one that is missing; nothing is touched then
+ * @throws StartError when the database belongs to another key ring, or to one that is missing; nothing is
+ *   touched then
  */
 export async function openKeyRing(db: Database, config: Given): Promise<KeyRing> {
   const known = await db.query<Known>(KNOWN);
@@ -80,7 +85,10 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
   return ring;
 }
 
-/** The serial numbers in print follow from the routing key: with another one, no voucher would be found on the right shard. */
+/**
+ * The serial numbers in print follow from the routing key: with another one, no voucher would be found on
+ * the right shard.
+ */
 async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
   const [row] = await db.query<{ check_value: Buffer }>(ROUTING);
   if (!row || !sameHash(row.check_value, ring.routingCheck))
@@ -92,7 +100,10 @@ async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
 /** Vouchers that the start looks at: the newest ones are what a wrong key would have made. */
 const CHECKED = 5;
 
-/** The slot of a code must be that of its serial number: a voucher of which that is not so was not made by this service. */
+/**
+ * The slot of a code must be that of its serial number: a voucher of which that is not so was not made by
+ * this service.
+ */
 async function checkSlots(db: Queries, ring: KeyRing): Promise<void> {
   const newest = await db.query<{ serial_number: bigint; sealed: Buffer }>(listNewestVouchers(CHECKED));
   for (const { serial_number, sealed } of newest)
@@ -113,7 +124,8 @@ function fits(ring: KeyRing, serialNumber: bigint, sealed: Buffer): boolean | un
 
 /**
  * Learns which keys are in use now, and whether this key ring holds them.
- * @throws KeyMissing where it lacks one of them; Error where its keys are none of the database's: that was put back, or set up
+ * @throws KeyMissing where it lacks one of them; Error where its keys are none of the database's: that
+ *   was put back, or set up
  *   anew, under a running process
  */
 export async function checkKeyRing(db: Queries, ring: KeyRing): Promise<void> {
@@ -131,8 +143,9 @@ export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
 };
 
 /**
- * Begins to seal in a transaction: what is sealed from here on is sealed under the key that stays the newest until the
- * transaction ends. Putting another key to use waits for that, and so finds everything that is to be sealed anew.
+ * Begins to seal in a transaction: what is sealed from here on is sealed under the key that stays the
+ * newest until the transaction ends. Putting another key to use waits for that, and so finds everything
+ * that is to be sealed anew.
  * @throws as `checkKeyRing`
  */
 export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
@@ -169,7 +182,10 @@ async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
   }
 }
 
-/** @throws StartError where the key ring lacks a key that the database knows, or holds another one under its name */
+/**
+ * @throws StartError where the key ring lacks a key that the database knows, or holds another one under
+ *   its name
+ */
 function fit(ring: KeyRing, known: readonly Known[], config: Given): void {
   const own = ring.checks();
   for (const { key_id, check_value } of known) {

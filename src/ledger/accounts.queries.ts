@@ -1,18 +1,15 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** A merchant's accounts in a currency, and the operator's own (merchant 0); those that exist stay as they are. */
+/**
+ * A merchant's accounts in a currency, and the operator's own (merchant 0); those that exist stay as they
+ * are.
+ */
 export function insertAccounts(merchantId: number, currency: string, decimals: number): Sql {
   return sql`
-insert into accounts (kind, merchant_id, currency, decimals) values
-  ('FUNDING', 0, ${currency}, ${decimals}),
-  ('TRANSIT', 0, ${currency}, ${decimals}),
-  ('FEES', 0, ${currency}, ${decimals}),
-  ('VAT', 0, ${currency}, ${decimals}),
-  ('GOODWILL', 0, ${currency}, ${decimals}),
-  ('UNCLAIMED', 0, ${currency}, ${decimals}),
-  ('BREAKAGE', 0, ${currency}, ${decimals}),
-  ('FLOAT', ${merchantId}, ${currency}, ${decimals}),
-  ('SETTLEMENT', ${merchantId}, ${currency}, ${decimals})
+insert into accounts (kind, merchant_id, currency, decimals)
+select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end, ${currency}, ${decimals}
+from unnest(enum_range(null::account_kind)) as k (kind)
+where k.kind <> 'RESERVE' and (${merchantId}::int > 0 or k.kind not in ('FLOAT', 'SETTLEMENT'))
 on conflict do nothing`;
 }
 
@@ -58,7 +55,8 @@ export type Posting = {
 export function insertPosting(posting: Posting): Sql {
   const { id, kind, debit, credit, amountMinor, merchantId, batchId, reference, now } = posting;
   return sql`
-select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${merchantId}, ${batchId ?? null}, ${reference ?? null},
+select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
+  ${batchId ?? null}, ${reference ?? null},
   ${now})`;
 }
 
@@ -69,5 +67,6 @@ export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string
 
 export function creditFloat(accountId: bigint, amountMinor: bigint): Sql {
   return sql`
-update floats set balance_minor = balance_minor + ${amountMinor} where account_id = ${accountId} returning balance_minor, decimals`;
+update floats set balance_minor = balance_minor + ${amountMinor} where account_id = ${accountId}
+  returning balance_minor, decimals`;
 }

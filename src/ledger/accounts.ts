@@ -11,8 +11,8 @@ export function reserveOf(batchId: number): bigint {
 }
 
 /**
- * Makes sure that a merchant has its accounts in a currency (float and settlement), and the operator its own (funding and
- * transit). Safe to repeat, and at the same time in several processes.
+ * Makes sure that a merchant has its accounts in a currency (float and settlement), and the operator its
+ * own (funding and transit). Safe to repeat, and at the same time in several processes.
  * @param currency an ISO 4217 code
  */
 export async function ensureAccounts(db: Queries, merchantId: number, currency: string): Promise<void> {

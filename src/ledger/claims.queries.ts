@@ -36,6 +36,7 @@ export function claimOne(claim: {
 }): Sql {
   const { bucket, merchantId, operation, reference, id, fingerprint } = claim;
   return sql`
-select * from claim(${bucket}, ${operation}::operation, array[${merchantId}::int], array[${reference}::text], array[${id}::uuid],
+select * from claim(${bucket}, ${operation}::operation, array[${merchantId}::int],
+  array[${reference}::text], array[${id}::uuid],
   array[null::bigint], array[${fingerprint}::text])`;
 }

@@ -12,8 +12,8 @@ import {
 } from './claims.queries.ts';
 
 /**
- * References over shards (sql/008-claims.sql, docs/how-to/citus.md). On one server the functions that book a request make its claim as well,
- * and nothing here is used.
+ * References over shards (sql/008-claims.sql, docs/how-to/citus.md). On one server the functions that book a
+ * request make its claim as well, and nothing here is used.
  */
 
 /** A voucher as a request finds it before it makes a claim. */
@@ -47,7 +47,10 @@ const findVouchers: Operation<Wanted, FoundVoucher | undefined, FoundVoucher | u
   answer: (_, row) => row,
 };
 
-/** A voucher of a completed batch, by the key of its code or by its serial number; undefined where there is none. */
+/**
+ * A voucher of a completed batch, by the key of its code or by its serial number; undefined where there
+ * is none.
+ */
 export function findVoucher(
   { batcher }: Service,
   bucket: number,
@@ -107,8 +110,8 @@ function claimOperation(
 export type Candidate = { readonly id: string; readonly bucket: number };
 
 /**
- * Over shards: what a reference may name, of these operations in their order; a transaction without a reference goes by its id. A claim
- * whose transaction was never booked is among them.
+ * Over shards: what a reference may name, of these operations in their order; a transaction without a
+ * reference goes by its id. A claim whose transaction was never booked is among them.
  */
 export async function findCandidates(
   { batcher, buckets, db }: Service,
@@ -141,7 +144,8 @@ export async function findCandidates(
  * @param request.serialNumber of its voucher; null where that is unknown: then nothing is claimed
  * @param request.id the id of its transaction, where the claim is new
  * @param voided an id that this request held before, and that was voided
- * @returns the id to go on under; `used` where another request has used the reference (`94`); undefined where the voucher is unknown and
+ * @returns the id to go on under; `used` where another request has used the reference (`94`); undefined
+ *   where the voucher is unknown and
  *   the reference is free
  */
 export async function claimReference(
@@ -166,16 +170,30 @@ export async function claimReference(
   }
 }
 
+/** The money commands of the operator. The merchant of those that concern none is 0. */
+export type OperatorOperation =
+  | 'top-up'
+  | 'float-refund'
+  | 'float-correct'
+  | 'adjust'
+  | 'cash-out'
+  | 'escheat'
+  | 'own-transfer'
+  | 'payout'
+  | 'payout-return'
+  | 'import';
+
 /**
  * Claims the reference of an operation that names no voucher, in the transaction that books it.
- * @returns the claim that stands: with the given id where it is new; else the caller decides whether its fingerprint is that of the same request
+ * @returns the claim that stands: with the given id where it is new; else the caller decides whether its
+ *   fingerprint is that of the same request
  */
 export async function claimIn(
   tx: Queries,
   { buckets }: Service,
   request: {
     readonly merchantId: number;
-    readonly operation: 'generate' | 'top-up';
+    readonly operation: 'generate' | OperatorOperation;
     readonly reference: string;
     readonly id: string;
     readonly fingerprint: string;

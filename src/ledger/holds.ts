@@ -7,9 +7,10 @@ import { type HoldRow, insertHold, listOldHolds, setHoldEnded } from './holds.qu
 import { newId } from './id.ts';
 
 /**
- * Over shards, a float and the voucher that it pays for may lie on different servers. The money goes from the float to the transit account
- * under the id of the activation, and from there to the voucher; where the activation is declined, it goes back. A hold that a
- * crash has left is settled by the sweep: it is ended where the activation was booked, and released where it never will be.
+ * Over shards, a float and the voucher that it pays for may lie on different servers. The money goes from
+ * the float to the transit account under the id of the activation, and from there to the voucher; where
+ * the activation is declined, it goes back. A hold that a crash has left is settled by the sweep: it is
+ * ended where the activation was booked, and released where it never will be.
  */
 
 type Hold = {
@@ -26,7 +27,10 @@ type Hold = {
 
 class Uncovered extends Error {}
 
-/** Moves an activation's amount out of the float, once for each id. @returns false where the float does not cover it */
+/**
+ * Moves an activation's amount out of the float, once for each id. @returns false where the float does
+ * not cover it
+ */
 export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boolean> {
   const { id, lowId, merchantId, currency, amountMinor, bucket, serialNumber } = hold;
   // Accounts are written on all workers: only where they are missing.
@@ -57,8 +61,8 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
 }
 
 /**
- * Releases a hold whose activation was declined. Its id is voided first: another copy of the request may be on its way under the same id, and
- * must not be booked any more.
+ * Releases a hold whose activation was declined. Its id is voided first: another copy of the request may
+ * be on its way under the same id, and must not be booked any more.
  */
 export async function releaseHold(
   service: Service,

@@ -1,19 +1,25 @@
 import { randomBytes } from 'node:crypto';
 
-/** Random bytes are drawn for this many ids at a time: a call to the system's generator costs as much as fifty ids. */
+/**
+ * Random bytes are drawn for this many ids at a time: a call to the system's generator costs as much as
+ * fifty ids.
+ */
 const POOL_IDS = 512;
 const RANDOM_BYTES = 8;
 
 let pool = Buffer.alloc(0);
 let offset = 0;
-/** Ids that run further ahead of the time than this were made by a clock that was wrong: they are left behind. */
+/**
+ * Ids that run further ahead of the time than this were made by a clock that was wrong: they are left behind.
+ */
 const AHEAD_MAX_MS = 600_000n;
 /** Milliseconds and counter of the last id, as one number of 60 bits. */
 let last = 0n;
 
 /**
- * A new transaction id: a UUID of version 7 (RFC 9562), ordered by time and, within this process, strictly increasing: the
- * twelve bits behind the milliseconds count, and borrow from the next millisecond when they run over.
+ * A new transaction id: a UUID of version 7 (RFC 9562), ordered by time and, within this process,
+ * strictly increasing: the twelve bits behind the milliseconds count, and borrow from the next
+ * millisecond when they run over.
  * @param now the time it tells
  */
 export function newId(now: Date): string {

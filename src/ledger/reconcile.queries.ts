@@ -1,7 +1,8 @@
 import { type Sql, sql } from '../db/sql.ts';
+import { BATCHES } from './reconcile.batches.queries.ts';
+import { type Checks, EXAMPLES } from './reconcile.check.ts';
+import { RECORDS } from './reconcile.records.queries.ts';
 
-/** Differences that a check shows: enough to see what they have in common. */
-export const EXAMPLES = 10;
 /** Floats that are looked at again over shards, where the tills go on meanwhile. */
 const CANDIDATES = 10_000;
 /** Account numbers from here on are reserves of batches: this number and the batch's. */
@@ -15,18 +16,10 @@ const SIDES = `
   from journal j
   cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)) as s (account, amount_minor)`;
 
-/**
- * One statement for each check, over the whole database. Out: how many rows were checked, and examples of what differs, as JSON, or null.
- * Each reads its tables once or twice from end to end and joins them by hash, whatever their size; amounts are text in minor units,
- * since what differs can be of any size. Examples stand in no order: sorted, they would be found by walking an index.
- *
- * Over shards there is no snapshot of all of them at one moment. So everything that changes while the tills run is compared within a
- * bucket (joined by it, without a union): a shard answers from one snapshot of its own. What spans shards is compared only where it
- * has settled before `settledBefore`.
- */
-export const checks: Readonly<Record<string, (settledBefore: Date | null) => Sql>> = {
+/** What is stored of floats and vouchers against the journal, and every row of the journal against its accounts. */
+const BALANCES: Checks = {
   // Over shards these are candidates: each is looked at again while its float is locked (reconcile.ts).
-  'float-balances': (settledBefore) => sql`
+  'float-balances': ({ settledBefore }) => sql`
 with moved as (
   select s.account, sum(s.amount_minor) as amount_minor from (
     select l.account, l.amount_minor from journal j
@@ -132,68 +125,6 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
     values: [],
   }),
 
-  'redemption-updates': () => ({
-    text: `
-select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
-  select coalesce(u.original_id, j.original_id) as "originalId", j.id as "transactionId", j.kind
-  from redemption_updates u
-  full join (
-    select * from journal
-    where original_id is not null and kind in ('REDEMPTION', 'REDEMPTION_REVERSAL', 'REPLACEMENT')
-  ) j on j.bucket = u.bucket and j.original_id = u.original_id
-  left join journal o on o.bucket = u.bucket and o.id = u.original_id and o.kind = 'REDEMPTION' and o.original_id is null
-  where u.original_id is null or o.id is null or j.id is null or j.currency <> o.currency or j.occurred_at <> u.updated_at
-    or u.new_minor < 0 or (u.new_id is null) <> (u.new_minor = 0)
-    or case j.kind
-      when 'REDEMPTION_REVERSAL' then j.id = u.reversal_id and j.amount_minor = o.amount_minor
-        and j.debit_account = o.credit_account and j.credit_account = o.debit_account
-        and j.reference is not distinct from 'CANCEL-' || o.reference
-        and j.serial_number = o.serial_number and j.merchant_id = o.merchant_id
-      when 'REDEMPTION' then j.id = u.new_id and j.amount_minor = u.new_minor
-        and j.debit_account = o.debit_account and j.credit_account = o.credit_account
-        and j.reference is not distinct from 'NEW-' || o.reference
-        and j.serial_number = o.serial_number and j.merchant_id = o.merchant_id
-      when 'REPLACEMENT' then j.debit_account = o.serial_number and j.amount_minor = o.amount_minor - u.new_minor
-    end is not true
-  limit ${EXAMPLES}
-) d`,
-    values: [],
-  }),
-
-  // What belongs to an update is there once: its reversal and, unless it reversed in full, its new redemption. A reversal belongs to one.
-  'update-entries': () => ({
-    text: `
-select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
-  select u.original_id as "originalId", u.reversal_id as "transactionId", null as kind
-  from redemption_updates u
-  left join journal r on r.bucket = u.bucket and r.id = u.reversal_id
-  left join journal n on n.bucket = u.bucket and n.id = u.new_id
-  where r.id is null or (u.new_id is not null and n.id is null)
-  union all
-  select null, id, kind::text from journal where kind = 'REDEMPTION_REVERSAL' and original_id is null
-  limit ${EXAMPLES}
-) d`,
-    values: [],
-  }),
-
-  // A voucher that was replaced does not count: the one in its place does.
-  batches: (settledBefore) => sql`
-with made as (
-  select batch_id, count(*) filter (where closed is distinct from 'REPLACED') as vouchers,
-    count(*) filter (where closed = 'CANCELED') as canceled
-  from vouchers group by batch_id
-)
-select (select count(*) from batches) as checked, json_agg(d) as differing from (
-  select coalesce(b.id, m.batch_id) as "batchId", b.transaction_id as "transactionId", b.status, b.quantity, b.produced,
-    coalesce(m.vouchers, 0) as vouchers
-  from batches b
-  full join made m on m.batch_id = b.id
-  where (b.id is null or coalesce(m.vouchers, 0) <> b.produced or b.produced > b.quantity
-      or (b.status = 'COMPLETED' and b.produced <> b.quantity) or (b.status <> 'CANCELED' and m.canceled > 0))
-    and (${settledBefore}::timestamptz is null or coalesce(b.ended_at < ${settledBefore}, false))
-  limit ${EXAMPLES}
-) d`,
-
   // Of the reserve of a batch, in each bucket: what its vouchers took is what they were activated with, and a canceled batch was given back
   // all that its vouchers no longer carry.
   'reserve-shares': () => ({
@@ -222,129 +153,10 @@ select (select count(*) from batches where value_minor is not null) as checked, 
 ) d`,
     values: [],
   }),
-
-  // A batch reserves its whole price once, and gives it back once where it is canceled.
-  reserves: (settledBefore) => sql`
-with moved as (
-  select batch_id, sum(amount_minor) filter (where kind = 'RESERVATION') as reserved,
-    coalesce(sum(amount_minor) filter (where kind = 'RELEASE'), 0) as released
-  from journal where kind in ('RESERVATION', 'RELEASE') group by batch_id
-)
-select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing from (
-  select b.transaction_id as "transactionId", b.status, (b.quantity * b.value_minor)::text as "expectedMinor",
-    m.reserved::text as "reservedMinor", m.released::text as "releasedMinor"
-  from (select * from batches where value_minor is not null) b
-  full join moved m on m.batch_id = b.id
-  where (b.id is null or m.reserved is distinct from b.quantity * b.value_minor
-      or m.released <> case b.status when 'CANCELED' then b.quantity * b.value_minor else 0 end)
-    and (${settledBefore}::timestamptz is null or coalesce(b.ended_at, b.accepted_at) < ${settledBefore})
-  limit ${EXAMPLES}
-) d`,
-
-  replacements: () => ({
-    text: `
-select (select count(*) from vouchers where closed = 'REPLACED' or replaced_by is not null) as checked, json_agg(d) as differing from (
-  select o.serial_number as "serialNumber", o.replaced_by as "replacedBy", o.balance_minor::text as "balanceMinor"
-  from vouchers o
-  left join vouchers n on n.bucket = o.bucket and n.serial_number = o.replaced_by
-  left join (
-    select bucket, replaced_by, count(*) as times from vouchers where replaced_by is not null group by bucket, replaced_by
-  ) t on t.bucket = o.bucket and t.replaced_by = o.replaced_by
-  where (o.closed = 'REPLACED' or o.replaced_by is not null)
-    and (o.closed is distinct from 'REPLACED' or n.serial_number is null or n.batch_id <> o.batch_id or o.balance_minor <> 0 or t.times > 1)
-  limit ${EXAMPLES}
-) d`,
-    values: [],
-  }),
-
-  // Money goes from a replaced voucher to its successor, or on to the last of the chain by an update.
-  'replacement-entries': () => ({
-    text: `
-select (select count(*) from journal where kind = 'REPLACEMENT') as checked, json_agg(d) as differing from (
-  select j.id as "transactionId", j.debit_account as "serialNumber", j.credit_account as "replacedBy"
-  from journal j
-  left join vouchers o on o.bucket = j.bucket and o.serial_number = j.debit_account and o.closed = 'REPLACED'
-  left join vouchers n on n.bucket = j.bucket and n.serial_number = j.credit_account
-  where j.kind = 'REPLACEMENT' and (o.serial_number is null or n.serial_number is null or n.batch_id <> o.batch_id
-    or j.original_id is null and o.replaced_by <> j.credit_account)
-  limit ${EXAMPLES}
-) d`,
-    values: [],
-  }),
-
-  // A booking has used its reference up: without the claim a retry would be a second payment. On one server a claim was written with
-  // its booking, so there is no claim without one either.
-  references: (settledBefore) => sql`
-with booked as (
-  select j.merchant_id, j.reference, j.id, case j.kind when 'ACTIVATION' then 'activate' when 'REDEMPTION' then 'redeem' else 'top-up' end as operation
-  from journal j
-  where j.reference is not null and j.original_id is null and j.batch_id is null and j.kind in ('ACTIVATION', 'REDEMPTION', 'TOP_UP')
-    and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
-  union all
-  select merchant_id, reference, transaction_id, 'generate' from batches
-  where ${settledBefore}::timestamptz is null or accepted_at < ${settledBefore}
-)
-select (select count(*) from claims) as checked, json_agg(d) as differing from (
-  select coalesce(b.id, c.id) as "transactionId", coalesce(b.operation, c.operation::text) as operation,
-    c.id is not null as claimed, b.id is not null as booked
-  from booked b
-  full join claims c on c.merchant_id = b.merchant_id and c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
-  where c.id is null or (b.id is null and ${settledBefore}::timestamptz is null)
-  limit ${EXAMPLES}
-) d`,
-
-  // Every top-up was somebody's: its entry in the audit names the transaction.
-  'top-ups': (settledBefore) => sql`
-with told as (
-  select after::json ->> 'transactionId' as id from audit where action = 'float.top-up'
-)
-select (select count(*) from journal where kind = 'TOP_UP') as checked, json_agg(d) as differing from (
-  select j.id as "transactionId", j.merchant_id as "merchantId", j.amount_minor::text as "amountMinor"
-  from journal j left join told t on t.id = j.id::text
-  where j.kind = 'TOP_UP' and t.id is null and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
-  limit ${EXAMPLES}
-) d`,
-
-  // Every booking since an endpoint was enabled has its delivery to that endpoint, for as long as deliveries are kept.
-  deliveries: () => ({
-    text: `
-select (select count(*) from webhook_deliveries) as checked, json_agg(d) as differing from (
-  select j.id as "transactionId", e.id as "endpointId"
-  from journal j
-  join webhook_endpoints e on e.merchant_id = j.merchant_id and e.disabled_at is null and e.removed_at is null
-    and j.id >= id_floor(greatest(e.enabled_at + interval '1 minute', now() - interval '60 days'))
-    and (e.events is null or case j.kind when 'ACTIVATION' then 'voucher.activated' when 'REDEMPTION' then 'voucher.redeemed'
-      else 'redemption.updated' end = any (e.events))
-  left join webhook_deliveries w on w.bucket = j.bucket and w.endpoint_id = e.id and w.event_id = j.id
-  where w.event_id is null and j.batch_id is null
-    and (j.kind in ('ACTIVATION', 'REDEMPTION') and j.original_id is null or j.kind = 'REDEMPTION_REVERSAL')
-  limit ${EXAMPLES}
-) d`,
-    values: [],
-  }),
-
-  // Over shards: what went into transit is held, and what left it was booked or released, each by its own row. An activation may be booked
-  // already whose hold has not ended. On one server nothing is ever held.
-  holds: (settledBefore) => sql`
-with moved as (
-  select j.id, j.kind::text as kind, j.amount_minor, j.occurred_at
-  from journal j join accounts a on a.kind = 'TRANSIT' and a.id in (j.credit_account, j.debit_account)
-), held as (
-  select entry_id as id, 'HOLD' as kind, amount_minor, held_at as at, true as is_due from float_holds
-  union all
-  select release_id, 'HOLD_RELEASE', amount_minor, ended_at, true from float_holds where release_id is not null
-  union all
-  select id, 'ACTIVATION', amount_minor, ended_at, ended_at is not null from float_holds where release_id is null
-)
-select (select count(*) from float_holds) as checked, json_agg(d) as differing from (
-  select coalesce(h.id, m.id) as "transactionId", coalesce(h.kind, m.kind) as kind, m.amount_minor::text as "journalMinor",
-    h.amount_minor::text as "heldMinor"
-  from held h full join moved m on m.id = h.id and m.kind = h.kind and m.amount_minor = h.amount_minor
-  where (m.id is null and h.is_due and (${settledBefore}::timestamptz is null or h.at < ${settledBefore}))
-    or (h.id is null and (${settledBefore}::timestamptz is null or m.occurred_at < ${settledBefore}))
-  limit ${EXAMPLES}
-) d`,
 };
+
+/** Every check, in the order of the report. */
+export const checks: Checks = { ...BALANCES, ...BATCHES, ...RECORDS };
 
 /** What the journal moved on these accounts before an id, or from it on. */
 export function sumMoved(accounts: readonly bigint[], id: string, isBefore: boolean): Sql {

@@ -2,7 +2,8 @@ import { isSharded, type Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { toText } from '../money.ts';
 import { idFloor } from './id.ts';
-import { allowLongReading, checks, EXAMPLES, lockFloat, sumByKind, sumMoved } from './reconcile.queries.ts';
+import { EXAMPLES } from './reconcile.check.ts';
+import { allowLongReading, checks, lockFloat, sumByKind, sumMoved } from './reconcile.queries.ts';
 
 type Check = {
   readonly name: string;
@@ -28,15 +29,16 @@ export type Reconciliation = {
 const SETTLED_MS = 300_000;
 
 /**
- * Proves the books: every stored balance against the journal, every journal row against its accounts, every batch against
- * its vouchers and its reserve, every update and replacement whole, every reference used up, every top-up in the audit. On one server
- * all of it in one snapshot, while the service goes on; over shards, shard by shard.
+ * Proves the books: every stored balance against the journal, every journal row against its accounts,
+ * every batch against its vouchers and its reserve, every update and replacement whole, every reference
+ * used up, every top-up in the audit. On one server all of it in one snapshot, while the service goes on;
+ * over shards, shard by shard.
  * @returns what each check found; `ok` only if nothing differs
  */
 export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock'>): Promise<Reconciliation> {
   const { db, clock } = service;
   const settledBefore = isSharded(service) ? new Date(clock().getTime() - SETTLED_MS) : null;
-  const result = await check(db, settledBefore);
+  const result = await check(service, settledBefore);
   const floats = result.checks.find(({ name }) => name === 'float-balances');
   if (settledBefore === null || !floats || floats.ok) return result;
   const differing: Check['differing'][number][] = [];
@@ -64,13 +66,16 @@ async function isBalanced(db: Database, account: bigint, settledBefore: Date): P
   });
 }
 
-function check(db: Database, settledBefore: Date | null): Promise<Reconciliation> {
+function check(
+  { db, buckets }: Pick<Service, 'db' | 'buckets'>,
+  settledBefore: Date | null,
+): Promise<Reconciliation> {
   return db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
     const done: Check[] = [];
     for (const [name, statement] of Object.entries(checks)) {
       const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(
-        statement(settledBefore),
+        statement({ settledBefore, buckets: buckets.all }),
       );
       const differing = row?.differing ?? [];
       done.push({ name, ok: differing.length === 0, checked: Number(row?.checked ?? 0), differing });
@@ -83,7 +88,10 @@ function check(db: Database, settledBefore: Date | null): Promise<Reconciliation
 
 type TotalRow = { kind: string; currency: string; decimals: number | null; minor: string };
 
-/** The accounts of a currency sum to zero, with what is stored of floats and vouchers: what one was debited, another one was credited. */
+/**
+ * The accounts of a currency sum to zero, with what is stored of floats and vouchers: what one was
+ * debited, another one was credited.
+ */
 async function balanceTotals(tx: Queries): Promise<{ check: Check; totals: Total[] }> {
   const rows = await tx.query<TotalRow>(sumByKind());
   const sums = new Map<string, bigint>();

@@ -3,8 +3,9 @@ import { Refusal } from '../refusal.ts';
 const LONGEST = 100;
 
 /**
- * Refuses (`18`) what cannot be a merchant's reference: 1 to 100 characters, no control characters, well-formed Unicode
- * (two broken spellings would be stored as one), and not in the name space of updates (`CANCEL-`, `NEW-`).
+ * Refuses (`18`) what cannot be a merchant's reference: 1 to 100 characters, no control characters,
+ * well-formed Unicode (two broken spellings would be stored as one), and not in the name space of updates
+ * (`CANCEL-`, `NEW-`).
  */
 export function checkReference(reference: string): void {
   if (!isReference(reference) || /^(CANCEL|NEW)-/.test(reference)) throw new Refusal('18');

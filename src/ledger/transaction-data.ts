@@ -2,7 +2,9 @@ import { toNumber } from '../money.ts';
 import { isoTime } from '../time.ts';
 import type { RedemptionUpdate, Transaction } from './transactions.ts';
 
-/** Transactions as JSON: what answers and webhooks show of them (docs/reference/interface.md, "Transaction"). */
+/**
+ * Transactions as JSON: what answers and webhooks show of them (docs/reference/interface.md, "Transaction").
+ */
 
 /** Masks a voucher code: its first four digits, four asterisks, its last four. */
 export function maskCode(code: string): string {

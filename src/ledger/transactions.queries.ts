@@ -15,13 +15,14 @@ export const ACTIVE_TRANSACTIONS: HotStatement = {
 };
 
 /**
- * The newest transactions that a merchant made, newest first, by an index of their own. What its batches activated is not among them: see
- * listBatchActivations.
+ * The newest transactions that a merchant made, newest first, by an index of their own. What its batches
+ * activated is not among them: see listBatchActivations.
  * @param inForce only activations, and redemptions that no update has canceled
  */
 export function listOwnTransactions(merchantId: number, inForce: boolean): Sql {
   const kinds = inForce ? `'ACTIVATION', 'REDEMPTION'` : `'ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'`;
-  // A condition of its own, not one beside a parameter: the planner would gather the updates of all merchants for it.
+  // A condition of its own, not one beside a parameter: the planner would gather the updates of all
+  // merchants for it.
   const isInForce =
     'and not exists (select from redemption_updates r where r.bucket = j.bucket and r.original_id = j.id)';
   const text = `
@@ -39,16 +40,20 @@ order by t.id desc`;
   return { text, values: [merchantId] };
 }
 
-/** The newest completed batches of a merchant whose vouchers were activated by their generation, newest first. */
+/**
+ * The newest completed batches of a merchant whose vouchers were activated by their generation, newest first.
+ */
 export function listActivatedBatches(merchantId: number): Sql {
   return sql`
 select id, reference, quantity from batches
-where merchant_id = ${merchantId} and status = 'COMPLETED' and value_minor is not null and activation = 'immediate'
+where merchant_id = ${merchantId} and status = 'COMPLETED' and value_minor is not null
+  and activation = 'immediate'
 order by ended_at desc limit ${LIST_MAX}`;
 }
 
 const ACTIVATIONS = `
-select j.id, j.kind, j.amount_minor, j.occurred_at, b.reference, j.serial_number, j.original_id, false as canceled, v.sealed, b.decimals`;
+select j.id, j.kind, j.amount_minor, j.occurred_at, b.reference, j.serial_number, j.original_id,
+  false as canceled, v.sealed, b.decimals`;
 
 /** The activations of all vouchers of small batches. */
 export function listSmallBatchActivations(batchIds: readonly number[]): Sql {
@@ -67,9 +72,11 @@ export function listLargeBatchActivations(batchId: number): Sql {
   return {
     text: `${ACTIVATIONS}
 from (
-  select serial_number, bucket, sealed, batch_id from vouchers where batch_id = $1 order by serial_number desc limit ${LIST_MAX}
+  select serial_number, bucket, sealed, batch_id from vouchers where batch_id = $1
+    order by serial_number desc limit ${LIST_MAX}
 ) v
-join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION' and j.batch_id = v.batch_id
+join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'
+  and j.batch_id = v.batch_id
 join batches b on b.id = v.batch_id`,
     values: [batchId],
   };

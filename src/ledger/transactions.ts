@@ -59,7 +59,9 @@ export type TransactionRow = {
   canceled: boolean;
 };
 
-/** Turns a journal row into a transaction. refundStatus and note follow from the rows; nothing stores them. */
+/**
+ * Turns a journal row into a transaction. refundStatus and note follow from the rows; nothing stores them.
+ */
 export function toTransaction(keys: KeyRing, row: TransactionRow): Transaction {
   const reversal = row.kind === 'REDEMPTION_REVERSAL';
   return {
@@ -178,8 +180,8 @@ const byId: Operation<string, ActiveRow | undefined, ActiveRow | undefined> = {
 };
 
 /**
- * The active transaction of a reference: the redemption, or what an update put in its place, else the activation. A
- * transaction without a reference is found by its transaction id.
+ * The active transaction of a reference: the redemption, or what an update put in its place, else the
+ * activation. A transaction without a reference is found by its transaction id.
  * @returns undefined where there is none, also after a full reversal
  * @throws Refusal `18`
  */
@@ -227,7 +229,9 @@ export async function listTransactions(
     .map((row) => toTransaction(keys, row));
 }
 
-/** Activations by generation, from the newest completed batches backwards, until there are enough for a list. */
+/**
+ * Activations by generation, from the newest completed batches backwards, until there are enough for a list.
+ */
 async function listGenerated({ service, merchant }: Context): Promise<TransactionRow[]> {
   const { readDb } = service;
   const batches = await readDb.query<{ id: number; quantity: number }>(listActivatedBatches(merchant.id));

@@ -25,8 +25,10 @@ export type TopUp = {
 export type ToppedUp = { readonly float: Float; readonly transactionId: string; readonly replayed: boolean };
 
 /**
- * Puts money on a merchant's float: the journal row and the balance in one step. The same top-up under its reference again is a replay.
- * @throws Refusal `18`; `94` where the reference was used for another top-up; `13` where the float would exceed what a JSON number holds exactly
+ * Puts money on a merchant's float: the journal row and the balance in one step. The same top-up under
+ * its reference again is a replay.
+ * @throws Refusal `18`; `94` where the reference was used for another top-up; `13` where the float would
+ *   exceed what a JSON number holds exactly
  */
 export async function topUp(operator: Operator, wanted: TopUp): Promise<ToppedUp> {
   return retrying(() =>

@@ -15,7 +15,8 @@ type Row = {
 const OPERATOR = 'operator';
 
 /**
- * What the operator does on behalf of a merchant is asked for as that merchant: its permissions and its float hold.
+ * What the operator does on behalf of a merchant is asked for as that merchant: its permissions and its
+ * float hold.
  * @returns undefined where there is no such merchant
  * @throws Refusal `04`
  */

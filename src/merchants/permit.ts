@@ -9,8 +9,9 @@ export function permit({ merchant }: Context, permission: Permission): void {
 }
 
 /**
- * Like `permit`, for a call with an amount: one that is finer than every currency in use is declined first (`13`), whatever its voucher.
- * Whether it fits the voucher's own currency is decided with the voucher.
+ * Like `permit`, for a call with an amount: one that is finer than every currency in use is declined
+ * first (`13`), whatever its voucher. Whether it fits the voucher's own currency is decided with the
+ * voucher.
  * @param amountUnits in ten-thousandths of a major unit; null where there is none
  */
 export async function permitAmount(

@@ -10,6 +10,7 @@ import {
   lockProduct,
   type NewProduct,
   type ProductChange,
+  setExpiryPolicy,
   setOnSale,
   setProduct,
 } from './queries.ts';
@@ -33,6 +34,7 @@ export function productDefaults(currency: string, decimals: number) {
     decimals,
     activation: 'immediate',
     scope: 'network',
+    expiryPolicy: 'operator',
     minValueMinor: 10n ** BigInt(Math.max(decimals - LEAST_DECIMALS, 0)),
     maxValueMinor: GREATEST_VALUE * 10n ** BigInt(decimals),
     maxQuantity: MOST_QUANTITY,
@@ -138,6 +140,26 @@ export async function putOnSale(
   });
 }
 
+/** Decides to whom belongs what expires of the batches that are accepted from now on. */
+export async function setProductExpiry(
+  operator: Operator,
+  code: string,
+  policy: Product['expiryPolicy'],
+): Promise<Product | undefined> {
+  return operator.service.db.transaction(async (tx) => {
+    const [before] = await tx.query<{ expiry_policy: string }>(lockProduct(code));
+    const [row] = await tx.query<ProductRow>(setExpiryPolicy(code, policy));
+    if (!before || !row) return undefined;
+    await audit(tx, operator, {
+      action: 'product.expiry-policy',
+      subject: `product ${code}`,
+      before: { expiryPolicy: before.expiry_policy },
+      after: { expiryPolicy: policy },
+    });
+    return toProduct(row);
+  });
+}
+
 type ProductRow = {
   id: number;
   code: string;
@@ -146,6 +168,7 @@ type ProductRow = {
   decimals: number;
   activation: Product['activation'];
   scope: Product['scope'];
+  expiry_policy: Product['expiryPolicy'];
   min_value_minor: bigint;
   max_value_minor: bigint;
   max_quantity: number;
@@ -163,6 +186,7 @@ function toProduct(row: ProductRow): Product {
     decimals: row.decimals,
     activation: row.activation,
     scope: row.scope,
+    expiryPolicy: row.expiry_policy,
     minValueMinor: row.min_value_minor,
     maxValueMinor: row.max_value_minor,
     maxQuantity: row.max_quantity,

@@ -1,9 +1,13 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** What an operator wants to know of a service at a glance. One row each, cheap: by indexes, or of small tables. */
+/**
+ * What an operator wants to know of a service at a glance. One row each, cheap: by indexes, or of small
+ * tables.
+ */
 
 export const BATCHES_BEHIND: Sql = sql`
-select count(*)::int as processing, coalesce(extract(epoch from now() - min(progressed_at)), 0)::float8 as oldest_seconds
+select count(*)::int as processing, coalesce(extract(epoch from now() - min(progressed_at)),
+  0)::float8 as oldest_seconds
 from batches where status = 'PROCESSING'`;
 
 /** Without the rows of partitions to come: deliveries are found along the index of what is due. */
@@ -23,7 +27,8 @@ select currency, count(*)::int as floats,
 from floats group by currency`;
 
 export const GUESSES_TODAY: Sql = sql`
-select coalesce(sum(guesses), 0)::int as guesses, count(*) filter (where blocked_at is not null)::int as blocked
+select coalesce(sum(guesses), 0)::int as guesses,
+  count(*) filter (where blocked_at is not null)::int as blocked
 from api_key_days where day = (now() at time zone 'UTC')::date`;
 
 export const DATABASE_SIZE: Sql = sql`select pg_database_size(current_database())::float8 as bytes`;
@@ -38,9 +43,11 @@ export const LAST_CLOSE: Sql = sql`
 select extract(epoch from now() - max(ends_at))::float8 as seconds from book_closings`;
 
 export const SERVER: Sql = sql`
-select current_setting('server_version') as version, current_setting('server_version_num')::int as version_number,
+select current_setting('server_version') as version,
+  current_setting('server_version_num')::int as version_number,
   current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
-  current_setting('full_page_writes') as full_page_writes, current_setting('data_checksums') as data_checksums,
+  current_setting('full_page_writes') as full_page_writes,
+    current_setting('data_checksums') as data_checksums,
   current_setting('max_connections')::int as max_connections,
   (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections,
   extract(epoch from clock_timestamp())::float8 as clock,

@@ -28,6 +28,7 @@ import {
   Text,
   Time,
   toEnd,
+  toId,
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
@@ -195,7 +196,7 @@ const revoke = changing({
   output: KeySchema,
   roles: CONNECT,
   async run(caller, { keyId, merchantId }) {
-    const id = merchantId === undefined ? null : (await requireMerchant(caller, merchantId, 'merchantId')).id;
+    const id = merchantId === undefined ? null : toId(merchantId, 'merchantId');
     if (!(await revokeKey(caller, keyId, id)))
       throw notFound(`key ${keyId}${id === null ? '' : ` of merchant ${id}`}`);
     return show(caller, keyId);

@@ -1,8 +1,9 @@
 import Type from 'typebox';
 import { Nullable, Word } from '../schema.ts';
 import { type ApprovalRow, findApproval, listApprovalRows } from './approvals.queries.ts';
-import { approve, type Effect, turnDown } from './approvals.ts';
+import { approve, turnDown } from './approvals.ts';
 import { pageOf, readCursor } from './cursor.ts';
+import { type Effect, parsed } from './effect.ts';
 import {
   Id,
   Input,
@@ -56,8 +57,6 @@ const ApprovalSchema = Type.Object({
   decidedAt: NullableTime,
   output: Type.Unsafe<unknown>({ description: 'What the operation answered, without secrets.' }),
 });
-
-const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
 
 /** An approval as every door shows it. */
 function toJson(row: ApprovalRow, now: Date) {

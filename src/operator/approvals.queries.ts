@@ -45,8 +45,10 @@ export function insertApproval(approval: {
 }): Sql {
   const { operation, input, effect, makerId, maker, reason, mode, now, notBefore, expiresAt } = approval;
   return sql`
-insert into approvals (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before, expires_at)
-values (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore}, ${expiresAt})
+insert into approvals (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before,
+  expires_at)
+values (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore},
+  ${expiresAt})
 returning id`;
 }
 
@@ -95,5 +97,6 @@ export function setApprovalOutput(id: number, output: string): Sql {
 export function listOwnEntries(): Sql {
   return sql`
 select action, subject, before, after from audit
-where xmin = pg_current_xact_id()::xid and sequence > (select max(sequence) - 1000 from audit) order by sequence`;
+where xmin = pg_current_xact_id()::xid and sequence > (select max(sequence) - 1000 from audit)
+  order by sequence`;
 }

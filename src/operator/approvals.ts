@@ -1,18 +1,26 @@
 import { audit } from '../audit/audit.ts';
-import { createService, type Service } from '../context.ts';
+import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { within } from '../db/within.ts';
 import { findUser } from '../people/users.ts';
 import {
   type ApprovalRow,
   decideApproval,
   findApproval,
   insertApproval,
-  listOwnEntries,
   lockApproval,
   setApprovalOutput,
 } from './approvals.queries.ts';
+import {
+  canonical,
+  type Effect,
+  type Fields,
+  inside,
+  parsed,
+  previewEffect,
+  readEffect,
+  requireSameEffect,
+} from './effect.ts';
 import { mayPropose } from './four-eyes.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import { actorOf, type Principal } from './principal.ts';
@@ -20,86 +28,15 @@ import { notFound, Problem } from './problem.ts';
 import { readSettings } from './settings.ts';
 
 /**
- * Four eyes: what one person proposes is performed when another one approves it, once, within 72 hours, in one transaction that finds
- * everything as it is then. Where the effect is no longer what the maker was shown, the checker confirms the new one.
+ * Four eyes: what one person proposes is performed when another one approves it, once, within 72 hours,
+ * in one transaction that finds everything as it is then. Where the effect is no longer what the maker
+ * was shown, the checker confirms the new one.
  */
 
 const HOUR_MS = 3_600_000;
 const OPEN_MS = 72 * HOUR_MS;
 /** An operator of one person waits for so long, and can withdraw meanwhile. */
 const DELAY_MS = HOUR_MS / 4;
-
-/** A change that an operation would make, as the audit would tell it. */
-export type Effect = {
-  readonly action: string;
-  readonly subject: string;
-  readonly before: unknown;
-  readonly after: unknown;
-};
-
-type Fields = Record<string, unknown>;
-type EntryRow = { action: string; subject: string; before: string | null; after: string | null };
-
-const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
-
-/** JSON in one spelling: names in order. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_name, each: unknown) =>
-    typeof each === 'object' && each !== null && !Array.isArray(each) && !(each instanceof Date)
-      ? Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : each,
-  );
-}
-
-/** A service that works in a transaction. */
-function inside(service: Service, tx: Parameters<typeof within>[1]): Service {
-  const db = within(service.db, tx);
-  return createService({ ...service, db, readDb: db });
-}
-
-async function readEffect(tx: Queries): Promise<Effect[]> {
-  const rows = await tx.query<EntryRow>(listOwnEntries());
-  return rows.map(({ action, subject, before, after }) => ({
-    action,
-    subject,
-    before: parsed(before),
-    after: parsed(after),
-  }));
-}
-
-/**
- * What an operation would change: it is performed in a transaction that is rolled back.
- * @returns null for one that calls outside of the database
- * @throws Problem, Refusal where it could not be performed now
- */
-async function previewEffect(
-  operation: AnyOperation,
-  caller: Caller,
-  input: Fields,
-): Promise<Effect[] | null> {
-  if (operation.effect !== 'change') return null;
-  const previewed = Symbol('rolled back');
-  let effect: Effect[] = [];
-  const run = () =>
-    caller.service.db.transaction(async (tx) => {
-      await operation.run({ ...caller, service: inside(caller.service, tx) }, input);
-      effect = await readEffect(tx);
-      throw previewed;
-    });
-  await retrying(run).catch((thrown: unknown) => {
-    if (thrown !== previewed) throw thrown;
-  });
-  return effect;
-}
-
-/** What must be as the maker saw it: what there was before. What is made anew gets other numbers each time. */
-function foundIn(effect: readonly Effect[] | null): string {
-  return canonical(
-    (effect ?? [])
-      .filter(({ before }) => before !== null)
-      .map(({ action, subject, before }) => [action, subject, before]),
-  );
-}
 
 /** The answer to a proposal. */
 export type Proposed = {
@@ -159,7 +96,9 @@ export type Decision = {
 
 const makerOf = ({ maker }: ApprovalRow) => JSON.parse(maker) as Principal;
 
-/** Locks one that still waits. @throws Problem `not-found`; `conflict` where it was decided, or has expired */
+/**
+ * Locks one that still waits. @throws Problem `not-found`; `conflict` where it was decided, or has expired
+ */
 async function lockPending(tx: Queries, id: number, now: Date): Promise<ApprovalRow> {
   const [row] = await tx.query<ApprovalRow>(lockApproval(id));
   if (!row) throw notFound(`approval ${id}`);
@@ -207,7 +146,8 @@ async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation
 /**
  * Approves what waits, and performs it: once, in one transaction, with everything as it is now.
  * @param find the operation of a name
- * @throws Problem `conflict` with the new effect where it is not what was confirmed; whatever the operation throws. It waits on then.
+ * @throws Problem `conflict` with the new effect where it is not what was confirmed; whatever the
+ *   operation throws. It waits on then.
  */
 export async function approve(
   caller: Caller,
@@ -246,25 +186,12 @@ export async function approve(
     service.db.transaction(async (tx) => {
       const row = await decide(tx);
       const output = await operation.run(asMaker(inside(service, tx)), input);
-      requireSame(row, decision, await readEffect(tx));
+      const confirmed = decision.effect ?? (parsed(row.effect) as Effect[] | null);
+      requireSameEffect(confirmed, await readEffect(tx));
       await tx.query(setApprovalOutput(id, withoutSecrets(operation, output)));
       await audit(tx, caller, told(row, caller, 'approve', decision.comment));
       return output;
     }),
-  );
-}
-
-/** @throws Problem `effect-changed` that carries the new effect */
-function requireSame({ effect }: ApprovalRow, decision: Decision, now: readonly Effect[]): void {
-  const confirmed = decision.effect ?? (parsed(effect) as Effect[] | null);
-  if (foundIn(confirmed) === foundIn(now)) return;
-  throw new Problem(
-    'effect-changed',
-    'the effect is not what was proposed: look at the new one, and confirm it',
-    undefined,
-    {
-      effect: now,
-    },
   );
 }
 

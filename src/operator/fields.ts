@@ -29,7 +29,9 @@ export const TransactionId = Type.String({
   examples: ['0198c2f0-4a1b-7c3d-8e5f-0123456789ab'],
 });
 
-/** What no reader sees, or what changes the direction of the text: control, format and separator characters. */
+/**
+ * What no reader sees, or what changes the direction of the text: control, format and separator characters.
+ */
 const VISIBLE = '^(?:[^\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}])+$';
 
 /** A line of text for people. */

@@ -3,7 +3,10 @@ import type { AnyOperation, Caller } from './operations.ts';
 import type { Role } from './principal.ts';
 import { readSettings, type Settings } from './settings.ts';
 
-/** What one person proposes and another one approves (docs/people.md, "Four eyes"). The whole list stands here. */
+/**
+ * What one person proposes and another one approves (docs/people.md, "Four eyes"). The whole list stands
+ * here.
+ */
 
 type Rule = {
   /** Whether this input needs it; left out: every input does. */
@@ -33,6 +36,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'float.top-up': { applies: isLarge },
   'float.refund': {},
   'float.correct': {},
+  'voucher.bulk': { applies: isBulk },
   'voucher.adjust': { applies: isLarge, proposers: CARERS },
   'voucher.cash-out': { applies: isLarge, proposers: CARERS },
   'redemption.correct': { applies: isLarge, proposers: CARERS },
@@ -48,11 +52,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'settings.set': {},
 };
 
-/** Changes of many vouchers in one request. */
-const BULK = /^vouchers?\.bulk-|^bulk\./;
-
 const ruleOf = ({ name, risk }: AnyOperation): Rule | undefined =>
-  RULES[name] ?? (BULK.test(name) ? { applies: isBulk } : risk === 'four-eyes' ? {} : undefined);
+  RULES[name] ?? (risk === 'four-eyes' ? {} : undefined);
 
 /** Whether a role may propose an operation that it may not perform. */
 export function mayPropose(operation: AnyOperation, roles: readonly string[]): boolean {
@@ -71,8 +72,8 @@ export async function needsApproval(
 }
 
 /**
- * Whether an account of the machine has to break the glass: once two people could approve, or one has chosen to wait. Before that, the
- * command line is how an operator begins.
+ * Whether an account of the machine has to break the glass: once two people could approve, or one has
+ * chosen to wait. Before that, the command line is how an operator begins.
  */
 export async function isGlassClosed({ service }: Caller): Promise<boolean> {
   const [row] = await service.db.query<{ people: number }>(countPeople());

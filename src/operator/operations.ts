@@ -3,22 +3,29 @@ import type { Operator } from '../context.ts';
 import type { PortalRole, Principal, Role } from './principal.ts';
 
 /**
- * The form in which every operation is declared once (docs/reference/operator-api.md). From these declarations come the routes of
- * /operator/v1 and /portal/v1 and their OpenAPI documents; the command line performs the same functions.
+ * The form in which every operation is declared once (docs/reference/operator-api.md). From these
+ * declarations come the routes of /operator/v1 and /portal/v1 and their OpenAPI documents; the command
+ * line performs the same functions.
  */
 
-/** `plain`: the role is enough. `step-up`: a second factor within five minutes. `four-eyes`: another person approves. */
+/**
+ * `plain`: the role is enough. `step-up`: a second factor within five minutes. `four-eyes`: another
+ * person approves.
+ */
 export type Risk = 'plain' | 'step-up' | 'four-eyes';
 
 /**
- * `read` changes nothing. `change` runs in one transaction, together with its Idempotency-Key and its entry in the audit. `outside` calls
- * something beside the database, and manages its own transactions.
+ * `read` changes nothing. `change` runs in one transaction, together with its Idempotency-Key and its
+ * entry in the audit. `outside` calls something beside the database, and manages its own transactions.
  */
 export type Effect = 'read' | 'change' | 'outside';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** Who asked for an operation, with which service: what the core takes as an operator, and the principal behind it. */
+/**
+ * Who asked for an operation, with which service: what the core takes as an operator, and the principal
+ * behind it.
+ */
 export type Caller = Operator & { readonly principal: Principal };
 
 export type Operation<Input extends TObject = TObject, Output extends TSchema = TSchema> = {

@@ -31,7 +31,8 @@ export type Performed<Output = unknown> = {
 };
 
 /**
- * Performs an operation: checks the role, the input and the risk, then runs it, a change in one transaction with its Idempotency-Key.
+ * Performs an operation: checks the role, the input and the risk, then runs it, a change in one
+ * transaction with its Idempotency-Key.
  * @throws Problem; Refusal of the core. Nothing has changed then.
  */
 export async function perform(operation: AnyOperation, request: Request): Promise<Performed> {
@@ -63,8 +64,8 @@ function checkRole(operation: AnyOperation, principal: Principal): void {
 }
 
 /**
- * Checks what an operation asks for beside a role. An account of the machine has every right of the machine already; what it does is in the
- * audit.
+ * Checks what an operation asks for beside a role. An account of the machine has every right of the
+ * machine already; what it does is in the audit.
  * @returns whether another person has to approve it
  */
 async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<boolean> {
@@ -116,7 +117,9 @@ function claimOf(operation: AnyOperation, { service, principal }: Caller, key: s
   };
 }
 
-/** Claims a key. @returns what the first request under it was answered, or undefined where this is the first */
+/**
+ * Claims a key. @returns what the first request under it was answered, or undefined where this is the first
+ */
 async function claim(
   tx: Queries,
   { actor, key, operation, fingerprint }: Claim,

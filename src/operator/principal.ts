@@ -9,8 +9,8 @@ export const PORTAL_ROLES = ['owner', 'finance', 'operations', 'cashier', 'devel
 export type PortalRole = (typeof PORTAL_ROLES)[number];
 
 /**
- * Who calls an operation: a token, a user by its session, or an account of the machine by the command line, which may break the glass:
- * then it performs alone what two people would have to agree on.
+ * Who calls an operation: a token, a user by its session, or an account of the machine by the command
+ * line, which may break the glass: then it performs alone what two people would have to agree on.
  */
 export type Principal = {
   readonly kind: Exclude<ActorKind, 'service'>;
@@ -27,7 +27,10 @@ export type Principal = {
   readonly origin: string;
   /** Null for the command line. */
   readonly requestId: string | null;
-  /** Whether it may run operations of the risk `step-up`: a second factor was given within five minutes, or the token carries the right. */
+  /**
+   * Whether it may run operations of the risk `step-up`: a second factor was given within five minutes,
+   * or the token carries the right.
+   */
   readonly steppedUp: boolean;
 };
 

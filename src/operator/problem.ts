@@ -21,7 +21,10 @@ export type ProblemCode = keyof typeof TITLES;
 /** Codes in the order of the documentation. */
 export const PROBLEM_CODES = Object.keys(TITLES) as readonly ProblemCode[];
 
-/** Nothing has changed when it is thrown. The message says what is wrong and what to do, and never repeats a value. */
+/**
+ * Nothing has changed when it is thrown. The message says what is wrong and what to do, and never repeats
+ * a value.
+ */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;

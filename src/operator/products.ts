@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { findMerchant } from '../merchants/merchants.ts';
 import {
   changeProduct,
   createProduct as create,
@@ -8,6 +9,7 @@ import {
   pageOfProducts,
   productDefaults,
   putOnSale,
+  setProductExpiry,
   ValuesNotOrdered,
 } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
@@ -34,6 +36,9 @@ const Activation = Word(['immediate', 'on-activation'] as const, {
 const Scope = Word(['network', 'issuer'] as const, {
   description: '`network`: any merchant redeems; `issuer`: only the one that generated.',
 });
+const ExpiryPolicy = Word(['operator', 'issuer', 'unclaimed'] as const, {
+  description: 'To whom belongs what expires of later batches.',
+});
 const Name = Line(200, 'The name of the product.', 'Gift card');
 const MaxQuantity = Type.Integer({
   minimum: 1,
@@ -52,6 +57,7 @@ const ProductSchema = Type.Object({
   currency: Text,
   activation: Activation,
   scope: Scope,
+  expiryPolicy: ExpiryPolicy,
   maxQuantity: MaxQuantity,
   validityDays: ValidityDays,
   onSale: Type.Boolean(),
@@ -90,6 +96,7 @@ const createProduct = changing({
     name: Name,
     activation: Type.Optional(Activation),
     scope: Type.Optional(Scope),
+    expiryPolicy: Type.Optional(ExpiryPolicy),
     currency: Type.Optional(Currency),
     minValue: Type.Optional(Amount('The least value of a voucher.')),
     maxValue: Type.Optional(Amount('The greatest value of a voucher.')),
@@ -107,18 +114,22 @@ const createProduct = changing({
     const currency = input.currency ?? (await requireProduct(caller, DEFAULT_PRODUCT)).currency;
     const defaults = productDefaults(currency, requireDecimals(currency));
     const { code, name, activation = 'immediate', scope = 'network', maxQuantity, validityDays } = input;
+    const { expiryPolicy = 'operator' } = input;
     const wanted = {
       ...defaults,
       code,
       name,
       activation,
       scope,
+      expiryPolicy,
       ...(input.minValue !== undefined && { minValueMinor: minorOf(input.minValue, currency, 'minValue') }),
       ...(input.maxValue !== undefined && { maxValueMinor: minorOf(input.maxValue, currency, 'maxValue') }),
       ...(maxQuantity !== undefined && { maxQuantity }),
       ...(validityDays !== undefined && { validityDays }),
       merchantId: input.merchantId ? toId(input.merchantId, 'merchantId') : null,
     };
+    if (wanted.merchantId !== null && !(await findMerchant(caller.service.db, wanted.merchantId)))
+      throw notFound(`merchant ${wanted.merchantId}`);
     if (wanted.maxValueMinor < wanted.minValueMinor)
       throw invalid('maxValue', 'minimum', 'is below minValue');
     const product = await create(caller, wanted);
@@ -169,15 +180,20 @@ const setProduct = changing({
     maxValue: Type.Optional(Amount('The greatest value of a voucher.')),
     maxQuantity: Type.Optional(MaxQuantity),
     validityDays: Type.Optional(ValidityDays),
+    expiryPolicy: Type.Optional(ExpiryPolicy),
     reason: Reason,
   }),
   output: ProductSchema,
   roles: MANAGE,
-  async run(caller, { code, name = null, minValue, maxValue, maxQuantity = null, validityDays = null }) {
+  async run(caller, { code, name = null, minValue, maxValue, expiryPolicy, ...rest }) {
+    const { maxQuantity = null, validityDays = null } = rest;
     const given = [name, minValue ?? null, maxValue ?? null, maxQuantity, validityDays];
-    if (given.every((each) => each === null))
+    const isSame = given.every((each) => each === null);
+    if (isSame && expiryPolicy === undefined)
       throw invalid('name', 'required', 'or another field is required: there is nothing to change');
     const { currency } = await requireProduct(caller, code);
+    const kept = expiryPolicy && (await setProductExpiry(caller, code, expiryPolicy));
+    if (isSame && kept) return toJson(kept);
     const changed = await changeProduct(caller, code, {
       name,
       minValueMinor: minValue === undefined ? null : minorOf(minValue, currency, 'minValue'),

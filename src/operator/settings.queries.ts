@@ -10,7 +10,10 @@ insert into operator_settings (name, value, changed_at) values (${name}, ${value
 on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`;
 }
 
-/** Setting after setting: of two changes at once, the second one finds what the first one left. The number is this lock's own. */
+/**
+ * Setting after setting: of two changes at once, the second one finds what the first one left. The number
+ * is this lock's own.
+ */
 export function lockSettings(): Sql {
   return sql`select pg_advisory_xact_lock(7311990021)`;
 }

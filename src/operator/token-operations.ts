@@ -111,7 +111,10 @@ function expiryOf(given: string | undefined, now: Date): Date {
   return expiresAt;
 }
 
-/** The roles of a token: those that exist on its side, and none that its creator has not. The command line may give every role. */
+/**
+ * The roles of a token: those that exist on its side, and none that its creator has not. The command line
+ * may give every role.
+ */
 function checkRoles({ principal }: Caller, roles: readonly string[], isPortal: boolean): void {
   const known: readonly string[] = isPortal ? PORTAL_ROLES : ROLES;
   const unknown = roles.filter((role) => !known.includes(role));

@@ -23,9 +23,11 @@ export type NewToken = {
 
 export function insertToken(token: NewToken): Sql {
   return sql`
-insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id, expires_at,
+insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id,
+  expires_at,
   created_at)
-values (${token.name}, ${token.hash}, ${token.roles}, ${token.merchantId}, ${token.networks}, ${token.stepUp}, ${token.createdBy},
+values (${token.name}, ${token.hash}, ${token.roles}, ${token.merchantId}, ${token.networks},
+  ${token.stepUp}, ${token.createdBy},
   ${token.userId}, ${token.expiresAt}, ${token.now})
 returning id`;
 }
@@ -33,7 +35,8 @@ returning id`;
 /** Newest first, behind an id. */
 export function listTokenRows(before: number | null, limit: number): Sql {
   return sql`
-select id, name, roles, merchant_id, networks, step_up, created_by, created_at, expires_at, last_used_at, revoked_at
+select id, name, roles, merchant_id, networks, step_up, created_by, created_at, expires_at, last_used_at,
+  revoked_at
 from operator_tokens where ${before}::int is null or id < ${before} order by id desc limit ${limit}`;
 }
 
@@ -42,5 +45,6 @@ export function lockToken(id: number): Sql {
 }
 
 export function revokeTokenRow(id: number, now: Date): Sql {
-  return sql`update operator_tokens set revoked_at = coalesce(revoked_at, ${now}) where id = ${id} returning *`;
+  return sql`
+    update operator_tokens set revoked_at = coalesce(revoked_at, ${now}) where id = ${id} returning *`;
 }

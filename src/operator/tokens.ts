@@ -5,7 +5,10 @@ import { containing } from '../network.ts';
 import type { PortalRole, Role } from './principal.ts';
 import { findTokenRow, touchToken } from './tokens.queries.ts';
 
-/** Tokens for machines: `scrop_`, 43 characters of 256 random bits, and 6 of a checksum, so that secret scanners recognize one. */
+/**
+ * Tokens for machines: `scrop_`, 43 characters of 256 random bits, and 6 of a checksum, so that secret
+ * scanners recognize one.
+ */
 
 const PREFIX = 'scrop_';
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -52,7 +55,9 @@ export function newToken(): string {
   return body + checksumOf(body);
 }
 
-/** Whether a text has the form of a token and its checksum: anything else is not worth a look at the database. */
+/**
+ * Whether a text has the form of a token and its checksum: anything else is not worth a look at the database.
+ */
 export function isToken(text: string): boolean {
   return FORM.test(text) && checksumOf(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
 }

@@ -1,8 +1,11 @@
 import Type, { type Static } from 'typebox';
+import { listAudit } from '../audit/list.ts';
 import { findProgress } from '../batches/list.ts';
+import type { Service } from '../context.ts';
 import { maskCode } from '../ledger/transaction-data.ts';
 import { type Money, toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
+import { declinesOf } from '../vouchers/declines.ts';
 import {
   blockVoucher,
   extendVoucher,
@@ -46,6 +49,25 @@ const Entry = Type.Object({
   reference: NullableText,
 });
 
+const TimelineEntry = Type.Object({
+  at: Time,
+  kind: Word(['money', 'change', 'decline'] as const, {
+    description: '`money`: a movement. `change`: by an operator. `decline`: a request that was refused.',
+  }),
+  what: Type.String({
+    description: 'The kind of movement, the action of the operator, or the operation that was declined.',
+  }),
+  amount: Nullable(Type.Number()),
+  code: Nullable(Type.String(), {
+    description: 'The status code of a decline: 55 is a wrong PIN, 75 a locked one.',
+  }),
+  merchantId: Nullable(MerchantId),
+  actor: Nullable(Type.String(), { description: 'The operator of a change.' }),
+  reason: NullableText,
+  reference: NullableText,
+  transactionId: NullableText,
+});
+
 const VoucherSchema = Type.Object({
   serialNumber: SerialNumber,
   voucherCode: Type.String({ description: 'The code, masked.', examples: ['4829****7641'] }),
@@ -70,6 +92,9 @@ const VoucherSchema = Type.Object({
   }),
   replacedBy: Nullable(SerialNumber),
   entries: Type.Array(Entry, { description: 'Its movements of money, newest first: at most 100.' }),
+  timeline: Type.Array(TimelineEntry, {
+    description: 'Movements, changes by operators and declines, newest first: at most 100 of each.',
+  }),
 });
 
 export type Voucher = Static<typeof VoucherSchema>;
@@ -80,7 +105,58 @@ export async function voucherJson({ service }: Caller, serialNumber: bigint): Pr
   const isWaiting =
     voucher.activatedAt === null && voucher.state !== 'CANCELED' && voucher.state !== 'REPLACED';
   const batch = isWaiting ? (await findProgress(service.db, voucher.batch))?.batch : undefined;
-  return toJson(voucher, batch?.value ?? null);
+  return { ...toJson(voucher, batch?.value ?? null), timeline: await timelineOf(service, voucher) };
+}
+
+const TIMELINE_MAX = 100;
+const EMPTY = {
+  amount: null,
+  code: null,
+  merchantId: null,
+  actor: null,
+  reason: null,
+  reference: null,
+  transactionId: null,
+};
+
+/** Everything that happened to a voucher, newest first. A lock of its PIN follows from the declines. */
+async function timelineOf({ readDb }: Service, voucher: VoucherInfo): Promise<Voucher['timeline']> {
+  const { serialNumber } = voucher;
+  const [changes, declines] = await Promise.all([
+    listAudit(readDb, `voucher ${serialNumber}`, TIMELINE_MAX),
+    declinesOf(readDb, serialNumber, TIMELINE_MAX),
+  ]);
+  const entries: Voucher['timeline'] = [
+    ...voucher.entries.map((each) => ({
+      ...EMPTY,
+      at: each.timestamp,
+      kind: 'money' as const,
+      what: each.kind,
+      amount: toNumber(signed(each)),
+      merchantId: idOf(each.merchantId),
+      reference: each.reference || null,
+      transactionId: each.transactionId,
+    })),
+    ...changes.map(({ occurredAt, action, actor, reason }) => ({
+      ...EMPTY,
+      at: occurredAt,
+      kind: 'change' as const,
+      what: action,
+      actor,
+      reason,
+    })),
+    ...declines.map(({ at, operation, code, amount, merchantId, reference }) => ({
+      ...EMPTY,
+      at,
+      kind: 'decline' as const,
+      what: operation,
+      code,
+      amount,
+      merchantId: idOf(merchantId),
+      reference,
+    })),
+  ];
+  return entries.sort((one, other) => other.at.getTime() - one.at.getTime());
 }
 
 type EntryInfo = VoucherInfo['entries'][number];
@@ -92,7 +168,7 @@ function signed({ kind, amount }: EntryInfo): Money {
 
 const idOf = (id: number | bigint | null) => (id === null ? null : String(id));
 
-function toJson(voucher: VoucherInfo, reserved: Money | null): Voucher {
+function toJson(voucher: VoucherInfo, reserved: Money | null): Omit<Voucher, 'timeline'> {
   const { code, value, balance, entries, pinLocked, ...rest } = voucher;
   return {
     ...rest,

@@ -5,11 +5,14 @@ import { Problem } from '../operator/problem.ts';
 import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
 
 /**
- * Attempts to sign in, counted in the database before each is checked: a thousand at once, in however many processes, are no more than
- * one after another. A lock always ends. An address that belongs to nobody is counted, and locked, like every other.
+ * Attempts to sign in, counted in the database before each is checked: a thousand at once, in however
+ * many processes, are no more than one after another. A lock always ends. An address that belongs to
+ * nobody is counted, and locked, like every other.
  */
 
-/** Five wrong ones in a quarter of an hour lock an account for that long, then for twice as long, up to a day. */
+/**
+ * Five wrong ones in a quarter of an hour lock an account for that long, then for twice as long, up to a day.
+ */
 const ACCOUNT = { most: 5, period: '15 minutes', lock: '15 minutes', longest: '24 hours' };
 /** Fifty wrong ones in an hour lock a network for the next hour. */
 const NETWORK = { most: 50, period: '1 hour', lock: '1 hour', longest: '1 hour' };

@@ -5,7 +5,10 @@ import type { Queries } from '../db/pool.ts';
 import { acceptTotpStep, deleteRecoveryCodes, insertRecoveryCodes, takeRecoveryCode } from './queries.ts';
 import { totpStep } from './totp.ts';
 
-/** Second factors: a code of an authenticator app, or a recovery code. Each is accepted once, in however many processes. */
+/**
+ * Second factors: a code of an authenticator app, or a recovery code. Each is accepted once, in however
+ * many processes.
+ */
 
 const RECOVERY_CODES = 10;
 /** 80 bits. */
@@ -50,7 +53,10 @@ function hashRecoveryCode(code: string): Buffer {
   return hashSecret(`recovery ${code.toLowerCase().replace(/[^0-9a-z]/g, '')}`);
 }
 
-/** Gives a user new recovery codes; the old ones are of no use any more. @returns them, which are stored as hashes only */
+/**
+ * Gives a user new recovery codes; the old ones are of no use any more. @returns them, which are stored
+ * as hashes only
+ */
 export async function replaceRecoveryCodes(tx: Queries, userId: number): Promise<string[]> {
   const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);
   await tx.query(deleteRecoveryCodes(userId));

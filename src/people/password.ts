@@ -3,7 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { invalid, Problem } from '../operator/problem.ts';
 
-/** Passwords, as NIST SP 800-63B and OWASP ASVS 5.0 (6.2) ask for: long, not common, without rules of composition. */
+/**
+ * Passwords, as NIST SP 800-63B and OWASP ASVS 5.0 (6.2) ask for: long, not common, without rules of
+ * composition.
+ */
 
 const LENGTH_MIN = 12;
 /** A bound on the work; a passphrase is far shorter. */
@@ -13,7 +16,9 @@ const LENGTH_MAX = 256;
 const COST = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** Passwords that may wait for their hash. Each takes a thread and 32 MiB, so that one is hashed at a time. */
+/**
+ * Passwords that may wait for their hash. Each takes a thread and 32 MiB, so that one is hashed at a time.
+ */
 const WAITING_MAX = 20;
 
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
@@ -42,7 +47,8 @@ export async function hashPassword(password: string): Promise<string> {
 const NOBODY_SALT = randomBytes(SALT_BYTES);
 
 /**
- * Whether a password is that of a hash. Without a hash, for an account that does not exist, it takes the same time.
+ * Whether a password is that of a hash. Without a hash, for an account that does not exist, it takes the
+ * same time.
  * @throws Problem `too-many-requests` where too many wait
  */
 export async function isPassword(password: string, hash: string | null): Promise<boolean> {
@@ -63,7 +69,9 @@ async function readCommon(): Promise<ReadonlySet<string>> {
   return new Set(text.split('\n').filter((line) => !line.startsWith('# ')));
 }
 
-/** @throws Problem `invalid` where a password is too short, too long, common, or the address of its account */
+/**
+ * @throws Problem `invalid` where a password is too short, too long, common, or the address of its account
+ */
 export async function checkNewPassword(password: string, email: string): Promise<void> {
   const length = [...password].length;
   if (length < LENGTH_MIN)

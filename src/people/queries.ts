@@ -3,9 +3,11 @@ import { type Sql, sql } from '../db/sql.ts';
 /** Users, their invitations and their second factors. */
 
 const USER = `
-select u.id, u.email, u.name, u.merchant_id, u.roles, u.password_hash, u.totp_secret, u.enrolled_at, u.disabled_at,
+select u.id, u.email, u.name, u.merchant_id, u.roles, u.password_hash, u.totp_secret, u.enrolled_at,
+  u.disabled_at,
   u.signed_in_at, u.created_at, exists (select from passkeys p where p.user_id = u.id) as has_passkey,
-  (select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null) as recovery_codes
+  (select count(*)::integer from recovery_codes r where r.user_id = u.id
+    and r.used_at is null) as recovery_codes
 from users u`;
 
 export type UserRow = {
@@ -63,7 +65,10 @@ values (${user.email}, ${user.name}, ${user.merchantId}, ${user.roles}, ${user.n
 on conflict (email) do nothing returning id`;
 }
 
-/** The enrolled owners of the operator that may sign in, locked: of two that are removed at once, the second one waits. */
+/**
+ * The enrolled owners of the operator that may sign in, locked: of two that are removed at once, the
+ * second one waits.
+ */
 export function lockOwners(): Sql {
   return sql`
 select id from users
@@ -82,7 +87,8 @@ export function setDisabled(id: number, disabledAt: Date | null): Sql {
 /** Takes everything by which a user signs in. */
 export function clearFactors(id: number): Sql {
   return sql`
-with gone as (delete from passkeys where user_id = ${id}), codes as (delete from recovery_codes where user_id = ${id})
+with gone as (delete from passkeys where user_id = ${id}), codes
+  as (delete from recovery_codes where user_id = ${id})
 update users set password_hash = null, totp_secret = null, totp_step = null, enrolled_at = null,
   oidc_issuer = null, oidc_subject = null
 where id = ${id}`;
@@ -95,7 +101,8 @@ export function setTotpSecret(id: number, sealed: Buffer): Sql {
 /** Accepts a step once: of two that come at once, in whatever processes, one gets a row. */
 export function acceptTotpStep(id: number, step: number): Sql {
   return sql`
-update users set totp_step = ${step} where id = ${id} and (totp_step is null or totp_step < ${step}) returning id`;
+update users set totp_step = ${step} where id = ${id} and (totp_step is null or totp_step < ${step})
+  returning id`;
 }
 
 export function enrollUser(
@@ -164,12 +171,14 @@ export function deleteRecoveryCodes(userId: number): Sql {
 
 export function insertRecoveryCodes(userId: number, hashes: readonly Buffer[]): Sql {
   return sql`
-insert into recovery_codes (user_id, code_hash) select ${userId}, h.hash from unnest(${hashes}::bytea[]) as h (hash)`;
+insert into recovery_codes (user_id, code_hash) select ${userId}, h.hash
+  from unnest(${hashes}::bytea[]) as h (hash)`;
 }
 
 /** Uses a recovery code: of two that do so at once, one gets a row. */
 export function takeRecoveryCode(userId: number, codeHash: Buffer, now: Date): Sql {
   return sql`
-update recovery_codes set used_at = ${now} where user_id = ${userId} and code_hash = ${codeHash} and used_at is null
+update recovery_codes set used_at = ${now} where user_id = ${userId} and code_hash = ${codeHash}
+  and used_at is null
 returning user_id`;
 }

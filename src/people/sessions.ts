@@ -12,7 +12,10 @@ import {
   touchSession,
 } from './sessions.queries.ts';
 
-/** Sessions of people. Each request reads its session, and its user's roles, in the database: one that has ended is ended everywhere. */
+/**
+ * Sessions of people. Each request reads its session, and its user's roles, in the database: one that has
+ * ended is ended everywhere.
+ */
 
 /** Where people sign in: the operator's console, or the portal of the merchants. */
 export type Door = 'operator' | 'portal';
@@ -51,7 +54,10 @@ export type Session = {
   /** When it ends in any case; it ends earlier where nothing is asked of it. */
   readonly expiresAt: Date;
   readonly idleMs: number;
-  /** Until when operations that need a second factor are permitted; null where none was given, or too long ago. */
+  /**
+   * Until when operations that need a second factor are permitted; null where none was given, or too long
+   * ago.
+   */
   readonly steppedUpUntil: Date | null;
 };
 
@@ -111,7 +117,8 @@ export async function beginSession(
 
 /**
  * The session of a token, as a request finds it; it does not end for want of use then.
- * @returns undefined where there is none, it has ended, or its user belongs to the other door or may not sign in any more
+ * @returns undefined where there is none, it has ended, or its user belongs to the other door or may not
+ *   sign in any more
  */
 export async function findSession(
   { db, clock }: Service,

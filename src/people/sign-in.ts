@@ -18,7 +18,10 @@ import {
   type Session,
 } from './sessions.ts';
 
-/** Signing in: a password, then a second factor. Whatever is wrong with the first, the answer and the time it takes are the same. */
+/**
+ * Signing in: a password, then a second factor. Whatever is wrong with the first, the answer and the time
+ * it takes are the same.
+ */
 
 /** Time for the second factor. */
 const SIGN_IN_MS = 10 * 60_000;
@@ -39,7 +42,8 @@ export type Begun = {
 
 /**
  * Begins to sign in with a password.
- * @throws Problem `too-many-requests`; `unauthorized`, the same for an unknown address and for a wrong password
+ * @throws Problem `too-many-requests`; `unauthorized`, the same for an unknown address and for a wrong
+ *   password
  */
 export async function beginSignIn(
   service: Service,

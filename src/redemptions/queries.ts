@@ -1,4 +1,4 @@
-import type { HotStatement } from '../db/sql.ts';
+import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 
 /** Decides and books a list of redemptions: sql/006-redeem.sql, the heart of the program. */
 export const REDEEM: HotStatement = {
@@ -16,3 +16,20 @@ export const FIND_UPDATES: HotStatement = {
   name: 'find-updates',
   text: 'select * from find_updates($1, $2, $3, $4)',
 };
+
+export type Correction = {
+  readonly bucket: number;
+  readonly merchantId: number;
+  readonly originalId: string;
+  readonly amountUnits: bigint;
+  /** Of the reversal, the new redemption, and the movement to a voucher that replaced this one. */
+  readonly ids: readonly [string, string, string];
+  readonly now: Date;
+};
+
+/** The update of one redemption, in a transaction of its own. */
+export function correctOne({ bucket, merchantId, originalId, amountUnits, ids, now }: Correction): Sql {
+  return sql`
+select * from update_redemptions(${bucket}, array[${merchantId}::int], null, array[${originalId}::uuid],
+  array[${amountUnits}::bigint], array[${ids[0]}::uuid], array[${ids[1]}::uuid], array[${ids[2]}::uuid], ${now})`;
+}

@@ -33,7 +33,10 @@ type Request = Redeem &
 
 type Row = {
   readonly ord: number;
-  /** `account`: the merchant has no settlement account in this currency yet; `void`: the claim was given to another request. */
+  /**
+   * `account`: the merchant has no settlement account in this currency yet; `void`: the claim was given
+   * to another request.
+   */
   readonly outcome: RefusalCode | 'ok' | 'replay' | 'account' | 'void';
   readonly id: string;
   readonly occurred_at: Date;
@@ -73,23 +76,31 @@ const redemptions: Operation<Request, Row, Row> = {
 };
 
 /**
- * Redeems an amount from a voucher: the whole amount or nothing. The same request under its reference again is a replay.
- * @throws Refusal `18`, `13`, `03`, `94`, `14`, `75`, `55`, `44`, `43`, `54`, `40`, `47`, `42`, `51`; `91` under overload
+ * Redeems an amount from a voucher: the whole amount or nothing. The same request under its reference
+ * again is a replay.
+ * @throws Refusal `18`, `13`, `03`, `94`, `14`, `75`, `55`, `44`, `43`, `54`, `40`, `47`, `42`, `51`;
+ *   `91` under overload
  */
 export async function redeem(context: Context, request: Redeem): Promise<Outcome> {
   if (request.reference !== undefined) checkReference(request.reference);
   const amountUnits = toPositiveUnits(request.amount);
   await permitAmount(context, 'redeem', amountUnits);
   const id = newId(context.now);
-  return lookUp(context, request, async (keys) => {
-    const wanted = { ...request, ...keys, context, amountUnits, id };
-    const row = await (isSharded(context.service) ? claimAndBook(wanted) : book(wanted));
-    if (row === '94') return row;
-    const { outcome } = row;
-    if (outcome === 'ok' || outcome === 'replay')
-      return { transaction: toRedemption(request, row), replayed: outcome === 'replay' };
-    return outcome as RefusalCode;
-  });
+  const asked = { operation: 'redeem', amountUnits, reference: request.reference ?? null } as const;
+  return lookUp(
+    context,
+    request,
+    async (keys) => {
+      const wanted = { ...request, ...keys, context, amountUnits, id };
+      const row = await (isSharded(context.service) ? claimAndBook(wanted) : book(wanted));
+      if (row === '94') return row;
+      const { outcome } = row;
+      if (outcome === 'ok' || outcome === 'replay')
+        return { transaction: toRedemption(request, row), replayed: outcome === 'replay' };
+      return outcome as RefusalCode;
+    },
+    asked,
+  );
 }
 
 /** Books a redemption, or finds why not. A settlement account that is missing is made first. */
@@ -103,7 +114,10 @@ async function book(request: Request): Promise<Row> {
   }
 }
 
-/** Over shards: claims the reference in its bucket, then books under the claim's id in the bucket of the voucher. */
+/**
+ * Over shards: claims the reference in its bucket, then books under the claim's id in the bucket of the
+ * voucher.
+ */
 async function claimAndBook(request: Request): Promise<Row | '94'> {
   const { context, reference, code, codeKey, amountUnits } = request;
   const { service, merchant, now } = context;

@@ -82,8 +82,8 @@ const lookups: Operation<Lookup, UpdateRow | undefined, UpdateRow | undefined> =
 };
 
 /**
- * Updates a redemption of the merchant, once: the original is canceled and reversed, and a new redemption of `amountUsed`
- * stands in its place, or none where that is 0. All of it or nothing.
+ * Updates a redemption of the merchant, once: the original is canceled and reversed, and a new redemption
+ * of `amountUsed` stands in its place, or none where that is 0. All of it or nothing.
  * @param request.reference of the redemption, or its transaction id where it has none
  * @param request.amountUsed in major units, 0 or more
  * @throws Refusal `18`, `13`, `03`, `60`, `44`, `43`, `54`, `58` (with the first update as its data), `51`

@@ -6,12 +6,18 @@ select k.key_id, k.activation, k.first_used_at, k.superseded_at, k.retired_at, k
 from keyring_keys k order by k.activation nulls last, k.key_id`;
 }
 
-/** One changes the key ring at a time, its file included, until its transaction ends. The number is this lock's own. */
+/**
+ * One changes the key ring at a time, its file included, until its transaction ends. The number is this
+ * lock's own.
+ */
 export function lockKeyRing(): Sql {
   return sql`select pg_advisory_xact_lock(7311990003)`;
 }
 
-/** Ends the time of the key that seals. The lock of the key ring is held: every transaction that seals under it has ended. */
+/**
+ * Ends the time of the key that seals. The lock of the key ring is held: every transaction that seals
+ * under it has ended.
+ */
 export function supersede(now: Date): Sql {
   return sql`
 update keyring_keys set superseded_at = ${now}
@@ -19,7 +25,8 @@ where activation is not null and superseded_at is null returning key_id, activat
 }
 
 export function insertRingKey(keyId: string, check: Uint8Array, activation: number): Sql {
-  return sql`insert into keyring_keys (key_id, check_value, activation) values (${keyId}, ${check}, ${activation})`;
+  return sql`
+    insert into keyring_keys (key_id, check_value, activation) values (${keyId}, ${check}, ${activation})`;
 }
 
 /** Nothing is looked up any more under the keys before the newest. */
@@ -42,7 +49,9 @@ select serial_number, sealed, code_key, pin_key from vouchers
 where bucket = ${bucket} and serial_number > ${after} order by serial_number limit ${count}`;
 }
 
-/** Puts vouchers of a bucket under another key (sql/012-vouchers.sql). Parameters are columns of equal length. */
+/**
+ * Puts vouchers of a bucket under another key (sql/012-vouchers.sql). Parameters are columns of equal length.
+ */
 export function resealVouchers(
   bucket: number,
   columns: {
@@ -55,13 +64,15 @@ export function resealVouchers(
 ): Sql {
   const { serials, before, sealed, codeKeys, pinKeys } = columns;
   return sql`
-select reseal_vouchers(${bucket}, ${serials}::bigint[], ${before}::bytea[], ${sealed}::bytea[], ${codeKeys}::uuid[], ${pinKeys}::uuid[])`;
+select reseal_vouchers(${bucket}, ${serials}::bigint[], ${before}::bytea[], ${sealed}::bytea[],
+  ${codeKeys}::uuid[], ${pinKeys}::uuid[])`;
 }
 
 /** How many of a page of vouchers are sealed under which key, and where the page ends. */
 export function countPage(bucket: number, after: bigint, count: number): Sql {
   return sql`
-select convert_from(substring(p.sealed from 2 for get_byte(p.sealed, 0)), 'LATIN1') as key_id, count(*) as vouchers,
+select convert_from(substring(p.sealed from 2 for get_byte(p.sealed, 0)), 'LATIN1') as key_id,
+  count(*) as vouchers,
   max(p.serial_number) as last
 from (
   select serial_number, sealed from vouchers
@@ -76,19 +87,25 @@ export function findProgress(keyId: string, bucket: number): Sql {
 
 export function insertProgress(keyId: string, bucket: number, now: Date): Sql {
   return sql`
-insert into keyring_rotations (key_id, bucket, started_at) values (${keyId}, ${bucket}, ${now}) on conflict do nothing`;
+insert into keyring_rotations (key_id, bucket, started_at) values (${keyId}, ${bucket}, ${now})
+  on conflict do nothing`;
 }
 
 export function setProgress(keyId: string, bucket: number, resealedTo: bigint): Sql {
   return sql`
-update keyring_rotations set resealed_to = greatest(resealed_to, ${resealedTo}) where key_id = ${keyId} and bucket = ${bucket}`;
+update keyring_rotations set resealed_to = greatest(resealed_to, ${resealedTo}) where key_id = ${keyId}
+  and bucket = ${bucket}`;
 }
 
 export function endProgress(keyId: string, now: Date): Sql {
-  return sql`update keyring_rotations set finished_at = coalesce(finished_at, ${now}) where key_id = ${keyId}`;
+  return sql`
+    update keyring_rotations set finished_at = coalesce(finished_at, ${now}) where key_id = ${keyId}`;
 }
 
-/** How many vouchers there are, as the statistics have it: to count a billion takes longer than a statement may. */
+/**
+ * How many vouchers there are, as the statistics have it: to count a billion takes longer than a
+ * statement may.
+ */
 export const estimateVouchers = sql`
 select greatest(reltuples, 0)::bigint as vouchers from pg_class where oid = 'vouchers'::regclass`;
 
@@ -111,7 +128,8 @@ export function listTotpSecrets(): Sql {
 }
 
 export function lockTotpSecret(userId: number): Sql {
-  return sql`select id, totp_secret as secret from users where id = ${userId} and totp_secret is not null for update`;
+  return sql`
+    select id, totp_secret as secret from users where id = ${userId} and totp_secret is not null for update`;
 }
 
 export function setTotpSecret(userId: number, secret: Buffer): Sql {

@@ -17,7 +17,9 @@ import {
   setSecrets,
 } from './queries.ts';
 
-/** Vouchers of one transaction: it holds their locks for some milliseconds, which a redemption does not feel. */
+/**
+ * Vouchers of one transaction: it holds their locks for some milliseconds, which a redemption does not feel.
+ */
 const CHUNK = 500;
 /** Vouchers that are counted, or read, by one statement. */
 const PAGE = 20_000;
@@ -28,12 +30,16 @@ export class RingRefused extends Error {}
 
 type Row = { serial_number: bigint; sealed: Buffer; code_key: string; pin_key: string };
 
-/** Called between chunks, with how many vouchers were looked at since the last call. @returns whether to stop here */
+/**
+ * Called between chunks, with how many vouchers were looked at since the last call. @returns whether to
+ * stop here
+ */
 export type OnProgress = (vouchers: number) => boolean;
 
 /**
- * Puts every voucher under the key that seals now: the sealed bytes, what it is found by and what its PIN is compared with, all in one
- * update. It goes on where an earlier run was interrupted. Vouchers that are made meanwhile are under that key from the start.
+ * Puts every voucher under the key that seals now: the sealed bytes, what it is found by and what its PIN
+ * is compared with, all in one update. It goes on where an earlier run was interrupted. Vouchers that are
+ * made meanwhile are under that key from the start.
  * @returns whether it came to the end
  */
 export async function resealAll(service: Service, onProgress: OnProgress): Promise<boolean> {
@@ -77,7 +83,10 @@ function resealed({ keys }: Service, rows: readonly Row[]): Parameters<typeof re
   };
 }
 
-/** Whether a voucher is sealed, looked up and compared under the newest key: by opening it, not by what is noted of it. */
+/**
+ * Whether a voucher is sealed, looked up and compared under the newest key: by opening it, not by what is
+ * noted of it.
+ */
 function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pin_key }: Row): boolean {
   if (sealedUnder(sealed) !== keys.current) return false;
   const { code, pin } = keys.open(serial_number, sealed);
@@ -85,7 +94,10 @@ function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pi
   return plain(code_key) === keys.codeKey(code) && plain(pin_key) === keys.pinKey(code, pin);
 }
 
-/** How many vouchers are not wholly under the newest key: each is opened and compared. Undefined where it was stopped. */
+/**
+ * How many vouchers are not wholly under the newest key: each is opened and compared. Undefined where it
+ * was stopped.
+ */
 export async function countLeftBehind(service: Service, onProgress: OnProgress): Promise<number | undefined> {
   let left = 0;
   for (const bucket of service.buckets.all) {

@@ -29,9 +29,9 @@ import {
 /**
  * Rotating the key ring while traffic runs (docs/how-to/api-keys.md, "How it stays right").
  *
- * A new key is put to use: from one moment on, in all processes, it seals what is new. Then every voucher is sealed anew and
- * looked up under it, a few at a time. Then the keys before it are retired, and can be dropped once it is proven, voucher by
- * voucher, that nothing depends on them.
+ * A new key is put to use: from one moment on, in all processes, it seals what is new. Then every voucher
+ * is sealed anew and looked up under it, a few at a time. Then the keys before it are retired, and can be
+ * dropped once it is proven, voucher by voucher, that nothing depends on them.
  */
 
 type RingRow = {
@@ -82,8 +82,10 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
 }
 
 /**
- * Puts a new key to use, unless an earlier rotation is not finished, or somebody else has just begun one: then that one goes on.
- * @param keyFile where a new key is made if the key ring holds none that was not used; undefined where it cannot be written
+ * Puts a new key to use, unless an earlier rotation is not finished, or somebody else has just begun one:
+ * then that one goes on.
+ * @param keyFile where a new key is made if the key ring holds none that was not used; undefined where it
+ *   cannot be written
  * @throws RingRefused where there is no new key
  */
 export async function beginRotation(
@@ -128,7 +130,8 @@ export async function estimateAll(db: Queries): Promise<number> {
 }
 
 /**
- * Seals everything anew under the key in use, proves that nothing is left under another one, and retires those before it.
+ * Seals everything anew under the key in use, proves that nothing is left under another one, and retires
+ * those before it.
  * @returns the ids of the keys that were retired; undefined where it was stopped, to be gone on with later
  */
 export async function finishRotation(
@@ -166,9 +169,9 @@ export async function finishRotation(
 }
 
 /**
- * Lets the key ring go without a key. That nothing depends on it is not noted anywhere but looked up: every voucher is opened and
- * compared, every secret looked at. One that was dropped and is in the key file still is taken out of it: so ends what was
- * interrupted between the two.
+ * Lets the key ring go without a key. That nothing depends on it is not noted anywhere but looked up:
+ * every voucher is opened and compared, every secret looked at. One that was dropped and is in the key
+ * file still is taken out of it: so ends what was interrupted between the two.
  * @param keyFile out of which the key is taken; undefined where it cannot be written
  * @returns whether it was done; false where it was stopped
  * @throws RingRefused where something depends on it
@@ -194,7 +197,10 @@ export async function dropKey(
   return true;
 }
 
-/** The part of the database, where a key that is noted as dropped is not asked for any more. False where it was stopped. */
+/**
+ * The part of the database, where a key that is noted as dropped is not asked for any more. False where
+ * it was stopped.
+ */
 async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress): Promise<boolean> {
   const { service } = operator;
   const { db, clock } = service;

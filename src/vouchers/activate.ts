@@ -10,11 +10,15 @@ import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { toPositiveUnits, unitOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
+import { recordDecline } from './declines.ts';
 import { lookUp } from './look-up.ts';
 import { ACTIVATE } from './queries.ts';
 
 export type Activate = {
-  /** By code (12 digits) and PIN (4 digits), or by serial number: then only vouchers that the merchant generated itself. */
+  /**
+   * By code (12 digits) and PIN (4 digits), or by serial number: then only vouchers that the merchant
+   * generated itself.
+   */
   readonly voucher: { readonly code: string; readonly pin: string } | { readonly serialNumber: number };
   /** In major units; left out: the batch's value, else 5000. */
   readonly value?: number | undefined;
@@ -87,14 +91,15 @@ const byCode: Operation<Request, Row, Row> = {
 };
 
 /**
- * The same by serial number, in calls of their own: in one call, the code and the serial number of one voucher would be two keys, and
- * the call would hold it twice.
+ * The same by serial number, in calls of their own: in one call, the code and the serial number of one
+ * voucher would be two keys, and the call would hold it twice.
  */
 const bySerialNumber: Operation<Request, Row, Row> = { ...byCode };
 
 /**
  * Activates a voucher, so that it carries its value.
- * @throws Refusal `18`, `13`, `03`, `61`, `94`, `14`, `75`, `55`, `44`, `43`, `54`, `41`, `47`, `50`; `91` under overload
+ * @throws Refusal `18`, `13`, `03`, `61`, `94`, `14`, `75`, `55`, `44`, `43`, `54`, `41`, `47`, `50`;
+ *   `91` under overload
  */
 export async function activate(context: Context, { voucher, value, reference }: Activate): Promise<Outcome> {
   if (reference !== undefined) checkReference(reference);
@@ -103,6 +108,7 @@ export async function activate(context: Context, { voucher, value, reference }: 
   const { service, now } = context;
   const request = { context, id: newId(now), lowId: newId(now), valueUnits, reference };
   const find = isSharded(service) ? claimAndBook : book;
+  const asked = { operation: 'activate', amountUnits: valueUnits, reference: reference ?? null } as const;
   if ('serialNumber' in voucher) {
     // A serial number is no secret: an unknown one is not a guess.
     const { serialNumber } = voucher;
@@ -113,16 +119,28 @@ export async function activate(context: Context, { voucher, value, reference }: 
       reference,
       ({ serial_number, sealed }) => service.keys.open(serial_number, sealed).code,
     );
-    if (typeof outcome === 'string') throw new Refusal(outcome);
-    return outcome;
+    if (typeof outcome !== 'string') return outcome;
+    recordDecline(context, asked, outcome, { serialNumber: BigInt(serialNumber) });
+    throw new Refusal(outcome);
   }
   const bucket = service.buckets.ofSlot(service.keys.slotOf(voucher.code));
-  return lookUp(context, voucher, async (keys) =>
-    toOutcome(await find({ ...request, ...keys, bucket, serialNumber: null }), reference, () => voucher.code),
+  return lookUp(
+    context,
+    voucher,
+    async (keys) =>
+      toOutcome(
+        await find({ ...request, ...keys, bucket, serialNumber: null }),
+        reference,
+        () => voucher.code,
+      ),
+    asked,
   );
 }
 
-/** Books an activation, or finds why not. A float that is missing is made first: the activation is then declined for it. */
+/**
+ * Books an activation, or finds why not. A float that is missing is made first: the activation is then
+ * declined for it.
+ */
 async function book(request: Request): Promise<Row> {
   const { service, merchant } = request.context;
   const operation = request.codeKey === null ? bySerialNumber : byCode;
@@ -133,7 +151,10 @@ async function book(request: Request): Promise<Row> {
   }
 }
 
-/** Over shards: claims the reference in its bucket, then books under the claim's id in the bucket of the voucher. */
+/**
+ * Over shards: claims the reference in its bucket, then books under the claim's id in the bucket of the
+ * voucher.
+ */
 async function claimAndBook(request: Request): Promise<Row | '94'> {
   const { context, reference, codeKey, bucket } = request;
   const { service, merchant, now } = context;
@@ -165,7 +186,10 @@ function valueFor({ valueUnits }: Request, { value_minor, decimals }: FoundVouch
   return value_minor ?? (valueUnits === null ? (DEFAULT_VALUE * 10_000n) / unit : valueUnits / unit);
 }
 
-/** Over shards, a voucher that no batch has paid for: its value goes from the float to the transit account before it is activated. */
+/**
+ * Over shards, a voucher that no batch has paid for: its value goes from the float to the transit account
+ * before it is activated.
+ */
 async function fundAndBook(request: Request, voucher: FoundVoucher | undefined): Promise<Row> {
   if (!voucher || voucher.value_minor !== null) return book(request);
   const { context, id, lowId, bucket } = request;
@@ -186,7 +210,10 @@ async function fundAndBook(request: Request, voucher: FoundVoucher | undefined):
   return row;
 }
 
-/** @param codeOf opens the code where the request did not bring it: after the activation was booked, and for this request alone */
+/**
+ * @param codeOf opens the code where the request did not bring it: after the activation was booked, and
+ *   for this request alone
+ */
 function toOutcome(
   row: Row | '94',
   reference: string | undefined,

@@ -31,7 +31,10 @@ export type VoucherBalance = {
 
 /** The longest history that an answer shows: the newest entries. */
 export const HISTORY_MAX = 50;
-/** Rows that are read for it: a history with fewer is whole, and what is in force follows from the rows themselves. */
+/**
+ * Rows that are read for it: a history with fewer is whole, and what is in force follows from the rows
+ * themselves.
+ */
 const HISTORY_ROWS = 60;
 
 type Request = LookUp & { readonly context: Context };
@@ -59,8 +62,9 @@ type BalanceRow = {
 type Row = BalanceRow | RefusalCode;
 
 /**
- * A plain read for all, and the look under the lock for those it returns nothing for. Both belong to one turn of a voucher: if
- * the read did not wait for the count of the guess before it, a thousand guesses at once would all be looked at.
+ * A plain read for all, and the look under the lock for those it returns nothing for. Both belong to one
+ * turn of a voucher: if the read did not wait for the count of the guess before it, a thousand guesses at
+ * once would all be looked at.
  */
 const balances: Operation<Request, Row, Row> = {
   merchantOf: ({ context }) => context.merchant.id,
@@ -121,10 +125,16 @@ export async function balance(context: Context, { code, pin }: CodeAndPin): Prom
   permit(context, 'balance');
   const { service } = context;
   const bucket = service.buckets.ofSlot(service.keys.slotOf(code));
-  return lookUp(context, { code, pin }, async (keys) => {
-    const row = await service.batcher.add(balances, bucket, { context, ...keys });
-    return typeof row === 'string' ? row : toBalance(row, await historyOf(context, bucket, row));
-  });
+  const asked = { operation: 'balance', amountUnits: null, reference: null } as const;
+  return lookUp(
+    context,
+    { code, pin },
+    async (keys) => {
+      const row = await service.batcher.add(balances, bucket, { context, ...keys });
+      return typeof row === 'string' ? row : toBalance(row, await historyOf(context, bucket, row));
+    },
+    asked,
+  );
 }
 
 type Transactions = VoucherBalance['transactions'];
@@ -156,9 +166,10 @@ type HistoryRow = {
 };
 
 /**
- * What is in force, oldest first: no reversal, and no redemption that one has reversed. The movements that filled a voucher which
- * replaced another count as one activation. A reversal may have a smaller id than its redemption: ids are drawn when a request
- * arrives, and an update may have come before the redemption that it waited for.
+ * What is in force, oldest first: no reversal, and no redemption that one has reversed. The movements
+ * that filled a voucher which replaced another count as one activation. A reversal may have a smaller id
+ * than its redemption: ids are drawn when a request arrives, and an update may have come before the
+ * redemption that it waited for.
  */
 export function inForce(newestFirst: readonly Entry[]): Entry[] {
   const reversed = new Set<string | null>();

@@ -8,6 +8,8 @@ import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
+import { listExpiries } from '../ledger/movements.queries.ts';
+import { postVoucher } from '../ledger/movements.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import {
@@ -22,9 +24,19 @@ import {
   setExpiry,
 } from './queries.ts';
 
-/** What the operator can do to a single voucher. Each either takes effect in full, or is declined and changes nothing. */
+/**
+ * What the operator can do to a single voucher. Each either takes effect in full, or is declined and
+ * changes nothing.
+ */
 
-type VoucherState = 'INACTIVE' | 'ACTIVE' | 'REDEEMED' | 'BLOCKED' | 'EXPIRED' | 'CANCELED' | 'REPLACED';
+export type VoucherState =
+  | 'INACTIVE'
+  | 'ACTIVE'
+  | 'REDEEMED'
+  | 'BLOCKED'
+  | 'EXPIRED'
+  | 'CANCELED'
+  | 'REPLACED';
 
 export type VoucherInfo = {
   readonly serialNumber: bigint;
@@ -89,7 +101,10 @@ type Entry = {
   reference: string | null;
 };
 
-/** A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not completed */
+/**
+ * A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not
+ * completed
+ */
 export async function showVoucher(
   { db, buckets, keys, clock }: Service,
   serialNumber: bigint,
@@ -142,7 +157,10 @@ function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
   return row.pin_locked_until && row.pin_locked_until > now ? row.pin_locked_until : 'no';
 }
 
-/** Blocks a voucher: nothing is spent from it or activated (`43`) until it is unblocked. @throws Refusal `14`, `44` */
+/**
+ * Blocks a voucher: nothing is spent from it or activated (`43`) until it is unblocked. @throws Refusal
+ * `14`, `44`
+ */
 export async function blockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const now = operator.service.clock();
   await change(operator, serialNumber, 'voucher.block', async (tx, { bucket, blocked_at }) => {
@@ -168,9 +186,9 @@ export async function unlockPin(operator: Operator, serialNumber: bigint): Promi
 }
 
 /**
- * Extends a voucher, also one that has expired.
+ * Extends a voucher, also one that has expired: what the sweep has taken from it comes back to it in the same step.
  * @param expiresAt later than now and than its present expiry
- * @throws Refusal `14`, `44`, `17`
+ * @throws Refusal `14`, `44`, `17`; `50` where that went to the issuer's float, which no longer covers it
  */
 export async function extendVoucher(
   operator: Operator,
@@ -183,15 +201,30 @@ export async function extendVoucher(
         message: `Invalid expiry date: the voucher is valid until ${expires_at.toISOString()}; name a later date`,
       });
     }
+    const reinstated = await reinstate(operator, tx, bucket, serialNumber);
     await tx.query(setExpiry(bucket, serialNumber, expiresAt));
-    return { before: { expiresAt: expires_at }, after: { expiresAt } };
+    return { before: { expiresAt: expires_at }, after: { expiresAt, ...reinstated } };
   });
 }
 
+/** Gives back what has expired of a voucher: a REINSTATEMENT for each EXPIRY. */
+async function reinstate({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
+  const expiries = await tx.query<{ id: string; credit_account: bigint; amount_minor: bigint }>(
+    listExpiries(bucket, serialNumber),
+  );
+  for (const { id: originalId, credit_account: account, amount_minor: amountMinor } of expiries) {
+    const now = service.clock();
+    const movement = { kind: 'REINSTATEMENT', id: newId(now), bucket, serialNumber, account, now };
+    await postVoucher(tx, { ...movement, toVoucher: true, amountMinor, originalId });
+  }
+  return expiries.length === 0 ? {} : { reinstated: expiries.map(({ id }) => id) };
+}
+
 /**
- * Replaces a voucher by a new one with its own code and PIN, for a card that was lost or seen: balance, activation and
- * expiry go over, wrong PINs and a block do not; the old one is closed for good. The new voucher belongs to the
- * same batch, so the merchant gets its code by downloading the batch, where it stands in the place of the old one.
+ * Replaces a voucher by a new one with its own code and PIN, for a card that was lost or seen: balance,
+ * activation and expiry go over, wrong PINs and a block do not; the old one is closed for good. The new
+ * voucher belongs to the same batch, so the merchant gets its code by downloading the batch, where it
+ * stands in the place of the old one.
  * @returns the new serial number
  * @throws Refusal `14`, `44`
  */
@@ -233,7 +266,10 @@ async function insertReplacement(
   }
 }
 
-/** A code of a given slot, so that a voucher and the one in its place lie in one bucket: one in 64 that are drawn. */
+/**
+ * A code of a given slot, so that a voucher and the one in its place lie in one bucket: one in 64 that
+ * are drawn.
+ */
 function randomCodeOf(keys: KeyRing, slot: number): string {
   for (;;) {
     const code = randomCode();

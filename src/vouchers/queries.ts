@@ -24,10 +24,14 @@ export function readHistory(bucket: number, merchantId: number, serialNumber: bi
 /** Entries of a voucher's history that are shown. */
 const HISTORY = 100;
 
-/** A voucher as the operator sees it. Those of a batch that is not completed cannot be seen, by the operator either. */
+/**
+ * A voucher as the operator sees it. Those of a batch that is not completed cannot be seen, by the
+ * operator either.
+ */
 export function findVoucher(bucket: number, serialNumber: bigint): Sql {
   return sql`
-select v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at, v.closed,
+select v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
+  v.blocked_at, v.closed,
   v.replaced_by, v.wrong_pins, v.pin_locked_until = 'infinity' as pin_locked_for_good,
   nullif(v.pin_locked_until, 'infinity') as pin_locked_until,
   b.merchant_id, b.transaction_id, b.reference, b.currency, b.decimals, p.code as product
@@ -81,6 +85,7 @@ export type Replacement = {
 /** `done` is false where the new code exists. */
 export function replaceBy(bucket: number, replaced: bigint, by: Replacement, now: Date): Sql {
   return sql`
-select replace_voucher(${bucket}, ${replaced}, ${by.serialNumber}, ${by.codeKey}::uuid, ${by.pinKey}::uuid, ${by.sealed}::bytea,
+select replace_voucher(${bucket}, ${replaced}, ${by.serialNumber}, ${by.codeKey}::uuid, ${by.pinKey}::uuid,
+  ${by.sealed}::bytea,
   ${by.entryId}::uuid, ${now}) as done`;
 }

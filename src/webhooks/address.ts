@@ -4,8 +4,8 @@ import ipaddr from 'ipaddr.js';
 import { type Resolve, resolverOf } from './resolve.ts';
 
 /**
- * Where webhooks may go. A merchant's address is input that makes this service call somewhere: without these rules it could
- * reach what only the operator's own network should (server-side request forgery).
+ * Where webhooks may go. A merchant's address is input that makes this service call somewhere: without
+ * these rules it could reach what only the operator's own network should (server-side request forgery).
  */
 
 /** Why an address is not called. */
@@ -20,8 +20,9 @@ const LONGEST_URL = 2_000;
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
 /**
- * Whether an address is one of the public internet: no private, loopback, link-local, carrier, multicast, documentation or
- * reserved one, and no form of IPv6 that carries an IPv4 address within it, since that one is where it ends up.
+ * Whether an address is one of the public internet: no private, loopback, link-local, carrier, multicast,
+ * documentation or reserved one, and no form of IPv6 that carries an IPv4 address within it, since that
+ * one is where it ends up.
  */
 export function isPublic(address: string): boolean {
   // The library also reads spellings that are none, such as 1.2.3.
@@ -32,7 +33,8 @@ export function isPublic(address: string): boolean {
 
 /**
  * Reads the URL of an endpoint.
- * @returns it as it will be called: the parser has turned every odd spelling of an IP address into the plain one
+ * @returns it as it will be called: the parser has turned every odd spelling of an IP address into the
+ *   plain one
  * @throws ForbiddenAddress with what is wrong, for the operator
  */
 export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
@@ -58,15 +60,20 @@ export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
   return url;
 }
 
-/** Names that never leave a network: they have no dot, or end in one of the names kept for that (RFC 6761, 6762, 8375). */
+/**
+ * Names that never leave a network: they have no dot, or end in one of the names kept for that (RFC 6761,
+ * 6762, 8375).
+ */
 function isPrivateName(host: string): boolean {
   return !host.includes('.') || /\.(localhost|local|internal|home\.arpa|test|invalid|onion)$/i.test(host);
 }
 
 /**
- * A look-up for connections that gives public addresses only: if one of a name's addresses is not, none of them is called.
- * The connection is made to what was checked here; there is no second look-up that could say something else.
- * @param resolve but for tests the name servers; for development the system's own look-up, which knows `localhost` and its like
+ * A look-up for connections that gives public addresses only: if one of a name's addresses is not, none
+ * of them is called. The connection is made to what was checked here; there is no second look-up that
+ * could say something else.
+ * @param resolve but for tests the name servers; for development the system's own look-up, which knows
+ *   `localhost` and its like
  */
 export function guardedLookup(
   allowPrivate: boolean,

@@ -5,7 +5,9 @@ import { transactionData, updateData } from '../ledger/transaction-data.ts';
 import { type TransactionRow, toTransaction, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
 import { listSubjects } from './queries.ts';
 
-/** What a delivery tells: made when it is sent, of rows that never change, so every attempt tells the same. */
+/**
+ * What a delivery tells: made when it is sent, of rows that never change, so every attempt tells the same.
+ */
 
 /** A delivery that was taken to be sent, with its endpoint. */
 export type Delivery = {

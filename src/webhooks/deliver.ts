@@ -8,7 +8,10 @@ import { CLAIM_DELIVERIES, releaseDeliveries } from './queries.ts';
 import { judgeEndpoints, type Made, recordAttempts } from './record.ts';
 import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.ts';
 
-/** How late an event is noticed at most. A notification of every redemption would make all commits wait for one lock. */
+/**
+ * How late an event is noticed at most. A notification of every redemption would make all commits wait
+ * for one lock.
+ */
 const POLL_MS = 200;
 /** Deliveries in flight at one endpoint: enough to keep a fast one busy, too few to flood it. */
 const ENDPOINT_MAX = 64;
@@ -98,7 +101,10 @@ class Deliverer {
     this.#service.log.warn({ part: 'webhooks', error: error.message }, message);
   }
 
-  /** Takes what is due in every bucket; a bucket that is away keeps none of the others. @returns how many were taken */
+  /**
+   * Takes what is due in every bucket; a bucket that is away keeps none of the others. @returns how many
+   * were taken
+   */
   async #claimAll(): Promise<number> {
     let claimed = 0;
     for (const bucket of this.#service.buckets.all) {
@@ -157,7 +163,8 @@ class Deliverer {
       if (body instanceof Error) throw body;
       attempt = await this.#sender.send(prepare(this.#service, delivery, body), this.#hurrying.signal);
     } catch (error) {
-      // Nothing that the receiver did: a key that is missing from the ring, or a bug. It is tried again like any failure.
+      // Nothing that the receiver did: a key that is missing from the ring, or a bug. It is tried again
+      // like any failure.
       log.error(
         { part: 'webhooks', event: delivery.event_id, error: (error as Error).message },
         'cannot be sent',

@@ -105,7 +105,10 @@ export function ownerOf(endpointId: number): string {
   return `webhook:${endpointId}`;
 }
 
-/** A name that resolves to a private address is refused here already; one that does not resolve may do so later. */
+/**
+ * A name that resolves to a private address is refused here already; one that does not resolve may do so
+ * later.
+ */
 async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
   const url = readEndpointUrl(text, allowPrivate);
   if (allowPrivate) return url;
@@ -153,7 +156,10 @@ async function toEndpoint(db: Queries, row: EndpointRow): Promise<Endpoint> {
 
 const subjectOf = (id: number) => `webhook ${id}`;
 
-/** Ends an endpoint: nothing more is sent to it. Its attempts can be seen for their 90 days. False where there is none. */
+/**
+ * Ends an endpoint: nothing more is sent to it. Its attempts can be seen for their 90 days. False where
+ * there is none.
+ */
 export function removeEndpoint(operator: Operator, id: number): Promise<boolean> {
   const now = operator.service.clock();
   return change(operator, id, 'webhook.remove', removeEndpointRow(id, now), (old) => ({
@@ -168,7 +174,10 @@ export function removeEndpoint(operator: Operator, id: number): Promise<boolean>
   }));
 }
 
-/** Turns an endpoint on again; what happened while it was off is not sent by itself. False where there is none. */
+/**
+ * Turns an endpoint on again; what happened while it was off is not sent by itself. False where there is
+ * none.
+ */
 export function enableEndpoint(operator: Operator, id: number): Promise<boolean> {
   return change(operator, id, 'webhook.enable', enableEndpointRow(id), (old) => ({
     before: {
@@ -181,8 +190,10 @@ export function enableEndpoint(operator: Operator, id: number): Promise<boolean>
 }
 
 /**
- * Gives an endpoint another secret. For 24 hours deliveries are signed by both, so that the receiver can change in between.
- * @returns the new secret, which is shown this once, and until when the one before it holds; undefined where there is none
+ * Gives an endpoint another secret. For 24 hours deliveries are signed by both, so that the receiver can
+ * change in between.
+ * @returns the new secret, which is shown this once, and until when the one before it holds; undefined
+ *   where there is none
  */
 export async function rotateSecret(
   operator: Operator,
@@ -204,7 +215,10 @@ export async function rotateSecret(
 
 type Locked = Omit<EndpointRow, 'pending' | 'failed'> & { previous_until: Date | null };
 
-/** Changes the row of an endpoint under its lock, and tells the audit what was and what is; false where there is none. */
+/**
+ * Changes the row of an endpoint under its lock, and tells the audit what was and what is; false where
+ * there is none.
+ */
 function change(
   operator: Operator,
   id: number,

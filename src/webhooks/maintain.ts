@@ -10,7 +10,9 @@ const AHEAD_DAYS = 365;
 /** Deliveries ended by one statement: a moment's work. */
 const PART = 5_000;
 
-/** What the tables of the journal and of webhooks need from time to time; any number of processes may do it. */
+/**
+ * What the tables of the journal and of webhooks need from time to time; any number of processes may do it.
+ */
 export async function maintain(service: Service): Promise<void> {
   const { db, log, clock } = service;
   const now = clock().getTime();

@@ -2,7 +2,9 @@ import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { insertDeliveries } from './queries.ts';
 
-/** What merchants are told of (docs/how-to/receive-webhooks.md). An endpoint takes a list of these, or all. */
+/**
+ * What merchants are told of (docs/how-to/receive-webhooks.md). An endpoint takes a list of these, or all.
+ */
 export const EVENTS = [
   'voucher.batch.completed',
   'voucher.batch.canceled',
@@ -10,6 +12,9 @@ export const EVENTS = [
   'voucher.redeemed',
   'redemption.updated',
   'float.low',
+  'settlement.approved',
+  'settlement.paid',
+  'settlement.returned',
 ] as const;
 
 export type EventType = (typeof EVENTS)[number];
@@ -30,8 +35,9 @@ export type OutboxEvent = {
 };
 
 /**
- * Puts an event into the queue of each of the merchant's endpoints that takes it, in the transaction of its cause: both
- * are there, or neither. Statements of the hot path do the same by themselves (docs/how-to/receive-webhooks.md, "When it is sent").
+ * Puts an event into the queue of each of the merchant's endpoints that takes it, in the transaction of
+ * its cause: both are there, or neither. Statements of the hot path do the same by themselves
+ * (docs/how-to/receive-webhooks.md, "When it is sent").
  */
 export async function enqueueEvent(
   { buckets }: Service,

@@ -7,7 +7,8 @@ export function insertDeliveries(
 ): Sql {
   return sql`
 insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, data, occurred_at, due_at)
-select ${bucket}, e.id, ${eventId}, ${type}::text, ${subjectId}::uuid, ${data && JSON.stringify(data)}::json, ${now}, ${now}
+select ${bucket}, e.id, ${eventId}, ${type}::text, ${subjectId}::uuid,
+  ${data && JSON.stringify(data)}::json, ${now}, ${now}
 from webhook_endpoints e
 where e.merchant_id = ${merchantId} and e.disabled_at is null and e.removed_at is null
   and (e.events is null or ${type} = any (e.events))`;
@@ -27,18 +28,22 @@ export const RECORD_ATTEMPTS: HotStatement = {
 };
 
 /**
- * The journal rows that deliveries report and, of a reversal, the update that made it. In: arrays side by side, bucket and id.
+ * The journal rows that deliveries report and, of a reversal, the update that made it. In: arrays side by
+ * side, bucket and id.
  */
 export function listSubjects(buckets: string, ids: string): Sql {
   return sql`
-select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id, false as canceled,
-  v.sealed, b.decimals, o.amount_minor as original_minor, o.occurred_at as original_at, o.reference as original_reference,
+select j.id as subject_id, j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number,
+  j.original_id, false as canceled,
+  v.sealed, b.decimals, o.amount_minor as original_minor, o.occurred_at as original_at,
+    o.reference as original_reference,
   u.reversal_id, u.new_id, u.new_minor, u.updated_at
 from unnest(${buckets}::int[], ${ids}::uuid[]) as a (bucket, id)
 join journal j on j.bucket = a.bucket and j.id = a.id
 join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
 join batches b on b.id = v.batch_id
-left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.original_id and u.reversal_id = j.id
+left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.original_id
+  and u.reversal_id = j.id
 left join journal o on o.bucket = u.bucket and o.id = u.original_id`;
 }
 
@@ -60,8 +65,10 @@ where id = ${id} and (failing_since is null) = ${isFailing}::boolean`;
 export function disableEndpoint(id: number, isGone: boolean, failingBefore: Date, now: Date): Sql {
   return sql`
 update webhook_endpoints set disabled_at = ${now},
-  disabled_reason = case when ${isGone}::boolean then 'it answered 410 Gone' else 'it failed for five days' end
-where id = ${id} and disabled_at is null and removed_at is null and (${isGone}::boolean or failing_since < ${failingBefore})
+  disabled_reason = case when ${isGone}::boolean then 'it answered 410 Gone'
+    else 'it failed for five days' end
+where id = ${id} and disabled_at is null and removed_at is null
+  and (${isGone}::boolean or failing_since < ${failingBefore})
 returning disabled_reason`;
 }
 
@@ -74,7 +81,10 @@ where (disabled_at is not null or removed_at is not null)
 order by id limit 100`;
 }
 
-/** Ends some of the pending deliveries of an endpoint that is off: they are not sent by themselves, and can be sent again by hand. */
+/**
+ * Ends some of the pending deliveries of an endpoint that is off: they are not sent by themselves, and
+ * can be sent again by hand.
+ */
 export function failPending(bucket: number, endpointId: number, count: number, now: Date): Sql {
   return sql`
 with failed as (
@@ -115,7 +125,8 @@ const COUNT_MAX = 100;
 export function listEndpointRows(merchantId: number | null, id: number | null, most: number, after = 0): Sql {
   return sql`
 select * from webhook_endpoints
-where removed_at is null and id > ${after} and (${merchantId}::int is null or merchant_id = ${merchantId}::int)
+where removed_at is null and id > ${after} and (${merchantId}::int is null
+  or merchant_id = ${merchantId}::int)
   and (${id}::int is null or id = ${id}::int)
 order by id limit ${most}`;
 }
@@ -125,13 +136,17 @@ export function countDeliveries(id: number): Sql {
   return sql`
 select
   (select count(*) from (
-    select from webhook_deliveries where endpoint_id = ${id} and state = 'PENDING' limit ${COUNT_MAX}) p) as pending,
+    select from webhook_deliveries where endpoint_id = ${id} and state = 'PENDING'
+      limit ${COUNT_MAX}) p) as pending,
   (select count(*) from (
-    select from webhook_deliveries where endpoint_id = ${id} and state = 'FAILED' limit ${COUNT_MAX}) f) as failed`;
+    select from webhook_deliveries where endpoint_id = ${id} and state = 'FAILED'
+      limit ${COUNT_MAX}) f) as failed`;
 }
 
 export function countEndpoints(merchantId: number): Sql {
-  return sql`select count(*)::int as count from webhook_endpoints where merchant_id = ${merchantId} and removed_at is null`;
+  return sql`
+    select count(*)::int as count from webhook_endpoints where merchant_id = ${merchantId}
+    and removed_at is null`;
 }
 
 /** Serializes what is added for a merchant, so that its number of endpoints stays within the limit. */
@@ -202,10 +217,12 @@ with again as (
   update webhook_deliveries d set state = 'PENDING', tries = 0, due_at = ${now}, finished_at = null
   from (
     select bucket, event_id from webhook_deliveries
-    where endpoint_id = ${endpointId} and event_id >= ${floor}::uuid and occurred_at >= ${since} and state = 'FAILED'
+    where endpoint_id = ${endpointId} and event_id >= ${floor}::uuid and occurred_at >= ${since}
+      and state = 'FAILED'
     order by event_id limit ${count}
   ) f
-  where d.bucket = f.bucket and d.endpoint_id = ${endpointId} and d.event_id = f.event_id and d.state = 'FAILED'
+  where d.bucket = f.bucket and d.endpoint_id = ${endpointId} and d.event_id = f.event_id
+    and d.state = 'FAILED'
   returning 1
 )
 select count(*)::int as count from again`;
@@ -221,14 +238,16 @@ export function insertTest(
   leaseUntil: Date,
 ): Sql {
   return sql`
-insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at, attempts, tries)
+insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at, attempts,
+  tries)
 values (${bucket}, ${endpointId}, ${eventId}, ${type}, '{}', ${now}, ${leaseUntil}, 1, 1)`;
 }
 
 /** An endpoint with what it takes to send a test to it. */
 export function findForTest(id: number, now: Date): Sql {
   return sql`
-select e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now} then e.previous_secret end as previous_secret,
+select e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now}
+  then e.previous_secret end as previous_secret,
   e.failing_since
 from webhook_endpoints e where e.id = ${id} and e.removed_at is null`;
 }

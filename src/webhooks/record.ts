@@ -48,8 +48,9 @@ export async function recordAttempts({ db, clock }: Service, made: readonly Made
 }
 
 /**
- * What recorded attempts mean for their endpoints, one by one: the trouble of one endpoint is no other one's. An endpoint that is gone, or
- * has failed for five days, is disabled: one row. Its pending deliveries are no longer taken, and are ended later (maintain.ts).
+ * What recorded attempts mean for their endpoints, one by one: the trouble of one endpoint is no other
+ * one's. An endpoint that is gone, or has failed for five days, is disabled: one row. Its pending
+ * deliveries are no longer taken, and are ended later (maintain.ts).
  */
 export async function judgeEndpoints({ db, log, clock }: Service, made: readonly Made[]): Promise<void> {
   const now = clock();

@@ -12,9 +12,10 @@ const TIMEOUT_MS = 2_000;
 const TRIES = 2;
 
 /**
- * Makes a look-up that asks the name servers itself. The system's own look-up waits on one of two threads of the process: eight
- * deliveries to a name whose servers are silent kept the names of all other endpoints waiting for forty seconds.
- * It knows DNS alone, and neither the file of hosts nor names that are completed by the network's own: public names need neither.
+ * Makes a look-up that asks the name servers itself. The system's own look-up waits on one of two threads
+ * of the process: eight deliveries to a name whose servers are silent kept the names of all other
+ * endpoints waiting for forty seconds. It knows DNS alone, and neither the file of hosts nor names that
+ * are completed by the network's own: public names need neither.
  * @param servers to ask, as `address:port`; left out, those of the system, as they are at the time
  */
 export function resolverOf(servers?: readonly string[]): Resolve {
@@ -28,7 +29,8 @@ export function resolverOf(servers?: readonly string[]): Resolve {
     void Promise.all(questions).then((answers) => {
       const found = answers.flatMap(({ addresses }) => addresses);
       if (found.length > 0) return done(null, found);
-      // A server that was silent may know it after all: only where every answer says so the name does not exist.
+      // A server that was silent may know it after all: only where every answer says so the name does not
+      // exist.
       const isUnknown = answers.every(({ code }) => code === 'ENOTFOUND' || code === 'ENODATA');
       const code = isUnknown ? 'ENOTFOUND' : 'EAI_AGAIN';
       done(Object.assign(new Error(`${host} cannot be resolved (${code})`), { code }), []);

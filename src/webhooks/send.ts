@@ -36,12 +36,18 @@ type SenderOptions = {
 
 /** The receiver's time to answer, connecting included. */
 const TIMEOUT_MS = 15_000;
-/** Of an answer's body nothing is of use; this much is read so that the connection can be kept for the next delivery. */
+/**
+ * Of an answer's body nothing is of use; this much is read so that the connection can be kept for the
+ * next delivery.
+ */
 const MOST_READ_BYTES = 16_384;
 const MOST_HEADER_BYTES = 16_384;
 const KEEP_ALIVE_MS = 10_000;
 
-/** Makes what sends. It keeps connections open, follows no redirect, and goes through no proxy of the environment. */
+/**
+ * Makes what sends. It keeps connections open, follows no redirect, and goes through no proxy of the
+ * environment.
+ */
 export function createSender({
   allowPrivate,
   clock,
@@ -112,7 +118,10 @@ const TOLD: Readonly<Record<string, string>> = {
   ENETUNREACH: 'the network cannot be reached',
 };
 
-/** What went wrong in the words of a closed list, or the error's code: nothing that a receiver could have written. */
+/**
+ * What went wrong in the words of a closed list, or the error's code: nothing that a receiver could have
+ * written.
+ */
 function describe(error: unknown, timedOut: boolean): string {
   const cause = error instanceof AggregateError ? error.errors[0] : error;
   if (cause instanceof ForbiddenAddress) return cause.message;
@@ -122,8 +131,8 @@ function describe(error: unknown, timedOut: boolean): string {
 }
 
 /**
- * The headers of a delivery (Standard Webhooks 1.0): its id, the time of this attempt, and a signature by each secret that
- * holds at the time, separated by spaces.
+ * The headers of a delivery (Standard Webhooks 1.0): its id, the time of this attempt, and a signature by
+ * each secret that holds at the time, separated by spaces.
  */
 export function signedHeaders(eventId: string, body: string, secrets: readonly string[], now: Date) {
   const id = `msg_${eventId.replaceAll('-', '')}`;

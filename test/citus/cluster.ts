@@ -23,7 +23,9 @@ const SETTINGS = [
   "citus.node_conninfo = 'sslmode=disable'",
 ];
 
-/** The programs of the PostgreSQL of `pg_config`. @throws where Citus is not installed into it, in one line */
+/**
+ * The programs of the PostgreSQL of `pg_config`. @throws where Citus is not installed into it, in one line
+ */
 export async function findCitus(): Promise<Programs> {
   const pgConfig = process.env['PG_CONFIG'] ?? 'pg_config';
   const ask = async (option: string) => (await run(pgConfig, [option])).stdout.trim();
@@ -42,7 +44,10 @@ export async function findCitus(): Promise<Programs> {
 
 export type Cluster = { readonly coordinator: Server; readonly workers: readonly Server[] };
 
-/** Starts a coordinator and workers below a folder; they end with the run. Databases are prepared by `createOnAll`. */
+/**
+ * Starts a coordinator and workers below a folder; they end with the run. Databases are prepared by
+ * `createOnAll`.
+ */
 export async function startCitus(
   folder: string,
   settings: readonly string[] = [],

@@ -1,6 +1,6 @@
 /**
- * `node test/citus/start.ts [DATABASE]`: runs a coordinator and two workers with a database (`scrip`) until Ctrl-C, and prints
- * their addresses. Everything is gone then.
+ * `node test/citus/start.ts [DATABASE]`: runs a coordinator and two workers with a database (`scrip`)
+ * until Ctrl-C, and prints their addresses. Everything is gone then.
  */
 import { listenForStop } from '../../src/cli/stop.ts';
 import { leavingNothing, temporaryFolder } from '../leave-nothing.ts';

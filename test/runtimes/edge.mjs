@@ -3,7 +3,10 @@ import { dirname, join } from 'node:path';
 import { SourceTextModule } from 'node:vm';
 import { EdgeVM } from '@edge-runtime/vm';
 
-/** The edge runtime that Vercel runs: a context with web standards and nothing of Node, into which the modules are loaded. */
+/**
+ * The edge runtime that Vercel runs: a context with web standards and nothing of Node, into which the
+ * modules are loaded.
+ */
 
 const [, , settings, folder] = process.argv;
 const { context } = new EdgeVM();

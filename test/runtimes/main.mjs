@@ -1,6 +1,9 @@
 import { use } from './use.mjs';
 
-/** On runtimes with a command line: settings are the last argument, and what happened is one line on standard output. */
+/**
+ * On runtimes with a command line: settings are the last argument, and what happened is one line on
+ * standard output.
+ */
 
 const { Deno, Bun, process } = globalThis;
 const [settings] = (Deno ? Deno.args : process.argv).slice(-1);

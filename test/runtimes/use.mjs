@@ -6,7 +6,10 @@ import {
   WebhookVerificationError,
 } from '@scrip/client';
 
-/** What a merchant does in a day, with nothing but what every runtime has: it is run on each of them as it stands. */
+/**
+ * What a merchant does in a day, with nothing but what every runtime has: it is run on each of them as it
+ * stands.
+ */
 
 /** The error of a call that must fail. */
 async function failure(call) {

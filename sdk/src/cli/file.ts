@@ -12,8 +12,8 @@ const MODE = 0o600;
 const PIECE = 500;
 
 /**
- * RFC 4180, every cell in quotation marks. A cell that a spreadsheet would take for a formula gets an apostrophe in front:
- * a response must not run where the file is opened.
+ * RFC 4180, every cell in quotation marks. A cell that a spreadsheet would take for a formula gets an
+ * apostrophe in front: a response must not run where the file is opened.
  */
 function row(cells: readonly string[]): string {
   const quoted = cells.map(

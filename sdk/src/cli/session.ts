@@ -50,7 +50,10 @@ export async function openSession(line: Line): Promise<Session> {
   return { scrip: (inA ?? inB) as Scrip<Variant>, inA, inB, call };
 }
 
-/** The reference of something new. A generated one is printed before the request is sent, so that it is never lost. */
+/**
+ * The reference of something new. A generated one is printed before the request is sent, so that it is
+ * never lost.
+ */
 export function newReference(line: Line): string {
   const given = line.text('reference');
   if (given !== undefined) return given;
@@ -68,7 +71,10 @@ export function credentialsPath(): string {
   return join(process.env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'scrip', 'credentials');
 }
 
-/** Options come before the environment, and the environment before the file. Key and secret have the same source. */
+/**
+ * Options come before the environment, and the environment before the file. Key and secret have the same
+ * source.
+ */
 async function readCredentials(line: Line) {
   const env: Found = Object.fromEntries(NAMES.map((name) => [name, process.env[name] || undefined]));
   const given = line.text('credentials') ?? (process.env['SCRIP_CREDENTIALS'] || undefined);

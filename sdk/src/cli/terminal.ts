@@ -93,8 +93,8 @@ const BACKSPACE = /[\b\u007f]/;
 let lines: Promise<string[]> | undefined;
 
 /**
- * Asks for a code or a PIN, which must not be arguments, since every account of the machine can see those: without echo at a
- * terminal, else the next line of standard input.
+ * Asks for a code or a PIN, which must not be arguments, since every account of the machine can see
+ * those: without echo at a terminal, else the next line of standard input.
  */
 export async function askHidden(what: string): Promise<string> {
   if (process.stdin.isTTY) return askTerminal(what);

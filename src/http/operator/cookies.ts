@@ -3,8 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Door } from '../../people/sessions.ts';
 
 /**
- * The cookies of people. `__Host-` binds one to this host and to https; browsers take it from http://localhost too, where nothing can
- * be read on its way. Scripts cannot read it, and no other site can make a browser send it.
+ * The cookies of people. `__Host-` binds one to this host and to https; browsers take it from
+ * http://localhost too, where nothing can be read on its way. Scripts cannot read it, and no other site
+ * can make a browser send it.
  */
 
 const NAMES = {

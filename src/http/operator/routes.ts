@@ -3,20 +3,30 @@ import type { Service } from '../../context.ts';
 import { parametersOf, typeOf } from '../../operator/fields.ts';
 import type { AnyOperation } from '../../operator/operations.ts';
 import { type Performed, perform } from '../../operator/perform.ts';
+import { PORTAL_OPERATIONS } from '../../operator/portal.ts';
 import { invalid, Problem } from '../../operator/problem.ts';
 import { OPERATIONS } from '../../operator/table.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
 import { identifyPrincipal } from './identify.ts';
 import { sendProblem } from './problems.ts';
+import { serveProgress } from './progress.ts';
 
 export const OPERATOR_PREFIX = '/operator/v1';
+export const PORTAL_PREFIX = '/portal/v1';
 
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
 
-/** Serves every operation of the table below its prefix. */
+/** Serves every operation of the tables below its prefix. */
 export function serveOperator(app: FastifyInstance, service: Service, publicUrl: string | undefined): void {
   for (const operation of OPERATIONS) serveOperation(app, { service, publicUrl }, OPERATOR_PREFIX, operation);
+  for (const operation of PORTAL_OPERATIONS)
+    serveOperation(app, { service, publicUrl }, PORTAL_PREFIX, operation);
+  serveProgress(app, service, OPERATOR_PREFIX, async (request) => {
+    const principal = await identifyPrincipal(service, request, 'operator', publicUrl);
+    if (principal.merchantId !== null) throw new Problem('forbidden');
+    return principal;
+  });
 }
 
 function serveOperation(
@@ -78,7 +88,10 @@ function bodyOf({ body }: FastifyRequest): unknown {
   return bytes === undefined || bytes.length === 0 ? {} : parseJson(bytes);
 }
 
-/** The fields of a query, as the schema types them. What does not fit is left as text, for the schema to refuse. */
+/**
+ * The fields of a query, as the schema types them. What does not fit is left as text, for the schema to
+ * refuse.
+ */
 function queryOf({ input }: AnyOperation, query: Record<string, string | string[]>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(query).map(([name, value]) => {

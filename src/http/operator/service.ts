@@ -4,7 +4,10 @@ import { openDatabase, openReader } from '../../db/pool.ts';
 /** The connections that operators' requests share: no list or report of theirs takes one from a till. */
 const POOL_SIZE = 4;
 
-/** The service as operators' requests use it: on connections of its own. Nothing connects before the first statement. */
+/**
+ * The service as operators' requests use it: on connections of its own. Nothing connects before the first
+ * statement.
+ */
 export function openOperatorService(service: Service): { service: Service; close(): Promise<void> } {
   const db = openDatabase(service.db.url, 'scrip-operator', false, POOL_SIZE);
   const readDb =

@@ -21,7 +21,10 @@ import { readCookie, setCookie } from './cookies.ts';
 import { sendProblem } from './problems.ts';
 import { requireSameOrigin } from './same-origin.ts';
 
-/** Where people sign in: the routes of sessions below /operator/v1 and /portal/v1. They answer browsers, not tokens. */
+/**
+ * Where people sign in: the routes of sessions below /operator/v1 and /portal/v1. They answer browsers,
+ * not tokens.
+ */
 
 const PREFIXES = { operator: '/operator/v1', portal: '/portal/v1' } as const;
 

@@ -1,0 +1,218 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+/** A close reads a whole day: it may take longer than a request, and memory for its sorts. */
+export const allowLongWork: readonly Sql[] = [
+  sql`set local statement_timeout = '2h'`,
+  sql`set local work_mem = '64MB'`,
+  sql`set local enable_bitmapscan = on`,
+];
+
+/** Notes the newest transaction, and how far all before have ended (sql/015-booking.sql). */
+export function advanceMark(): Sql {
+  return sql`select now_at, passed from advance_mark()`;
+}
+
+/** What a close may wait for: transactions that were prepared and not ended. */
+export function listPrepared(): Sql {
+  return sql`select gid, prepared from pg_prepared_xacts order by prepared limit 5`;
+}
+
+/** Seals the slices of an interval: what proves their rows, and what they moved. */
+export function insertSeals(from: Date, to: Date): Sql {
+  return sql`
+insert into book_seals (starts_at, rows, hash, listing)
+select r.slice_at, count(*), sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)),
+  string_agg(uuid_send(r.id) || substring(r.digest from 1 for 4), ''::bytea order by r.occurred_at, r.id)
+from (
+  select s.slice_at, (s.j).occurred_at, (s.j).id, entry_digest(s.j) as digest from slice_rows(${from}, ${to}) s
+) r
+group by r.slice_at`;
+}
+
+export function insertSlices(from: Date, to: Date): Sql {
+  return sql`
+insert into book_slices (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
+  rows, amount_minor)
+select * from slice_movements(${from}, ${to})`;
+}
+
+export function setSealed(until: Date): Sql {
+  return sql`update books set sealed_until = ${until}`;
+}
+
+/** Slices of an interval that hold more rows than were sealed. */
+export function listLateSlices(from: Date, to: Date): Sql {
+  return sql`
+with counted as (
+  select s.slice_at, count(*) as rows from slice_rows(${from}, ${to}) s group by s.slice_at
+)
+select c.slice_at from counted c left join book_seals b on b.starts_at = c.slice_at
+where c.rows > coalesce(b.rows, 0) order by c.slice_at`;
+}
+
+/** The rows of a slice that its listing does not name, as late rows of another slice. */
+export function insertLateRows(sliceAt: Date, bookedIn: Date, day: string): Sql {
+  return sql`
+insert into book_late_rows (id, occurred_at, slice_at, found_in)
+select (s.j).id, (s.j).occurred_at, ${bookedIn}, ${day}::date
+from slice_rows(${sliceAt}, ${sliceAt}::timestamptz + interval '15 minutes') s
+where not exists (
+  select from book_seals b, generate_series(0, b.rows - 1) as i (at)
+  where b.starts_at = ${sliceAt} and substring(b.listing from (20 * i.at + 1)::int for 16) = uuid_send((s.j).id)
+)
+returning id`;
+}
+
+export function insertMovements(day: string, from: Date, to: Date): Sql {
+  return sql`
+insert into book_movements (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
+  rows, amount_minor)
+select ${day}::date, s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant_id, s.issuer_id, s.product_id,
+  sum(s.rows), sum(s.amount_minor)
+from book_slices s where s.starts_at >= ${from} and s.starts_at < ${to} group by 2, 3, 4, 5, 6, 7, 8`;
+}
+
+/** The balances at the end of a day: those of the day before, and what the day has moved. */
+export function insertBalances(day: string, before: string | null): Sql {
+  return sql`
+insert into book_balances (day, currency, account_kind, merchant_id, issuer_id, product_id, balance_minor)
+select ${day}::date, p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id, sum(p.balance_minor)
+from (
+  select currency, account_kind, merchant_id, issuer_id, product_id, balance_minor
+  from book_balances where day = ${before}::date
+  union all
+  select m.currency, e.account_kind, e.owner_id, e.by_issuer, e.by_product, e.credit_minor - e.debit_minor
+  from book_movements m
+  cross join lateral effects(
+    m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
+  ) e
+  where m.day = ${day}::date
+) p
+group by 2, 3, 4, 5, 6 having sum(p.balance_minor) <> 0`;
+}
+
+/** What moved vouchers on a day, by the month of their activation. What a replacement moves stays in its cohort. */
+export function insertCohorts(day: string, from: Date, to: Date, zone: string): Sql {
+  return sql`
+insert into book_cohorts (day, currency, product_id, issuer_id, issue_month, kind, is_credit, rows, amount_minor)
+select ${day}::date, b.currency, b.product_id, b.merchant_id,
+  date_trunc('month', v.activated_at at time zone ${zone})::date, (s.j).kind,
+  (s.j).credit_account = v.serial_number, count(*), sum((s.j).amount_minor)
+from slice_rows(${from}, ${to}) s
+join vouchers v on v.bucket = (s.j).bucket and v.serial_number = (s.j).serial_number
+join batches b on b.id = v.batch_id
+where (s.j).kind <> 'REPLACEMENT'
+group by 2, 3, 4, 5, 6, 7`;
+}
+
+/**
+ * Vouchers with a balance at an instant, by the days until they expire, and by the days since they were activated or last
+ * redeemed: from what they hold now, less what has moved since.
+ */
+export function insertAging(day: string, at: Date): Sql {
+  return sql`
+insert into book_aging (day, currency, product_id, issuer_id, basis, from_days, vouchers, amount_minor)
+with since as (
+  select j.bucket, s.serial, sum(s.amount) as net
+  from journal j
+  cross join lateral (
+    values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)
+  ) as s (serial, amount)
+  where j.id >= id_floor(${at}::timestamptz - interval '1 hour') and j.occurred_at >= ${at} and s.serial > 10000000000
+  group by 1, 2
+), held as (
+  select b.currency, b.product_id, b.merchant_id, v.balance_minor - coalesce(s.net, 0) as balance_minor,
+    ceil(extract(epoch from v.expires_at - ${at}::timestamptz) / 86400) as days_left,
+    floor(extract(epoch from ${at}::timestamptz - greatest(v.activated_at, (
+      select max(j.occurred_at) from journal j
+      where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
+        and j.id >= id_floor(v.activated_at - interval '1 hour') and j.occurred_at < ${at}
+    ))) / 86400) as days_idle
+  from vouchers v
+  join batches b on b.id = v.batch_id
+  left join since s on s.bucket = v.bucket and s.serial = v.serial_number
+  where (v.balance_minor > 0 or s.net <> 0) and v.balance_minor - coalesce(s.net, 0) > 0
+)
+select ${day}::date, h.currency, h.product_id, h.merchant_id, a.basis,
+  (array[0, 31, 61, 91, 181, 366])[width_bucket(greatest(a.days, 0), array[0, 31, 61, 91, 181, 366]::numeric[])],
+  count(*), sum(h.balance_minor)
+from held h
+cross join lateral (values ('expires', h.days_left), ('idle', h.days_idle)) as a (basis, days)
+group by 2, 3, 4, 5, 6`;
+}
+
+/** The rows of a day, from its seals. */
+export function summarizeSeals(from: Date, to: Date): Sql {
+  return sql`
+select coalesce(sum(rows), 0)::bigint as rows,
+  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as rows_hash,
+  (select encode(substring(listing from 1 for 16), 'hex') from book_seals
+    where starts_at >= ${from} and starts_at < ${to} order by starts_at limit 1) as first_id,
+  (select encode(substring(listing from (20 * rows - 19)::int for 16), 'hex') from book_seals
+    where starts_at >= ${from} and starts_at < ${to} order by starts_at desc limit 1) as last_id
+from book_seals where starts_at >= ${from} and starts_at < ${to}`;
+}
+
+/** The trial balance of a closed day: by currency and account kind. */
+export function sumDay(day: string, before: string | null): Sql {
+  return sql`
+select p.currency, p.account_kind, sum(p.opening)::text as opening, sum(p.debits)::text as debits,
+  sum(p.credits)::text as credits, sum(p.closing)::text as closing
+from (
+  select currency, account_kind, balance_minor as opening, 0 as debits, 0 as credits, 0 as closing
+  from book_balances where day = ${before}::date
+  union all
+  select currency, account_kind, 0, 0, 0, balance_minor from book_balances where day = ${day}::date
+  union all
+  select m.currency, e.account_kind, 0, e.debit_minor, e.credit_minor, 0
+  from book_movements m
+  cross join lateral effects(
+    m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
+  ) e
+  where m.day = ${day}::date
+) p
+group by 1, 2 order by 1, 2`;
+}
+
+export type ClosingRow = {
+  readonly day: string;
+  readonly starts_at: Date;
+  readonly ends_at: Date;
+  readonly zone: string;
+  readonly rows: bigint;
+  readonly first_id: string | null;
+  readonly last_id: string | null;
+  readonly rows_hash: Buffer;
+  readonly totals: string;
+  readonly version: number;
+  readonly closed_at: Date;
+  readonly previous_hash: Buffer;
+};
+
+export function insertClosing(row: ClosingRow, hash: Buffer): Sql {
+  return sql`
+insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, rows_hash, totals, version, closed_at,
+  previous_hash, hash)
+values (${row.day}::date, ${row.starts_at}, ${row.ends_at}, ${row.zone}, ${row.rows}, ${row.first_id}::uuid,
+  ${row.last_id}::uuid, ${row.rows_hash}, ${row.totals}, ${row.version}, ${row.closed_at}, ${row.previous_hash}, ${hash})`;
+}
+
+/** The closings of an interval of days, oldest first. */
+export function listClosings(from: string | null, to: string | null): Sql {
+  return sql`
+select day::text as day, starts_at, ends_at, zone, rows, first_id::text as first_id, last_id::text as last_id, rows_hash,
+  totals, version, closed_at, previous_hash, hash
+from book_closings
+where (${from}::date is null or day >= ${from}::date) and (${to}::date is null or day < ${to}::date) order by day`;
+}
+
+export function findLastClosing(): Sql {
+  return sql`select day::text as day, ends_at, hash from book_closings order by day desc limit 1`;
+}
+
+/** Where the closed day that lies some days back began: what a close counts again. */
+export function findRecountStart(days: number): Sql {
+  return sql`
+select min(c.starts_at) as starts_at
+from (select starts_at from book_closings order by day desc limit ${days}) c`;
+}

@@ -1,0 +1,180 @@
+import { audit } from '../audit/audit.ts';
+import type { Operator, Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { GENESIS, hashOfClosing, VERSION } from './chain.ts';
+import { dayChecks } from './checks.queries.ts';
+import {
+  allowLongWork,
+  type ClosingRow,
+  findLastClosing,
+  findRecountStart,
+  insertAging,
+  insertBalances,
+  insertClosing,
+  insertCohorts,
+  insertLateRows,
+  insertMovements,
+  listLateSlices,
+  listPrepared,
+  sumDay,
+  summarizeSeals,
+} from './close.queries.ts';
+import { findOpenDay, lockBooks, openDays } from './days.queries.ts';
+import type { Books, Day } from './days.ts';
+import { passMark, SLICE_MS, sealableUntil, sealDue, sealUntil } from './seal.ts';
+import { findUnswept } from './sweep.queries.ts';
+import { sweepExpired } from './sweep.ts';
+
+/** Each close counts so many closed days again. */
+const RECOUNTED_DAYS = 3;
+const MINUTE_MS = 60_000;
+
+export type Closed = { readonly day: string; readonly hash: string; readonly failed: readonly string[] };
+/** Why the next day is not closed, for people. */
+export type Waiting = { readonly day: string; readonly reason: string };
+export type Closing = { readonly closed: readonly Closed[]; readonly waiting: Waiting | null };
+
+/** What is booked into a day while it is closed, such as commission: stamped within the day, before its last slice is sealed. */
+export type DayEnd = (operator: Operator, tx: Queries, day: Day) => Promise<void>;
+
+type Options = {
+  /** The last day to close; all that are due where it is left out. */
+  readonly until?: string | undefined;
+  readonly stopping?: () => boolean;
+  readonly dayEnds?: readonly DayEnd[];
+};
+
+/**
+ * Closes the days that are due, in order, each in one transaction: sweep, commission, last slice, totals, checks, closing, audit.
+ * @returns what was closed, and why the next day was not
+ */
+export async function closeDays(operator: Operator, options: Options = {}): Promise<Closing> {
+  const { service } = operator;
+  const { until, stopping = () => false, dayEnds = [] } = options;
+  const closed: Closed[] = [];
+  await service.db.query(openDays());
+  for (;;) {
+    const [next] = await service.db.query<DayRow>(findOpenDay());
+    if (!next || stopping() || (until !== undefined && next.day > until)) return { closed, waiting: null };
+    await sweepExpired(service, stopping);
+    await sealDue(service, stopping);
+    const reason = await explainWait(service, next);
+    if (reason !== null) return { closed, waiting: { day: next.day, reason } };
+    const done = await closeDay(operator, next, dayEnds);
+    if (!('hash' in done)) return { closed, waiting: done };
+    closed.push(done);
+  }
+}
+
+type DayRow = {
+  readonly day: string;
+  readonly starts_at: Date;
+  readonly ends_at: Date;
+  readonly zone: string;
+};
+
+/** Why a day cannot be closed now; null where it can. */
+async function explainWait(service: Service, { day, ends_at }: DayRow): Promise<string | null> {
+  await passMark(service);
+  return service.db.transaction(async (tx) => {
+    const [books] = await tx.query<Books>(lockBooks());
+    if (!books) throw new Error('the books have no row');
+    const dueAt = new Date(ends_at.getTime() + books.grace_minutes * MINUTE_MS);
+    if (books.now < dueAt)
+      return `${day} ends at ${ends_at.toISOString()}, and is due at ${dueAt.toISOString()}`;
+    if (sealableUntil(books) >= ends_at) return null;
+    const prepared = await tx.query<{ gid: string; prepared: Date }>(listPrepared());
+    const names = prepared
+      .map(({ gid, prepared: since }) => `${gid} (since ${since.toISOString()})`)
+      .join(', ');
+    const held = names === '' ? '' : `; prepared transactions: ${names}`;
+    return `a transaction that may belong to ${day} has not ended${held}`;
+  });
+}
+
+/** Closes a day in one transaction, or finds why not. */
+function closeDay(
+  operator: Operator,
+  { day, starts_at, ends_at, zone }: DayRow,
+  dayEnds: readonly DayEnd[],
+): Promise<Closed | Waiting> {
+  const { service } = operator;
+  return service.db.transaction(async (tx) => {
+    for (const statement of allowLongWork) await tx.query(statement);
+    const [books] = await tx.query<Books>(lockBooks());
+    const [next] = await tx.query<DayRow>(findOpenDay());
+    if (!books || next?.day !== day) return { day, reason: `another process closes ${day}` };
+    const [unswept] = await tx.query<{ found: boolean }>(findUnswept(ends_at));
+    if (unswept?.found) return { day, reason: 'a voucher that has expired is in use by another transaction' };
+    for (const book of dayEnds) await book(operator, tx, { day, startsAt: starts_at, endsAt: ends_at, zone });
+    const [last] = await tx.query<{ day: string; hash: Buffer }>(findLastClosing());
+    const late = await recount(tx, day, ends_at, books.sealed_until ?? starts_at);
+    await sealUntil(tx, books.sealed_until ?? starts_at, ends_at);
+    await tx.query(insertMovements(day, starts_at, ends_at));
+    await tx.query(insertBalances(day, last?.day ?? null));
+    await tx.query(insertCohorts(day, starts_at, ends_at, zone));
+    await tx.query(insertAging(day, ends_at));
+    const checks = await check(tx, { day, from: starts_at, to: ends_at });
+    const failed = [...checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name)];
+    const row = await summarize(service, tx, { day, starts_at, ends_at, zone }, last, { checks, late });
+    const hash = hashOfClosing(row);
+    await tx.query(insertClosing(row, hash));
+    const after = { hash: hash.toString('hex'), rows: row.rows, failed, lateRows: late };
+    await audit(tx, operator, { action: 'books.close', subject: `day ${day}`, after });
+    if (failed.length > 0 || late.length > 0)
+      service.log.error({ day, failed, late }, 'a day was closed whose books do not agree');
+    return { day, hash: hash.toString('hex'), failed };
+  }, 'read committed');
+}
+
+/** Looks for rows that slipped into a slice after it was sealed: they are booked in the last slice of the day that is closed. */
+async function recount(tx: Queries, day: string, endsAt: Date, sealedUntil: Date): Promise<string[]> {
+  const [start] = await tx.query<{ starts_at: Date | null }>(findRecountStart(RECOUNTED_DAYS));
+  if (!start?.starts_at) return [];
+  const slices = await tx.query<{ slice_at: Date }>(listLateSlices(start.starts_at, sealedUntil));
+  const bookedIn = new Date(endsAt.getTime() - SLICE_MS);
+  const found: string[] = [];
+  for (const { slice_at } of slices)
+    found.push(
+      ...(await tx.query<{ id: string }>(insertLateRows(slice_at, bookedIn, day))).map(({ id }) => id),
+    );
+  return found;
+}
+
+type Checked = { readonly name: string; readonly differing: readonly object[] };
+
+async function check(tx: Queries, day: Parameters<(typeof dayChecks)[string]>[0]): Promise<Checked[]> {
+  const done: Checked[] = [];
+  for (const [name, statement] of Object.entries(dayChecks)) {
+    const [row] = await tx.query<{ differing: object[] | null }>(statement(day));
+    done.push({ name, differing: row?.differing ?? [] });
+  }
+  return done;
+}
+
+async function summarize(
+  { clock }: Service,
+  tx: Queries,
+  day: DayRow,
+  last: { day: string; hash: Buffer } | undefined,
+  { checks, late }: { checks: readonly Checked[]; late: readonly string[] },
+): Promise<ClosingRow> {
+  type Sealed = { rows: bigint; rows_hash: Buffer; first_id: string | null; last_id: string | null };
+  const [sealed] = await tx.query<Sealed>(summarizeSeals(day.starts_at, day.ends_at));
+  if (!sealed) throw new Error('the seals of a day have no sum');
+  const balances = await tx.query<Record<string, string>>(sumDay(day.day, last?.day ?? null));
+  return {
+    ...day,
+    ...sealed,
+    first_id: sealed.first_id && toUuid(sealed.first_id),
+    last_id: sealed.last_id && toUuid(sealed.last_id),
+    totals: JSON.stringify({ balances, checks, late }),
+    version: VERSION,
+    closed_at: clock(),
+    previous_hash: last?.hash ?? GENESIS,
+  };
+}
+
+function toUuid(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}

@@ -1,0 +1,117 @@
+import { audit } from '../audit/audit.ts';
+import type { Operator, Service } from '../context.ts';
+import type { Database } from '../db/pool.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  findBooks,
+  findZone,
+  listDayRows,
+  lockBooks,
+  nextDayIn,
+  openDays,
+  setGrace,
+  setZone,
+} from './days.queries.ts';
+
+/** A day of the books: [startsAt, endsAt), in the zone that held when it began. */
+export type Day = {
+  readonly day: string;
+  readonly startsAt: Date;
+  readonly endsAt: Date;
+  readonly zone: string;
+};
+
+export type ListedDay = Day & {
+  /** `closing`: it has ended, and is not closed yet. */
+  readonly state: 'open' | 'closing' | 'closed';
+  /** Of a closed day: its rows, its closing hash, and when it was closed. */
+  readonly rows: number | null;
+  readonly hash: string | null;
+  readonly closedAt: Date | null;
+};
+
+type DayRow = {
+  readonly day: string;
+  readonly starts_at: Date;
+  readonly ends_at: Date;
+  readonly zone: string;
+  readonly rows: bigint | null;
+  readonly hash: Buffer | null;
+  readonly closed_at: Date | null;
+  readonly now: Date;
+};
+
+export type Books = {
+  readonly zone: string;
+  readonly grace_minutes: number;
+  readonly sealed_until: Date | null;
+  readonly passed_at: Date | null;
+  /** By the database's clock. */
+  readonly now: Date;
+};
+
+/** The zone of the days to come, the grace, and how far the books are. */
+export async function getBooks(db: Database): Promise<Books> {
+  const [books] = await db.query<Books>(findBooks());
+  if (!books) throw new Error('the books have no row');
+  return books;
+}
+
+/** The days, oldest first. @param interval days from (inclusive) and to (exclusive), such as 2026-01-31 */
+export async function listDays(
+  { db }: Pick<Service, 'db'>,
+  interval: { from?: string | undefined; to?: string | undefined } = {},
+): Promise<ListedDay[]> {
+  await db.query(openDays());
+  const rows = await db.query<DayRow>(listDayRows(interval.from ?? null, interval.to ?? null));
+  return rows.map((row) => ({
+    day: row.day,
+    startsAt: row.starts_at,
+    endsAt: row.ends_at,
+    zone: row.zone,
+    state: row.hash ? 'closed' : row.ends_at <= row.now ? 'closing' : 'open',
+    rows: row.rows === null ? null : Number(row.rows),
+    hash: row.hash?.toString('hex') ?? null,
+    closedAt: row.closed_at,
+  }));
+}
+
+/** A day is never shorter than this, where the zone changes. */
+const DAY_MIN_MS = 3_600_000;
+
+/**
+ * Sets the zone of the books from the first day on that has not begun, and the grace after which a day is closed.
+ * @throws Refusal `30` for an unknown zone, or one in which the next day would have ended before it begins
+ */
+export async function setBooks(
+  operator: Operator,
+  wanted: { readonly zone?: string | undefined; readonly graceMinutes?: number | undefined },
+): Promise<Books> {
+  const { db } = operator.service;
+  return db.transaction(async (tx) => {
+    await tx.query(openDays());
+    const [before] = await tx.query<Books>(lockBooks());
+    if (!before) throw new Error('the books have no row');
+    const { zone = before.zone, graceMinutes = before.grace_minutes } = wanted;
+    if (zone !== before.zone) {
+      if ((await tx.query(findZone(zone))).length === 0)
+        throw new Refusal('30', {
+          message: 'Invalid request: the zone is not one of the IANA database, such as Europe/Rome',
+        });
+      const [next] = await tx.query<{ starts_at: Date; ends_at: Date }>(nextDayIn(zone));
+      if (next && next.ends_at.getTime() - next.starts_at.getTime() < DAY_MIN_MS)
+        throw new Refusal('30', {
+          message: 'Invalid request: the next day would be over before it begins; change to UTC first',
+        });
+      await tx.query(setZone(zone));
+    }
+    await tx.query(setGrace(graceMinutes));
+    await audit(tx, operator, {
+      action: 'books.set',
+      subject: 'books',
+      before: { zone: before.zone, graceMinutes: before.grace_minutes },
+      after: { zone, graceMinutes },
+    });
+    return { ...before, zone, grace_minutes: graceMinutes };
+  });
+}

@@ -1,0 +1,220 @@
+import type { Queries } from '../db/pool.ts';
+import { decimalsOf, toText } from '../money.ts';
+import {
+  closeRows,
+  fetchRows,
+  listBalances,
+  listClosings,
+  listMovements,
+  listNames,
+  openRows,
+} from './export.queries.ts';
+
+/** What exports are made of: closed days, their balances, and their movements, summed or row by row. */
+
+export type ClosedDay = {
+  /** As `2026-01-31`. */
+  readonly day: string;
+  readonly startsAt: Date;
+  readonly endsAt: Date;
+  readonly zone: string;
+  readonly closedAt: Date;
+  readonly hash: string;
+  /** 1 for the first day that was closed. */
+  readonly number: number;
+};
+
+/** An account as exports name it. 0 stands for none. */
+export type Account = {
+  readonly kind: string;
+  readonly currency: string;
+  /** The owner of a float or a settlement account; the issuer of vouchers and reserves. */
+  readonly merchantId: number;
+  readonly productId: number;
+};
+
+export type Movement = {
+  /** Null for a sum. */
+  readonly id: string | null;
+  readonly occurredAt: Date | null;
+  readonly kind: string;
+  readonly debit: Account;
+  readonly credit: Account;
+  readonly rows: number;
+  readonly amountMinor: bigint;
+  readonly currency: string;
+  readonly serialNumber: bigint | null;
+  readonly reference: string | null;
+  readonly originalId: string | null;
+};
+
+export type Balance = { readonly account: Account; readonly balanceMinor: bigint };
+
+/** An interval that cannot be exported: a day of it is not closed. */
+export class DayNotClosed extends Error {
+  readonly day: string;
+
+  constructor(day: string) {
+    super(`${day} is not closed: only closed days can be exported (\`scrip books days\` shows them)`);
+    this.day = day;
+  }
+}
+
+type ClosingRow = {
+  day: string;
+  starts_at: Date;
+  ends_at: Date;
+  zone: string;
+  closed_at: Date;
+  hash: Buffer;
+  number: number;
+};
+
+/**
+ * The days of an interval, which ends before `to`.
+ * @throws DayNotClosed with the first day that is not closed
+ */
+export async function closedDays(db: Queries, from: string, to: string): Promise<ClosedDay[]> {
+  const rows = await db.query<ClosingRow>(listClosings(from, to));
+  let expected = from;
+  for (const { day } of rows) {
+    if (day !== expected) break;
+    expected = dayAfter(expected);
+  }
+  if (expected < to) throw new DayNotClosed(expected);
+  return rows.map((row) => ({
+    day: row.day,
+    startsAt: row.starts_at,
+    endsAt: row.ends_at,
+    zone: row.zone,
+    closedAt: row.closed_at,
+    hash: row.hash.toString('hex'),
+    number: row.number,
+  }));
+}
+
+const DAY_MS = 86_400_000;
+
+export function dayAfter(day: string): string {
+  return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
+}
+
+export function dayBefore(day: string): string {
+  return new Date(Date.parse(`${day}T00:00:00Z`) - DAY_MS).toISOString().slice(0, 10);
+}
+
+type BalanceRow = {
+  account_kind: string;
+  currency: string;
+  merchant_id: number;
+  issuer_id: number;
+  product_id: number;
+  balance_minor: bigint;
+};
+
+/** The balances other than 0 at the end of a day; none before the first closed day. */
+export async function balancesAt(db: Queries, day: string): Promise<Balance[]> {
+  const rows = await db.query<BalanceRow>(listBalances(day));
+  return rows.map((row) => ({
+    account: accountOf(row.account_kind, row),
+    balanceMinor: row.balance_minor,
+  }));
+}
+
+/** Kinds of accounts of which a merchant has its own; vouchers and reserves are the issuer's, by product. */
+const OWNED = new Set(['FLOAT', 'SETTLEMENT']);
+const ISSUED = new Set(['VOUCHER', 'RESERVE']);
+
+type Owners = {
+  readonly currency: string;
+  readonly merchant_id: number;
+  readonly issuer_id: number;
+  readonly product_id: number;
+};
+
+function accountOf(kind: string, { currency, merchant_id, issuer_id, product_id }: Owners): Account {
+  if (OWNED.has(kind)) return { kind, currency, merchantId: merchant_id, productId: 0 };
+  if (ISSUED.has(kind)) return { kind, currency, merchantId: issuer_id, productId: product_id };
+  return { kind, currency, merchantId: 0, productId: 0 };
+}
+
+type MovementRow = Owners & {
+  id: string | null;
+  occurred_at: Date | null;
+  kind: string;
+  debit_kind: string;
+  credit_kind: string;
+  rows: bigint;
+  amount_minor: bigint;
+  serial_number: bigint | null;
+  reference: string | null;
+  original_id: string | null;
+};
+
+function toMovement(row: MovementRow): Movement {
+  return {
+    id: row.id,
+    occurredAt: row.occurred_at,
+    kind: row.kind,
+    debit: accountOf(row.debit_kind, row),
+    credit: accountOf(row.credit_kind, row),
+    rows: Number(row.rows),
+    amountMinor: row.amount_minor,
+    currency: row.currency,
+    serialNumber: row.serial_number,
+    reference: row.reference,
+    originalId: row.original_id,
+  };
+}
+
+/** The movements of a day, summed by kind and accounts. */
+export async function sumsOf(db: Queries, { day }: ClosedDay): Promise<Movement[]> {
+  return (await db.query<MovementRow>(listMovements(day))).map(toMovement);
+}
+
+type RowsWanted = {
+  /** Only those on its float and settlement account; left out: all. */
+  readonly merchantId?: number | undefined;
+  /** Only those on floats and settlement accounts, account by account. */
+  readonly byAccount?: boolean;
+};
+
+/**
+ * The rows of a day, in the order of time and id. Reads page by page.
+ * @param tx a transaction: the cursor belongs to it
+ */
+export async function* rowsOf(
+  tx: Queries,
+  { startsAt, endsAt }: Pick<ClosedDay, 'startsAt' | 'endsAt'>,
+  { merchantId, byAccount = false }: RowsWanted = {},
+): AsyncGenerator<Movement> {
+  await tx.query(openRows(startsAt, endsAt, merchantId ?? null, byAccount));
+  for (;;) {
+    const rows = await tx.query<MovementRow>(fetchRows);
+    if (rows.length === 0) break;
+    for (const row of rows) yield toMovement(row);
+  }
+  await tx.query(closeRows);
+}
+
+/** An amount as text with all decimals of its currency. */
+export function amountText(minor: bigint, currency: string): string {
+  return toText({ minor, decimals: decimalsOf(currency) ?? 2 });
+}
+
+export type Names = {
+  readonly merchants: ReadonlyMap<number, string>;
+  readonly products: ReadonlyMap<number, { readonly code: string; readonly name: string }>;
+};
+
+/** The names of merchants and products. */
+export async function readNames(db: Queries): Promise<Names> {
+  const rows = await db.query<{ what: string; id: number; name: string; code: string | null }>(listNames());
+  const merchants = new Map(rows.filter(({ what }) => what === 'merchant').map(({ id, name }) => [id, name]));
+  const products = new Map(
+    rows
+      .filter(({ what }) => what === 'product')
+      .map(({ id, name, code }) => [id, { code: code ?? '', name }]),
+  );
+  return { merchants, products };
+}

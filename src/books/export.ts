@@ -1,0 +1,225 @@
+import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { beginCamt, beginStatement, endCamt, endStatement, entry } from './camt053.ts';
+import { type Cell, type CsvStyle, csvText } from './csv.ts';
+import { allowLongExport } from './export.queries.ts';
+import {
+  type Account,
+  amountText,
+  balancesAt,
+  type ClosedDay,
+  closedDays,
+  dayBefore,
+  type Movement,
+  type Names,
+  readNames,
+  rowsOf,
+  sumsOf,
+} from './export.rows.ts';
+import { checkMapped, GlDay, type GlLine, readGlMapping } from './gl.ts';
+import { PlainText, type PlainTextFormat } from './plain-text.ts';
+
+export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv'] as const;
+
+export type ExportWanted = {
+  readonly format: (typeof EXPORT_FORMATS)[number];
+  /** The first day, and the day behind the last one, as `2026-01-31`. */
+  readonly from: string;
+  readonly to: string;
+  /** camt053: only the accounts of this merchant. */
+  readonly merchantId?: number | undefined;
+  /** beancount, hledger and gl: every row by itself, not the sums of each day. */
+  readonly rowByRow?: boolean;
+  readonly style?: CsvStyle;
+};
+
+/** Pieces of this many characters or more are handed on. */
+const PIECE = 65_536;
+
+/**
+ * Exports closed days, in one snapshot. The same days give the same bytes.
+ * @param write takes the text piece by piece; the next one is made when it has settled
+ * @throws DayNotClosed; Unmapped for `gl`; then nothing was written
+ */
+export async function exportBooks(
+  { readDb }: Service,
+  wanted: ExportWanted,
+  write: (piece: string) => Promise<void>,
+): Promise<void> {
+  await readDb.transaction(async (tx) => {
+    for (const statement of allowLongExport) await tx.query(statement);
+    const days = await closedDays(tx, wanted.from, wanted.to);
+    let held = '';
+    for await (const piece of piecesOf(tx, wanted, days)) {
+      held += piece;
+      if (held.length < PIECE) continue;
+      await write(held);
+      held = '';
+    }
+    if (held !== '') await write(held);
+  }, 'repeatable read');
+}
+
+function piecesOf(tx: Queries, wanted: ExportWanted, days: readonly ClosedDay[]): AsyncGenerator<string> {
+  const { format, rowByRow = false, style = 'standard' } = wanted;
+  if (format === 'camt053') return writeCamt(tx, days, wanted.merchantId);
+  if (format === 'gl') return writeGl(tx, days, rowByRow, style);
+  if (format === 'csv') return writeCsv(tx, days, style);
+  return writePlainText(tx, days, format, rowByRow);
+}
+
+const movementsOf = (tx: Queries, day: ClosedDay, rowByRow: boolean) =>
+  rowByRow ? rowsOf(tx, day) : sumsOf(tx, day);
+
+async function* writePlainText(
+  tx: Queries,
+  days: readonly ClosedDay[],
+  format: PlainTextFormat,
+  rowByRow: boolean,
+): AsyncGenerator<string> {
+  const journal = new PlainText(format, await readNames(tx));
+  yield journal.begin(days, await balancesAt(tx, dayBefore(days[0]?.day ?? '')));
+  for (const day of days) {
+    for await (const movement of await movementsOf(tx, day, rowByRow))
+      yield journal.movement(day.day, movement);
+    yield journal.end(day.day, await balancesAt(tx, day.day), day === days.at(-1));
+  }
+}
+
+const GL_HEADER = [
+  'date',
+  'voucherNumber',
+  'account',
+  'counterAccount',
+  'debit',
+  'credit',
+  'currency',
+  'taxCode',
+  'text',
+  'kind',
+  'closingHash',
+];
+
+/** @throws Unmapped before anything is written */
+async function* writeGl(
+  tx: Queries,
+  days: readonly ClosedDay[],
+  rowByRow: boolean,
+  style: CsvStyle,
+): AsyncGenerator<string> {
+  const mapping = await readGlMapping(tx);
+  for (const day of days) checkMapped(mapping, await sumsOf(tx, day));
+  yield csvText([GL_HEADER], style);
+  for (const day of days) {
+    const lines = new GlDay(mapping, day);
+    if (!rowByRow) yield csvText(lines.sums(await sumsOf(tx, day)).map(glCells), style);
+    else
+      for await (const movement of rowsOf(tx, day)) {
+        const text = [movement.kind, movement.id, movement.reference].filter(Boolean).join(' ');
+        yield csvText(lines.lines(movement, text).map(glCells), style);
+      }
+  }
+}
+
+function glCells(line: GlLine): Cell[] {
+  const money = (minor: bigint | null) =>
+    minor === null ? null : { amount: amountText(minor, line.currency) };
+  const { date, voucherNumber, account, counterAccount, currency, taxCode, text, kind, closingHash } = line;
+  const amounts = [money(line.debitMinor), money(line.creditMinor)];
+  return [
+    date,
+    voucherNumber,
+    account,
+    counterAccount,
+    ...amounts,
+    currency,
+    taxCode,
+    text,
+    kind,
+    closingHash,
+  ];
+}
+
+const CSV_HEADER = [
+  'day',
+  'transactionId',
+  'occurredAt',
+  'kind',
+  'debit',
+  'debitMerchantId',
+  'credit',
+  'creditMerchantId',
+  'productCode',
+  'amount',
+  'currency',
+  'serialNumber',
+  'reference',
+  'originalId',
+];
+
+/** Every row of the journal. Neither codes nor PINs are in it. */
+async function* writeCsv(tx: Queries, days: readonly ClosedDay[], style: CsvStyle): AsyncGenerator<string> {
+  const names = await readNames(tx);
+  yield csvText([CSV_HEADER], style);
+  for (const day of days)
+    for await (const movement of rowsOf(tx, day)) yield csvText([csvCells(day.day, movement, names)], style);
+}
+
+function csvCells(day: string, movement: Movement, { products }: Names): Cell[] {
+  const { id, occurredAt, kind, debit, credit, amountMinor, currency, serialNumber, reference, originalId } =
+    movement;
+  const owner = ({ merchantId }: Account) => (merchantId > 0 ? merchantId : null);
+  const product = products.get(debit.productId || credit.productId)?.code ?? null;
+  const at = occurredAt?.toISOString() ?? null;
+  const sides = [debit.kind, owner(debit), credit.kind, owner(credit)];
+  const serial = serialNumber === null ? null : String(serialNumber);
+  const amount = { amount: amountText(amountMinor, currency) };
+  return [day, id, at, kind, ...sides, product, amount, currency, serial, reference, originalId];
+}
+
+const STATED = new Set(['FLOAT', 'SETTLEMENT']);
+const keyOf = ({ kind, merchantId, currency }: Account) =>
+  `${currency} ${String(merchantId).padStart(10, '0')} ${kind}`;
+
+async function* writeCamt(
+  tx: Queries,
+  days: readonly ClosedDay[],
+  merchantId: number | undefined,
+): AsyncGenerator<string> {
+  const names = await readNames(tx);
+  const isStated = (account: Account) =>
+    STATED.has(account.kind) && (merchantId === undefined || account.merchantId === merchantId);
+  const statedAt = async (day: string) =>
+    new Map(
+      (await balancesAt(tx, day))
+        .filter(({ account }) => isStated(account))
+        .map((each) => [keyOf(each.account), each]),
+    );
+  yield beginCamt([days[0] as ClosedDay, days.at(-1) as ClosedDay]);
+  let before = await statedAt(dayBefore(days[0]?.day ?? ''));
+  for (const day of days) {
+    const after = await statedAt(day.day);
+    const accounts = new Map([...before, ...after].map(([key, { account }]) => [key, account]));
+    for (const { debit, credit } of await sumsOf(tx, day))
+      for (const account of [debit, credit]) if (isStated(account)) accounts.set(keyOf(account), account);
+    const due = [...accounts].sort(([one], [other]) => (one < other ? -1 : 1));
+    const rows = rowsOf(tx, day, { merchantId, byAccount: true });
+    let next = await rows.next();
+    for (const [key, account] of due) {
+      const openingMinor = before.get(key)?.balanceMinor ?? 0n;
+      const closingMinor = after.get(key)?.balanceMinor ?? 0n;
+      yield beginStatement(day, account, { openingMinor, closingMinor }, names);
+      for (; !next.done && keyOf(statedSide(next.value)) === key; next = await rows.next())
+        yield entry(day.day, account, next.value);
+      yield endStatement;
+    }
+    if (!next.done) throw new Error(`a row of ${day.day} belongs to no statement`);
+    before = after;
+  }
+  yield endCamt;
+}
+
+/** The account of a movement that has a statement: none moves between two of them. */
+function statedSide({ debit, credit }: Movement): Account {
+  return STATED.has(debit.kind) ? debit : credit;
+}

@@ -1,0 +1,138 @@
+import type { Queries } from '../db/pool.ts';
+import type { GlAccountRow } from './export.queries.ts';
+import { listGlAccounts } from './export.queries.ts';
+import type { Account, ClosedDay, Movement } from './export.rows.ts';
+
+/** The general ledger (R12): movements on the account numbers of another bookkeeping. Each movement is two lines, a debit and a credit. */
+
+export type GlLine = {
+  readonly date: string;
+  /** The day and a number: `20260131-001`. */
+  readonly voucherNumber: string;
+  readonly account: string;
+  readonly counterAccount: string;
+  /** One of both is null. */
+  readonly debitMinor: bigint | null;
+  readonly creditMinor: bigint | null;
+  readonly currency: string;
+  readonly taxCode: string | null;
+  readonly text: string;
+  readonly kind: string;
+  readonly closingHash: string;
+};
+
+/** Accounts that have no number: nothing is exported until they have. */
+export class Unmapped extends Error {
+  readonly accounts: readonly string[];
+
+  constructor(accounts: readonly string[]) {
+    super(`no account number for ${accounts.join('; ')}: give them one by \`scrip books account\``);
+    this.accounts = accounts;
+  }
+}
+
+type Mapped = { readonly account: string; readonly taxCode: string | null };
+
+/** The account numbers of another bookkeeping, by kind of account, and where given by merchant and product. */
+export class GlMapping {
+  readonly #byKey: ReadonlyMap<string, Mapped>;
+
+  constructor(rows: readonly GlAccountRow[]) {
+    this.#byKey = new Map(
+      rows.map((row) => [
+        `${row.account_kind} ${row.merchant_id} ${row.product_id}`,
+        { account: row.account, taxCode: row.tax_code },
+      ]),
+    );
+  }
+
+  /** The most specific number: of merchant and product, of the merchant, of the product, of the kind. */
+  find({ kind, merchantId, productId }: Account): Mapped | undefined {
+    const keys = [`${merchantId} ${productId}`, `${merchantId} 0`, `0 ${productId}`, '0 0'];
+    for (const key of keys) {
+      const mapped = this.#byKey.get(`${kind} ${key}`);
+      if (mapped) return mapped;
+    }
+    return undefined;
+  }
+}
+
+export async function readGlMapping(db: Queries): Promise<GlMapping> {
+  return new GlMapping(await db.query<GlAccountRow>(listGlAccounts()));
+}
+
+/** @throws Unmapped with all accounts of these movements that have no number */
+export function checkMapped(mapping: GlMapping, movements: Iterable<Movement>): void {
+  const missing = new Set<string>();
+  for (const { debit, credit } of movements)
+    for (const account of [debit, credit]) if (!mapping.find(account)) missing.add(describe(account));
+  if (missing.size > 0) throw new Unmapped([...missing].sort());
+}
+
+function describe({ kind, merchantId, productId }: Account): string {
+  const owner = merchantId > 0 ? ` of merchant ${merchantId}` : '';
+  return `${kind}${owner}${productId > 0 ? `, product ${productId}` : ''}`;
+}
+
+const NUMBER_DIGITS = 3;
+
+/** Numbers the lines of a day. Movements within one account number are left out: they change nothing there. */
+export class GlDay {
+  readonly #mapping: GlMapping;
+  readonly #day: ClosedDay;
+  #number = 0;
+
+  constructor(mapping: GlMapping, day: ClosedDay) {
+    this.#mapping = mapping;
+    this.#day = day;
+  }
+
+  /** The movements of the day, summed over what has the same numbers. */
+  sums(movements: readonly Movement[]): GlLine[] {
+    const sums = new Map<string, Movement>();
+    for (const movement of movements) {
+      const { account: debit } = this.#find(movement.debit);
+      const { account: credit } = this.#find(movement.credit);
+      const key = JSON.stringify([movement.currency, movement.kind, debit, credit]);
+      const sum = sums.get(key);
+      const rows = (sum?.rows ?? 0) + movement.rows;
+      sums.set(key, { ...movement, rows, amountMinor: (sum?.amountMinor ?? 0n) + movement.amountMinor });
+    }
+    return [...sums.values()].flatMap((movement) =>
+      this.lines(movement, `${movement.kind}, ${movement.rows} rows`),
+    );
+  }
+
+  /** The two lines of a movement. */
+  lines(movement: Movement, text: string): GlLine[] {
+    const debit = this.#find(movement.debit);
+    const credit = this.#find(movement.credit);
+    if (debit.account === credit.account) return [];
+    const { day: date, hash: closingHash } = this.#day;
+    const number = String(++this.#number).padStart(NUMBER_DIGITS, '0');
+    const { amountMinor, currency, kind } = movement;
+    const common = {
+      date,
+      voucherNumber: `${date.replaceAll('-', '')}-${number}`,
+      currency,
+      text,
+      kind,
+      closingHash,
+    };
+    const side = (own: Mapped, other: Mapped) => ({
+      account: own.account,
+      counterAccount: other.account,
+      taxCode: own.taxCode,
+    });
+    return [
+      { ...common, ...side(debit, credit), debitMinor: amountMinor, creditMinor: null },
+      { ...common, ...side(credit, debit), debitMinor: null, creditMinor: amountMinor },
+    ];
+  }
+
+  #find(account: Account): Mapped {
+    const mapped = this.#mapping.find(account);
+    if (!mapped) throw new Unmapped([describe(account)]);
+    return mapped;
+  }
+}

@@ -1,0 +1,150 @@
+import {
+  type Account,
+  amountText,
+  type Balance,
+  type ClosedDay,
+  dayAfter,
+  dayBefore,
+  type Movement,
+  type Names,
+} from './export.rows.ts';
+
+/**
+ * Journals for beancount and hledger: a transaction for each movement, and the balances at the end of each day as assertions, so that
+ * these programs prove what was exported without any code of this service. Debits are positive, as both have it.
+ */
+
+export type PlainTextFormat = 'beancount' | 'hledger';
+
+/** The type and the name of each kind of account. */
+const NAMES: Readonly<Record<string, string>> = {
+  FUNDING: 'Assets:Funding',
+  TRANSIT: 'Liabilities:Transit',
+  FLOAT: 'Liabilities:Floats',
+  RESERVE: 'Liabilities:Reserves',
+  VOUCHER: 'Liabilities:Vouchers',
+  SETTLEMENT: 'Liabilities:Settlements',
+  UNCLAIMED: 'Liabilities:Unclaimed',
+  VAT: 'Liabilities:VAT',
+  FEES: 'Income:Fees',
+  BREAKAGE: 'Income:Breakage',
+  GOODWILL: 'Equity:Goodwill',
+};
+
+function nameOf({ kind, merchantId, productId }: Account): string {
+  const name = NAMES[kind];
+  if (!name) throw new Error(`no name for accounts of the kind ${kind}`);
+  return `${name}${merchantId > 0 ? `:M${merchantId}` : ''}${productId > 0 ? `:P${productId}` : ''}`;
+}
+
+/** Writes a journal, piece by piece. */
+export class PlainText {
+  readonly #isBeancount: boolean;
+  readonly #names: Names;
+  readonly #opened = new Set<string>();
+  /** Credit minus debit, by account and currency: of accounts that have moved since the last assertion. */
+  readonly #moved = new Map<string, Account>();
+  #firstDay = '';
+
+  constructor(format: PlainTextFormat, names: Names) {
+    this.#isBeancount = format === 'beancount';
+    this.#names = names;
+  }
+
+  /** The head, with the balances before the first day: they sum to 0 in each currency, so they are one transaction. */
+  begin(days: readonly ClosedDay[], opening: readonly Balance[]): string {
+    const [first, last] = [days[0] as ClosedDay, days.at(-1) as ClosedDay];
+    this.#firstDay = dayBefore(first.day);
+    const lines = [
+      `; Scrip: ${first.day} to ${last.day}, both included, in ${last.zone}. Closed days; the closing of ${last.day} is`,
+      `; ${last.hash}`,
+      '',
+    ];
+    for (const currency of new Set(opening.map(({ account }) => account.currency))) {
+      const own = opening.filter(({ account }) => account.currency === currency);
+      lines.push(...this.#opensOf(own.map(({ account }) => account)));
+      lines.push(this.#head(this.#firstDay, 'OPENING', `balances before ${first.day}`));
+      for (const { account, balanceMinor } of own) lines.push(this.#posting(account, -balanceMinor));
+      lines.push('');
+    }
+    return `${lines.join('\n')}\n`;
+  }
+
+  movement(day: string, movement: Movement): string {
+    const { kind, debit, credit, amountMinor, rows, id, reference, serialNumber } = movement;
+    const what =
+      id === null
+        ? `${rows} row${rows === 1 ? '' : 's'}`
+        : [id, serialNumber, reference].filter(Boolean).join(' ');
+    for (const account of [debit, credit]) this.#moved.set(keyOf(account), account);
+    const lines = [
+      ...this.#opensOf([debit, credit]),
+      this.#head(day, kind, what),
+      this.#posting(debit, amountMinor),
+      this.#posting(credit, -amountMinor),
+      '',
+    ];
+    return `${lines.join('\n')}\n`;
+  }
+
+  /** What each account holds at the end of a day, of those that moved on it; at the end of the last day, of all. */
+  end(day: string, balances: readonly Balance[], isLast: boolean): string {
+    const held = new Map(
+      balances.map(({ account, balanceMinor }) => [keyOf(account), { account, balanceMinor }]),
+    );
+    const asserted = new Map([...this.#moved].map(([key, account]) => [key, { account, balanceMinor: 0n }]));
+    for (const [key, each] of held) if (isLast || asserted.has(key)) asserted.set(key, each);
+    this.#moved.clear();
+    const all = [...asserted.values()];
+    if (all.length === 0) return '';
+    const opens = this.#opensOf(all.map(({ account }) => account));
+    // Without a tolerance of 0, beancount accepts a difference of one minor unit.
+    const lines = this.#isBeancount
+      ? all.map(({ account, balanceMinor }) => {
+          return `${dayAfter(day)} balance ${nameOf(account)} ${amountText(-balanceMinor, account.currency)} ~ 0 ${account.currency}`;
+        })
+      : [
+          `${day} CLOSING`,
+          ...all.map(({ account, balanceMinor }) => this.#posting(account, 0n, -balanceMinor)),
+        ];
+    return `${[...opens, ...lines, ''].join('\n')}\n`;
+  }
+
+  #head(day: string, kind: string, what: string): string {
+    const text = what.replace(/["\\\p{Cc}]/gu, ' ');
+    // In hledger a bar or a semicolon would begin another field.
+    return this.#isBeancount
+      ? `${day} * "${kind}" "${text}"`
+      : `${day} * ${kind} | ${text.replace(/[|;]/g, ' ')}`;
+  }
+
+  #posting(account: Account, minor: bigint, assertedMinor?: bigint): string {
+    const amount = (each: bigint) => `${amountText(each, account.currency)} ${account.currency}`;
+    const assertion = assertedMinor === undefined ? '' : ` = ${amount(assertedMinor)}`;
+    return `  ${nameOf(account)}  ${amount(minor)}${assertion}`;
+  }
+
+  /** Opens the accounts that stand for the first time, with the names of merchant and product. */
+  #opensOf(accounts: readonly Account[]): string[] {
+    const lines: string[] = [];
+    for (const account of accounts) {
+      const name = nameOf(account);
+      if (this.#opened.has(name)) continue;
+      this.#opened.add(name);
+      const merchant = this.#names.merchants.get(account.merchantId);
+      const product = this.#names.products.get(account.productId);
+      const owners = [merchant, product && `${product.code} ${product.name}`].filter(
+        (each) => each !== undefined,
+      );
+      const comment = owners.length > 0 ? `  ; ${owners.join(', ').replace(/\p{Cc}/gu, ' ')}` : '';
+      lines.push(
+        this.#isBeancount ? `${this.#firstDay} open ${name}${comment}` : `account ${name}${comment}`,
+      );
+    }
+    return lines;
+  }
+}
+
+function keyOf(account: Account): string {
+  return `${nameOf(account)} ${account.currency}`;
+}

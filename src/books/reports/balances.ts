@@ -1,0 +1,102 @@
+import { countVouchers, listDayBalances, sumKinds } from './queries.ts';
+import { amount, byCurrency, type Cell, type Maker, nextDay } from './report.ts';
+
+/** The account kinds in the order in which reports print them: what is owed to others, what is the operator's own, and the money itself. */
+const KINDS = [
+  'FLOAT',
+  'RESERVE',
+  'TRANSIT',
+  'VOUCHER',
+  'SETTLEMENT',
+  'UNCLAIMED',
+  'VAT',
+  'BREAKAGE',
+  'FEES',
+  'GOODWILL',
+  'FUNDING',
+  'UNKNOWN',
+];
+
+type KindRow = {
+  readonly currency: string;
+  readonly account_kind: string;
+  readonly opening: bigint;
+  readonly debits: bigint;
+  readonly credits: bigint;
+};
+
+/** R1: opening, debits, credits and closing of each account kind. They sum to 0. */
+export const trialBalance: Maker = async ({ tx, startsAt, endsAt }) => {
+  const rows = await tx.query<KindRow>(sumKinds(startsAt, endsAt));
+  return byCurrency(rows).map(([currency, kinds]) => {
+    const line = (name: string, { opening, debits, credits }: Omit<KindRow, 'currency' | 'account_kind'>) => [
+      name,
+      ...[opening, debits, credits, opening + credits - debits].map((minor) => amount(minor, currency)),
+    ];
+    const sum = (part: 'opening' | 'debits' | 'credits') =>
+      kinds.reduce((total, each) => total + each[part], 0n);
+    const sums = { opening: sum('opening'), debits: sum('debits'), credits: sum('credits') };
+    const ordered = [...kinds].sort((a, b) => KINDS.indexOf(a.account_kind) - KINDS.indexOf(b.account_kind));
+    return {
+      currency,
+      columns: ['account', 'opening', 'debits', 'credits', 'closing'],
+      rows: [...ordered.map((each) => line(each.account_kind, each)), line('total', sums)],
+    };
+  });
+};
+
+type DayRow = { day: string; currency: string; account_kind: string; balance_minor: bigint };
+
+const OWED = ['VOUCHER', 'RESERVE', 'FLOAT', 'SETTLEMENT', 'UNCLAIMED', 'VAT'] as const;
+const OWN = ['BREAKAGE', 'FEES', 'GOODWILL'] as const;
+
+/** R3: what was owed to others at the end of each day, what was the operator's own, and the money that is there for both. */
+export const outstanding: Maker = async ({ tx, from, to, startsAt, endsAt, isClosed }) => {
+  const rows = await tx.query<DayRow>(listDayBalances(from, to));
+  type Counted = { day: string; currency: string; vouchers: bigint };
+  const counted = await tx.query<Counted>(countVouchers(from, to));
+  const vouchers = new Map<string, bigint>();
+  for (const { day, currency, vouchers: count } of counted)
+    vouchers.set(`${day} ${currency}`, (vouchers.get(`${day} ${currency}`) ?? 0n) + count);
+  if (!isClosed) {
+    const kinds = await tx.query<KindRow>(sumKinds(startsAt, endsAt));
+    const last = rows.at(-1)?.day;
+    const day = last === undefined ? from : nextDay(last);
+    for (const { currency, account_kind, opening, debits, credits } of kinds)
+      rows.push({ day, currency, account_kind, balance_minor: opening + credits - debits });
+  }
+  return byCurrency(rows).map(([currency, own]) => {
+    const days = [...new Set(own.map(({ day }) => day))].sort();
+    return {
+      currency,
+      columns: [
+        ...[
+          'day',
+          'vouchers',
+          'outstanding',
+          'reserves',
+          'floats',
+          'settlements',
+          'unclaimed',
+          'vat',
+          'owed',
+        ],
+        ...['breakage', 'fees', 'goodwill', 'own', 'minusFunding'],
+      ],
+      rows: days.map((day) => {
+        const held = new Map(
+          own.filter((row) => row.day === day).map((row) => [row.account_kind, row.balance_minor]),
+        );
+        const of = (kind: string) => held.get(kind) ?? 0n;
+        // What is in transit between shards left a float for a voucher.
+        const owed = OWED.map((kind) => (kind === 'RESERVE' ? of('RESERVE') + of('TRANSIT') : of(kind)));
+        const ours = OWN.map(of);
+        const cells = [...owed, total(owed), ...ours, total(ours), -of('FUNDING')];
+        const count: Cell = String(vouchers.get(`${day} ${currency}`) ?? '');
+        return [day, count, ...cells.map((minor) => amount(minor, currency))];
+      }),
+    };
+  });
+};
+
+const total = (minors: readonly bigint[]) => minors.reduce((sum, each) => sum + each, 0n);

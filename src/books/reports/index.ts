@@ -1,0 +1,76 @@
+import type { Service } from '../../context.ts';
+import { Refusal } from '../../refusal.ts';
+import { outstanding, trialBalance } from './balances.ts';
+import { breakage } from './breakage.ts';
+import { generalLedger } from './general-ledger.ts';
+import { aging, issuerAcceptor, liability, liabilityByMonth } from './liability.ts';
+import { allowLongReport } from './queries.ts';
+import { daysOf, type Maker, openScope, type Report, type Wanted } from './report.ts';
+import { floatStatement, settlementStatement } from './statements.ts';
+
+/** The reports, by number and by name (docs/books.md). R8 streams: transactions.ts. */
+type Kind = {
+  readonly report: string;
+  readonly name: string;
+  readonly make: Maker;
+  /** Made at the close: there is none of a day that is not closed. */
+  readonly closedOnly?: true;
+};
+
+const both =
+  (...makers: readonly Maker[]): Maker =>
+  async (scope) => {
+    const tables = [];
+    for (const make of makers) tables.push(...(await make(scope)));
+    return tables;
+  };
+
+const liabilityOf: Maker = (scope) => (scope.isClosed ? both(liability, liabilityByMonth) : liability)(scope);
+
+export const REPORTS: readonly Kind[] = [
+  { report: 'R1', name: 'trial-balance', make: trialBalance },
+  { report: 'R2', name: 'liability', make: liabilityOf },
+  { report: 'R3', name: 'outstanding', make: outstanding },
+  { report: 'R4', name: 'aging', make: aging, closedOnly: true },
+  { report: 'R5', name: 'breakage', make: breakage },
+  { report: 'R6', name: 'float-statement', make: floatStatement },
+  { report: 'R7', name: 'settlement-statement', make: settlementStatement },
+  { report: 'R9', name: 'issuer-acceptor', make: issuerAcceptor },
+  { report: 'R12', name: 'general-ledger', make: generalLedger, closedOnly: true },
+];
+
+/** @returns undefined for a number or name that no report has */
+export function findReport(name: string): Kind | undefined {
+  return REPORTS.find((each) => each.report === name.toUpperCase() || each.name === name);
+}
+
+/**
+ * Makes a report of an interval of days, from aggregates: of closed days it never changes.
+ * @throws Refusal `30` for days of which the books know nothing, and for a report of closed days of others
+ */
+export async function makeReport(service: Service, kind: Kind, wanted: Wanted): Promise<Report> {
+  const days = await daysOf(service, wanted);
+  return service.db.transaction(async (tx) => {
+    for (const statement of allowLongReport) await tx.query(statement);
+    const { scope, closingHash, madeAt } = await openScope(service, tx, wanted, days);
+    if (kind.closedOnly && !scope.isClosed)
+      throw new Refusal('30', {
+        message: `Invalid request: ${kind.name} is made of closed days only; \`scrip books days\` shows them`,
+      });
+    const tables = await kind.make(scope);
+    return {
+      report: kind.report,
+      name: kind.name,
+      from: wanted.from,
+      to: wanted.to,
+      startsAt: scope.startsAt,
+      endsAt: scope.endsAt,
+      zone: scope.zone,
+      state: scope.isClosed ? 'closed' : 'provisional',
+      closingHash,
+      madeAt,
+      sign: 'credit minus debit',
+      tables,
+    };
+  }, 'repeatable read');
+}

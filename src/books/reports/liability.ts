@@ -1,0 +1,224 @@
+import { merchantOf, productOf } from './names.ts';
+import { countVouchers, listAging, listBalancesAt, listCohorts, listMovements } from './queries.ts';
+import { amount, byCurrency, type Maker, percent, type Scope } from './report.ts';
+
+type MovementRow = {
+  readonly currency: string;
+  readonly kind: string;
+  readonly debit_kind: string;
+  readonly credit_kind: string;
+  readonly merchant_id: number;
+  readonly issuer_id: number;
+  readonly product_id: number;
+  readonly rows: bigint;
+  readonly amount_minor: bigint;
+};
+
+type BalanceRow = {
+  readonly currency: string;
+  readonly account_kind: string;
+  readonly issuer_id: number;
+  readonly product_id: number;
+  readonly balance_minor: bigint;
+};
+
+/** The columns that a movement of a voucher adds to: `+` towards it, `-` away from it. */
+const COLUMNS: Readonly<Record<string, string>> = {
+  '+ACTIVATION': 'issued',
+  '+IMPORT': 'imported',
+  '+REDEMPTION_REVERSAL': 'reversed',
+  '+REINSTATEMENT': 'reinstated',
+  '+ADJUSTMENT': 'adjustedUp',
+  '-REDEMPTION': 'redeemed',
+  '-EXPIRY': 'expired',
+  '-VOID': 'voided',
+  '-ADJUSTMENT': 'adjustedDown',
+  '-CASH_OUT': 'cashedOut',
+  '-ESCHEAT': 'escheated',
+};
+const MOVED = Object.values(COLUMNS);
+
+/** Movements by column; 0 where there were none. */
+class Line {
+  opening = 0n;
+  readonly #moved = new Map<string, bigint>();
+
+  add(kind: string, isCredit: boolean, minor: bigint): void {
+    const column = COLUMNS[`${isCredit ? '+' : '-'}${kind}`] as string;
+    this.#moved.set(column, (this.#moved.get(column) ?? 0n) + minor);
+  }
+
+  of(column: string): bigint {
+    return this.#moved.get(column) ?? 0n;
+  }
+
+  closing(): bigint {
+    let closing = this.opening;
+    for (const [key, column] of Object.entries(COLUMNS))
+      closing += key.startsWith('+') ? this.of(column) : -this.of(column);
+    return closing;
+  }
+}
+
+type Keyed = { readonly currency: string; readonly product_id: number; readonly issuer_id: number };
+const keyOf = ({ currency, product_id, issuer_id }: Keyed) => `${currency} ${product_id} ${issuer_id}`;
+
+/** R2: what vouchers hold, by product and issuer, rolled forward from the beginning of the interval to its end. */
+export const liability: Maker = async (scope) => {
+  const { tx, names, startsAt, endsAt } = scope;
+  const lines = new Map<string, Line & Keyed>();
+  const lineOf = ({ currency, product_id, issuer_id }: Keyed) => {
+    const key = keyOf({ currency, product_id, issuer_id });
+    const line = lines.get(key) ?? Object.assign(new Line(), { currency, product_id, issuer_id });
+    lines.set(key, line);
+    return line;
+  };
+  for (const row of await tx.query<BalanceRow>(listBalancesAt(startsAt)))
+    if (row.account_kind === 'VOUCHER') lineOf(row).opening += row.balance_minor;
+  for (const row of await tx.query<MovementRow>(listMovements(startsAt, endsAt))) {
+    // What a replacement moves stays within its product and issuer.
+    if (row.kind === 'REPLACEMENT') continue;
+    if (row.credit_kind === 'VOUCHER') lineOf(row).add(row.kind, true, row.amount_minor);
+    if (row.debit_kind === 'VOUCHER') lineOf(row).add(row.kind, false, row.amount_minor);
+  }
+  const counts = await vouchersAtEnd(scope);
+  return byCurrency([...lines.values()]).map(([currency, own]) => ({
+    currency,
+    columns: ['product', 'issuerId', 'issuer', 'scope', 'opening', ...MOVED, 'closing', 'vouchers'],
+    rows: own
+      .sort((one, other) => one.product_id - other.product_id || one.issuer_id - other.issuer_id)
+      .map((line) => [
+        productOf(names, line.product_id),
+        String(line.issuer_id),
+        merchantOf(names, line.issuer_id),
+        names.products.get(line.product_id)?.scope ?? '',
+        amount(line.opening, currency),
+        ...MOVED.map((column) => amount(line.of(column), currency)),
+        amount(line.closing(), currency),
+        counts === undefined ? null : String(counts.get(keyOf(line)) ?? 0n),
+      ]),
+  }));
+};
+
+/** Vouchers with a balance at the end of the last day; undefined where it is not closed. */
+async function vouchersAtEnd({ tx, to, isClosed }: Scope): Promise<Map<string, bigint> | undefined> {
+  if (!isClosed) return undefined;
+  const day = dayBefore(to);
+  const rows = await tx.query<Keyed & { vouchers: bigint }>(countVouchers(day, to));
+  return new Map(rows.map((row) => [keyOf(row), row.vouchers]));
+}
+
+const DAY_MS = 86_400_000;
+export const dayBefore = (day: string) =>
+  new Date(Date.parse(`${day}T00:00:00Z`) - DAY_MS).toISOString().slice(0, 10);
+
+const BUCKETS: Readonly<Record<number, string>> = {
+  0: '0-30',
+  31: '31-60',
+  61: '61-90',
+  91: '91-180',
+  181: '181-365',
+  366: '>365',
+};
+
+type AgingRow = {
+  readonly currency: string;
+  readonly basis: string;
+  readonly from_days: number;
+  readonly vouchers: bigint;
+  readonly amount_minor: bigint;
+};
+
+/** R4: vouchers with a balance at the end of the interval, by the days until they expire, and by the days since they were used. */
+export const aging: Maker = async ({ tx, to }) => {
+  const rows = await tx.query<AgingRow>(listAging(dayBefore(to)));
+  return byCurrency(rows).map(([currency, own]) => ({
+    currency,
+    columns: ['basis', 'days', 'vouchers', 'outstanding', 'sharePercent'],
+    rows: ['expires', 'idle'].flatMap((basis) => {
+      const parts = own.filter((row) => row.basis === basis);
+      const whole = parts.reduce((sum, { amount_minor }) => sum + amount_minor, 0n);
+      return Object.entries(BUCKETS).map(([from, days]) => {
+        const bucket = parts.filter(({ from_days }) => from_days === Number(from));
+        const vouchers = bucket.reduce((sum, row) => sum + row.vouchers, 0n);
+        const minor = bucket.reduce((sum, row) => sum + row.amount_minor, 0n);
+        return [basis, days, String(vouchers), amount(minor, currency), percent(minor, whole)];
+      });
+    }),
+  }));
+};
+
+/** R9: what merchants redeemed of the vouchers of which issuer. */
+export const issuerAcceptor: Maker = async ({ tx, names, startsAt, endsAt }) => {
+  const rows = await tx.query<MovementRow>(listMovements(startsAt, endsAt));
+  const redeemed = rows.filter(({ kind }) => kind === 'REDEMPTION' || kind === 'REDEMPTION_REVERSAL');
+  return byCurrency(redeemed).map(([currency, own]) => {
+    const pairs = new Map<string, { issuer: number; acceptor: number; redeemed: bigint; reversed: bigint }>();
+    for (const { kind, issuer_id: issuer, merchant_id: acceptor, amount_minor } of own) {
+      const key = `${issuer} ${acceptor}`;
+      const pair = pairs.get(key) ?? { issuer, acceptor, redeemed: 0n, reversed: 0n };
+      if (kind === 'REDEMPTION') pair.redeemed += amount_minor;
+      else pair.reversed += amount_minor;
+      pairs.set(key, pair);
+    }
+    return {
+      currency,
+      columns: ['issuerId', 'issuer', 'acceptorId', 'acceptor', 'redeemed', 'reversed', 'net'],
+      rows: [...pairs.values()]
+        .sort((one, other) => one.issuer - other.issuer || one.acceptor - other.acceptor)
+        .map(({ issuer, acceptor, redeemed: spent, reversed }) => [
+          String(issuer),
+          merchantOf(names, issuer),
+          String(acceptor),
+          merchantOf(names, acceptor),
+          ...[spent, reversed, spent - reversed].map((minor) => amount(minor, currency)),
+        ]),
+    };
+  });
+};
+
+export type CohortRow = Keyed & {
+  readonly issue_month: string;
+  readonly kind: string;
+  readonly is_credit: boolean;
+  readonly months_since: number;
+  readonly rows: bigint;
+  readonly amount_minor: bigint;
+  /** Of the interval alone. */
+  readonly recent_minor: bigint;
+};
+
+/** R2 by the month in which vouchers were issued: closed days only. */
+export const liabilityByMonth: Maker = async ({ tx, names, from, to }) => {
+  const rows = await tx.query<CohortRow>(listCohorts(from, to));
+  return byCurrency(rows).map(([currency, own]) => {
+    const lines = new Map<string, Line & Keyed & { month: string }>();
+    for (const row of own) {
+      const key = `${keyOf(row)} ${row.issue_month}`;
+      const { product_id, issuer_id, issue_month: month } = row;
+      const line = lines.get(key) ?? Object.assign(new Line(), { currency, product_id, issuer_id, month });
+      lines.set(key, line);
+      const before = row.amount_minor - row.recent_minor;
+      line.opening += row.is_credit ? before : -before;
+      line.add(row.kind, row.is_credit, row.recent_minor);
+    }
+    return {
+      section: 'months',
+      currency,
+      columns: ['product', 'issuerId', 'issuer', 'issueMonth', 'opening', ...MOVED, 'closing'],
+      rows: [...lines.values()]
+        .sort(
+          (a, b) => a.product_id - b.product_id || a.issuer_id - b.issuer_id || (a.month < b.month ? -1 : 1),
+        )
+        .map((line) => [
+          productOf(names, line.product_id),
+          String(line.issuer_id),
+          merchantOf(names, line.issuer_id),
+          line.month.slice(0, 7),
+          amount(line.opening, currency),
+          ...MOVED.map((column) => amount(line.of(column), currency)),
+          amount(line.closing(), currency),
+        ]),
+    };
+  });
+};

@@ -1,0 +1,161 @@
+import { type Sql, sql } from '../../db/sql.ts';
+
+/** A report reads aggregates; one of an open day reads the rows since the last sealed slice as well. */
+export const allowLongReport: readonly Sql[] = [
+  sql`set transaction read only`,
+  sql`set local statement_timeout = '10min'`,
+  sql`set local enable_bitmapscan = on`,
+];
+
+export function listNames(): Sql {
+  return sql`
+select 'merchant' as what, id, name, null::text as scope, null::text as expiry_policy from merchants
+union all
+select 'product', id, code, scope::text, expiry_policy::text from products`;
+}
+
+export function findClosed(day: string): Sql {
+  return sql`select hash, closed_at from book_closings where day = ${day}::date`;
+}
+
+/** Balances at an instant, and what moved them until another, by currency and account kind. */
+export function sumKinds(from: Date, to: Date): Sql {
+  return sql`
+select p.currency, p.account_kind, sum(p.opening)::bigint as opening, sum(p.debits)::bigint as debits,
+  sum(p.credits)::bigint as credits
+from (
+  select currency, account_kind, balance_minor as opening, 0 as debits, 0 as credits from balances_at(${from})
+  union all
+  select m.currency, e.account_kind, 0, e.debit_minor, e.credit_minor
+  from movements(${from}, ${to}) m
+  cross join lateral effects(
+    m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor
+  ) e
+) p
+group by 1, 2 order by 1, 2`;
+}
+
+/** Balances of the closed days of an interval, by currency and account kind. */
+export function listDayBalances(from: string, to: string): Sql {
+  return sql`
+select c.day::text as day, b.currency, b.account_kind, sum(b.balance_minor)::bigint as balance_minor
+from book_closings c join book_balances b on b.day = c.day
+where c.day >= ${from}::date and c.day < ${to}::date
+group by 1, 2, 3 order by 1, 2, 3`;
+}
+
+export function listBalancesAt(at: Date): Sql {
+  return sql`
+select currency, account_kind, merchant_id, issuer_id, product_id, balance_minor from balances_at(${at})`;
+}
+
+/** The movements of an interval. */
+export function listMovements(from: Date, to: Date): Sql {
+  return sql`
+select currency, kind::text as kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, rows, amount_minor
+from movements(${from}, ${to})`;
+}
+
+/** Vouchers with a balance at the end of the closed days of an interval. */
+export function countVouchers(from: string, to: string): Sql {
+  return sql`
+select day::text as day, currency, product_id, issuer_id, sum(vouchers)::bigint as vouchers
+from book_aging where basis = 'expires' and day >= ${from}::date and day < ${to}::date group by 1, 2, 3, 4`;
+}
+
+export function listAging(day: string): Sql {
+  return sql`
+select currency, product_id, issuer_id, basis, from_days, vouchers, amount_minor from book_aging
+where day = ${day}::date order by currency, basis desc, from_days`;
+}
+
+/** Movements of vouchers by the month of their activation, up to a day, and those of the interval by themselves. */
+export function listCohorts(from: string | null, to: string): Sql {
+  return sql`
+select currency, product_id, issuer_id, issue_month::text as issue_month, kind::text as kind, is_credit,
+  (extract(year from age(date_trunc('month', day), issue_month)) * 12
+    + extract(month from age(date_trunc('month', day), issue_month)))::int as months_since,
+  sum(rows)::bigint as rows, sum(amount_minor)::bigint as amount_minor,
+  coalesce(sum(amount_minor) filter (where day >= ${from}::date), 0)::bigint as recent_minor
+from book_cohorts where day < ${to}::date group by 1, 2, 3, 4, 5, 6, 7`;
+}
+
+/** The rate of breakage that is estimated for each product: the newest. */
+export function listRates(): Sql {
+  return sql`
+select distinct on (product_id) product_id, rate_ppm, set_by, reason from book_breakage_rates
+order by product_id, id desc`;
+}
+
+export function insertRate(rate: {
+  productId: number;
+  ratePpm: number;
+  by: string;
+  reason: string;
+  now: Date;
+}): Sql {
+  return sql`
+insert into book_breakage_rates (product_id, rate_ppm, set_by, reason, set_at)
+values (${rate.productId}, ${rate.ratePpm}, ${rate.by}, ${rate.reason}, ${rate.now})`;
+}
+
+/** The lines on a merchant's floats in the order of time and id. 5,000,000,000 is where reserves begin. */
+export function listFloatLines(merchantId: number, from: Date, to: Date): Sql {
+  return sql`
+select j.id, j.occurred_at, j.kind::text as kind, j.currency, coalesce(j.reference, b.reference) as reference,
+  case when j.credit_account = f.account_id then j.amount_minor else -j.amount_minor end as amount_minor
+from floats f
+join journal j on f.account_id in (j.credit_account, j.debit_account)
+left join batches b on b.id = j.batch_id
+where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
+  and j.kind in ('TOP_UP', 'RESERVATION', 'RELEASE', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'EXPIRY', 'REINSTATEMENT',
+    'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT')
+  and (j.kind <> 'ACTIVATION' or j.batch_id is null)
+  and j.id >= id_floor(${from}::timestamptz - interval '1 hour') and j.id < id_floor(${to}::timestamptz + interval '1 hour')
+  and j.occurred_at >= ${from} and j.occurred_at < ${to}
+order by j.currency, j.occurred_at, j.id`;
+}
+
+/** A page of a merchant's own transactions behind an id, oldest first. */
+export function listMerchantRows(
+  merchantId: number,
+  from: Date,
+  to: Date,
+  after: string,
+  count: number,
+): Sql {
+  return sql`
+select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor, j.currency,
+  j.reference, j.original_id
+from journal j
+join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+join batches b on b.id = v.batch_id
+where j.merchant_id = ${merchantId} and j.batch_id is null
+  and j.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
+  and j.id > ${after}::uuid and j.id < id_floor(${to}::timestamptz + interval '1 hour')
+  and j.occurred_at >= ${from} and j.occurred_at < ${to}
+order by j.id limit ${count}`;
+}
+
+/** The batches of a merchant whose vouchers were activated by their generation, and may have been in an interval. */
+export function listGeneratedBatches(merchantId: number, from: Date, to: Date): Sql {
+  return sql`
+select id from batches
+where merchant_id = ${merchantId} and value_minor is not null and activation = 'immediate' and status = 'COMPLETED'
+  and ended_at >= ${from} and accepted_at < ${to}
+order by accepted_at, id`;
+}
+
+/** A page of the activations of a batch behind a serial number. */
+export function listGeneratedRows(batchId: number, from: Date, to: Date, after: bigint, count: number): Sql {
+  return sql`
+select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor, j.currency,
+  b.reference, j.original_id
+from (
+  select * from vouchers where batch_id = ${batchId} and serial_number > ${after} order by serial_number limit ${count}
+) v
+join batches b on b.id = v.batch_id
+left join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'
+  and j.batch_id = v.batch_id and j.occurred_at >= ${from} and j.occurred_at < ${to}
+order by v.serial_number`;
+}

@@ -1,0 +1,124 @@
+import type { Service } from '../../context.ts';
+import type { Queries } from '../../db/pool.ts';
+import { decimalsOf, toText } from '../../money.ts';
+import { Refusal } from '../../refusal.ts';
+import { type ListedDay, listDays } from '../days.ts';
+import { findLastClosed, type Names, readNames } from './names.ts';
+
+/** What is reported on: days from (inclusive) and to (exclusive), in the zone of the books. */
+export type Wanted = {
+  readonly from: string;
+  readonly to: string;
+  readonly merchantId?: number | undefined;
+};
+
+/** An amount as exact decimal text, or another cell. */
+export type Cell = string | number | null | { readonly amount: string };
+
+/** Rows of one currency. */
+export type Table = {
+  /** Of a report with several kinds of tables. */
+  readonly section?: string;
+  readonly currency: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+};
+
+/** An interval with what is known of it. */
+export type Scope = Wanted & {
+  readonly service: Service;
+  readonly tx: Queries;
+  readonly startsAt: Date;
+  /** Of an interval that has not ended: now. */
+  readonly endsAt: Date;
+  readonly zone: string;
+  readonly isClosed: boolean;
+  readonly names: Names;
+};
+
+export type Report = {
+  readonly report: string;
+  readonly name: string;
+  readonly from: string;
+  readonly to: string;
+  readonly startsAt: Date;
+  readonly endsAt: Date;
+  readonly zone: string;
+  /** A closed report never changes. A provisional one has days that are not closed. */
+  readonly state: 'closed' | 'provisional';
+  /** Of the last day; null where that is not closed. */
+  readonly closingHash: string | null;
+  /** When the last day was closed; of a provisional report: now. */
+  readonly madeAt: Date;
+  readonly sign: 'credit minus debit';
+  readonly tables: readonly Table[];
+};
+
+/** Makes the tables of a report. */
+export type Maker = (scope: Scope) => Promise<readonly Table[]>;
+
+/** What is known of an interval. */
+export async function openScope(service: Service, tx: Queries, wanted: Wanted, days: readonly ListedDay[]) {
+  const { to } = wanted;
+  const [first, last] = [days[0], days.at(-1)];
+  if (!first || !last) throw new Error('an interval without days was to be reported');
+  const isClosed = days.every(({ state }) => state === 'closed') && nextDay(last.day) === to;
+  const now = service.clock();
+  const closing = isClosed ? await findLastClosed(tx, last.day) : undefined;
+  const scope: Scope = {
+    ...wanted,
+    service,
+    tx,
+    startsAt: first.startsAt,
+    endsAt:
+      last.state === 'open' ? new Date(Math.max(now.getTime() + 1, first.startsAt.getTime())) : last.endsAt,
+    zone: last.zone,
+    isClosed,
+    names: await readNames(tx),
+  };
+  return { scope, closingHash: closing?.hash.toString('hex') ?? null, madeAt: closing?.closed_at ?? now };
+}
+
+/**
+ * The days of an interval.
+ * @throws Refusal `30` where the books do not have its first day
+ */
+export async function daysOf(service: Service, { from, to }: Wanted): Promise<ListedDay[]> {
+  const days = await listDays(service);
+  const [begins, ends] = [days[0]?.day, days.at(-1)?.day];
+  const found = days.filter(({ day }) => day >= from && day < to);
+  if (found[0]?.day === from) return found;
+  const known = `they have those from ${begins} to ${ends}`;
+  throw new Refusal('30', { message: `Invalid request: the books have no day ${from}: ${known}` });
+}
+
+const DAY_MS = 86_400_000;
+
+export function nextDay(day: string): string {
+  return new Date(Date.parse(`${day}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
+}
+
+/** An amount of a currency as a cell. */
+export function amount(minor: bigint, currency: string): Cell {
+  return { amount: toText({ minor, decimals: decimalsOf(currency) ?? 2 }) };
+}
+
+/** A share as text in percent, with two decimals; rounded half up, for the eye only. */
+export function percent(part: bigint, whole: bigint): string {
+  if (whole === 0n) return '0.00';
+  const hundredths = (part * 20_000n + whole) / (2n * whole);
+  return toText({ minor: hundredths, decimals: 2 });
+}
+
+/** Rows by currency, in the order of the currencies. */
+export function byCurrency<Row extends { readonly currency: string }>(
+  rows: readonly Row[],
+): [string, Row[]][] {
+  const groups = new Map<string, Row[]>();
+  for (const row of rows) {
+    const group = groups.get(row.currency);
+    if (group) group.push(row);
+    else groups.set(row.currency, [row]);
+  }
+  return [...groups].sort(([one], [other]) => (one < other ? -1 : 1));
+}

@@ -1,0 +1,156 @@
+import { Refusal } from '../../refusal.ts';
+import { merchantOf, productOf } from './names.ts';
+import { listBalancesAt, listFloatLines, listMovements } from './queries.ts';
+import { amount, byCurrency, type Cell, type Maker, type Scope } from './report.ts';
+
+export function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
+  if (merchantId !== undefined) return merchantId;
+  throw new Refusal('30', { message: 'Invalid request: this report is of one merchant; name it' });
+}
+
+type BalanceRow = { currency: string; account_kind: string; merchant_id: number; balance_minor: bigint };
+
+async function openingOf(
+  { tx, startsAt }: Scope,
+  merchantId: number,
+  kind: string,
+): Promise<Map<string, bigint>> {
+  const rows = await tx.query<BalanceRow>(listBalancesAt(startsAt));
+  const own = rows.filter((row) => row.account_kind === kind && row.merchant_id === merchantId);
+  return new Map(own.map(({ currency, balance_minor }) => [currency, balance_minor]));
+}
+
+type FloatLine = {
+  readonly id: string;
+  readonly occurred_at: Date;
+  readonly kind: string;
+  readonly currency: string;
+  readonly reference: string | null;
+  readonly amount_minor: bigint;
+};
+
+/** R6: the lines on a merchant's floats, with the balance after each, in the order of time. */
+export const floatStatement: Maker = async (scope) => {
+  const { tx, startsAt, endsAt } = scope;
+  const merchantId = requireMerchantOf(scope);
+  const openings = await openingOf(scope, merchantId, 'FLOAT');
+  const lines = await tx.query<FloatLine>(listFloatLines(merchantId, startsAt, endsAt));
+  const byFloat = new Map(byCurrency(lines));
+  const currencies = [...new Set([...openings.keys(), ...byFloat.keys()])].sort();
+  return currencies.map((currency) => {
+    let balance = openings.get(currency) ?? 0n;
+    const row = (time: Date, kind: string, line?: FloatLine): Cell[] => [
+      ...[time.toISOString(), line?.id ?? null, kind, line?.reference ?? null],
+      line ? amount(line.amount_minor, currency) : null,
+      amount(balance, currency),
+    ];
+    const opening = row(startsAt, 'opening');
+    const own = (byFloat.get(currency) ?? []).map((line) => {
+      balance += line.amount_minor;
+      return row(line.occurred_at, line.kind, line);
+    });
+    return {
+      currency,
+      columns: ['time', 'transactionId', 'kind', 'reference', 'amount', 'balance'],
+      rows: [opening, ...own, row(endsAt, 'closing')],
+    };
+  });
+};
+
+type MovementRow = {
+  readonly currency: string;
+  readonly kind: string;
+  readonly debit_kind: string;
+  readonly credit_kind: string;
+  readonly merchant_id: number;
+  readonly product_id: number;
+  readonly rows: bigint;
+  readonly amount_minor: bigint;
+};
+
+/** What moved a settlement account, by the column it adds to; a reversal is subtracted from its own. */
+const SETTLED: Readonly<Record<string, string>> = {
+  REDEMPTION: 'redeemed',
+  REDEMPTION_REVERSAL: 'reversed',
+  CASH_OUT: 'cashedOut',
+  FEE: 'commission',
+  FEE_REVERSAL: 'commission',
+  FEE_VAT: 'vat',
+  FEE_VAT_REVERSAL: 'vat',
+  PAYOUT: 'paidOut',
+  PAYOUT_RETURN: 'paidOut',
+};
+const COLUMNS = ['redeemed', 'reversed', 'cashedOut', 'commission', 'vat', 'paidOut'];
+
+/** R7: what was settled with each merchant, by product; then the settlement account from opening to closing. */
+export const settlementStatement: Maker = async ({ tx, names, startsAt, endsAt, merchantId }) => {
+  const isWanted = (id: number) => merchantId === undefined || id === merchantId;
+  const openings = (await tx.query<BalanceRow>(listBalancesAt(startsAt))).filter(
+    (row) => row.account_kind === 'SETTLEMENT' && isWanted(row.merchant_id),
+  );
+  const movements = (await tx.query<MovementRow>(listMovements(startsAt, endsAt))).filter(
+    (row) => [row.debit_kind, row.credit_kind].includes('SETTLEMENT') && isWanted(row.merchant_id),
+  );
+  const currencies = [...new Set([...openings, ...movements].map(({ currency }) => currency))].sort();
+  return currencies.map((currency) => {
+    const moved = movements.filter((row) => row.currency === currency);
+    const opened = openings.filter((row) => row.currency === currency);
+    const merchants = [...new Set([...opened, ...moved].map(({ merchant_id }) => merchant_id))].sort(
+      (a, b) => a - b,
+    );
+    return {
+      currency,
+      columns: [
+        'merchantId',
+        'merchant',
+        'product',
+        'redemptions',
+        'reversals',
+        ...COLUMNS,
+        'opening',
+        'net',
+        'closing',
+      ],
+      rows: merchants.flatMap((id) => {
+        const own = moved.filter(({ merchant_id }) => merchant_id === id);
+        const opening = opened.find(({ merchant_id }) => merchant_id === id)?.balance_minor ?? 0n;
+        const products = [...new Set(own.map(({ product_id }) => product_id))].sort((a, b) => a - b);
+        const line = (product: string, rows: readonly MovementRow[], account: readonly Cell[]) => [
+          ...[String(id), merchantOf(names, id), product],
+          ...[countOf(rows, 'REDEMPTION'), countOf(rows, 'REDEMPTION_REVERSAL')],
+          ...COLUMNS.map((column) => amount(sumOf(rows, column), currency)),
+          ...account,
+        ];
+        const net = netOf(own);
+        const account = [opening, net, opening + net].map((minor) => amount(minor, currency));
+        return [
+          ...products.map((each) => {
+            const rows = own.filter(({ product_id }) => product_id === each);
+            return line(productOf(names, each), rows, [null, amount(netOf(rows), currency), null]);
+          }),
+          line('total', own, account),
+        ];
+      }),
+    };
+  });
+};
+
+const countOf = (rows: readonly MovementRow[], kind: string) =>
+  String(rows.reduce((sum, row) => (row.kind === kind ? sum + row.rows : sum), 0n));
+
+function sumOf(rows: readonly MovementRow[], column: string): bigint {
+  let sum = 0n;
+  for (const { kind, amount_minor } of rows) {
+    if (SETTLED[kind] !== column) continue;
+    const isTakenBack = kind === 'FEE_REVERSAL' || kind === 'FEE_VAT_REVERSAL' || kind === 'PAYOUT_RETURN';
+    sum += isTakenBack ? -amount_minor : amount_minor;
+  }
+  return sum;
+}
+
+const netOf = (rows: readonly MovementRow[]) =>
+  rows.reduce(
+    (sum, { credit_kind, amount_minor }) =>
+      sum + (credit_kind === 'SETTLEMENT' ? amount_minor : -amount_minor),
+    0n,
+  );

@@ -1,0 +1,100 @@
+import type { Service } from '../../context.ts';
+import { idFloor } from '../../ledger/id.ts';
+import { maskCode } from '../../ledger/transaction-data.ts';
+import { decimalsOf, toText } from '../../money.ts';
+import { productOf } from './names.ts';
+import { listGeneratedBatches, listGeneratedRows, listMerchantRows } from './queries.ts';
+import { daysOf, openScope, type Wanted } from './report.ts';
+
+/** Rows that are read at a time. */
+const PAGE = 500;
+const HOUR_MS = 3_600_000;
+
+type Row = {
+  readonly id: string | null;
+  readonly occurred_at: Date;
+  readonly kind: string;
+  readonly serial_number: bigint;
+  readonly sealed: Buffer;
+  readonly product_id: number;
+  readonly amount_minor: bigint;
+  readonly currency: string;
+  readonly reference: string | null;
+  readonly original_id: string | null;
+};
+
+export type TransactionLine = Readonly<Record<(typeof TRANSACTION_COLUMNS)[number], string | null>>;
+
+export const TRANSACTION_COLUMNS = [
+  'transactionId',
+  'time',
+  'localTime',
+  'kind',
+  'serialNumber',
+  'voucherCode',
+  'product',
+  'amount',
+  'currency',
+  'reference',
+  'originalId',
+] as const;
+
+/**
+ * R8: the transactions of a merchant in an interval, oldest first, however many: the ones that it made, in the order of their ids,
+ * and those of vouchers that it generated active, batch by batch. Reads a page at a time. Never a full code or a PIN.
+ * @throws Refusal `30` for days of which the books know nothing
+ */
+export async function* streamTransactions(
+  service: Service,
+  wanted: Wanted & { readonly merchantId: number },
+): AsyncGenerator<TransactionLine> {
+  const { db, keys } = service;
+  const days = await daysOf(service, wanted);
+  const { startsAt, endsAt, zone, names } = await db.transaction(
+    async (tx) => (await openScope(service, tx, wanted, days)).scope,
+  );
+  const local = localTime(zone);
+  const toLine = (row: Row): TransactionLine => {
+    const minor = row.kind === 'REDEMPTION_REVERSAL' ? -row.amount_minor : row.amount_minor;
+    return {
+      transactionId: row.id,
+      time: row.occurred_at.toISOString(),
+      localTime: local(row.occurred_at),
+      kind: row.kind,
+      serialNumber: String(row.serial_number),
+      voucherCode: maskCode(keys.open(row.serial_number, row.sealed).code),
+      product: productOf(names, row.product_id),
+      amount: toText({ minor, decimals: decimalsOf(row.currency) ?? 2 }),
+      currency: row.currency,
+      reference: row.reference,
+      originalId: row.original_id,
+    };
+  };
+  const { merchantId } = wanted;
+  for (let after = idFloor(new Date(startsAt.getTime() - HOUR_MS)); ; ) {
+    const rows = await db.query<Row>(listMerchantRows(merchantId, startsAt, endsAt, after, PAGE));
+    for (const row of rows) yield toLine(row);
+    const last = rows.at(-1)?.id;
+    if (!last || rows.length < PAGE) break;
+    after = last;
+  }
+  for (const { id } of await db.query<{ id: number }>(listGeneratedBatches(merchantId, startsAt, endsAt))) {
+    for (let after = 0n; ; ) {
+      const rows = await db.query<Row>(listGeneratedRows(id, startsAt, endsAt, after, PAGE));
+      for (const row of rows) if (row.id !== null) yield toLine(row);
+      const last = rows.at(-1)?.serial_number;
+      if (last === undefined || rows.length < PAGE) break;
+      after = last;
+    }
+  }
+}
+
+/** The time in a zone, as `2026-01-31 12:00:00`. */
+function localTime(zone: string): (time: Date) => string {
+  const format = new Intl.DateTimeFormat('sv-SE', {
+    timeZone: zone,
+    dateStyle: 'short',
+    timeStyle: 'medium',
+  });
+  return (time) => format.format(time);
+}

@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { advanceMark, allowLongWork, insertSeals, insertSlices, setSealed } from './close.queries.ts';
+import { findOpenDay, lockBooks, openDays } from './days.queries.ts';
+import type { Books } from './days.ts';
+
+/** Aggregates are kept for slices of so long; the midnight of every zone in use lies between two of them. */
+export const SLICE_MS = 900_000;
+/** What is sealed in one step: a few slices, since each reads two hours beside them. */
+const STEP_MS = 16 * SLICE_MS;
+/** While tills are busy a seal rests between two steps. */
+const REST_MS = 250;
+const MINUTE_MS = 60_000;
+
+const floorToSlice = (ms: number) => new Date(Math.floor(ms / SLICE_MS) * SLICE_MS);
+
+/** Until when slices may be sealed: nothing is stamped before it any more, and nothing stamped before it is still under way. */
+export function sealableUntil({ now, passed_at, grace_minutes }: Books): Date {
+  const graceMs = grace_minutes * MINUTE_MS;
+  if (!passed_at) return new Date(0);
+  return floorToSlice(Math.min(now.getTime() - graceMs, passed_at.getTime() - graceMs / 2));
+}
+
+/** Notes how far all transactions have ended: the second look finds what the first one noted, unless something still runs. */
+export async function passMark({ db }: Pick<Service, 'db'>): Promise<void> {
+  await db.query(advanceMark());
+  await db.query(advanceMark());
+}
+
+/** Seals the slices from the last sealed one on, within a transaction that has locked the books. */
+export async function sealUntil(tx: Queries, from: Date, until: Date): Promise<void> {
+  if (until <= from) return;
+  await tx.query(insertSeals(from, until));
+  await tx.query(insertSlices(from, until));
+  await tx.query(setSealed(until));
+}
+
+/**
+ * Seals what is due, but for the last slice of the day, which its close seals: commission is booked into that one. In steps, so
+ * that a long absence is made good piece by piece. The sweep comes before it.
+ */
+export async function sealDue(service: Service, stopping: () => boolean = () => false): Promise<void> {
+  const { db } = service;
+  await db.query(openDays());
+  await passMark(service);
+  for (let more = true; more && !stopping(); ) {
+    more = await db.transaction(async (tx) => {
+      for (const statement of allowLongWork) await tx.query(statement);
+      const [books] = await tx.query<Books>(lockBooks());
+      const [day] = await tx.query<{ starts_at: Date; ends_at: Date }>(findOpenDay());
+      if (!books || !day) return false;
+      const from = books.sealed_until ?? day.starts_at;
+      const due = Math.min(sealableUntil(books).getTime(), day.ends_at.getTime() - SLICE_MS);
+      const until = new Date(Math.min(due, from.getTime() + STEP_MS));
+      await sealUntil(tx, from, until);
+      return until > from && until.getTime() < due;
+    }, 'read committed');
+    if (more && db.isBusy()) await sleep(REST_MS);
+  }
+}

@@ -1,0 +1,111 @@
+import type { Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
+import type { Queries } from '../db/pool.ts';
+import { plainArray } from '../db/sql.ts';
+import { newId } from '../ledger/id.ts';
+import {
+  listBatchSerials,
+  listDueVouchers,
+  listExpiredBatches,
+  lockExpiredBatch,
+  setSwept,
+  sweepVouchers,
+} from './sweep.queries.ts';
+
+/** Vouchers of one transaction: few enough that a till never waits for it. */
+const CHUNK = 500;
+/** Batches that are looked for at a time. */
+const BATCHES = 100;
+
+type Voucher = { readonly serial_number: bigint; readonly bucket: number };
+
+/**
+ * Books what has expired: an EXPIRY for each voucher with a balance. Safe to run in several processes at once, and to interrupt.
+ * @returns how many vouchers were swept
+ */
+export async function sweepExpired(service: Service, stopping: () => boolean = () => false): Promise<number> {
+  let swept = 0;
+  for (;;) {
+    const batches = await service.db.query<{ id: number }>(listExpiredBatches(service.clock(), BATCHES));
+    let seen = 0;
+    for (const { id } of batches) {
+      for (let more = true; more && !stopping(); ) {
+        const chunk = await sweepBatch(service, id);
+        swept += chunk.swept;
+        seen += chunk.seen ? 1 : 0;
+        more = chunk.more;
+      }
+    }
+    // A batch that another sweep has is not waited for.
+    if (batches.length < BATCHES || seen === 0 || stopping()) break;
+  }
+  return swept + (await sweepSingle(service, stopping));
+}
+
+/** Sweeps the next vouchers of a batch. */
+function sweepBatch(
+  service: Service,
+  batchId: number,
+): Promise<{ swept: number; seen: boolean; more: boolean }> {
+  const { db, clock } = service;
+  return retrying(() =>
+    db.transaction(async (tx) => {
+      const [batch] = await tx.query<{ swept_to: bigint }>(lockExpiredBatch(batchId));
+      if (!batch) return { swept: 0, seen: false, more: false };
+      const now = clock();
+      const found = await tx.query<Voucher & { counts: boolean }>(
+        listBatchSerials(batchId, batch.swept_to, CHUNK),
+      );
+      const swept = await sweep(
+        service,
+        tx,
+        found.filter(({ counts }) => counts),
+        now,
+      );
+      const last = found.at(-1)?.serial_number ?? batch.swept_to;
+      const more = found.length === CHUNK;
+      await tx.query(setSwept(batchId, last, more ? null : now));
+      return { swept, seen: true, more };
+    }),
+  );
+}
+
+/** Sweeps vouchers that are due by themselves: one pass, since one that is locked stays where it is. */
+async function sweepSingle(service: Service, stopping: () => boolean): Promise<number> {
+  const { db, clock } = service;
+  let swept = 0;
+  let after: { due: Date | null; serial: bigint } = { due: null, serial: 0n };
+  const until = clock();
+  for (let more = true; more && !stopping(); ) {
+    const page = after;
+    more = await retrying(() =>
+      db.transaction(async (tx) => {
+        const found = await tx.query<Voucher & { due_at: Date }>(listDueVouchers(until, page, CHUNK));
+        swept += await sweep(service, tx, found, clock());
+        const last = found.at(-1);
+        if (last) after = { due: last.due_at, serial: last.serial_number };
+        return found.length === CHUNK;
+      }),
+    );
+  }
+  return swept;
+}
+
+async function sweep(
+  { buckets }: Service,
+  tx: Queries,
+  vouchers: readonly Voucher[],
+  now: Date,
+): Promise<number> {
+  let swept = 0;
+  for (const bucket of buckets.all) {
+    const serials = vouchers.filter((each) => each.bucket === bucket).map((each) => each.serial_number);
+    if (serials.length === 0) continue;
+    const ids = serials.map(() => newId(now));
+    const [row] = await tx.query<{ swept: number }>(
+      sweepVouchers(bucket, plainArray(serials), plainArray(ids), now),
+    );
+    swept += row?.swept ?? 0;
+  }
+  return swept;
+}

@@ -1,0 +1,105 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+/** Slices of an interval whose rows are not those that were sealed: another number, or another hash. */
+export function listBrokenSlices(from: Date, to: Date): Sql {
+  return sql`
+with found as (
+  select r.slice_at, count(*) as rows, sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash
+  from (
+    select s.slice_at, (s.j).occurred_at, (s.j).id, entry_digest(s.j) as digest from slice_rows(${from}, ${to}) s
+  ) r
+  group by r.slice_at
+)
+select coalesce(f.slice_at, b.starts_at) as slice_at
+from found f
+full join (select starts_at, rows, hash from book_seals where starts_at >= ${from} and starts_at < ${to}) b
+  on b.starts_at = f.slice_at
+where f.hash is distinct from b.hash or f.rows is distinct from b.rows
+order by 1`;
+}
+
+/** The rows of a slice that are not as its listing names them. A row that was moved to another time is missed in one slice, added in another. */
+export function listBrokenRows(sliceAt: Date): Sql {
+  return sql`
+with listed as (
+  select encode(substring(b.listing from (20 * i.at + 1)::int for 16), 'hex')::uuid as id,
+    substring(b.listing from (20 * i.at + 17)::int for 4) as mark
+  from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${sliceAt}
+), found as (
+  select (s.j).id, substring(entry_digest(s.j) from 1 for 4) as mark
+  from slice_rows(${sliceAt}, ${sliceAt}::timestamptz + interval '15 minutes') s
+)
+select coalesce(l.id, f.id) as id, case when f.id is null then 'removed' when l.id is null then 'added' else 'altered' end as change
+from listed l full join found f on f.id = l.id
+where f.mark is distinct from l.mark
+order by 1 limit 1000`;
+}
+
+/** The hash over the slices of a day, as they are sealed. */
+export function hashSeals(from: Date, to: Date): Sql {
+  return sql`
+select coalesce(sum(rows), 0)::bigint as rows,
+  sha256(coalesce(string_agg(hash, ''::bytea order by starts_at), ''::bytea)) as rows_hash
+from book_seals where starts_at >= ${from} and starts_at < ${to}`;
+}
+
+/** What a day's stored movements and balances differ in from its slices and the day before. */
+export function listBrokenSums(day: string, before: string | null, from: Date, to: Date): Sql {
+  return sql`
+with sliced as (
+  select currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, sum(rows) as rows,
+    sum(amount_minor) as amount_minor
+  from book_slices where starts_at >= ${from} and starts_at < ${to} group by 1, 2, 3, 4, 5, 6, 7
+), carried as (
+  select p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id, sum(p.balance_minor) as balance_minor
+  from (
+    select currency, account_kind, merchant_id, issuer_id, product_id, balance_minor
+    from book_balances where day = ${before}::date
+    union all
+    select m.currency, e.account_kind, e.owner_id, e.by_issuer, e.by_product, e.credit_minor - e.debit_minor
+    from sliced m
+    cross join lateral effects(
+      m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.amount_minor::bigint
+    ) e
+  ) p
+  group by 1, 2, 3, 4, 5
+)
+select 'movements' as what, s.currency, s.kind::text as kind
+from sliced s
+full join (select * from book_movements where day = ${day}::date) m
+  using (currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
+where s.rows is distinct from m.rows or s.amount_minor is distinct from m.amount_minor
+union all
+select 'balances', currency, account_kind
+from carried c
+full join (select * from book_balances where day = ${day}::date) b
+  using (currency, account_kind, merchant_id, issuer_id, product_id)
+where coalesce(c.balance_minor, 0) <> coalesce(b.balance_minor, 0)
+limit 100`;
+}
+
+/** What the slices of an interval differ in from the rows themselves. */
+export function listBrokenAggregates(from: Date, to: Date): Sql {
+  return sql`
+select slice_at, currency, kind::text as kind
+from slice_movements(${from}, ${to}) m
+full join (
+  select starts_at as slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, rows,
+    amount_minor
+  from book_slices where starts_at >= ${from} and starts_at < ${to}
+) s using (slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
+where m.rows is distinct from s.rows or m.amount_minor is distinct from s.amount_minor
+limit 100`;
+}
+
+export function listLateRows(from: Date, to: Date): Sql {
+  return sql`
+select id, occurred_at, found_in::text as found_in from book_late_rows
+where occurred_at >= ${from} and occurred_at < ${to} order by id limit 1000`;
+}
+
+/** The hashes of closings that the audit recorded, by day. */
+export function listAuditedClosings(): Sql {
+  return sql`
+select subject, after::json ->> 'hash' as hash from audit where action = 'books.close'`;
+}

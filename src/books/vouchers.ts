@@ -1,0 +1,113 @@
+import type { Operator } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { getAccount, postVoucher } from '../ledger/movements.ts';
+import { type Money, toText } from '../money.ts';
+import { Refusal } from '../refusal.ts';
+import { lockVoucher } from '../vouchers/queries.ts';
+import { type Booked, bookOnce } from './book-once.ts';
+
+/** What an operator moves to and from single vouchers. */
+
+type Locked = { readonly balance_minor: bigint; readonly currency: string; readonly decimals: number };
+
+/** Locks a voucher for a movement. @throws Refusal `14` */
+async function lock(tx: Queries, bucket: number, serialNumber: bigint): Promise<Locked> {
+  const [voucher] = await tx.query<Locked>(lockVoucher(bucket, serialNumber));
+  if (voucher) return voucher;
+  throw new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
+}
+
+const balances = ({ balance_minor, decimals }: Locked, deltaMinor: bigint) => {
+  const text = (minor: bigint) => toText({ minor, decimals });
+  return { before: { balance: text(balance_minor) }, after: { balance: text(balance_minor + deltaMinor) } };
+};
+
+/**
+ * Corrects the balance of a voucher by a signed amount, never to an amount: ADJUSTMENT, from goodwill to the voucher or back.
+ * @throws Refusal `30` without a reason; `18`, `94`, `14`, `44`, `54`, `40`, `51`, `13`
+ */
+export async function adjustVoucher(
+  operator: Operator,
+  wanted: { readonly serialNumber: bigint; readonly deltaMinor: bigint; readonly reference: string },
+): Promise<Booked> {
+  const { serialNumber, deltaMinor, reference } = wanted;
+  if (operator.actor.reason === null)
+    throw new Refusal('30', { message: 'Invalid request: an adjustment needs a reason' });
+  const bucket = operator.service.buckets.ofSerial(serialNumber);
+  const claim = { merchantId: 0, operation: 'adjust', reference } as const;
+  const fingerprint = `${serialNumber} ${deltaMinor}`;
+  return bookOnce(operator, { ...claim, fingerprint }, async ({ tx, id, now }) => {
+    const voucher = await lock(tx, bucket, serialNumber);
+    const account = await getAccount(tx, 0, voucher.currency, 'GOODWILL');
+    const toVoucher = deltaMinor > 0n;
+    const amountMinor = toVoucher ? deltaMinor : -deltaMinor;
+    const movement = { kind: 'ADJUSTMENT', id, bucket, serialNumber, account, toVoucher, amountMinor, now };
+    await postVoucher(tx, { ...movement, reference });
+    return { action: 'voucher.adjust', subject: `voucher ${serialNumber}`, ...balances(voucher, deltaMinor) };
+  });
+}
+
+type CashOut = {
+  readonly serialNumber: bigint;
+  /** Null: all that is left. */
+  readonly amountMinor: bigint | null;
+  /** The merchant that paid the cash; null: the operator did. */
+  readonly merchantId: number | null;
+  readonly reference: string;
+};
+
+/**
+ * Books a remainder that was paid out in cash: CASH_OUT, from the voucher to the settlement account of the merchant that
+ * paid, or to funding.
+ * @throws Refusal `18`, `94`, `14`, `44`, `43`, `54`, `40`, `42`, `51`
+ */
+export async function cashOut(operator: Operator, wanted: CashOut): Promise<Booked> {
+  const { serialNumber, merchantId, reference } = wanted;
+  const bucket = operator.service.buckets.ofSerial(serialNumber);
+  const fingerprint = `${serialNumber} ${wanted.amountMinor ?? 'all'} ${merchantId ?? 'operator'}`;
+  const claim = { merchantId: merchantId ?? 0, operation: 'cash-out', reference, fingerprint } as const;
+  return bookOnce(operator, claim, async ({ tx, id, now }) => {
+    const voucher = await lock(tx, bucket, serialNumber);
+    const kind = merchantId === null ? 'FUNDING' : 'SETTLEMENT';
+    const account = await getAccount(tx, merchantId ?? 0, voucher.currency, kind);
+    const amountMinor = wanted.amountMinor ?? voucher.balance_minor;
+    if (amountMinor === 0n) throw new Refusal('42');
+    const movement = { kind: 'CASH_OUT', id, bucket, serialNumber, account, toVoucher: false, amountMinor };
+    await postVoucher(tx, { ...movement, reference, now });
+    const { before, after } = balances(voucher, -amountMinor);
+    const details = { ...after, paidBy: merchantId ?? 'the operator' };
+    return { action: 'voucher.cash-out', subject: `voucher ${serialNumber}`, before, after: details };
+  });
+}
+
+/**
+ * Books what a voucher holds as paid to a state: ESCHEAT, from the voucher to funding.
+ * @throws Refusal `18`, `94`, `14`, `44`, `40`, `42`
+ */
+export async function escheatVoucher(
+  operator: Operator,
+  { serialNumber, reference }: { readonly serialNumber: bigint; readonly reference: string },
+): Promise<Booked> {
+  const bucket = operator.service.buckets.ofSerial(serialNumber);
+  const claim = { merchantId: 0, operation: 'escheat', reference, fingerprint: `${serialNumber}` } as const;
+  return bookOnce(operator, claim, async ({ tx, id, now }) => {
+    const voucher = await lock(tx, bucket, serialNumber);
+    const amountMinor = voucher.balance_minor;
+    if (amountMinor === 0n) throw new Refusal('42');
+    const account = await getAccount(tx, 0, voucher.currency, 'FUNDING');
+    const movement = { kind: 'ESCHEAT', id, bucket, serialNumber, account, toVoucher: false, amountMinor };
+    await postVoucher(tx, { ...movement, reference, now });
+    const details = balances(voucher, -amountMinor);
+    return { action: 'voucher.escheat', subject: `voucher ${serialNumber}`, ...details };
+  });
+}
+
+/** The currency of a voucher, for an amount that is about it. @throws Refusal `14` */
+export async function voucherBalance(
+  operator: Operator,
+  serialNumber: bigint,
+): Promise<Money & { currency: string }> {
+  const { db, buckets } = operator.service;
+  const found = await db.transaction((tx) => lock(tx, buckets.ofSerial(serialNumber), serialNumber));
+  return { minor: found.balance_minor, decimals: found.decimals, currency: found.currency };
+}

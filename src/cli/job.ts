@@ -1,0 +1,158 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Service } from '../context.ts';
+import { bulk, preview } from '../operator/bulk.ts';
+import { JOB_RUNS, type JobResult, jobs } from '../operator/job-operations.ts';
+import type { Job } from '../operator/job-schema.ts';
+import { runJob } from '../operator/jobs.ts';
+import { untilStopped } from './open.ts';
+import { interrupted, numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
+import { oneOf, parseCount, parseEnd, parseId, parseSerial, parseTransactionId } from './parse.ts';
+import { LISTED_MAX, listCommand, performCommand, performWith } from './perform.ts';
+import { showProgress } from './progress.ts';
+import type { Stop } from './stop.ts';
+
+const LISTED = '50';
+const POLL_MS = 250;
+const ACTIONS = ['block', 'unblock', 'extend'] as const;
+
+type Json = { json?: boolean };
+
+export function registerJob(program: Command): void {
+  const job = program.command('job').description('long work in the background');
+  job
+    .command('list')
+    .description('list jobs, newest first')
+    .option('--limit <count>', `how many, up to ${LISTED_MAX}`, LISTED)
+    .option('--json', 'print JSON')
+    .action(list);
+  job
+    .command('show <id>')
+    .description('show a job and its progress')
+    .option('--json', 'print JSON')
+    .action((id: string, options: Json) => performCommand(jobs.show, jobOf(id), options, print));
+  job
+    .command('rows <id>')
+    .description('list what came of each row of a job')
+    .option('--limit <count>', `how many, up to ${LISTED_MAX}`, String(LISTED_MAX))
+    .option('--json', 'print JSON')
+    .action(rows);
+  job
+    .command('cancel <id>')
+    .description('cancel a job; what it did before stays done, and stands in its rows')
+    .option('--json', 'print JSON')
+    .action((id: string, options: Json) =>
+      performCommand(jobs.cancel, jobOf(id), options, ({ state }) => say(`job ${id} is ${state}`)),
+    );
+}
+
+const jobOf = (text: string) => ({ id: String(parseId(text, 'job')) });
+
+function print(job: Job): void {
+  printFields({ ...job, result: job.result === null ? null : JSON.stringify(job.result) });
+}
+
+async function list(options: Json & { limit: string }): Promise<void> {
+  const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
+  await listCommand(jobs.list, {}, limit, options, (found: Job[]) =>
+    printTable(
+      ['id', 'operation', 'state', 'done', 'declined', 'begun', 'by'],
+      found.map((each) => [
+        each.id,
+        each.operation,
+        each.state,
+        each.total === 0 ? '' : `${each.done} of ${each.total}`,
+        String(each.failed),
+        each.startedAt?.toISOString().slice(0, 19).replace('T', ' ') ?? '',
+        each.createdBy,
+      ]),
+    ),
+  );
+}
+
+async function rows(text: string, options: Json & { limit: string }): Promise<void> {
+  const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
+  await listCommand(jobs.rows, jobOf(text), limit, options, (found: JobResult[]) =>
+    printTable(
+      ['row', 'voucher', 'outcome', 'message'],
+      found.map((each) => [
+        String(each.number),
+        each.subject,
+        each.outcome ?? 'not done',
+        each.message ?? '',
+      ]),
+      ['message'],
+    ),
+  );
+}
+
+type BulkOptions = Json & { serials?: string; batch?: string; expiry?: string; preview?: boolean };
+
+/** Adds `bulk` to the commands for vouchers. */
+export function addBulk(voucher: Command): void {
+  voucher
+    .command('bulk <action>')
+    .description(`${ACTIONS.join(', ')} many vouchers: those of a file, or of a batch`)
+    .option('--serials <file>', 'a file with a serial number in each line, or - for standard input')
+    .option('--batch <id>', 'the transaction id of a batch')
+    .option('--expiry <date>', 'with extend: their last day (UTC), or a date and time')
+    .option('--preview', 'only show what would be done')
+    .option('--json', 'print JSON')
+    .action(runBulk);
+}
+
+function readSerials(file: string): string[] {
+  const lines = readFileSync(file === '-' ? 0 : file, 'utf8').split(/\r?\n/);
+  const serials = lines.map((line) => line.trim()).filter(Boolean);
+  return [...new Set(serials.map((each) => String(parseSerial(each))))];
+}
+
+async function runBulk(text: string, options: BulkOptions): Promise<void> {
+  const { serials, batch, expiry } = options;
+  const action = oneOf(text, 'bulk', ACTIONS);
+  if ((serials === undefined) === (batch === undefined)) wrongUsage('give either --serials or --batch');
+  if ((action === 'extend') !== (expiry !== undefined)) wrongUsage('--expiry belongs to extend');
+  if (expiry !== undefined) parseEnd(expiry, '--expiry');
+  const input = {
+    action,
+    ...(serials !== undefined && { serialNumbers: readSerials(serials) }),
+    ...(batch !== undefined && { batch: parseTransactionId(batch) }),
+    ...(expiry !== undefined && { expiry }),
+  };
+  if (options.preview) {
+    await performCommand(preview, input, options, ({ changes, declined }) =>
+      say(`${numberOf(changes, 'voucher')} would be changed, ${declined} declined`),
+    );
+    return;
+  }
+  await untilStopped(async (service, _config, stop) => {
+    const started = await performWith(service, bulk, input);
+    const { id } = started;
+    const job = await follow(service, started, stop, options.json);
+    if (options.json) return printJson(job);
+    say(
+      `${numberOf(job.done - job.failed, 'voucher')} changed, ${job.failed} declined: \`scrip job rows ${id}\``,
+    );
+  });
+}
+
+/** Runs a job in this process, unless another one already does, and shows how far it is. */
+async function follow(service: Service, { id, total }: Job, stop: Stop, quiet = false): Promise<Job> {
+  const stopping = new AbortController();
+  void stop.asked.then(() => stopping.abort());
+  const running = runJob(service, JOB_RUNS, Number(id), stopping.signal);
+  const progress = showProgress(total, 'vouchers', quiet);
+  try {
+    for (;;) {
+      const job = await performWith(service, jobs.show, { id });
+      progress.update(job.done);
+      if (job.state === 'COMPLETED' || job.state === 'CANCELED' || job.state === 'FAILED') return job;
+      if (stop.isAsked()) interrupted(`interrupted: job ${id} goes on in \`scrip serve\` or \`scrip work\``);
+      await Promise.race([sleep(POLL_MS), stop.asked]);
+    }
+  } finally {
+    progress.stop();
+    await running;
+  }
+}

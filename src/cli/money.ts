@@ -1,0 +1,51 @@
+import type { Command } from 'commander';
+import type { Booked } from '../books/book-once.ts';
+import type { Queries } from '../db/pool.ts';
+import { findMerchant, type MerchantInfo } from '../merchants/merchants.ts';
+import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
+import { notFound, printJson, say } from './output.ts';
+import { parseText } from './parse.ts';
+
+/** What the money commands have in common: a reference under which a repetition books once, and how they print. */
+
+const REFERENCE_MAX = 100;
+
+export type MoneyOptions = { json?: boolean; reference: string };
+
+/** Adds the options of a money command. */
+export function asMoneyCommand(command: Command): Command {
+  return command
+    .requiredOption('--reference <reference>', 'your reference, under which a repetition books once')
+    .option('--json', 'print JSON');
+}
+
+export function parseReference(text: string): string {
+  return parseText(text, '--reference', REFERENCE_MAX);
+}
+
+/** The currency that was given, or that of the product DEFAULT. */
+export async function currencyOf(db: Queries, given: string | undefined): Promise<string> {
+  return given ?? (await findProduct(db, DEFAULT_PRODUCT))?.currency ?? '';
+}
+
+/** Prints what a money command came to. */
+export function printBooked(
+  booked: Booked,
+  details: object,
+  text: string,
+  options: { json?: boolean },
+): void {
+  if (options.json) printJson({ ...details, ...booked });
+  else say(`${booked.replayed ? 'this was booked before; ' : ''}${text}`);
+}
+
+/** @throws CommandError where there is no such merchant */
+export async function requireMerchant(db: Queries, merchantId: number): Promise<MerchantInfo> {
+  return (await findMerchant(db, merchantId)) ?? notFound(`merchant ${merchantId}`);
+}
+
+/** @throws CommandError where there is no such product */
+export async function requireProduct(db: Queries, code: string) {
+  const what = /^[\w.-]{1,50}$/.test(code) ? `product ${code}` : 'such product';
+  return (await findProduct(db, code)) ?? notFound(`${what}: \`scrip product list\` shows all`);
+}

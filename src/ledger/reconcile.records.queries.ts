@@ -1,0 +1,155 @@
+import { SLOTS } from '../db/buckets.ts';
+import { sql } from '../db/sql.ts';
+import { type Checks, EXAMPLES } from './reconcile.check.ts';
+
+/** Every booking against what was recorded with it: updates, references, the audit, deliveries, holds, buckets. */
+export const RECORDS: Checks = {
+  'redemption-updates': () => ({
+    text: `
+select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
+  select coalesce(u.original_id, j.original_id) as "originalId", j.id as "transactionId", j.kind
+  from redemption_updates u
+  full join (
+    select * from journal
+    where original_id is not null and kind in ('REDEMPTION', 'REDEMPTION_REVERSAL', 'REPLACEMENT')
+  ) j on j.bucket = u.bucket and j.original_id = u.original_id
+  left join journal o on o.bucket = u.bucket and o.id = u.original_id and o.kind = 'REDEMPTION' and o.original_id is null
+  where u.original_id is null or o.id is null or j.id is null or j.currency <> o.currency or j.occurred_at <> u.updated_at
+    or u.new_minor < 0 or (u.new_id is null) <> (u.new_minor = 0)
+    or case j.kind
+      when 'REDEMPTION_REVERSAL' then j.id = u.reversal_id and j.amount_minor = o.amount_minor
+        and j.debit_account = o.credit_account and j.credit_account = o.debit_account
+        and j.reference is not distinct from 'CANCEL-' || o.reference
+        and j.serial_number = o.serial_number and j.merchant_id = o.merchant_id
+      when 'REDEMPTION' then j.id = u.new_id and j.amount_minor = u.new_minor
+        and j.debit_account = o.debit_account and j.credit_account = o.credit_account
+        and j.reference is not distinct from 'NEW-' || o.reference
+        and j.serial_number = o.serial_number and j.merchant_id = o.merchant_id
+      when 'REPLACEMENT' then j.debit_account = o.serial_number and j.amount_minor = o.amount_minor - u.new_minor
+    end is not true
+  limit ${EXAMPLES}
+) d`,
+    values: [],
+  }),
+
+  // What belongs to an update is there once: its reversal and, unless it reversed in full, its new redemption. A reversal belongs to one.
+  'update-entries': () => ({
+    text: `
+select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
+  select u.original_id as "originalId", u.reversal_id as "transactionId", null as kind
+  from redemption_updates u
+  left join journal r on r.bucket = u.bucket and r.id = u.reversal_id
+  left join journal n on n.bucket = u.bucket and n.id = u.new_id
+  where r.original_id is distinct from u.original_id or r.kind <> 'REDEMPTION_REVERSAL'
+    or u.new_id is not null and (n.original_id is distinct from u.original_id or n.kind <> 'REDEMPTION')
+  union all
+  select null, id, kind::text from journal where kind = 'REDEMPTION_REVERSAL' and original_id is null
+  limit ${EXAMPLES}
+) d`,
+    values: [],
+  }),
+
+  // A booking has used its reference up: without the claim a retry would be a second payment. The claim names the same voucher and amount,
+  // which a fingerprint holds in ten-thousandths of a major unit: a retry of another request would else be a replay. On one server a
+  // claim was written with its booking, so there is no claim without one either.
+  references: ({ settledBefore }) => sql`
+with operations (kind, operation) as (
+  values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'),
+    ('FLOAT_REFUND', 'float-refund'), ('FLOAT_CORRECTION', 'float-correct'), ('ADJUSTMENT', 'adjust'),
+    ('CASH_OUT', 'cash-out'), ('ESCHEAT', 'escheat'), ('OWN_TRANSFER', 'own-transfer'),
+    ('PAYOUT', 'payout'), ('PAYOUT_RETURN', 'payout-return')
+), booked as (
+  select j.merchant_id, j.reference, j.id, j.serial_number, j.amount_minor::text as amount, o.operation
+  from journal j join operations o on o.kind = j.kind::text
+  where j.reference is not null and j.batch_id is null
+    and (j.original_id is null or j.kind not in ('ACTIVATION', 'REDEMPTION'))
+    and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
+  union all
+  select merchant_id, reference, transaction_id, null, null, 'generate' from batches
+  where ${settledBefore}::timestamptz is null or accepted_at < ${settledBefore}
+)
+select (select count(*) from claims) as checked, json_agg(d) as differing from (
+  select coalesce(b.id, c.id) as "transactionId", coalesce(b.operation, c.operation::text) as operation,
+    c.id is not null as claimed, b.id is not null as booked
+  from booked b
+  full join claims c on c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
+  where c.id is null or (b.id is null and ${settledBefore}::timestamptz is null)
+    or c.operation in ('generate', 'activate', 'redeem', 'top-up', 'payout', 'payout-return')
+      and c.merchant_id <> b.merchant_id
+    or c.operation in ('activate', 'redeem') and (c.serial_number is distinct from b.serial_number
+      or rtrim(c.fingerprint, '0') <> rtrim(b.amount, '0'))
+  limit ${EXAMPLES}
+) d`,
+
+  // Over shards: a transaction is booked or voided, never both.
+  voids: () => sql`
+select (select count(*) from voids) as checked, json_agg(d) as differing from (
+  select v.id as "transactionId", j.kind, j.serial_number as "serialNumber"
+  from voids v join journal j on j.bucket = v.bucket and j.id = v.id
+  limit ${EXAMPLES}
+) d`,
+
+  // A voucher lies in the bucket of its serial number, or no request finds it; and every bucket has its row, or nothing is booked there.
+  buckets: ({ buckets }) => sql`
+select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
+  select v.serial_number as "serialNumber", v.bucket from vouchers v
+  where v.bucket <> (${buckets}::int[])[1 + v.serial_number % ${SLOTS} % cardinality(${buckets}::int[])]
+  union all
+  select null, c.bucket from claims c where c.bucket <> all (${buckets}::int[])
+  union all
+  select null, b.bucket from unnest(${buckets}::int[]) as b (bucket) where b.bucket not in (select k.bucket from buckets k)
+  limit ${EXAMPLES}
+) d`,
+
+  // Every top-up was somebody's: its entry in the audit names the transaction.
+  'top-ups': ({ settledBefore }) => sql`
+with told as (
+  select after::json ->> 'transactionId' as id from audit where action = 'float.top-up'
+)
+select (select count(*) from journal where kind = 'TOP_UP') as checked, json_agg(d) as differing from (
+  select j.id as "transactionId", j.merchant_id as "merchantId", j.amount_minor::text as "amountMinor"
+  from journal j left join told t on t.id = j.id::text
+  where j.kind = 'TOP_UP' and t.id is null and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
+  limit ${EXAMPLES}
+) d`,
+
+  // Every booking since an endpoint was enabled has its delivery to that endpoint, for as long as deliveries are kept.
+  deliveries: () => ({
+    text: `
+select (select count(*) from webhook_deliveries) as checked, json_agg(d) as differing from (
+  select j.id as "transactionId", e.id as "endpointId"
+  from journal j
+  join webhook_endpoints e on e.merchant_id = j.merchant_id and e.disabled_at is null and e.removed_at is null
+    and j.id >= id_floor(greatest(e.enabled_at + interval '1 minute', now() - interval '60 days'))
+    and (e.events is null or case j.kind when 'ACTIVATION' then 'voucher.activated' when 'REDEMPTION' then 'voucher.redeemed'
+      else 'redemption.updated' end = any (e.events))
+  left join webhook_deliveries w on w.bucket = j.bucket and w.endpoint_id = e.id and w.event_id = j.id
+  where w.event_id is null and j.batch_id is null
+    and (j.kind in ('ACTIVATION', 'REDEMPTION') and j.original_id is null or j.kind = 'REDEMPTION_REVERSAL')
+  limit ${EXAMPLES}
+) d`,
+    values: [],
+  }),
+
+  // Over shards: what went into transit is held, and what left it was booked or released, each by its own row. An activation may be booked
+  // already whose hold has not ended. On one server nothing is ever held.
+  holds: ({ settledBefore }) => sql`
+with moved as (
+  select j.id, j.kind::text as kind, j.amount_minor, j.occurred_at
+  from journal j join accounts a on a.kind = 'TRANSIT' and a.id in (j.credit_account, j.debit_account)
+), held as (
+  select entry_id as id, 'HOLD' as kind, amount_minor, held_at as at, true as is_due from float_holds
+  union all
+  select release_id, 'HOLD_RELEASE', amount_minor, ended_at, true from float_holds where release_id is not null
+  union all
+  select id, 'ACTIVATION', amount_minor, ended_at, ended_at is not null from float_holds where release_id is null
+)
+select (select count(*) from float_holds) as checked, json_agg(d) as differing from (
+  select coalesce(h.id, m.id) as "transactionId", coalesce(h.kind, m.kind) as kind, m.amount_minor::text as "journalMinor",
+    h.amount_minor::text as "heldMinor"
+  from held h full join moved m on m.id = h.id and m.kind = h.kind and m.amount_minor = h.amount_minor
+  where (m.id is null and h.is_due and (${settledBefore}::timestamptz is null or h.at < ${settledBefore}))
+    or (h.id is null and (${settledBefore}::timestamptz is null or m.occurred_at < ${settledBefore}))
+  limit ${EXAMPLES}
+) d`,
+};

@@ -1,0 +1,224 @@
+import { statfs } from 'node:fs/promises';
+import type { Service } from '../context.ts';
+import { readLastBackup } from '../db/last-backup.ts';
+import type { Sql } from '../db/sql.ts';
+import { ARCHIVER, BATCHES_BEHIND, ENDPOINTS, LAST_CLOSE, SERVER, WEBHOOKS_BEHIND } from './queries.ts';
+
+/** What a start and a night need, checked at once: what is wrong, and what to do. */
+
+/** `ok`; `warning`: should be seen to; `failure`: something must be done. */
+type State = 'ok' | 'warning' | 'failure';
+
+export type Finding = {
+  readonly check: string;
+  readonly state: State;
+  readonly found: string;
+  /** What to do; null where nothing is. */
+  readonly advice: string | null;
+};
+
+export type Surroundings = {
+  readonly version: string;
+  /** Undefined where the database is not the embedded one. */
+  readonly dataDir: string | undefined;
+  readonly archiveDir: string | undefined;
+  /** Where the key ring comes from, in words. */
+  readonly keyRing: { readonly source: string; readonly isFile: boolean; readonly isExposed: boolean };
+  /** Connections that one process may take. */
+  readonly connectionsMax: number;
+};
+
+const NODE_MAJOR = 24;
+const POSTGRES_MIN = 150_000;
+const POSTGRES_MAX = 190_000;
+const CLOCK_OFF_MAX_SECONDS = 1;
+const CLOCK_OFF_FAILURE_SECONDS = 30;
+const DISK_FREE_MIN_SHARE = 0.1;
+const DISK_FREE_FAILURE_BYTES = 1024 ** 3;
+const HOUR = 3_600;
+const BACKUP_MAX_HOURS = 36;
+const CLOSE_MAX_HOURS = 48;
+const LATE_MAX_SECONDS = 600;
+
+type Check = (service: Service, surroundings: Surroundings) => Promise<Omit<Finding, 'check'> | undefined>;
+
+const ok = (found: string): Omit<Finding, 'check'> => ({ state: 'ok', found, advice: null });
+const warning = (found: string, advice: string): Omit<Finding, 'check'> => ({
+  state: 'warning',
+  found,
+  advice,
+});
+const failure = (found: string, advice: string): Omit<Finding, 'check'> => ({
+  state: 'failure',
+  found,
+  advice,
+});
+
+async function one<Row>({ db }: Service, statement: Sql): Promise<Row> {
+  return (await db.query<Row>(statement))[0] as Row;
+}
+
+type ServerRow = {
+  version: string;
+  version_number: number;
+  fsync: string;
+  synchronous_commit: string;
+  full_page_writes: string;
+  data_checksums: string;
+  max_connections: number;
+  connections: number;
+  clock: number;
+};
+
+const inHours = (seconds: number) => `${Math.floor(seconds / HOUR)} h ago`;
+const inGb = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
+
+const CHECKS: Readonly<Record<string, Check>> = {
+  versions: async (service, { version }) => {
+    const server = await one<ServerRow>(service, SERVER);
+    const found = `Scrip ${version}, Node ${process.versions.node}, PostgreSQL ${server.version}`;
+    if (Number(process.versions.node.split('.')[0]) !== NODE_MAJOR)
+      return warning(
+        found,
+        `Scrip is tested on Node ${NODE_MAJOR}, which npm ci installs: start it by its own command`,
+      );
+    if (server.version_number < POSTGRES_MIN || server.version_number >= POSTGRES_MAX)
+      return failure(found, 'use PostgreSQL 15 to 18');
+    return ok(found);
+  },
+  clocks: async (service) => {
+    const askedAt = Date.now();
+    const { clock } = await one<ServerRow>(service, SERVER);
+    const answeredAt = Date.now();
+    // The database read its clock between the two.
+    const offSeconds = Math.max(0, askedAt / 1_000 - clock, clock - answeredAt / 1_000);
+    const found = `the database's clock is ${offSeconds.toFixed(1)} s off this machine's`;
+    if (offSeconds > CLOCK_OFF_FAILURE_SECONDS)
+      return failure(
+        found,
+        'set both clocks by NTP: expiries, locks and signatures of webhooks depend on them',
+      );
+    if (offSeconds > CLOCK_OFF_MAX_SECONDS) return warning(found, 'set both clocks by NTP');
+    return ok(found);
+  },
+  durability: async (service) => {
+    const server = await one<ServerRow>(service, SERVER);
+    const settings = ['fsync', 'full_page_writes', 'synchronous_commit'] as const;
+    const found = settings.map((name) => `${name} = ${server[name]}`).join(', ');
+    const isOff = settings.filter((name) => server[name] === 'off');
+    return isOff.length > 0
+      ? failure(found, `set ${isOff.join(' and ')} to on: a crash loses payments that were acknowledged`)
+      : ok(found);
+  },
+  checksums: async (service) => {
+    const { data_checksums } = await one<ServerRow>(service, SERVER);
+    if (data_checksums === 'on') return ok('the database notices damaged pages');
+    return warning(
+      'the database has no checksums of its pages',
+      'stop the server and run pg_checksums --enable',
+    );
+  },
+  connections: async (service, { connectionsMax }) => {
+    const { max_connections, connections } = await one<ServerRow>(service, SERVER);
+    const found = `${connections} of ${max_connections} in use, up to ${connectionsMax} for each process`;
+    const room = Math.floor(max_connections / connectionsMax);
+    if (max_connections - connections < connectionsMax)
+      return warning(found, `raise max_connections, or run fewer processes: there is room for ${room}`);
+    return ok(found);
+  },
+  disk: async (_service, { dataDir }) => {
+    if (dataDir === undefined) return undefined;
+    const { bavail, blocks, bsize } = await statfs(dataDir);
+    const free = bavail * bsize;
+    const found = `${inGb(free)} of ${inGb(blocks * bsize)} free at ${dataDir}`;
+    if (free < DISK_FREE_FAILURE_BYTES)
+      return failure(found, 'free space now: a full disk stops every booking');
+    if (bavail < blocks * DISK_FREE_MIN_SHARE) return warning(found, 'free space, or move the data folder');
+    return ok(found);
+  },
+  'key ring': async (_service, { keyRing }) => {
+    if (keyRing.isExposed)
+      return failure(
+        `${keyRing.source} can be read by other accounts`,
+        'chmod 600, then scrip keyring rotate',
+      );
+    if (keyRing.isFile)
+      return ok(
+        `${keyRing.source}: keep a copy of it apart from the backups (nobody can check that for you)`,
+      );
+    return ok(keyRing.source);
+  },
+  backup: async (_service, { dataDir }) => {
+    if (dataDir === undefined) return undefined;
+    const last = await readLastBackup(dataDir);
+    if (!last) return warning('no backup was made', 'scrip backup DIR, every night (docs/how-to/back-up.md)');
+    const age = (Date.now() - Date.parse(last.endedAt)) / 1_000;
+    const found = `the last one ended ${inHours(age)}: ${last.path}`;
+    return age > BACKUP_MAX_HOURS * HOUR ? failure(found, 'scrip backup DIR, every night') : ok(found);
+  },
+  archive: async (service, { dataDir, archiveDir }) => {
+    if (dataDir === undefined) return undefined;
+    const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(service, ARCHIVER);
+    if (failing && archives)
+      return failure(
+        'the log cannot be archived',
+        'look into postgres.log: free space in the archive, or mount it',
+      );
+    if (archives) return ok('the log is archived');
+    if (archiveDir !== undefined)
+      return warning('SCRIP_ARCHIVE_DIR is set, but the log is not archived', 'start `scrip serve` with it');
+    return warning(
+      'the log is not archived: a restore goes back to the last backup',
+      'set SCRIP_ARCHIVE_DIR to a folder on another disk',
+    );
+  },
+  'last close': async (service) => {
+    const { seconds } = await one<{ seconds: number | null }>(service, LAST_CLOSE);
+    if (seconds === null) return ok('no day was closed yet');
+    const found = `the last closed day ended ${inHours(seconds)}`;
+    return seconds > CLOSE_MAX_HOURS * HOUR
+      ? failure(found, 'scrip books close: it says why it cannot')
+      : ok(found);
+  },
+  batches: async (service) => {
+    const { processing, oldest_seconds } = await one<{ processing: number; oldest_seconds: number }>(
+      service,
+      BATCHES_BEHIND,
+    );
+    const found = processing === 0 ? 'none in production' : `${processing} in production`;
+    if (processing > 0 && oldest_seconds > LATE_MAX_SECONDS)
+      return failure(
+        `${found}, one without progress for ${Math.floor(oldest_seconds / 60)} minutes`,
+        'is `scrip work`, or `scrip serve` without --no-work, running? `scrip batch show` says what failed',
+      );
+    return ok(found);
+  },
+  webhooks: async (service) => {
+    const { due, oldest_seconds } = await one<{ due: number; oldest_seconds: number }>(
+      service,
+      WEBHOOKS_BEHIND,
+    );
+    const { disabled, failing } = await one<{ disabled: number; failing: number }>(service, ENDPOINTS);
+    const found = `${due} due, ${failing} failing and ${disabled} disabled endpoints`;
+    if (oldest_seconds > LATE_MAX_SECONDS)
+      return failure(found, 'is `scrip work`, or `scrip serve` without --no-work, running?');
+    if (disabled + failing > 0)
+      return warning(found, '`scrip webhook list` shows them: tell their merchants');
+    return ok(found);
+  },
+};
+
+/**
+ * Runs all checks. One that fails itself is a finding as well.
+ * @returns what each found, in a fixed order; checks that make no sense here are left out
+ */
+export async function examine(service: Service, surroundings: Surroundings): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const [check, run] of Object.entries(CHECKS)) {
+    const found = await run(service, surroundings).catch((error: Error) =>
+      failure(`the check failed: ${error.message}`, 'see to that first, then run scrip doctor again'),
+    );
+    if (found) findings.push({ check, ...found });
+  }
+  return findings;
+}

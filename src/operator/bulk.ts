@@ -1,0 +1,161 @@
+import Type from 'typebox';
+import { audit } from '../audit/audit.ts';
+import { findProgress } from '../batches/list.ts';
+import type { Operator } from '../context.ts';
+import { Word } from '../schema.ts';
+import { type FoundVoucher, findBySerials, pageOfVouchers } from '../vouchers/find.ts';
+import { blockVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate.ts';
+import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, toEnd } from './fields.ts';
+import { JobSchema, toJobJson } from './job-schema.ts';
+import { createJob, type JobRuns } from './jobs.ts';
+import { type Caller, changing, reading } from './operations.ts';
+import { invalid, notFound } from './problem.ts';
+import { CARE } from './rights.ts';
+
+/** The same change of many vouchers: a list of serial numbers, or a whole batch. Looked at first, then done as a job. */
+
+const SERIALS_MAX = 10_000;
+const PAGE = 1_000;
+const SHOWN_MAX = 200;
+
+const ACTIONS = ['block', 'unblock', 'extend'] as const;
+type Action = (typeof ACTIONS)[number];
+
+const FIELDS = {
+  action: Word(ACTIONS, { description: 'What is done with each voucher.', examples: ['block'] }),
+  serialNumbers: Type.Optional(
+    Type.Array(SerialNumber, {
+      minItems: 1,
+      maxItems: SERIALS_MAX,
+      uniqueItems: true,
+      description: 'The vouchers.',
+    }),
+  ),
+  batch: Type.Optional(TransactionId),
+  expiry: Type.Optional(End('With `extend`: when they expire from now on.')),
+};
+
+type BulkInput = {
+  action: Action;
+  serialNumbers?: string[] | undefined;
+  batch?: string | undefined;
+  expiry?: string | undefined;
+};
+
+/** Checks what belongs together. @throws Problem */
+function check({ action, serialNumbers, batch, expiry }: BulkInput): void {
+  if ((serialNumbers === undefined) === (batch === undefined))
+    throw invalid('serialNumbers', 'required', 'or batch is required, and not both');
+  if ((action === 'extend') !== (expiry !== undefined))
+    throw invalid('expiry', 'dependent', action === 'extend' ? 'is required to extend' : 'belongs to extend');
+  if (expiry !== undefined) toEnd(expiry, 'expiry');
+}
+
+/** Every voucher that is named. @throws Problem for a batch that is unknown or larger than a job may be */
+async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInput): Promise<FoundVoucher[]> {
+  if (serialNumbers) return findBySerials(service, serialNumbers.map(BigInt));
+  const found = await findProgress(service.db, batch as string);
+  if (!found) throw notFound(`batch ${batch}`);
+  const vouchers: FoundVoucher[] = [];
+  let next: bigint | undefined = 0n;
+  while (next !== undefined) {
+    const page = await pageOfVouchers(service, { batchId: found.batch.id, state: null }, next, PAGE);
+    vouchers.push(...page.vouchers);
+    next = page.next;
+    if (vouchers.length > SERIALS_MAX)
+      throw invalid(
+        'batch',
+        'maxItems',
+        `has more than ${SERIALS_MAX} vouchers: name them in parts, by serialNumbers`,
+      );
+  }
+  return vouchers;
+}
+
+/** Why a voucher will be declined; null where it will be changed. The job decides anew. */
+function obstacle({ state, expiresAt }: FoundVoucher, { action, expiry }: BulkInput): string | null {
+  if (state === 'CANCELED' || state === 'REPLACED') return '44';
+  return action === 'extend' && toEnd(expiry as string, 'expiry') <= expiresAt ? '17' : null;
+}
+
+export const preview = reading({
+  name: 'voucher.bulk-preview',
+  summary: 'See what a bulk change would do, voucher by voucher; nothing is changed',
+  method: 'POST',
+  path: '/vouchers/bulk/preview',
+  command: 'voucher bulk',
+  input: Input(FIELDS),
+  output: Type.Object({
+    total: Count,
+    changes: Type.Integer({ description: 'How many vouchers will be changed.' }),
+    declined: Count,
+    unknown: Count,
+    rows: Type.Array(
+      Type.Object({ serialNumber: SerialNumber, state: NullableText, declined: NullableText }),
+      { description: `Those that will be declined, with the status code; at most ${SHOWN_MAX}.` },
+    ),
+  }),
+  roles: CARE,
+  async run(caller, input) {
+    check(input);
+    const found = await vouchersOf(caller, input);
+    const known = new Map(found.map((voucher) => [String(voucher.serialNumber), voucher]));
+    const serials = input.serialNumbers ?? [...known.keys()];
+    const rows = serials.map((serialNumber) => {
+      const voucher = known.get(serialNumber);
+      return {
+        serialNumber,
+        state: voucher?.state ?? null,
+        declined: voucher ? obstacle(voucher, input) : '14',
+      };
+    });
+    const declined = rows.filter((row) => row.declined !== null);
+    return {
+      total: rows.length,
+      changes: rows.length - declined.length,
+      declined: declined.length,
+      unknown: rows.filter(({ state }) => state === null).length,
+      rows: declined.slice(0, SHOWN_MAX),
+    };
+  },
+});
+
+export const bulk = changing({
+  name: 'voucher.bulk',
+  summary: 'Block, unblock or extend up to 10,000 vouchers, as a job',
+  description: 'A long list, and a whole batch, need the approval of another person.',
+  method: 'POST',
+  path: '/vouchers/bulk',
+  command: 'voucher bulk',
+  input: Input({ ...FIELDS, reason: Reason }),
+  output: JobSchema,
+  roles: CARE,
+  risk: 'step-up',
+  status: 202,
+  async run(caller, { reason: _reason, ...input }) {
+    check(input);
+    const serials =
+      input.serialNumbers ??
+      (await vouchersOf(caller, input)).map(({ serialNumber }) => String(serialNumber));
+    const { action, batch = null, expiry = null } = input;
+    return caller.service.db.transaction(async (tx) => {
+      const job = await createJob(tx, caller, 'voucher.bulk', { action, expiry }, serials);
+      const after = { action, batch, expiry, vouchers: serials.length };
+      await audit(tx, caller, { action: 'voucher.bulk', subject: `job ${job.id}`, after });
+      return toJobJson(job);
+    });
+  },
+});
+
+async function changeOne(
+  operator: Operator,
+  { action, expiry }: { action: Action; expiry: string | null },
+  serial: string,
+): Promise<void> {
+  const serialNumber = BigInt(serial);
+  if (action === 'block') await blockVoucher(operator, serialNumber);
+  else if (action === 'unblock') await unblockVoucher(operator, serialNumber);
+  else await extendVoucher(operator, serialNumber, toEnd(expiry as string, 'expiry'));
+}
+
+export const BULK_RUNS: JobRuns = { 'voucher.bulk': { row: changeOne } };

@@ -1,0 +1,200 @@
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import { findProgress } from '../batches/list.ts';
+import { maskCode } from '../ledger/transaction-data.ts';
+import { toNumber } from '../money.ts';
+import { Nullable, Word } from '../schema.ts';
+import {
+  type FoundVoucher,
+  findByCode,
+  findByMask,
+  findBySerials,
+  pageOfVouchers,
+  serialOfTransaction,
+  serialsOfReference,
+} from '../vouchers/find.ts';
+import { countSince } from './audit.queries.ts';
+import { readCursor, writeCursor } from './cursor.ts';
+import {
+  Input,
+  Line,
+  MerchantId,
+  NullableTime,
+  PAGE,
+  Page,
+  Reason,
+  SerialNumber,
+  Text,
+  Time,
+  TransactionId,
+  toId,
+} from './fields.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { invalid, notFound, Problem } from './problem.ts';
+import { SEE_VOUCHERS } from './rights.ts';
+import { VOUCHER_STATES } from './vouchers.ts';
+
+/** Looking codes up tells which exist: more in a minute is no support case. */
+const LOOK_UPS_MAX = 30;
+const MINUTE_MS = 60_000;
+
+const Found = Type.Object({
+  serialNumber: SerialNumber,
+  voucherCode: Type.String({ description: 'The code, masked.' }),
+  state: Word(VOUCHER_STATES),
+  merchantId: MerchantId,
+  batch: Type.String({ description: 'The transaction id of its batch.' }),
+  product: Text,
+  currency: Text,
+  balance: Type.Number(),
+  value: Nullable(Type.Number()),
+  activatedAt: NullableTime,
+  expiresAt: Time,
+  blockedAt: NullableTime,
+  replacedBy: Nullable(SerialNumber),
+});
+
+export type VoucherSummary = Static<typeof Found>;
+
+function toJson({ code, ...voucher }: FoundVoucher): VoucherSummary {
+  return {
+    ...voucher,
+    serialNumber: String(voucher.serialNumber),
+    voucherCode: maskCode(code),
+    merchantId: String(voucher.merchantId),
+    balance: toNumber(voucher.balance),
+    value: voucher.value && toNumber(voucher.value),
+    replacedBy: voucher.replacedBy === null ? null : String(voucher.replacedBy),
+  };
+}
+
+const State = Type.Optional(Word(VOUCHER_STATES, { description: 'Only vouchers in this state.' }));
+
+type PageInput = {
+  batch?: string | undefined;
+  state?: FoundVoucher['state'] | undefined;
+  cursor?: string | undefined;
+  limit?: number | undefined;
+};
+
+/** A page of the vouchers of a batch, or of all batches. */
+async function page({ service }: Caller, { batch, state, cursor, limit = 50 }: PageInput) {
+  const filters = { batch, state };
+  const [after = '0'] = readCursor('vouchers', filters, cursor) ?? [];
+  const found = batch === undefined ? undefined : await findProgress(service.readDb, batch);
+  if (batch !== undefined && !found) throw notFound(`batch ${batch}`);
+  const filter = { batchId: found?.batch.id ?? null, state: state ?? null };
+  const { vouchers, next } = await pageOfVouchers(service, filter, BigInt(after), limit);
+  return {
+    items: vouchers.map(toJson),
+    nextCursor: next === undefined ? null : writeCursor('vouchers', filters, [String(next)]),
+  };
+}
+
+const list = reading({
+  name: 'voucher.list',
+  summary: 'List vouchers in the order of their serial numbers',
+  description:
+    'With a state, a page may hold fewer vouchers than its limit, or none, and still have a `nextCursor`: each page looks through a bounded ' +
+    'number of vouchers.',
+  method: 'GET',
+  path: '/vouchers',
+  command: 'voucher list',
+  input: Input({ ...PAGE, batch: Type.Optional(TransactionId), state: State }),
+  output: Page(Found),
+  roles: SEE_VOUCHERS,
+  run: page,
+});
+
+const find = changing({
+  name: 'voucher.find',
+  summary: 'Find vouchers by code, masked code, reference, transaction or batch',
+  description: 'Looking a code up is in the audit, and limited to 30 a minute for each token or user.',
+  method: 'POST',
+  path: '/vouchers/find',
+  command: 'voucher find',
+  input: Input({
+    ...PAGE,
+    code: Type.Optional(
+      Type.String({ pattern: '^[0-9]{12}$', description: 'The full code, 12 digits, without the PIN.' }),
+    ),
+    masked: Type.Optional(Type.String({ pattern: '^[0-9]{4}\\*{4}[0-9]{4}$', examples: ['4829****7641'] })),
+    reference: Type.Optional(Line(100, "A merchant's reference, with merchantId.", 'order-10071')),
+    merchantId: Type.Optional(MerchantId),
+    transactionId: Type.Optional(TransactionId),
+    batch: Type.Optional(TransactionId),
+    state: State,
+    reason: Reason,
+  }),
+  output: Page(Found),
+  roles: SEE_VOUCHERS,
+  async run(caller, input) {
+    const { code, masked, reference, transactionId, batch, state, merchantId } = input;
+    const given = [code, masked, reference, transactionId, batch].filter((each) => each !== undefined);
+    if (given.length !== 1)
+      throw invalid(
+        'code',
+        'required',
+        'or one of masked, reference, transactionId and batch is required, and only one',
+      );
+    if (merchantId !== undefined && reference === undefined)
+      throw invalid('merchantId', 'dependent', 'needs reference');
+    if (state !== undefined && batch === undefined && transactionId === undefined && reference === undefined)
+      throw invalid('state', 'dependent', 'needs batch');
+    if (code !== undefined || masked !== undefined) return byCode(caller, code, masked);
+    if (batch !== undefined) return page(caller, input);
+    const named = await byDeed(caller, input);
+    if (named.batch !== undefined) return page(caller, { ...input, batch: named.batch });
+    const items = (await findBySerials(caller.service, named.serials)).map(toJson);
+    return { items: state ? items.filter((each) => each.state === state) : items, nextCursor: null };
+  },
+});
+
+/** Looks codes up, with an entry in the audit. @throws Problem `too-many-requests` */
+async function byCode(caller: Caller, code: string | undefined, masked: string | undefined) {
+  const { service, principal } = caller;
+  if (principal.kind !== 'command-line') {
+    const since = new Date(service.clock().getTime() - MINUTE_MS);
+    const [row] = await service.db.query<{ count: number }>(
+      countSince('voucher.find', principal.kind, principal.id ?? '', since, LOOK_UPS_MAX),
+    );
+    if ((row?.count ?? 0) >= LOOK_UPS_MAX)
+      throw new Problem(
+        'too-many-requests',
+        `${LOOK_UPS_MAX} codes were looked up within a minute: wait a minute`,
+      );
+  }
+  const found = await (code === undefined ? findByMask(service, masked ?? '') : findByCode(service, code));
+  const items = found.map(toJson);
+  const after = {
+    by: code === undefined ? 'masked code' : 'code',
+    found: items.map(({ serialNumber }) => serialNumber),
+  };
+  const subject = items.length === 1 ? `voucher ${items[0]?.serialNumber}` : 'vouchers';
+  await service.db.transaction((tx) => audit(tx, caller, { action: 'voucher.find', subject, after }));
+  return { items, nextCursor: null };
+}
+
+type Deed = {
+  reference?: string | undefined;
+  merchantId?: string | undefined;
+  transactionId?: string | undefined;
+};
+
+/** What a reference or a transaction names: vouchers, or a batch. */
+async function byDeed({ service }: Caller, { reference, merchantId, transactionId }: Deed) {
+  if (reference !== undefined) {
+    if (merchantId === undefined) throw invalid('merchantId', 'required', 'is required with reference');
+    return serialsOfReference(service.readDb, toId(merchantId, 'merchantId'), reference);
+  }
+  const id = transactionId as string;
+  const serial = await serialOfTransaction(service.readDb, id);
+  if (serial !== undefined) return { serials: [serial], batch: undefined };
+  const batch = await findProgress(service.readDb, id);
+  if (!batch) throw notFound(`transaction ${id}`);
+  return { serials: [], batch: id };
+}
+
+export const foundVouchers = { list, find };
+
+export const FOUND_VOUCHERS = tableOf(list, find);

@@ -1,0 +1,157 @@
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import { verifyAudit } from '../audit/verify.ts';
+import { reconcile } from '../ledger/reconcile.ts';
+import { BULK_RUNS, bulk, preview } from './bulk.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import { Id, Input, NullableText, PAGE, Page, Reason, toId } from './fields.ts';
+import { JobSchema, toJobJson } from './job-schema.ts';
+import { cancelJobRow, listJobResults, listJobRows } from './jobs.queries.ts';
+import { createJob, findJob, type JobRow, type JobRuns } from './jobs.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { notFound, Problem } from './problem.ts';
+import { CARE, SEE_VOUCHERS, VERIFY } from './rights.ts';
+
+const JobId = Id('job');
+
+async function requireJob({ service }: Caller, text: string): Promise<JobRow> {
+  const job = await findJob(service.db, toId(text));
+  if (!job) throw notFound(`job ${text}`);
+  return job;
+}
+
+const list = reading({
+  name: 'job.list',
+  summary: 'List jobs, newest first',
+  method: 'GET',
+  path: '/jobs',
+  command: 'job list',
+  input: Input({ ...PAGE }),
+  output: Page(JobSchema),
+  roles: SEE_VOUCHERS,
+  async run({ service }, { cursor, limit = 50 }) {
+    const [before = null] = readCursor('jobs', {}, cursor) ?? [];
+    const rows = await service.readDb.query<JobRow>(
+      listJobRows(before === null ? null : Number(before), limit + 1),
+    );
+    return pageOf('jobs', {}, rows.map(toJobJson), limit, ({ id }) => [Number(id)]);
+  },
+});
+
+const show = reading({
+  name: 'job.show',
+  summary: 'Get a job and its progress',
+  description:
+    'The same as events (`text/event-stream`) at `/jobs/{id}/events`, and its rows as CSV at `/jobs/{id}/rows.csv`.',
+  method: 'GET',
+  path: '/jobs/:id',
+  command: 'job show',
+  input: Input({ id: JobId }),
+  output: JobSchema,
+  roles: SEE_VOUCHERS,
+  run: async (caller, { id }) => toJobJson(await requireJob(caller, id)),
+});
+
+const RowSchema = Type.Object({
+  number: Type.Integer({ minimum: 1 }),
+  subject: Type.String({ description: 'The serial number of a voucher.' }),
+  outcome: NullableText,
+  message: NullableText,
+});
+
+export type JobResult = Static<typeof RowSchema>;
+
+const rows = reading({
+  name: 'job.rows',
+  summary: 'List what came of each row of a job: `ok`, or the code of a refusal; null where it was not done',
+  method: 'GET',
+  path: '/jobs/:id/rows',
+  command: 'job rows',
+  input: Input({ id: JobId, ...PAGE }),
+  output: Page(RowSchema),
+  roles: SEE_VOUCHERS,
+  async run(caller, { id, cursor, limit = 50 }) {
+    const job = await requireJob(caller, id);
+    const [after = 0] = readCursor(`job ${id}`, {}, cursor) ?? [];
+    const found = await caller.service.db.query<JobResult>(listJobResults(job.id, Number(after), limit + 1));
+    return pageOf(`job ${id}`, {}, found, limit, ({ number }) => [number]);
+  },
+});
+
+const cancel = changing({
+  name: 'job.cancel',
+  summary: 'Cancel a job; what it did before stands in its rows',
+  method: 'POST',
+  path: '/jobs/:id/cancel',
+  command: 'job cancel',
+  input: Input({ id: JobId, reason: Reason }),
+  output: JobSchema,
+  roles: CARE,
+  async run(caller, { id }) {
+    const { db, clock } = caller.service;
+    const before = await requireJob(caller, id);
+    const [job] = await db.query<JobRow>(cancelJobRow(before.id, clock()));
+    if (!job) throw new Problem('conflict', `job ${id} is ${before.state}: it has ended`);
+    const told = { state: before.state, done: before.done };
+    await db.transaction((tx) =>
+      audit(tx, caller, { action: 'job.cancel', subject: `job ${id}`, before: told, after: { asked: true } }),
+    );
+    return toJobJson(job);
+  },
+});
+
+const startReconcile = changing({
+  name: 'ledger.reconcile',
+  summary: 'Prove the books in the background; the result is in the job',
+  method: 'POST',
+  path: '/reconcile',
+  command: 'reconcile',
+  input: Input({}),
+  output: JobSchema,
+  roles: VERIFY,
+  audit: null,
+  status: 202,
+  run: (caller) =>
+    caller.service.db.transaction(async (tx) =>
+      toJobJson(await createJob(tx, caller, 'ledger.reconcile', {}, [])),
+    ),
+});
+
+const startVerify = changing({
+  name: 'audit.verify',
+  summary: 'Prove in the background that no entry of the audit was edited, removed, moved or inserted',
+  method: 'POST',
+  path: '/audit/verify',
+  command: 'audit verify',
+  input: Input({
+    head: Type.Optional(Type.String({ pattern: '^[0-9a-fA-F]{64}$', description: 'A published head.' })),
+  }),
+  output: JobSchema,
+  roles: VERIFY,
+  audit: null,
+  status: 202,
+  run: (caller, input) =>
+    caller.service.db.transaction(async (tx) =>
+      toJobJson(await createJob(tx, caller, 'audit.verify', input, [])),
+    ),
+});
+
+/** What every process that works in the background can run. */
+export const JOB_RUNS: JobRuns = {
+  ...BULK_RUNS,
+  'ledger.reconcile': { whole: ({ service }) => reconcile(service) },
+  'audit.verify': {
+    async whole({ service }, { head = null }: { head?: string | null }) {
+      const { broken, ...verified } = await verifyAudit(service, head?.toLowerCase() ?? null);
+      const sequence = broken?.sequence ?? null;
+      return {
+        ...verified,
+        broken: broken && { ...broken, sequence: sequence === null ? null : String(sequence) },
+      };
+    },
+  },
+};
+
+export const jobs = { list, show, rows, cancel };
+
+export const JOBS = tableOf(...Object.values(jobs), bulk, preview, startReconcile, startVerify);

@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Actor, createService, type Operator, type Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
+import type { Queries } from '../db/pool.ts';
+import { within } from '../db/within.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  endJob,
+  endJobRow,
+  extendJob,
+  findJobRow,
+  insertJob,
+  listOpenRows,
+  lockJobRow,
+  takeJob,
+} from './jobs.queries.ts';
+import type { Caller } from './operations.ts';
+import { Problem } from './problem.ts';
+
+/**
+ * Long work, in the background: row by row, or as a whole. Each row is a transaction of its own, which also writes down what came of it:
+ * whatever is interrupted goes on behind the last row that was done, and no row is done twice.
+ */
+
+export type JobState = 'WAITING' | 'RUNNING' | 'COMPLETED' | 'CANCELED' | 'FAILED';
+
+export type JobRow = {
+  readonly id: number;
+  readonly operation: string;
+  readonly input: string;
+  readonly actor: string;
+  readonly created_by: string;
+  readonly state: JobState;
+  readonly total: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly created_at: Date;
+  readonly started_at: Date | null;
+  readonly ended_at: Date | null;
+  readonly result: string | null;
+  readonly failure: string | null;
+};
+
+/** What a job does: with each of its subjects, or at once. */
+export type JobRun =
+  | { row(operator: Operator, input: never, subject: string): Promise<void> }
+  | { whole(operator: Operator, input: never): Promise<unknown> };
+
+/** By the name of the operation. */
+export type JobRuns = Readonly<Record<string, JobRun>>;
+
+const LEASE_MS = 15_000;
+const POLL_MS = 500;
+/** Rows between two looks at whether the job was canceled. */
+const CHUNK = 20;
+
+/** Puts a job in place, in the transaction of its request. */
+export async function createJob(
+  tx: Queries,
+  { service, actor, principal }: Caller,
+  operation: string,
+  input: object,
+  subjects: readonly string[],
+): Promise<JobRow> {
+  const [job] = await tx.query<JobRow>(
+    insertJob({
+      operation,
+      input: JSON.stringify(input),
+      actor: JSON.stringify(actor),
+      createdBy: `${principal.kind} ${principal.id ?? principal.name}`,
+      subjects,
+      now: service.clock(),
+    }),
+  );
+  return job as JobRow;
+}
+
+export async function findJob(db: Queries, id: number): Promise<JobRow | undefined> {
+  const [job] = await db.query<JobRow>(findJobRow(id));
+  return job;
+}
+
+/** Works on the jobs of the database until it is stopped. */
+export function startJobs(service: Service, runs: JobRuns): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const working = (async () => {
+    while (!signal.aborted) {
+      const isDone = await runJob(service, runs, null, signal).catch((error: Error) => {
+        service.log.warn({ part: 'jobs', error: error.message }, 'a job was interrupted');
+        return false;
+      });
+      if (!isDone) await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+    }
+  })();
+  return {
+    async stop() {
+      stopping.abort();
+      await working;
+    },
+  };
+}
+
+/**
+ * Runs a job that waits: a given one, or the oldest.
+ * @returns false where there is none
+ */
+export async function runJob(
+  service: Service,
+  runs: JobRuns,
+  id: number | null,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { db, clock } = service;
+  const [job] = await db.query<JobRow>(takeJob(id, clock(), LEASE_MS));
+  if (!job) return false;
+  const run = runs[job.operation];
+  const actor = JSON.parse(job.actor) as Actor;
+  const input = JSON.parse(job.input) as never;
+  try {
+    if (!run) throw new Error(`no process knows how to perform ${job.operation}`);
+    if ('whole' in run) {
+      const result = await keeping(service, job.id, () => run.whole({ service, actor }, input));
+      await db.query(endJob(job.id, 'COMPLETED', JSON.stringify(result), null, clock()));
+      return true;
+    }
+    const state = await runRows(
+      service,
+      job.id,
+      (within, subject) => run.row({ service: within, actor }, input, subject),
+      signal,
+    );
+    if (state) await db.query(endJob(job.id, state, null, null, clock()));
+    return true;
+  } catch (error) {
+    await db.query(endJob(job.id, 'FAILED', null, (error as Error).message, clock()));
+    service.log.error({ part: 'jobs', jobId: job.id, err: error }, 'a job failed');
+    return true;
+  }
+}
+
+/** Keeps the lease of a job while it is worked on as a whole. */
+async function keeping<T>({ db, clock }: Service, id: number, run: () => Promise<T>): Promise<T> {
+  const timer = setInterval(
+    () => void db.query(extendJob(id, clock(), LEASE_MS)).catch(() => {}),
+    LEASE_MS / 3,
+  );
+  try {
+    return await run();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+/** @returns how the job ended; undefined where it was interrupted, and goes on later */
+async function runRows(
+  service: Service,
+  id: number,
+  run: (service: Service, subject: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<'COMPLETED' | 'CANCELED' | undefined> {
+  const { db, clock } = service;
+  for (;;) {
+    const [kept] = await db.query<{ canceled: boolean }>(extendJob(id, clock(), LEASE_MS));
+    if (kept?.canceled) return 'CANCELED';
+    const rows = await db.query<{ number: number; subject: string }>(listOpenRows(id, CHUNK));
+    if (rows.length === 0) return 'COMPLETED';
+    for (const { number } of rows) {
+      if (signal.aborted) return undefined;
+      await runRow(service, id, number, run);
+    }
+  }
+}
+
+/** A row that is declined is written down with the reason; anything else that goes wrong ends the job. */
+async function runRow(
+  service: Service,
+  id: number,
+  number: number,
+  run: (service: Service, subject: string) => Promise<void>,
+): Promise<void> {
+  const { db } = service;
+  try {
+    await retrying(() =>
+      db.transaction(async (tx) => {
+        const [row] = await tx.query<{ subject: string }>(lockJobRow(id, number));
+        if (!row) return;
+        const bound = within(db, tx);
+        await run(createService({ ...service, db: bound, readDb: bound }), row.subject);
+        await tx.query(endJobRow(id, number, 'ok', null));
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof Refusal) && !(error instanceof Problem)) throw error;
+    await db.query(endJobRow(id, number, error.code, error.message));
+  }
+}

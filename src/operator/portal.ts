@@ -1,0 +1,221 @@
+import Type, { type TObject, type TSchema } from 'typebox';
+import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
+import { findKeyInfo } from '../api-keys/keys.ts';
+import { findProgress } from '../batches/list.ts';
+import { type Context, PERMISSIONS } from '../context.ts';
+import { findEntry } from '../ledger/journal.ts';
+import { toNumber } from '../money.ts';
+import { balance } from '../vouchers/balance.ts';
+import { showVoucher } from '../vouchers/operate.ts';
+import { findEndpoint } from '../webhooks/endpoints.ts';
+import { apiKeys } from './api-keys.ts';
+import { audits } from './audit.ts';
+import { batches } from './batches.ts';
+import { Input, Page, SerialNumber, Text, Time, toId } from './fields.ts';
+import { floats } from './floats.ts';
+import { merchants, requireMerchant } from './merchants.ts';
+import { type AnyOperation, type Caller, type Operation, operation, tableOf } from './operations.ts';
+import type { PortalRole } from './principal.ts';
+import { notFound, Problem } from './problem.ts';
+import { transactions } from './transactions.ts';
+import { webhooks } from './webhooks.ts';
+
+/**
+ * What a merchant's own people and tokens can do: the operations of the operator, bound to their merchant. What belongs to another merchant
+ * is answered like what does not exist.
+ */
+
+const ALL: readonly PortalRole[] = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'];
+const MONEY: readonly PortalRole[] = ['owner', 'finance', 'operations', 'viewer'];
+const ORDER: readonly PortalRole[] = ['owner', 'operations'];
+const CONNECT: readonly PortalRole[] = ['owner', 'developer'];
+
+const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
+
+const ownIdOf = ({ principal }: Caller) => {
+  if (principal.merchantId === null) throw new Problem('forbidden');
+  return String(principal.merchantId);
+};
+
+type Binding = {
+  readonly path: string;
+  readonly roles: readonly PortalRole[];
+  /** What the operation names by an id, and the merchant that it belongs to; undefined where there is none. */
+  readonly owner?: {
+    readonly noun: string;
+    readonly field: string;
+    of(caller: Caller, id: string): Promise<number | null | undefined>;
+  };
+  /** The field that holds the merchant. */
+  readonly merchant?: string;
+};
+
+/** Binds an operation of the operator to the merchant of its caller. */
+function bound<Fields extends TObject, Output extends TSchema>(
+  original: Operation<Fields, Output>,
+  { path, roles, owner, merchant }: Binding,
+): AnyOperation {
+  const { input, run, riskOf: _riskOf, ...rest } = original as unknown as AnyOperation;
+  const properties = Object.fromEntries(
+    Object.entries(input.properties).filter(([name]) => name !== merchant),
+  );
+  return {
+    ...rest,
+    path,
+    roles,
+    command: NO_COMMAND,
+    input: Input(properties) as TObject,
+    async run(caller, given: Record<string, unknown>) {
+      const own = ownIdOf(caller);
+      if (owner) {
+        const id = String(given[owner.field]);
+        if (String(await owner.of(caller, id)) !== own) throw notFound(`${owner.noun} ${id}`);
+      }
+      return run(caller, merchant === undefined ? given : { ...given, [merchant]: own });
+    },
+  };
+}
+
+const ofBatch = {
+  noun: 'batch',
+  field: 'transactionId',
+  of: async ({ service }: Caller, id: string) => (await findProgress(service.readDb, id))?.batch.merchantId,
+};
+const ofTransaction = {
+  noun: 'transaction',
+  field: 'transactionId',
+  of: async ({ service }: Caller, id: string) => (await findEntry(service, id))?.merchantId,
+};
+const ofEndpoint = {
+  noun: 'endpoint',
+  field: 'id',
+  of: async ({ service }: Caller, id: string) => (await findEndpoint(service.db, toId(id)))?.merchantId,
+};
+const ofKey = {
+  noun: 'key',
+  field: 'keyId',
+  of: async ({ service }: Caller, id: string) => (await findKeyInfo(service, id))?.merchantId,
+};
+
+/** Guesses at the portal count for all of a merchant's people together, like those of one API key. */
+const guesserOf = (merchantId: string) => `portal-${merchantId}`;
+
+const checkVoucher = operation({
+  name: 'voucher.check',
+  summary: 'Check the balance of a voucher by its code and PIN',
+  description:
+    'Wrong PINs count as at the till: five in a row lock the PIN, and a portal that keeps guessing is stopped (97).',
+  method: 'POST',
+  path: '/vouchers/check',
+  command: NO_COMMAND,
+  input: Input({
+    code: Type.String({
+      pattern: '^[0-9]{12}$',
+      description: 'The code: 12 digits.',
+      examples: ['482913057641'],
+    }),
+    pin: Type.String({ pattern: '^[0-9]{4}$', description: 'The PIN: 4 digits.', examples: ['0731'] }),
+  }),
+  output: Type.Object({
+    serialNumber: SerialNumber,
+    balance: Type.Number(),
+    usableAmount: Type.Number({ description: 'The balance, or 0 where nothing can be redeemed.' }),
+    currency: Text,
+    expiryDate: Time,
+  }),
+  roles: ALL,
+  risk: 'plain',
+  audit: null,
+  // The count of wrong PINs must stay whatever is answered.
+  effect: 'read',
+  async run(caller, { code, pin }) {
+    const context = await contextOf(caller);
+    if (await isBlockedToday(context))
+      throw new Problem('too-many-requests', 'too many wrong codes or PINs today');
+    countCall(context.service, context.keyId, context.now, true);
+    const found = await balance(context, { code, pin });
+    const { currency, expiresAt } = await showVoucher(context.service, found.serialNumber);
+    return {
+      serialNumber: String(found.serialNumber),
+      balance: toNumber(found.balance),
+      usableAmount: toNumber(found.usable),
+      currency,
+      expiryDate: expiresAt,
+    };
+  },
+});
+
+async function contextOf(caller: Caller): Promise<Context> {
+  const { service } = caller;
+  const id = ownIdOf(caller);
+  const { name, opaque } = await requireMerchant(caller, id);
+  const merchant = {
+    id: Number(id),
+    name,
+    permissions: new Set(PERMISSIONS),
+    opaque,
+    suspended: false,
+    defaultProductId: 0,
+  };
+  return { service, merchant, keyId: guesserOf(id), now: service.clock() };
+}
+
+const { riskOf: _showRisk, ...shown } = merchants.show;
+const showOwn = operation({
+  ...shown,
+  path: '/merchant',
+  command: NO_COMMAND,
+  input: Input({}),
+  roles: ALL,
+  run: (caller) => merchants.show.run(caller, { id: ownIdOf(caller) }),
+});
+
+const { riskOf: _listRisk, ...listed } = audits.list;
+const ownChanges = operation({
+  ...listed,
+  path: '/audit',
+  command: NO_COMMAND,
+  input: Input({ cursor: audits.list.input.properties.cursor, limit: audits.list.input.properties.limit }),
+  output: Page(Type.Omit(audits.list.output.properties.items.items, ['origin', 'hash', 'actorId'])),
+  roles: ['owner', 'viewer'],
+  async run(caller, input) {
+    const page = await audits.list.run(caller, { ...input, subject: `merchant ${ownIdOf(caller)}` });
+    // From where the operator works is not the merchant's to know.
+    const items = page.items.map(({ origin: _origin, hash: _hash, actorId: _actorId, ...entry }) => entry);
+    return { ...page, items };
+  },
+});
+
+/** Every operation of /portal/v1, in the order of its documentation. */
+export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
+  ...tableOf(showOwn, checkVoucher, ownChanges),
+  bound(floats.show, { path: '/floats', roles: MONEY, merchant: 'merchantId' }),
+  bound(transactions.list, { path: '/transactions', roles: MONEY, merchant: 'merchantId' }),
+  bound(transactions.find, { path: '/transactions/find', roles: MONEY, merchant: 'merchantId' }),
+  bound(transactions.show, { path: '/transactions/:transactionId', roles: MONEY, owner: ofTransaction }),
+  bound(transactions.declines, { path: '/declines', roles: MONEY, merchant: 'merchantId' }),
+  bound(batches.generate, { path: '/batches', roles: ORDER, merchant: 'merchantId' }),
+  bound(batches.list, { path: '/batches', roles: MONEY, merchant: 'merchantId' }),
+  bound(batches.show, { path: '/batches/:transactionId', roles: MONEY, owner: ofBatch }),
+  bound(batches.cancel, { path: '/batches/:transactionId/cancel', roles: ORDER, owner: ofBatch }),
+  bound(apiKeys.create, { path: '/api-keys', roles: CONNECT, merchant: 'merchantId' }),
+  bound(apiKeys.list, { path: '/api-keys', roles: CONNECT, merchant: 'merchantId' }),
+  bound(apiKeys.show, { path: '/api-keys/:keyId', roles: CONNECT, owner: ofKey }),
+  bound(apiKeys.rotate, { path: '/api-keys/:keyId/rotate', roles: CONNECT, owner: ofKey }),
+  bound(apiKeys.revoke, {
+    path: '/api-keys/:keyId/revoke',
+    roles: CONNECT,
+    owner: ofKey,
+    merchant: 'merchantId',
+  }),
+  bound(webhooks.add, { path: '/webhooks', roles: CONNECT, merchant: 'merchantId' }),
+  bound(webhooks.list, { path: '/webhooks', roles: CONNECT, merchant: 'merchantId' }),
+  bound(webhooks.show, { path: '/webhooks/:id', roles: CONNECT, owner: ofEndpoint }),
+  bound(webhooks.remove, { path: '/webhooks/:id/remove', roles: CONNECT, owner: ofEndpoint }),
+  bound(webhooks.enable, { path: '/webhooks/:id/enable', roles: CONNECT, owner: ofEndpoint }),
+  bound(webhooks.rotate, { path: '/webhooks/:id/rotate', roles: CONNECT, owner: ofEndpoint }),
+  bound(webhooks.test, { path: '/webhooks/:id/test', roles: CONNECT, owner: ofEndpoint }),
+  bound(webhooks.deliveries, { path: '/webhooks/:id/deliveries', roles: CONNECT, owner: ofEndpoint }),
+  bound(webhooks.attempts, { path: '/webhooks/:id/deliveries/:eventId', roles: CONNECT, owner: ofEndpoint }),
+  bound(webhooks.resend, { path: '/webhooks/:id/resend', roles: CONNECT, owner: ofEndpoint }),
+];

@@ -1,0 +1,248 @@
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import { type Context, PERMISSIONS } from '../context.ts';
+import { findClaimedTransactions } from '../ledger/journal.queries.ts';
+import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.ts';
+import { maskCode } from '../ledger/transaction-data.ts';
+import { toNumber } from '../money.ts';
+import { updateRedemption } from '../redemptions/update.ts';
+import { Nullable, Word } from '../schema.ts';
+import { pageOfDeclines } from '../vouchers/declines.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import {
+  End,
+  Input,
+  Line,
+  MerchantId,
+  NullableText,
+  PAGE,
+  Page,
+  SerialNumber,
+  Start,
+  Text,
+  Time,
+  TransactionId,
+  toEnd,
+  toId,
+  toStart,
+} from './fields.ts';
+import { requireMerchant } from './merchants.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { notFound, Problem } from './problem.ts';
+import { MONEY, SEE_VOUCHERS } from './rights.ts';
+
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+const TransactionSchema = Type.Object({
+  transactionId: TransactionId,
+  kind: Text,
+  amount: Type.Number({ description: 'Negative for a reversal.' }),
+  currency: Text,
+  timestamp: Time,
+  merchantId: Nullable(MerchantId),
+  reference: NullableText,
+  serialNumber: Nullable(SerialNumber),
+  voucherCode: Nullable(Text, { description: 'The code, masked.' }),
+  originalTransactionId: Nullable(Text, {
+    description: 'The redemption that an update corrected by this one.',
+  }),
+  refundStatus: Nullable(Text, { description: '`CANCELLED`, `NEW` or null.' }),
+});
+
+export type Transaction = Static<typeof TransactionSchema>;
+
+const idOf = (id: number | bigint | null) => (id === null ? null : String(id));
+
+export function transactionJson({ code, ...entry }: JournalEntry): Transaction {
+  return {
+    transactionId: entry.transactionId,
+    kind: entry.kind,
+    amount: toNumber(entry.amount),
+    currency: entry.currency,
+    timestamp: entry.timestamp,
+    merchantId: idOf(entry.merchantId),
+    reference: entry.reference,
+    serialNumber: idOf(entry.serialNumber),
+    voucherCode: code === null ? null : maskCode(code),
+    originalTransactionId: entry.originalTransactionId,
+    refundStatus: entry.refundStatus,
+  };
+}
+
+const list = reading({
+  name: 'transaction.list',
+  summary: 'List transactions, newest first',
+  description:
+    'With `merchantId`: its activations, redemptions and reversals; those of a generation are in its batch.',
+  method: 'GET',
+  path: '/transactions',
+  command: 'transaction list',
+  input: Input({
+    ...PAGE,
+    merchantId: Type.Optional(MerchantId),
+    serialNumber: Type.Optional(SerialNumber),
+    from: Type.Optional(Start('The first of them.')),
+    to: Type.Optional(End('The last of them.')),
+  }),
+  output: Page(TransactionSchema),
+  roles: SEE_VOUCHERS,
+  async run({ service }, { cursor, limit = 50, merchantId, serialNumber, from, to }) {
+    const filters = { merchantId, serialNumber, from, to };
+    const [before = null] = readCursor('transactions', filters, cursor) ?? [];
+    const filter = {
+      merchantId: merchantId === undefined ? null : toId(merchantId, 'merchantId'),
+      serialNumber: serialNumber === undefined ? null : BigInt(serialNumber),
+      from: from === undefined ? null : toStart(from, 'from'),
+      until: to === undefined ? null : new Date(toEnd(to, 'to').getTime() + 1),
+    };
+    const rows = await pageOfJournal(service, filter, before === null ? null : String(before), limit + 1);
+    return pageOf('transactions', filters, rows.map(transactionJson), limit, (each) => [each.transactionId]);
+  },
+});
+
+async function show({ service }: Caller, id: string): Promise<Transaction> {
+  const entry = await findEntry(service, id);
+  if (!entry) throw notFound(`transaction ${id}`);
+  return transactionJson(entry);
+}
+
+const showOne = reading({
+  name: 'transaction.show',
+  summary: 'Get a transaction',
+  method: 'GET',
+  path: '/transactions/:transactionId',
+  command: 'transaction show',
+  input: Input({ transactionId: TransactionId }),
+  output: TransactionSchema,
+  roles: SEE_VOUCHERS,
+  run: (caller, { transactionId }) => show(caller, transactionId),
+});
+
+const find = reading({
+  name: 'transaction.find',
+  summary: "Find the transaction of a merchant's reference: the redemption, else the activation or top-up",
+  method: 'POST',
+  path: '/transactions/find',
+  command: 'transaction show',
+  input: Input({ reference: Line(100, "The merchant's reference.", 'order-10071'), merchantId: MerchantId }),
+  output: TransactionSchema,
+  roles: SEE_VOUCHERS,
+  async run(caller, { reference, merchantId }) {
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    const claimed = await caller.service.readDb.query<{ id: string }>(findClaimedTransactions(id, reference));
+    const [first] = claimed;
+    if (!first) throw notFound(`transaction with this reference of merchant ${id}`);
+    return show(caller, first.id);
+  },
+});
+
+const correct = changing({
+  name: 'redemption.correct',
+  summary: 'Correct a redemption on behalf of its merchant, once: another amount, or 0 for a full reversal',
+  method: 'POST',
+  path: '/redemptions/:transactionId/correct',
+  command: 'redemption correct',
+  input: Input({
+    transactionId: TransactionId,
+    amount: Type.Number({
+      minimum: 0,
+      description: 'What the redemption should have been, in major units.',
+      examples: [7.5],
+    }),
+    reason: Line(500, 'Why, for the audit.', 'The cashier mistyped the amount.'),
+  }),
+  output: Type.Object({
+    original: TransactionSchema,
+    reversal: TransactionSchema,
+    replacement: Type.Unsafe<Transaction | null>({ ...TransactionSchema, type: ['object', 'null'] }),
+  }),
+  roles: MONEY,
+  risk: 'step-up',
+  async run(caller, { transactionId, amount }) {
+    const { service } = caller;
+    const original = await show(caller, transactionId);
+    if (original.kind !== 'REDEMPTION' || original.merchantId === null)
+      throw new Problem('conflict', `transaction ${transactionId} is no redemption`);
+    const context = await contextOf(caller, original.merchantId);
+    const reference = original.reference ?? transactionId;
+    const update = await updateRedemption(context, { reference, amountUsed: amount });
+    await service.db.transaction((tx) =>
+      audit(tx, caller, {
+        action: 'redemption.correct',
+        subject: `transaction ${transactionId}`,
+        before: {
+          amount: original.amount,
+          merchantId: original.merchantId,
+          serialNumber: original.serialNumber,
+        },
+        after: {
+          amount,
+          reversal: update.cancellation.transactionId,
+          replacement: update.replacement?.transactionId ?? null,
+        },
+      }),
+    );
+    return {
+      original: await show(caller, transactionId),
+      reversal: await show(caller, update.cancellation.transactionId),
+      replacement: update.replacement && (await show(caller, update.replacement.transactionId)),
+    };
+  },
+});
+
+/** The merchant with every permission, suspended or not: the operator decides. */
+async function contextOf(caller: Caller, merchantId: string): Promise<Context> {
+  const { id, name, opaque } = await requireMerchant(caller, merchantId);
+  const merchant = {
+    id,
+    name,
+    permissions: new Set(PERMISSIONS),
+    opaque,
+    suspended: false,
+    defaultProductId: 0,
+  };
+  return { service: caller.service, merchant, keyId: 'operator', now: caller.service.clock() };
+}
+
+const DeclineSchema = Type.Object({
+  id: Text,
+  at: Time,
+  merchantId: MerchantId,
+  serialNumber: Nullable(SerialNumber, { description: 'Null where the code is unknown.' }),
+  operation: Word(['activate', 'balance', 'redeem'] as const),
+  code: Type.String({ description: 'The status code of the refusal.' }),
+  amount: Nullable(Type.Number()),
+  reference: NullableText,
+});
+
+export type Decline = Static<typeof DeclineSchema>;
+
+const declines = reading({
+  name: 'decline.list',
+  summary: 'List requests that named a voucher and were declined, newest first; kept 90 days',
+  method: 'GET',
+  path: '/declines',
+  command: 'decline list',
+  input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId), serialNumber: Type.Optional(SerialNumber) }),
+  output: Page(DeclineSchema),
+  roles: SEE_VOUCHERS,
+  async run({ service }, { cursor, limit = 50, merchantId, serialNumber }) {
+    const filters = { merchantId, serialNumber };
+    const [before = LAST_ID] = readCursor('declines', filters, cursor) ?? [];
+    const filter = {
+      merchantId: merchantId === undefined ? null : toId(merchantId, 'merchantId'),
+      serialNumber: serialNumber === undefined ? null : BigInt(serialNumber),
+    };
+    const rows = await pageOfDeclines(service.readDb, filter, String(before), limit + 1);
+    const items = rows.map((row) => ({
+      ...row,
+      merchantId: String(row.merchantId),
+      serialNumber: idOf(row.serialNumber),
+    }));
+    return pageOf('declines', filters, items, limit, ({ id }) => [id]);
+  },
+});
+
+export const transactions = { list, show: showOne, find, correct, declines };
+
+export const TRANSACTIONS = tableOf(...Object.values(transactions));

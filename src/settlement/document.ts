@@ -1,0 +1,108 @@
+import { drawStatement as draw, type StatementRow } from '@scrip/print';
+import { type Cell, csvText } from '../books/csv.ts';
+import { type Money, toText } from '../money.ts';
+import type { Line, Settlement } from './settlements.ts';
+
+/** The documents of a settlement: CSV, whose hash names its content, and PDF. The same settlement has the same bytes. */
+
+type Approved = Settlement & { readonly number: string; readonly approvedAt: Date };
+
+const HEADER = [
+  'settlement.v1',
+  'merchantId',
+  'firstDay',
+  'lastDay',
+  'zone',
+  'currency',
+  'product',
+  'kind',
+  'rows',
+  'amount',
+  'dueOn',
+  'closingHash',
+];
+
+/** The statement as CSV: what was carried over, a row for each product and kind of movement, and what is left to pay. */
+export function writeStatement(settlement: Approved, lines: readonly Line[]): string {
+  const { number, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash } = settlement;
+  const row = (product: string | null, kind: string, rows: number | null, amount: Money): Cell[] => {
+    const head = [number, merchantId, firstDay, lastDay, zone, currency];
+    return [...head, product, kind, rows, { amount: toText(amount) }, dueOn, closingHash];
+  };
+  const rows = [
+    row(null, 'CARRIED', null, settlement.carried),
+    ...lines.map((line) => row(line.product, line.kind, line.rows, line.amount)),
+    row(null, 'CLOSING', null, settlement.closing),
+    row(null, 'OUTSTANDING', null, settlement.outstanding),
+    row(null, 'PAYABLE', null, settlement.payable),
+  ];
+  return csvText([HEADER, ...rows], 'standard');
+}
+
+/** The names of movements on a statement; those that are not here are shown under their kind. */
+const GROUPS = [
+  ['Redemptions', ['REDEMPTION']],
+  ['Reversals', ['REDEMPTION_REVERSAL']],
+  ['Commission', ['FEE', 'FEE_REVERSAL']],
+  ['VAT', ['FEE_VAT', 'FEE_VAT_REVERSAL']],
+] as const;
+const GROUPED = new Set<string>(GROUPS.flatMap(([, kinds]) => kinds));
+
+/** The statement as PDF. */
+export async function drawStatement(
+  settlement: Approved & { readonly contentHash: string },
+  lines: readonly Line[],
+): Promise<Buffer> {
+  const { number, merchant, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash, contentHash } =
+    settlement;
+  const { decimals } = settlement.payable;
+  const text = (minor: bigint) => toText({ minor, decimals });
+  const sum = (some: readonly Line[]) => some.reduce((total, { amount }) => total + amount.minor, 0n);
+  const products = [
+    ...new Set(lines.filter(({ product }) => product !== null).map(({ product }) => product)),
+  ];
+  const rows: StatementRow[] = products.map((product) => {
+    const own = lines.filter((line) => line.product === product);
+    const cells = GROUPS.map(([, kinds]) => {
+      const some = own.filter(({ kind }) => (kinds as readonly string[]).includes(kind));
+      const count = some.reduce((total, line) => total + line.rows, 0);
+      return kinds.includes('REDEMPTION' as never) || kinds.includes('REDEMPTION_REVERSAL' as never)
+        ? `${text(sum(some))} (${count})`
+        : text(sum(some));
+    });
+    const net = sum(own.filter(({ kind }) => GROUPED.has(kind)));
+    return { cells: [own[0]?.productName ?? product ?? '', ...cells, text(net)] };
+  });
+  const blank = GROUPS.map(() => '');
+  const total = (label: string, minor: bigint, isStrong = false) => ({
+    cells: [label, ...blank, text(minor)],
+    isStrong,
+  });
+  const other = lines.filter(({ kind }) => !GROUPED.has(kind));
+  return draw({
+    title: `Settlement ${number}`,
+    details: [
+      ['Merchant', `${merchant} (${merchantId})`],
+      ['Period', `${firstDay} to ${lastDay}, both included, ${zone}`],
+      ['Currency', currency],
+      ['Due on', dueOn],
+    ],
+    columns: ['Product', ...GROUPS.map(([name]) => name), 'Net'],
+    rows: [
+      total('Carried over', settlement.carried.minor),
+      ...rows,
+      ...other.map((line) =>
+        total(`${line.kind}${line.product ? ` ${line.product}` : ''}`, line.amount.minor),
+      ),
+      total('Balance at the end', settlement.closing.minor),
+      total('Of it to be paid under earlier settlements', -settlement.outstanding.minor),
+      total('Payable', settlement.payable.minor, true),
+    ],
+    notes: [
+      'Every amount is a sum of booked movements. Commission is rounded once for each product and day, half away from zero.',
+      `Content (SHA-256 of the CSV): ${contentHash}`,
+      `Closing of ${lastDay}: ${closingHash}`,
+    ],
+    madeAt: settlement.approvedAt,
+  });
+}

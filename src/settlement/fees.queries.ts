@@ -1,0 +1,84 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+export type NetRow = {
+  merchant_id: number;
+  product_id: number;
+  currency: string;
+  net_minor: bigint;
+  commission_ppm: number;
+  vat_ppm: number;
+};
+
+/**
+ * What each merchant redeemed on a day, less what was reversed, by product, with the terms of the day: those of the product, else those of the
+ * merchant. Merchants without terms are left out. Sealed slices are read from their sums, the rest of the day from the journal.
+ */
+export function listNets(day: string, startsAt: Date, endsAt: Date): Sql {
+  return sql`
+with sealed as (
+  select greatest(coalesce(sealed_until, ${startsAt}::timestamptz), ${startsAt}::timestamptz) as until from books
+), moved as (
+  select s.merchant_id, s.product_id, s.currency, s.kind, s.amount_minor
+  from book_slices s, sealed
+  where s.starts_at >= ${startsAt} and s.starts_at < least(${endsAt}::timestamptz, sealed.until)
+    and s.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
+  union all
+  select j.merchant_id, b.product_id, j.currency, j.kind, j.amount_minor
+  from sealed
+  join journal j on j.id >= id_floor(sealed.until - interval '1 hour') and j.id < id_floor(${endsAt}::timestamptz + interval '1 hour')
+    and j.occurred_at >= sealed.until and j.occurred_at < ${endsAt} and j.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
+  join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+  join batches b on b.id = v.batch_id
+)
+select n.*, t.commission_ppm, t.vat_ppm
+from (
+  select merchant_id, product_id, currency,
+    sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end)::bigint as net_minor
+  from moved group by merchant_id, product_id, currency
+) n
+cross join lateral (
+  select r.commission_ppm, r.vat_ppm from settlement_terms r
+  where r.merchant_id = n.merchant_id and r.product_id in (0, n.product_id) and r.valid_from <= ${day}::date
+  order by r.product_id = 0, r.valid_from desc limit 1
+) t
+order by n.merchant_id, n.product_id, n.currency`;
+}
+
+export type NewFee = {
+  readonly day: string;
+  readonly merchantId: number;
+  readonly productId: number;
+  readonly currency: string;
+  readonly netMinor: bigint;
+  readonly commissionPpm: number;
+  readonly vatPpm: number;
+  readonly feeMinor: bigint;
+  readonly vatMinor: bigint;
+  readonly feeId: string | null;
+  readonly vatId: string | null;
+};
+
+export function insertFee(fee: NewFee): Sql {
+  const {
+    day,
+    merchantId,
+    productId,
+    currency,
+    netMinor,
+    commissionPpm,
+    vatPpm,
+    feeMinor,
+    vatMinor,
+    feeId,
+    vatId,
+  } = fee;
+  return sql`
+insert into settlement_fees (day, merchant_id, product_id, currency, net_minor, commission_ppm, vat_ppm, fee_minor, vat_minor, fee_id, vat_id)
+values (${day}::date, ${merchantId}, ${productId}, ${currency}, ${netMinor}, ${commissionPpm}, ${vatPpm}, ${feeMinor}, ${vatMinor}, ${feeId},
+  ${vatId})`;
+}
+
+/** An id of a row that is stamped into the past (sql/014-books.sql). */
+export function idAt(id: string, at: Date): Sql {
+  return sql`select id_at(${id}::uuid, ${at}) as id`;
+}

@@ -1,0 +1,270 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+export type SettlementRow = {
+  id: number;
+  merchant_id: number;
+  merchant: string;
+  currency: string;
+  decimals: number;
+  first_day: string;
+  last_day: string;
+  starts_at: Date;
+  ends_at: Date;
+  zone: string;
+  state: 'DRAFT' | 'APPROVED' | 'PAID' | 'RETURNED';
+  carried_minor: bigint;
+  closing_minor: bigint;
+  outstanding_minor: bigint;
+  payable_minor: bigint;
+  due_on: string;
+  closing_hash: Buffer;
+  made_by: string;
+  made_at: Date;
+  year: number | null;
+  number: number | null;
+  approved_by: string | null;
+  approved_at: Date | null;
+  content_hash: Buffer | null;
+};
+
+const COLUMNS = `
+  s.id, s.merchant_id, m.name as merchant, s.currency, s.decimals, s.first_day::text, s.last_day::text, s.starts_at, s.ends_at, s.zone,
+  s.state, s.carried_minor, s.closing_minor, s.outstanding_minor, s.payable_minor, s.due_on::text, s.closing_hash, s.made_by, s.made_at,
+  s.year, s.number, s.approved_by, s.approved_at, s.content_hash`;
+
+export function findSettlement(id: number): Sql {
+  return {
+    text: `select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id where s.id = $1`,
+    values: [id],
+  };
+}
+
+/** Holds a settlement until the transaction ends. */
+export function lockSettlement(id: number): Sql {
+  return sql`select id from settlements where id = ${id} for update`;
+}
+
+/** The newest first. */
+export function listSettlementRows(merchantId: number | null, state: string | null): Sql {
+  return {
+    text: `
+select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id
+where ($1::integer is null or s.merchant_id = $1) and ($2::settlement_state is null or s.state = $2)
+order by s.id desc limit 1000`,
+    values: [merchantId, state],
+  };
+}
+
+/** The closed days: the first, the last, and the last that a settlement of the merchant and currency took in. */
+export function findReach(merchantId: number, currency: string): Sql {
+  return sql`
+select min(day)::text as first, max(day)::text as last,
+  (select max(last_day)::text from settlements where merchant_id = ${merchantId} and currency = ${currency} and state <> 'DRAFT') as settled
+from book_closings`;
+}
+
+/** The currencies in which a merchant has a settlement account that anything was moved on by a day. */
+export function listCurrencies(merchantId: number, day: string): Sql {
+  return sql`
+select a.currency, a.decimals from accounts a
+where a.merchant_id = ${merchantId} and a.kind = 'SETTLEMENT' and exists (
+  select from book_movements b where b.day <= ${day}::date and b.merchant_id = a.merchant_id and b.currency = a.currency
+    and 'SETTLEMENT' in (b.debit_kind, b.credit_kind))
+order by a.currency`;
+}
+
+/** The merchants with a settlement account. */
+export const listSettled = sql`select distinct merchant_id from accounts where kind = 'SETTLEMENT' order by merchant_id`;
+
+/** Holds the merchant's settlements: one at a time is drafted or approved. */
+export function lockMerchantSettlements(merchantId: number): Sql {
+  return sql`select id from merchants where id = ${merchantId} for no key update`;
+}
+
+/** The instants of an interval of closed days, and the hash of the last closing. */
+export function findInterval(from: string, to: string): Sql {
+  return sql`
+select f.starts_at, t.ends_at, t.zone, t.hash
+from book_closings f, book_closings t where f.day = ${from}::date and t.day = ${to}::date`;
+}
+
+/** What a settlement account held at the end of a day, credit minus debit; 0 where it has no balance. */
+export function findBalance(merchantId: number, currency: string, day: string): Sql {
+  return sql`
+select coalesce(sum(balance_minor), 0)::bigint as minor from book_balances
+where day = ${day}::date and account_kind = 'SETTLEMENT' and merchant_id = ${merchantId} and currency = ${currency}`;
+}
+
+/** Sums of the movements on a settlement account, positive where the merchant has more. Commission and VAT: by the product that they are of. */
+export function listLines(merchantId: number, currency: string, from: string, to: string): Sql {
+  return sql`
+select product_id, kind::text, sum(rows)::bigint as rows, sum(amount_minor)::bigint as amount_minor
+from (
+  select product_id, kind, rows, case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end as amount_minor
+  from book_movements
+  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
+    and 'SETTLEMENT' in (debit_kind, credit_kind) and kind not in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
+  union all
+  select product_id, case when fee_minor > 0 then 'FEE' else 'FEE_REVERSAL' end::entry_kind, 1, -fee_minor
+  from settlement_fees
+  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency} and fee_minor <> 0
+  union all
+  select product_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end::entry_kind, 1, -vat_minor
+  from settlement_fees
+  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency} and vat_minor <> 0
+) l
+group by product_id, kind order by product_id, kind`;
+}
+
+/** What earlier settlements are still to be paid, as it was at an instant. */
+export function findOutstanding(merchantId: number, currency: string, before: string, endsAt: Date): Sql {
+  return sql`
+select coalesce(sum(s.payable_minor - coalesce(p.paid_minor, 0)), 0)::bigint as minor
+from settlements s
+left join lateral (
+  select sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end) as paid_minor
+  from settlement_payouts where settlement_id = s.id and occurred_at < ${endsAt}
+) p on true
+where s.merchant_id = ${merchantId} and s.currency = ${currency} and s.state <> 'DRAFT' and s.first_day < ${before}::date`;
+}
+
+export type NewSettlement = {
+  readonly merchantId: number;
+  readonly currency: string;
+  readonly decimals: number;
+  readonly firstDay: string;
+  readonly lastDay: string;
+  readonly startsAt: Date;
+  readonly endsAt: Date;
+  readonly zone: string;
+  readonly carriedMinor: bigint;
+  readonly closingMinor: bigint;
+  readonly outstandingMinor: bigint;
+  readonly payableMinor: bigint;
+  readonly dueOn: string;
+  readonly closingHash: Buffer;
+  readonly by: string;
+  readonly now: Date;
+};
+
+/** Makes a draft, or makes the one that stands anew. Returns nothing where the settlement is no draft any more. */
+export function upsertDraft(s: NewSettlement): Sql {
+  return sql`
+insert into settlements as s (merchant_id, currency, decimals, first_day, last_day, starts_at, ends_at, zone, carried_minor, closing_minor,
+  outstanding_minor, payable_minor, due_on, closing_hash, made_by, made_at)
+values (${s.merchantId}, ${s.currency}, ${s.decimals}, ${s.firstDay}::date, ${s.lastDay}::date, ${s.startsAt}, ${s.endsAt}, ${s.zone},
+  ${s.carriedMinor}, ${s.closingMinor}, ${s.outstandingMinor}, ${s.payableMinor}, ${s.dueOn}::date, ${s.closingHash}, ${s.by}, ${s.now})
+on conflict (merchant_id, currency, first_day) do update set last_day = excluded.last_day, ends_at = excluded.ends_at, zone = excluded.zone,
+  carried_minor = excluded.carried_minor, closing_minor = excluded.closing_minor, outstanding_minor = excluded.outstanding_minor,
+  payable_minor = excluded.payable_minor, due_on = excluded.due_on, closing_hash = excluded.closing_hash, made_by = excluded.made_by,
+  made_at = excluded.made_at
+where s.state = 'DRAFT'
+returning s.id`;
+}
+
+export function deleteLines(settlementId: number): Sql {
+  return sql`delete from settlement_lines where settlement_id = ${settlementId}`;
+}
+
+export type LineRow = { product_id: number; kind: string; rows: bigint; amount_minor: bigint };
+
+export function insertLine(settlementId: number, line: LineRow): Sql {
+  return sql`
+insert into settlement_lines (settlement_id, product_id, kind, rows, amount_minor)
+values (${settlementId}, ${line.product_id}, ${line.kind}::entry_kind, ${line.rows}, ${line.amount_minor})`;
+}
+
+export function listStoredLines(settlementId: number): Sql {
+  return sql`
+select l.product_id, p.code as product, p.name, l.kind::text, l.rows, l.amount_minor
+from settlement_lines l left join products p on p.id = l.product_id
+where l.settlement_id = ${settlementId} order by l.product_id, l.kind`;
+}
+
+export const findRules = sql`select four_eyes from settlement_rules`;
+
+export function setFourEyes(on: boolean): Sql {
+  return sql`update settlement_rules set four_eyes = ${on}`;
+}
+
+/** The next number of a merchant in a year; the row is held, so no number is left out. */
+export function takeNumber(merchantId: number, year: number): Sql {
+  return sql`
+insert into settlement_numbers as n (merchant_id, year, last_number) values (${merchantId}, ${year}, 1)
+on conflict (merchant_id, year) do update set last_number = n.last_number + 1 returning last_number as number`;
+}
+
+export function approveSettlement(
+  id: number,
+  approved: {
+    year: number;
+    number: number;
+    by: string;
+    now: Date;
+    contentHash: Buffer;
+    csv: string;
+    pdf: Buffer;
+  },
+): Sql {
+  const { year, number, by, now, contentHash, csv, pdf } = approved;
+  return sql`
+update settlements set state = 'APPROVED', year = ${year}, number = ${number}, approved_by = ${by}, approved_at = ${now},
+  content_hash = ${contentHash}, csv = ${csv}, pdf = ${pdf}
+where id = ${id} and state = 'DRAFT'`;
+}
+
+export function findDocuments(id: number): Sql {
+  return sql`select csv, pdf, content_hash from settlements where id = ${id} and csv is not null`;
+}
+
+export function setState(id: number, state: 'PAID' | 'RETURNED'): Sql {
+  return sql`update settlements set state = ${state}::settlement_state where id = ${id}`;
+}
+
+export type NewPayout = {
+  readonly id: string;
+  readonly settlementId: number;
+  readonly kind: 'PAYOUT' | 'PAYOUT_RETURN';
+  readonly amountMinor: bigint;
+  readonly bankReference: string;
+  readonly valueDate: string;
+  readonly now: Date;
+};
+
+export function insertPayout(payout: NewPayout): Sql {
+  const { id, settlementId, kind, amountMinor, bankReference, valueDate, now } = payout;
+  return sql`
+insert into settlement_payouts (id, settlement_id, kind, amount_minor, bank_reference, value_date, occurred_at)
+values (${id}, ${settlementId}, ${kind}::entry_kind, ${amountMinor}, ${bankReference}, ${valueDate}::date, ${now})`;
+}
+
+export function listPayouts(settlementId: number): Sql {
+  return sql`
+select id, kind::text, amount_minor, bank_reference, value_date::text, occurred_at from settlement_payouts
+where settlement_id = ${settlementId} order by id`;
+}
+
+export function insertDispute(
+  settlementId: number,
+  line: string | null,
+  comment: string,
+  by: string,
+  now: Date,
+): Sql {
+  return sql`
+insert into settlement_disputes (settlement_id, line, comment, made_by, made_at)
+values (${settlementId}, ${line}, ${comment}, ${by}, ${now}) returning id`;
+}
+
+/** Returns nothing where there is no such dispute, or it was answered before. */
+export function answerDispute(id: number, answer: string, by: string, now: Date): Sql {
+  return sql`
+update settlement_disputes set answer = ${answer}, answered_by = ${by}, answered_at = ${now}
+where id = ${id} and answer is null returning settlement_id`;
+}
+
+export function listDisputes(settlementId: number): Sql {
+  return sql`
+select id, line, comment, made_by, made_at, answer, answered_by, answered_at from settlement_disputes
+where settlement_id = ${settlementId} order by id limit 1000`;
+}

@@ -1,0 +1,199 @@
+import type { Queries } from '../db/pool.ts';
+import type { Money } from '../money.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  findDocuments,
+  findSettlement,
+  listDisputes,
+  listPayouts,
+  listSettlementRows,
+  listStoredLines,
+  type SettlementRow,
+} from './queries.ts';
+
+/** What a merchant is owed for a time, and what became of it. Days are those of the books. */
+export type Settlement = {
+  readonly id: number;
+  readonly merchantId: number;
+  readonly merchant: string;
+  readonly state: SettlementRow['state'];
+  /** `5-2026-0001`: merchant, year and number; null for a draft. */
+  readonly number: string | null;
+  readonly currency: string;
+  /** Both belong to it. */
+  readonly firstDay: string;
+  readonly lastDay: string;
+  readonly startsAt: Date;
+  readonly endsAt: Date;
+  readonly zone: string;
+  /** What the settlement account held before. */
+  readonly carried: Money;
+  /** What it held at the end. */
+  readonly closing: Money;
+  /** What earlier settlements were still to be paid then. */
+  readonly outstanding: Money;
+  /** What is to be paid: 0 where it is below the least payout, and is carried over. */
+  readonly payable: Money;
+  readonly dueOn: string;
+  readonly closingHash: string;
+  readonly madeBy: string;
+  readonly madeAt: Date;
+  readonly approvedBy: string | null;
+  readonly approvedAt: Date | null;
+  readonly contentHash: string | null;
+};
+
+/** A sum of journal rows; positive: the merchant has more. */
+export type Line = {
+  /** Null: of no product. */
+  readonly product: string | null;
+  readonly productName: string | null;
+  readonly kind: string;
+  readonly rows: number;
+  readonly amount: Money;
+};
+
+export type Payout = {
+  readonly transactionId: string;
+  readonly kind: 'PAYOUT' | 'PAYOUT_RETURN';
+  readonly amount: Money;
+  readonly bankReference: string;
+  readonly valueDate: string;
+  readonly occurredAt: Date;
+};
+
+export type Dispute = {
+  readonly id: number;
+  readonly line: string | null;
+  readonly comment: string;
+  readonly by: string;
+  readonly at: Date;
+  readonly state: 'OPEN' | 'ANSWERED';
+  readonly answer: string | null;
+  readonly answeredBy: string | null;
+  readonly answeredAt: Date | null;
+};
+
+const NUMBER_DIGITS = 4;
+
+/** The number of a settlement as text. */
+export function numberText(merchantId: number, year: number, number: number): string {
+  return `${merchantId}-${year}-${String(number).padStart(NUMBER_DIGITS, '0')}`;
+}
+
+function toSettlement(row: SettlementRow): Settlement {
+  const money = (minor: bigint) => ({ minor, decimals: row.decimals });
+  const { year, number } = row;
+  return {
+    id: row.id,
+    merchantId: row.merchant_id,
+    merchant: row.merchant,
+    state: row.state,
+    number: year === null || number === null ? null : numberText(row.merchant_id, year, number),
+    currency: row.currency,
+    firstDay: row.first_day,
+    lastDay: row.last_day,
+    startsAt: row.starts_at,
+    endsAt: row.ends_at,
+    zone: row.zone,
+    carried: money(row.carried_minor),
+    closing: money(row.closing_minor),
+    outstanding: money(row.outstanding_minor),
+    payable: money(row.payable_minor),
+    dueOn: row.due_on,
+    closingHash: row.closing_hash.toString('hex'),
+    madeBy: row.made_by,
+    madeAt: row.made_at,
+    approvedBy: row.approved_by,
+    approvedAt: row.approved_at,
+    contentHash: row.content_hash?.toString('hex') ?? null,
+  };
+}
+
+/** @throws Refusal `60` */
+export async function getSettlement(db: Queries, id: number): Promise<Settlement> {
+  const [row] = await db.query<SettlementRow>(findSettlement(id));
+  if (!row) throw new Refusal('60', { message: `Not found: there is no settlement ${id}` });
+  return toSettlement(row);
+}
+
+/** The newest thousand, newest first. */
+export async function listSettlements(
+  db: Queries,
+  { merchantId, state }: { merchantId?: number | undefined; state?: Settlement['state'] | undefined },
+): Promise<Settlement[]> {
+  const rows = await db.query<SettlementRow>(listSettlementRows(merchantId ?? null, state ?? null));
+  return rows.map(toSettlement);
+}
+
+type StoredLine = {
+  product: string | null;
+  name: string | null;
+  kind: string;
+  rows: bigint;
+  amount_minor: bigint;
+};
+
+export async function linesOf(db: Queries, { id, payable }: Settlement): Promise<Line[]> {
+  return (await db.query<StoredLine>(listStoredLines(id))).map((row) => ({
+    product: row.product,
+    productName: row.name,
+    kind: row.kind,
+    rows: Number(row.rows),
+    amount: { minor: row.amount_minor, decimals: payable.decimals },
+  }));
+}
+
+type PayoutRow = {
+  id: string;
+  kind: Payout['kind'];
+  amount_minor: bigint;
+  bank_reference: string;
+  value_date: string;
+  occurred_at: Date;
+};
+
+export async function payoutsOf(db: Queries, { id, payable }: Settlement): Promise<Payout[]> {
+  return (await db.query<PayoutRow>(listPayouts(id))).map((row) => ({
+    transactionId: row.id,
+    kind: row.kind,
+    amount: { minor: row.amount_minor, decimals: payable.decimals },
+    bankReference: row.bank_reference,
+    valueDate: row.value_date,
+    occurredAt: row.occurred_at,
+  }));
+}
+
+type DisputeRow = {
+  id: number;
+  line: string | null;
+  comment: string;
+  made_by: string;
+  made_at: Date;
+  answer: string | null;
+  answered_by: string | null;
+  answered_at: Date | null;
+};
+
+export async function disputesOf(db: Queries, { id }: Settlement): Promise<Dispute[]> {
+  return (await db.query<DisputeRow>(listDisputes(id))).map((row) => ({
+    id: row.id,
+    line: row.line,
+    comment: row.comment,
+    by: row.made_by,
+    at: row.made_at,
+    state: row.answer === null ? 'OPEN' : 'ANSWERED',
+    answer: row.answer,
+    answeredBy: row.answered_by,
+    answeredAt: row.answered_at,
+  }));
+}
+
+/** The documents of a settlement as they were frozen at its approval; undefined for a draft. */
+export async function documentsOf(
+  db: Queries,
+  { id }: Settlement,
+): Promise<{ csv: string; pdf: Buffer } | undefined> {
+  const [row] = await db.query<{ csv: string; pdf: Buffer }>(findDocuments(id));
+  return row;
+}

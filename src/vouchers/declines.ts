@@ -1,0 +1,167 @@
+import type { Context, Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { plainArray, textArray } from '../db/sql.ts';
+import { newId } from '../ledger/id.ts';
+import type { RefusalCode } from '../refusal.ts';
+import {
+  createDeclinePartitions,
+  dropOldDeclines,
+  insertDeclines,
+  listDeclineRows,
+  listVoucherDeclines,
+} from './declines.queries.ts';
+
+/**
+ * Declines: the requests that named a voucher and were refused. They are kept 90 days for support, and never hold a code or a PIN. A till
+ * does not wait for them: they are collected, and written a moment later, many at once. A crash loses at most that moment.
+ */
+
+/** What a request that named a voucher asked for. */
+export type Asked = {
+  readonly operation: 'activate' | 'balance' | 'redeem';
+  /** In ten-thousandths of a major unit; null where the request has no amount. */
+  readonly amountUnits: bigint | null;
+  readonly reference: string | null;
+};
+
+type Decline = Asked & {
+  readonly id: string;
+  readonly merchantId: number;
+  readonly keyId: string;
+  readonly code: RefusalCode;
+  readonly serialNumber: bigint | null;
+  /** The full code stays in this process until its keyed hash is written. */
+  readonly voucherCode: string | null;
+};
+
+const FLUSH_MS = 1_000;
+/** Declines that wait to be written. A crowd that guesses may make more: those are counted in the log, and not kept. */
+const WAITING_MAX = 5_000;
+const DAY_MS = 86_400_000;
+const KEEP_DAYS = 90;
+const AHEAD_DAYS = 365;
+
+type Collected = { waiting: Decline[]; dropped: number; timer: NodeJS.Timeout | undefined };
+
+const collections = new WeakMap<Service, Collected>();
+
+function collectionOf(service: Service): Collected {
+  let collected = collections.get(service);
+  if (!collected) {
+    collected = { waiting: [], dropped: 0, timer: undefined };
+    collections.set(service, collected);
+  }
+  return collected;
+}
+
+/** Keeps a decline. Costs no statement and no wait. */
+export function recordDecline(
+  { service, merchant, keyId, now }: Context,
+  asked: Asked,
+  code: RefusalCode,
+  voucher: { readonly code: string } | { readonly serialNumber: bigint },
+): void {
+  const collected = collectionOf(service);
+  if (collected.waiting.length >= WAITING_MAX) {
+    collected.dropped++;
+    return;
+  }
+  const named =
+    'code' in voucher
+      ? { voucherCode: voucher.code, serialNumber: null }
+      : { voucherCode: null, serialNumber: voucher.serialNumber };
+  collected.waiting.push({ ...asked, ...named, id: newId(now), merchantId: merchant.id, keyId, code });
+  // The timer keeps no process alive: the end of a service writes what is left.
+  collected.timer ??= setTimeout(() => void flushDeclines(service), FLUSH_MS).unref();
+}
+
+/** Writes the declines collected so far. What cannot be written is lost: nothing depends on it. */
+export async function flushDeclines(service: Service): Promise<void> {
+  const collected = collectionOf(service);
+  clearTimeout(collected.timer);
+  const { waiting, dropped } = collected;
+  Object.assign(collected, { waiting: [], dropped: 0, timer: undefined });
+  if (dropped > 0) service.log.warn({ dropped }, 'declines were not kept: too many at once');
+  if (waiting.length === 0) return;
+  try {
+    await service.db.query(insertDeclines(columnsOf(service, waiting)));
+  } catch (error) {
+    service.log.warn({ declines: waiting.length, error: (error as Error).message }, 'declines were not kept');
+  }
+}
+
+function columnsOf({ keys }: Service, declines: readonly Decline[]) {
+  const older = (code: string | null) => (code === null ? null : (keys.olderCodeKeys(code).at(-1) ?? null));
+  return {
+    ids: plainArray(declines.map(({ id }) => id)),
+    serials: plainArray(declines.map(({ serialNumber }) => serialNumber)),
+    codeKeys: plainArray(
+      declines.map(({ voucherCode: code }) => (code === null ? null : keys.codeKey(code))),
+    ),
+    olderKeys: plainArray(declines.map(({ voucherCode }) => older(voucherCode))),
+    merchants: plainArray(declines.map(({ merchantId }) => merchantId)),
+    keyIds: textArray(declines.map(({ keyId }) => keyId)),
+    operations: textArray(declines.map(({ operation }) => operation)),
+    codes: textArray(declines.map(({ code }) => code)),
+    amounts: plainArray(declines.map(({ amountUnits }) => amountUnits)),
+    references: textArray(declines.map(({ reference }) => reference)),
+  };
+}
+
+export type DeclineInfo = {
+  readonly id: string;
+  readonly at: Date;
+  readonly serialNumber: bigint | null;
+  readonly merchantId: number;
+  readonly operation: Asked['operation'];
+  readonly code: RefusalCode;
+  /** In major units. */
+  readonly amount: number | null;
+  readonly reference: string | null;
+};
+
+type Row = {
+  id: string;
+  serial_number?: bigint | null;
+  merchant_id: number;
+  operation: Asked['operation'];
+  code: RefusalCode;
+  amount_units: bigint | null;
+  reference: string | null;
+};
+
+function toInfo(row: Row): DeclineInfo {
+  return {
+    id: row.id,
+    at: new Date(Number.parseInt(row.id.replace('-', '').slice(0, 12), 16)),
+    serialNumber: row.serial_number ?? null,
+    merchantId: row.merchant_id,
+    operation: row.operation,
+    code: row.code,
+    amount: row.amount_units === null ? null : Number(row.amount_units) / 10_000,
+    reference: row.reference,
+  };
+}
+
+/** The newest declines of a voucher, newest first. */
+export async function declinesOf(db: Queries, serialNumber: bigint, limit: number): Promise<DeclineInfo[]> {
+  return (await db.query<Row>(listVoucherDeclines(serialNumber, limit))).map(toInfo);
+}
+
+/** A page of declines, newest first, before an id. */
+export async function pageOfDeclines(
+  db: Queries,
+  filter: { readonly merchantId: number | null; readonly serialNumber: bigint | null },
+  before: string,
+  limit: number,
+): Promise<DeclineInfo[]> {
+  const rows = await db.query<Row>(listDeclineRows(filter.merchantId, filter.serialNumber, before, limit));
+  return rows.map(toInfo);
+}
+
+/** Makes the partitions of the months to come, and drops those older than 90 days. */
+export async function maintainDeclines({ db, clock }: Service): Promise<void> {
+  const now = clock().getTime();
+  await db.query(createDeclinePartitions(new Date(now), new Date(now + AHEAD_DAYS * DAY_MS)));
+  await db.query(dropOldDeclines(new Date(now - KEEP_DAYS * DAY_MS)));
+}

@@ -1,0 +1,160 @@
+import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { plainArray } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
+import type { Money } from '../money.ts';
+import {
+  findClaimed,
+  findOfTransaction,
+  listByCodeKeys,
+  listBySerials,
+  listVoucherRows,
+  SCAN_MAX,
+} from './find.queries.ts';
+import type { VoucherState } from './operate.ts';
+
+/** Finding vouchers, for the operator: by code, by masked code, by what was done with them, and batch by batch. */
+
+export type FoundVoucher = {
+  readonly serialNumber: bigint;
+  /** The full code: every door masks it. */
+  readonly code: string;
+  readonly state: VoucherState;
+  readonly merchantId: number;
+  /** The transaction id of its batch. */
+  readonly batch: string;
+  readonly product: string;
+  readonly currency: string;
+  readonly balance: Money;
+  readonly value: Money | null;
+  readonly activatedAt: Date | null;
+  readonly expiresAt: Date;
+  readonly blockedAt: Date | null;
+  readonly replacedBy: bigint | null;
+};
+
+type Row = {
+  serial_number: bigint;
+  sealed: Buffer;
+  value_minor: bigint | null;
+  balance_minor: bigint;
+  activated_at: Date | null;
+  expires_at: Date;
+  blocked_at: Date | null;
+  replaced_by: bigint | null;
+  state: VoucherState;
+  merchant_id: number;
+  transaction_id: string;
+  currency: string;
+  decimals: number;
+  product: string;
+};
+
+function toFound(keys: KeyRing, row: Row): FoundVoucher {
+  const { decimals } = row;
+  return {
+    serialNumber: row.serial_number,
+    code: keys.open(row.serial_number, row.sealed).code,
+    state: row.state,
+    merchantId: row.merchant_id,
+    batch: row.transaction_id,
+    product: row.product,
+    currency: row.currency,
+    balance: { minor: row.balance_minor, decimals },
+    value: row.value_minor === null ? null : { minor: row.value_minor, decimals },
+    activatedAt: row.activated_at,
+    expiresAt: row.expires_at,
+    blockedAt: row.blocked_at,
+    replacedBy: row.replaced_by,
+  };
+}
+
+/** The digits that a masked code hides. */
+const HIDDEN_DIGITS = 4;
+const FOUND_MAX = 200;
+
+/** The keys of a code under every key of the key ring in use. */
+function keysOf(keys: KeyRing, code: string): string[] {
+  return [...keys.olderCodeKeys(code), keys.codeKey(code)];
+}
+
+async function findByKeys({ readDb, keys, clock }: Service, codeKeys: string[]): Promise<FoundVoucher[]> {
+  const rows = await readDb.query<Row>(listByCodeKeys(plainArray(codeKeys), clock(), FOUND_MAX));
+  return rows.map((row) => toFound(keys, row));
+}
+
+/** @param code 12 digits */
+export function findByCode(service: Service, code: string): Promise<FoundVoucher[]> {
+  return findByKeys(service, keysOf(service.keys, code));
+}
+
+/**
+ * Vouchers by a masked code: the ten thousand codes that it can stand for are looked up at once, by the index of codes. So no part
+ * of a code has to be stored.
+ * @param masked such as `4829****7641`
+ */
+export function findByMask(service: Service, masked: string): Promise<FoundVoucher[]> {
+  const [head = '', tail = ''] = masked.split('*'.repeat(HIDDEN_DIGITS));
+  const codes = Array.from(
+    { length: 10 ** HIDDEN_DIGITS },
+    (_, hidden) => head + String(hidden).padStart(HIDDEN_DIGITS, '0') + tail,
+  );
+  return findByKeys(
+    service,
+    codes.flatMap((code) => keysOf(service.keys, code)),
+  );
+}
+
+export async function findBySerials(
+  { readDb, keys, clock }: Service,
+  serials: readonly bigint[],
+): Promise<FoundVoucher[]> {
+  if (serials.length === 0) return [];
+  const rows = await readDb.query<Row>(listBySerials(plainArray(serials), clock()));
+  return rows.map((row) => toFound(keys, row));
+}
+
+/** What a merchant's reference names: single vouchers, or the transaction id of a batch. */
+export async function serialsOfReference(
+  db: Queries,
+  merchantId: number,
+  reference: string,
+): Promise<{ serials: bigint[]; batch: string | undefined }> {
+  const rows = await db.query<{ operation: string; serial_number: bigint | null; id: string }>(
+    findClaimed(merchantId, reference),
+  );
+  return {
+    serials: [...new Set(rows.flatMap((row) => (row.serial_number === null ? [] : [row.serial_number])))],
+    batch: rows.find(({ operation }) => operation === 'generate')?.id,
+  };
+}
+
+/** The voucher of a transaction; undefined where there is none. */
+export async function serialOfTransaction(db: Queries, id: string): Promise<bigint | undefined> {
+  const [row] = await db.query<{ serial_number: bigint | null }>(findOfTransaction(id));
+  return row?.serial_number ?? undefined;
+}
+
+type Scanned = { scanned_to: bigint | null; scanned: bigint } & (Row | { serial_number: null });
+
+/**
+ * The next vouchers of a batch, or of all batches, in the order of their serial numbers.
+ * @param batchId null: all batches
+ * @param after a serial number, or 0
+ * @returns at most `limit` vouchers, and from where the next page goes on; undefined where this is the last one
+ */
+export async function pageOfVouchers(
+  { readDb, keys, clock }: Service,
+  filter: { readonly batchId: number | null; readonly state: VoucherState | null },
+  after: bigint,
+  limit: number,
+): Promise<{ vouchers: FoundVoucher[]; next: bigint | undefined }> {
+  const { batchId, state } = filter;
+  const rows = await readDb.query<Scanned>(listVoucherRows(batchId, state, after, clock(), limit));
+  const found = rows.filter((row): row is Scanned & Row => row.serial_number !== null);
+  const vouchers = found.map((row) => toFound(keys, row));
+  const [first] = rows;
+  const scannedAll = Number(first?.scanned ?? 0) < (state === null ? limit : SCAN_MAX);
+  if (vouchers.length === limit) return { vouchers, next: vouchers.at(-1)?.serialNumber };
+  return { vouchers, next: scannedAll ? undefined : (first?.scanned_to ?? undefined) };
+}

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { after, before, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { closeDays } from '../src/books/close.ts';
+import { type ExportWanted, exportBooks } from '../src/books/export.ts';
+import { GL_KINDS, setGlAccount } from '../src/books/gl-accounts.ts';
+import { updateRedemption } from '../src/redemptions/update.ts';
+import { approve } from '../src/settlement/approve.ts';
+import { draftSettlements } from '../src/settlement/draft.ts';
+import { DAY_ENDS } from '../src/settlement/fees.ts';
+import { pay } from '../src/settlement/pay.ts';
+import { makeTerms } from '../src/settlement/terms.ts';
+import { type Ledger, openLedger, product, sell, spend } from './books.ts';
+import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
+
+/** Five days of two merchants: sales, redemptions, an update, expiries, commission and a payout; exported, and checked by other programs. */
+
+let ledger: Ledger;
+let shopId: number;
+const cleanups: (() => unknown)[] = [];
+
+before(async () => {
+  ledger = await openLedger(
+    { after: (run: () => unknown) => cleanups.push(run) } as unknown as TestContext,
+    '2026-03-01T09:00:00Z',
+  );
+  const { operator } = ledger;
+  const issuer = await ledger.merchant();
+  const shop = await ledger.merchant(0n);
+  shopId = shop.merchant.id;
+  await product(operator, 'SHORT', 'unclaimed');
+  const rates = {
+    commissionPpm: 12_345,
+    vatPpm: 190_000,
+    period: 'day',
+    leastPayout: '0',
+    delayDays: 0,
+  } as const;
+  await makeTerms(operator, {
+    merchantId: shopId,
+    productId: 0,
+    product: null,
+    validFrom: '2026-03-01',
+    ...rates,
+    payee: null,
+    payeeLast4: null,
+  });
+  await sell(issuer, 2, 10, { productCode: 'SHORT' });
+  const cards = await sell(issuer, 4, 33.33);
+  for (const [index, card] of cards.entries()) await spend(shop, card, 11.11 + index, `=cmd|'${index}'!A1`);
+  await ledger.at('2026-03-02T10:00:00Z');
+  await updateRedemption(
+    { ...shop, now: ledger.started.service.clock() },
+    { reference: `=cmd|'0'!A1`, amountUsed: 1 },
+  );
+  await ledger.at('2026-03-03T10:00:00Z');
+  await close();
+  const [draft] = await draftSettlements(operator, { merchantId: shopId });
+  await approve(operator, draft?.id ?? 0);
+  await pay(operator, {
+    settlementId: draft?.id ?? 0,
+    reference: 'payout',
+    bankReference: 'B',
+    valueDate: '2026-03-03',
+  });
+  await ledger.at('2026-03-06T10:00:00Z');
+  await close();
+});
+
+after(async () => {
+  for (const run of cleanups) await run();
+});
+
+/** A transaction of another test on the same server may delay a close a moment. */
+async function close(): Promise<void> {
+  for (let tries = 0; tries < 600; tries++) {
+    const { waiting } = await closeDays(ledger.operator, { dayEnds: DAY_ENDS });
+    if (!/has not ended/.test(waiting?.reason ?? '')) return;
+    await sleep(50);
+  }
+  assert.fail('the days are not closed');
+}
+
+async function textOf(wanted: Partial<ExportWanted> & Pick<ExportWanted, 'format'>): Promise<string> {
+  let text = '';
+  const interval = { from: '2026-03-01', to: '2026-03-06' };
+  await exportBooks(ledger.started.service, { ...interval, ...wanted }, async (piece) => {
+    text += piece;
+  });
+  return text;
+}
+
+for (const rowByRow of [false, true]) {
+  const what = rowByRow ? 'row by row' : 'as sums of days';
+  test(`bean-check agrees with every balance of the journal ${what}`, async (t) => {
+    const text = await textOf({ format: 'beancount', rowByRow });
+    assert.equal((await beanCheck(t, text)) ?? '', '');
+    const [line = ''] = /^.* balance Liabilities:Settlements:M\d+ .*$/m.exec(text) ?? [];
+    const off = await beanCheck(
+      t,
+      text.replace(line, line.replace(/(-?\d+\.\d)\d/, '$19').replace('.19', '.18')),
+    );
+    if (off !== undefined) assert.match(off, /Balance failed/);
+  });
+
+  test(`hledger agrees with every balance of the journal ${what}`, async (t) => {
+    assert.equal((await hledgerCheck(t, await textOf({ format: 'hledger', rowByRow }))) ?? '', '');
+  });
+}
+
+test('an export that begins in the middle opens with the balances of the day before', async (t) => {
+  const text = await textOf({ format: 'beancount', from: '2026-03-03' });
+  assert.match(text, /2026-03-02 \* "OPENING"/);
+  assert.equal((await beanCheck(t, text)) ?? '', '');
+});
+
+test('camt.053 fits its schema, and each statement adds up', async (t) => {
+  const text = await textOf({ format: 'camt053' });
+  assert.equal((await schemaCheck('camt.053.001.08')(t, text)) ?? '', '');
+  const cents = (amount = '', side = '') => Math.round(Number(amount) * 100) * (side === 'DBIT' ? -1 : 1);
+  const statements = text.split('<Stmt>').slice(1);
+  assert.ok(statements.length >= 8);
+  for (const statement of statements) {
+    const amounts = (tag: string) =>
+      [
+        ...statement.matchAll(new RegExp(`<${tag}>.*?<Amt Ccy="USD">([\\d.]+)</Amt><CdtDbtInd>(\\w+)`, 'g')),
+      ].map(([, amount, side]) => cents(amount, side));
+    const [opening = 0, closing = 0] = amounts('Bal');
+    assert.equal(
+      amounts('Ntry').reduce((sum, each) => sum + each, opening),
+      closing,
+    );
+  }
+  const own = await textOf({ format: 'camt053', merchantId: shopId });
+  assert.ok(own.includes(`SETTLEMENT-${shopId}-USD`) && !own.includes(`FLOAT-${shopId - 1}-USD`));
+});
+
+test('the general ledger is refused with the list of accounts without a number, then balances', async () => {
+  await assert.rejects(textOf({ format: 'gl' }), /no account number for .*FLOAT of merchant.*FUNDING/);
+  for (const [index, account_kind] of GL_KINDS.entries())
+    await setGlAccount(ledger.operator, {
+      account_kind,
+      merchant_id: 0,
+      product_id: 0,
+      account: String(1000 + index),
+      tax_code: null,
+    });
+  await setGlAccount(ledger.operator, {
+    account_kind: 'SETTLEMENT',
+    merchant_id: shopId,
+    product_id: 0,
+    account: '70001',
+    tax_code: 'V19',
+  });
+  for (const rowByRow of [false, true]) {
+    const [header, ...lines] = (await textOf({ format: 'gl', rowByRow })).trim().split('\r\n');
+    assert.equal(
+      header,
+      'date,voucherNumber,account,counterAccount,debit,credit,currency,taxCode,text,kind,closingHash',
+    );
+    const cells = lines.map((line) => line.split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/));
+    const sum = (at: number) => cells.reduce((total, cell) => total + Math.round(Number(cell[at]) * 100), 0);
+    assert.ok(sum(4) > 0);
+    assert.equal(sum(4), sum(5));
+    assert.ok(cells.some((cell) => cell[2] === '70001' && cell[7] === 'V19'));
+  }
+});
+
+test('CSV has every row, and a reference that a spreadsheet would run is defused', async () => {
+  const text = await textOf({ format: 'csv' });
+  const [{ rows } = { rows: 0n }] = await ledger.sql<{ rows: bigint }>(
+    `select count(*) as rows from scrip.journal where occurred_at < '2026-03-06'`,
+  );
+  assert.equal(text.trim().split('\r\n').length, Number(rows) + 1);
+  assert.ok(text.includes(`,'=cmd|'0'!A1,`));
+  assert.ok(!/,=cmd/.test(text));
+});
+
+test('the same days give the same bytes, and a day that is not closed is refused by name', async () => {
+  for (const format of ['beancount', 'hledger', 'camt053', 'csv'] as const)
+    assert.equal(await textOf({ format }), await textOf({ format }));
+  await assert.rejects(textOf({ format: 'csv', to: '2026-03-08' }), /2026-03-06 is not closed/);
+});

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { findReport, makeReport } from '../src/books/reports/index.ts';
+import type { Report } from '../src/books/reports/report.ts';
+import { streamTransactions } from '../src/books/reports/transactions.ts';
+import { verifyBooks } from '../src/books/verify.ts';
+import type { Service } from '../src/context.ts';
+import { reconcile } from '../src/ledger/reconcile.ts';
+import { listFloats } from '../src/merchants/floats.ts';
+import { playDays } from './books.history.ts';
+
+const WHOLE = { from: '2026-03-02', to: '2026-03-06' };
+
+type Interval = { from: string; to: string; merchantId?: number };
+
+async function make(service: Service, name: string, interval: Interval): Promise<Report> {
+  const kind = findReport(name);
+  assert.ok(kind);
+  return makeReport(service, kind, interval);
+}
+
+type Row = Record<string, string>;
+
+/** The rows of a report, each by its columns. */
+const rowsOf = ({ tables }: Report, section?: string): Row[] =>
+  tables
+    .filter((table) => section === undefined || table.section === section)
+    .flatMap(({ columns, rows }) =>
+      rows.map((row) =>
+        Object.fromEntries(
+          columns.map((column, at) => {
+            const cell = row[at];
+            return [column, typeof cell === 'object' ? (cell?.amount ?? '') : String(cell)];
+          }),
+        ),
+      ),
+    );
+
+const cents = (text: string | undefined) => BigInt((text ?? '').replace('.', ''));
+
+test('four days in which everything happens, computed by hand', async (t) => {
+  const { ledger, shop, cafe } = await playDays(t);
+  const { service } = ledger.started;
+
+  await t.test('the trial balance sums to zero, and begins where the day before has ended', async () => {
+    const rows = rowsOf(await make(service, 'R1', WHOLE));
+    assert.deepEqual(Object.fromEntries(rows.map(({ account, closing }) => [account, closing])), {
+      FLOAT: '9157.00',
+      VOUCHER: '528.00',
+      SETTLEMENT: '125.00',
+      UNCLAIMED: '30.00',
+      BREAKAGE: '35.00',
+      GOODWILL: '0.00',
+      FUNDING: '-9875.00',
+      RESERVE: '0.00',
+      total: '0.00',
+    });
+    for (const day of ['2026-03-03', '2026-03-04', '2026-03-05']) {
+      const before = rowsOf(await make(service, 'trial-balance', { from: '2026-03-02', to: day }));
+      const after = rowsOf(await make(service, 'trial-balance', { from: day, to: '2026-03-06' }));
+      for (const { account, opening } of after)
+        assert.equal(
+          opening,
+          before.find((row) => row['account'] === account)?.['closing'] ?? '0.00',
+          account,
+        );
+    }
+  });
+
+  await t.test('liability is rolled forward to what the vouchers hold, and so are its months', async () => {
+    const made = await make(service, 'R2', WHOLE);
+    const byProduct = rowsOf({ ...made, tables: made.tables.filter(({ section }) => section === undefined) });
+    const { issuer, ...standard } = byProduct[0] as Row;
+    assert.deepEqual(standard, {
+      product: 'DEFAULT',
+      issuerId: String(shop),
+      scope: 'network',
+      opening: '0.00',
+      issued: '500.00',
+      imported: '0.00',
+      reversed: '40.00',
+      reinstated: '0.00',
+      adjustedUp: '5.00',
+      redeemed: '95.00',
+      expired: '0.00',
+      voided: '0.00',
+      adjustedDown: '2.00',
+      cashedOut: '70.00',
+      escheated: '0.00',
+      closing: '378.00',
+      vouchers: '4',
+    });
+    assert.ok(issuer);
+    const [held] = await ledger.sql<{ minor: bigint }>(
+      'select sum(balance_minor)::bigint as minor from scrip.vouchers',
+    );
+    const closing = byProduct.reduce((sum, row) => sum + cents(row['closing']), 0n);
+    assert.equal(closing, held?.minor);
+    const months = rowsOf(made, 'months').reduce((sum, row) => sum + cents(row['closing']), 0n);
+    assert.equal(months, closing);
+    const ages = rowsOf(await make(service, 'R4', WHOLE));
+    for (const basis of ['expires', 'idle'])
+      assert.equal(
+        ages
+          .filter((row) => row['basis'] === basis)
+          .reduce((sum, row) => sum + cents(row['outstanding']), 0n),
+        closing,
+      );
+  });
+
+  await t.test(
+    "what is owed and what is the operator's own is the money that is there, every day",
+    async () => {
+      const days = rowsOf(await make(service, 'outstanding', WHOLE));
+      assert.deepEqual(
+        days.map(({ day }) => day),
+        ['2026-03-02', '2026-03-03', '2026-03-04', '2026-03-05'],
+      );
+      for (const { owed, own, minusFunding } of days)
+        assert.equal(cents(owed) + cents(own), cents(minusFunding));
+    },
+  );
+
+  await t.test(
+    'breakage is what expired less what was given back, by the policy of each product',
+    async () => {
+      const rows = rowsOf(await make(service, 'R5', WHOLE), 'booked');
+      assert.deepEqual(rows, [
+        { product: 'OPERATOR', account: 'BREAKAGE', expired: '100.00', reinstated: '50.00', net: '50.00' },
+        { product: 'ISSUER', account: 'FLOAT', expired: '100.00', reinstated: '50.00', net: '50.00' },
+        { product: 'UNCLAIMED', account: 'UNCLAIMED', expired: '100.00', reinstated: '50.00', net: '50.00' },
+      ]);
+    },
+  );
+
+  await t.test('the float statement ends with the stored float', async () => {
+    const rows = rowsOf(await make(service, 'float-statement', { ...WHOLE, merchantId: shop }));
+    const [float] = await listFloats(service.db, shop);
+    assert.equal(cents(rows.at(-1)?.['balance']), float?.balance.minor);
+    assert.deepEqual(
+      rows.map(({ kind, amount }) => [kind, amount]),
+      [
+        ['opening', ''],
+        ['TOP_UP', '10000.00'],
+        ['RESERVATION', '-500.00'],
+        ['RESERVATION', '-100.00'],
+        ['RESERVATION', '-100.00'],
+        ['RESERVATION', '-100.00'],
+        ['TOP_UP', '77.00'],
+        ['FLOAT_CORRECTION', '-70.00'],
+        ['FLOAT_REFUND', '-100.00'],
+        ['EXPIRY', '50.00'],
+        ['EXPIRY', '50.00'],
+        ['REINSTATEMENT', '-50.00'],
+        ['closing', ''],
+      ],
+    );
+  });
+
+  await t.test('settlements and the matrix of issuers and acceptors agree', async () => {
+    const settled = rowsOf(await make(service, 'R7', WHOLE)).filter(({ product }) => product === 'total');
+    assert.deepEqual(
+      settled.map(({ merchantId, redeemed, reversed, cashedOut, closing }) => [
+        merchantId,
+        redeemed,
+        reversed,
+        cashedOut,
+        closing,
+      ]),
+      [
+        [String(shop), '30.00', '0.00', '0.00', '30.00'],
+        [String(cafe), '65.00', '40.00', '70.00', '95.00'],
+      ],
+    );
+    const matrix = rowsOf(await make(service, 'issuer-acceptor', WHOLE));
+    assert.deepEqual(
+      matrix.map(({ issuerId, acceptorId, net }) => [issuerId, acceptorId, net]),
+      [
+        [String(shop), String(shop), '30.00'],
+        [String(shop), String(cafe), '25.00'],
+      ],
+    );
+  });
+
+  await t.test('the transactions of a merchant are all there, with masked codes', async () => {
+    const lines = [];
+    for await (const line of streamTransactions(service, { ...WHOLE, merchantId: shop })) lines.push(line);
+    assert.deepEqual(
+      lines.map(({ kind }) => kind),
+      ['REDEMPTION', ...Array.from({ length: 11 }, () => 'ACTIVATION')],
+    );
+    assert.ok(lines.every(({ voucherCode }) => /^\d{4}\*{4}\d{4}$/.test(voucherCode ?? '')));
+  });
+
+  await t.test('nothing differs, and closed days are as they were closed', async () => {
+    assert.deepEqual(
+      (await reconcile(service)).checks.filter(({ ok }) => !ok),
+      [],
+    );
+    assert.deepEqual((await verifyBooks(service)).breaks, []);
+  });
+});

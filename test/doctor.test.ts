@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { chmod, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { createService } from '../src/context.ts';
+import { openOwner } from '../src/db/pool.ts';
+import type { Sql } from '../src/db/sql.ts';
+import { examine, type Finding, type Surroundings } from '../src/monitor/doctor.ts';
+import { startTestService } from './harness.ts';
+import { Installation } from './installation.ts';
+
+const SURROUNDINGS: Surroundings = {
+  version: '0.0.0',
+  dataDir: undefined,
+  archiveDir: undefined,
+  keyRing: { source: 'SCRIP_KEYS', isFile: false, isExposed: false },
+  connectionsMax: 23,
+};
+
+const stateOf = (findings: readonly Finding[], check: string) =>
+  findings.find((each) => each.check === check)?.state;
+
+test('the doctor finds nothing to do on an installation that is looked after, and says what to do elsewhere', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
+  await installation.serve();
+  const before = await installation.json('doctor');
+  assert.equal(before.ok, true);
+  assert.equal(stateOf(before.findings, 'backup'), 'warning');
+  await installation.json('backup', 'create', installation.at('backups'));
+  const { ok, findings } = await installation.json('doctor');
+  assert.equal(ok, true);
+  for (const check of [
+    'versions',
+    'clocks',
+    'durability',
+    'checksums',
+    'backup',
+    'archive',
+    'webhooks',
+    'last close',
+  ])
+    assert.equal(stateOf(findings, check), 'ok', check);
+  for (const { state, advice } of findings as Finding[]) assert.equal(advice === null, state === 'ok');
+
+  // What must be done sets the exit status.
+  await chmod(installation.at('data', 'keys'), 0o644);
+  const old = { endedAt: '2020-01-01T00:00:00Z', path: '/backups/old', bytes: 1 };
+  await writeFile(installation.at('data', 'last-backup.json'), JSON.stringify(old));
+  const { status, out } = await installation.run(['doctor']);
+  assert.equal(status, 1);
+  assert.match(out, /key ring .*FAILURE .*can be read by other accounts/);
+  assert.match(out, /→ chmod 600, then scrip keyring rotate/);
+  assert.match(out, /backup .*FAILURE .*\/backups\/old/);
+  assert.match(out, /2 failures/);
+});
+
+test('a server that may lose what it acknowledged is a failure', async (t) => {
+  const started = await startTestService();
+  t.after(started.stop);
+  const name = new URL(started.url).pathname.slice(1);
+  const owner = await openOwner(started.url);
+  await owner.query({ text: `alter database ${name} set synchronous_commit = off`, values: [] });
+  await owner.close();
+  const again = await startTestService(started);
+  t.after(again.stop);
+  const findings = await examine(again.service, SURROUNDINGS);
+  assert.equal(stateOf(findings, 'durability'), 'failure');
+  assert.match(
+    findings.find(({ check }) => check === 'durability')?.advice ?? '',
+    /set synchronous_commit to on/,
+  );
+  // What concerns the embedded database is left out.
+  assert.equal(stateOf(findings, 'disk'), undefined);
+});
+
+test('clocks that differ, work that is behind and a full server are found', async (t) => {
+  const started = await startTestService();
+  t.after(started.stop);
+  const { db } = started.service;
+  const change: Readonly<Record<string, unknown>> = {
+    clock: Date.now() / 1_000 - 3_600,
+    connections: 99,
+    max_connections: 100,
+    version_number: 140_005,
+    oldest_seconds: 7_200,
+    processing: 3,
+    seconds: 500 * 3_600,
+    disabled: 1,
+  };
+  // The rows as the database answers them, with some values changed.
+  const query = async <Row>(statement: Sql): Promise<Row[]> => {
+    const rows = await db.query<Record<string, unknown>>(statement);
+    return rows.map((row) =>
+      Object.fromEntries(Object.entries(row).map(([key, value]) => [key, change[key] ?? value])),
+    ) as Row[];
+  };
+  const findings = await examine(createService({ ...started.service, db: { ...db, query } }), SURROUNDINGS);
+  for (const check of ['versions', 'clocks', 'last close', 'batches', 'webhooks'])
+    assert.equal(stateOf(findings, check), 'failure', check);
+  assert.equal(stateOf(findings, 'connections'), 'warning');
+});

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { authenticate } from '../src/api-keys/authenticate.ts';
+import { sql } from '../src/db/sql.ts';
+import { JOB_RUNS } from '../src/operator/job-operations.ts';
+import { startJobs } from '../src/operator/jobs.ts';
+import { type OperatorApi, startOperator } from './operator.api.ts';
+import { makeVouchers } from './operator.ts';
+
+let api: OperatorApi;
+let serials: string[];
+let worker: { stop(): Promise<void> } | undefined;
+
+before(async () => {
+  api = await startOperator();
+  const merchant = await api.testService.createMerchant();
+  const { context } = await authenticate(api.testService.service, merchant.authorization);
+  serials = (await makeVouchers(context, 'bulk', 10)).map(({ serialNumber }) => String(serialNumber));
+});
+
+after(async () => {
+  await worker?.stop();
+  await api?.stop();
+});
+
+const WAIT_MS = 30_000;
+
+async function ended(id: string) {
+  for (const until = Date.now() + WAIT_MS; Date.now() < until; await sleep(50)) {
+    const { body } = await api.get(`/jobs/${id}`);
+    if (!['WAITING', 'RUNNING'].includes(body.state)) return body;
+  }
+  return assert.fail(`job ${id} did not end`);
+}
+
+describe('a bulk change', () => {
+  test('is previewed, then done row by row, with what came of each', async () => {
+    const [replaced = ''] = serials;
+    await api.post(`/vouchers/${replaced}/replace`, {});
+    const change = { action: 'block', serialNumbers: [...serials, '10000000001'] };
+    const { body: shown } = await api.post('/vouchers/bulk/preview', change);
+    assert.deepEqual([shown.total, shown.changes, shown.declined, shown.unknown], [11, 9, 2, 1]);
+    const headers = { 'idempotency-key': 'bulk-1' };
+    const started = await api.post('/vouchers/bulk', { ...change, reason: 'stolen parcel' }, headers);
+    assert.deepEqual([started.status, started.body.state, started.body.total], [202, 'WAITING', 11]);
+    const again = await api.post('/vouchers/bulk', { ...change, reason: 'stolen parcel' }, headers);
+    assert.equal(again.body.id, started.body.id);
+    const following = api.call('GET', `/operator/v1/jobs/${started.body.id}/events`);
+    worker = startJobs(api.testService.service, JOB_RUNS);
+    const job = await ended(started.body.id);
+    assert.deepEqual([job.state, job.done, job.failed], ['COMPLETED', 11, 2]);
+    const { items } = (await api.get(`/jobs/${job.id}/rows`)).body;
+    assert.deepEqual(
+      items.map((each: { outcome: string }) => each.outcome),
+      ['44', ...new Array(9).fill('ok'), '14'],
+    );
+    const events = String((await following).body);
+    assert.match(events, /^event: progress\ndata: \{/);
+    assert.match(events, /"state":"COMPLETED"/);
+    const file = String((await api.call('GET', `/operator/v1/jobs/${job.id}/rows.csv`)).body);
+    assert.equal(file.trim().split('\r\n').length, 12);
+    assert.equal((await api.get(`/vouchers/${serials[5]}`)).body.state, 'BLOCKED');
+    const { body: told } = await api.get(`/audit?subject=${encodeURIComponent(`voucher ${serials[5]}`)}`);
+    assert.deepEqual([told.items[0].action, told.items[0].actorKind], ['voucher.block', 'token']);
+    assert.equal(told.items[0].reason, 'stolen parcel');
+  });
+
+  test('that is canceled half-way keeps what it did, and says so', async () => {
+    await worker?.stop();
+    const change = { action: 'unblock', serialNumbers: serials.slice(1) };
+    const { body: started } = await api.post('/vouchers/bulk', change);
+    const { service } = api.testService;
+    await service.db.query(
+      sql`update operator_jobs set asked_to_cancel = true where id = ${Number(started.id)}`,
+    );
+    worker = startJobs(service, JOB_RUNS);
+    const job = await ended(started.id);
+    assert.deepEqual([job.state, job.done], ['CANCELED', 0]);
+    const { items } = (await api.get(`/jobs/${job.id}/rows`)).body;
+    assert.ok(items.every((each: { outcome: string | null }) => each.outcome === null));
+    const again = await api.post(`/jobs/${job.id}/cancel`, {});
+    assert.deepEqual([again.status, again.body.code], [409, 'conflict']);
+  });
+
+  test('that nobody may do alone is not done', async () => {
+    const many = Array.from({ length: 101 }, (_, at) => String(10_000_000_064 + at));
+    const { status, body } = await api.post('/vouchers/bulk', { action: 'block', serialNumbers: many });
+    assert.ok(status === 202 || status === 403, JSON.stringify(body));
+    assert.equal(body.state === 'WAITING' && 'total' in body, false);
+  });
+
+  test('that cannot be is refused, naming the field', async () => {
+    for (const [body, field] of [
+      [{ action: 'block' }, 'serialNumbers'],
+      [{ action: 'block', serialNumbers: ['x'] }, 'serialNumbers'],
+      [{ action: 'extend', serialNumbers: ['10000000064'] }, 'expiry'],
+      [{ action: 'extend', serialNumbers: ['10000000064'], expiry: '2030-02-30' }, 'expiry'],
+      [{ action: 'destroy', serialNumbers: ['10000000064'] }, 'action'],
+    ] as const) {
+      const answer = await api.post('/vouchers/bulk/preview', body);
+      assert.deepEqual([answer.status, answer.body.errors[0].field], [400, field]);
+    }
+  });
+});
+
+describe('a job without rows', () => {
+  test('proves the books and the audit', async () => {
+    const books = await api.post('/reconcile', {});
+    const chain = await api.post('/audit/verify', {});
+    assert.deepEqual([books.status, chain.status], [202, 202]);
+    const proven = await ended(books.body.id);
+    assert.deepEqual([proven.state, proven.result.ok], ['COMPLETED', true]);
+    assert.equal((await ended(chain.body.id)).result.ok, true);
+  });
+});
+
+describe('the entrance', () => {
+  test('leads browsers to the console, and is an unknown path to anything else', async () => {
+    const browser = await fetch(api.baseUrl, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' });
+    assert.deepEqual([browser.status, browser.headers.get('location')], [302, '/console/']);
+    const other = await fetch(api.baseUrl);
+    assert.deepEqual(
+      [other.status, ((await other.json()) as { statusCode: string }).statusCode],
+      [404, '98'],
+    );
+    const head = await fetch(`${api.baseUrl}/operator/v1/merchants`, {
+      method: 'HEAD',
+      headers: { authorization: `Bearer ${await api.token(['support'])}` },
+    });
+    assert.equal(head.status, 200);
+  });
+});

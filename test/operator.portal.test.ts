@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { authenticate } from '../src/api-keys/authenticate.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { addEndpoint } from '../src/webhooks/endpoints.ts';
+import { asOperator } from './harness.ts';
+import { type OperatorApi, startOperator } from './operator.api.ts';
+import { type Made, makeVouchers } from './operator.ts';
+
+/** Two merchants, with one of everything each. */
+type Side = {
+  readonly merchantId: number;
+  readonly token: string;
+  readonly keyId: string;
+  readonly webhook: string;
+  readonly batch: string;
+  readonly transactionId: string;
+  readonly vouchers: readonly Made[];
+};
+
+let api: OperatorApi;
+let one: Side;
+let other: Side;
+
+async function makeSide(): Promise<Side> {
+  const merchant = await api.testService.createMerchant();
+  const { context } = await authenticate(api.testService.service, merchant.authorization);
+  const vouchers = await makeVouchers(context, 'mine', 3);
+  const [{ code, pin }] = vouchers as [Made];
+  const { transaction } = await redeem(context, { code, pin, amount: 5, reference: 'sale-1' });
+  const token = await api.token(['owner'], merchant.id);
+  const as = { authorization: `Bearer ${token}` };
+  const url = 'https://192.0.2.1/hook';
+  const wanted = { merchantId: merchant.id, url, events: null, full: false };
+  const added = await addEndpoint(asOperator(api.testService.service), wanted, true);
+  const { body } = await api.call('GET', '/portal/v1/batches', undefined, as);
+  return {
+    merchantId: merchant.id,
+    token,
+    keyId: merchant.keyId,
+    webhook: String(added.id),
+    batch: body.items[0].transactionId,
+    transactionId: transaction.transactionId,
+    vouchers,
+  };
+}
+
+before(async () => {
+  api = await startOperator();
+  one = await makeSide();
+  other = await makeSide();
+});
+
+after(() => api?.stop());
+
+const as = ({ token }: Side) => ({ authorization: `Bearer ${token}` });
+const ask = (side: Side, method: string, path: string, body?: unknown) =>
+  api.call(method, `/portal/v1${path}`, body, as(side));
+
+describe('the portal', () => {
+  test('shows a merchant its own float, transactions, batches and keys', async () => {
+    const { body: merchant } = await ask(one, 'GET', '/merchant');
+    assert.deepEqual([merchant.id, merchant.floats[0].balance], [String(one.merchantId), 99_910]);
+    const { body: transactions } = await ask(one, 'GET', '/transactions?limit=1');
+    assert.equal(transactions.items[0].transactionId, one.transactionId);
+    const { body: keys } = await ask(one, 'GET', '/api-keys');
+    assert.deepEqual(
+      keys.items.map((each: { keyId: string }) => each.keyId),
+      [one.keyId],
+    );
+    const found = await ask(one, 'POST', '/transactions/find', { reference: 'sale-1' });
+    assert.equal(found.body.transactionId, one.transactionId);
+  });
+
+  test('answers every id of another merchant like one that does not exist', async () => {
+    const nothing = '00000000-0000-7000-8000-000000000000';
+    const calls: readonly (readonly [
+      string,
+      (ids: { t: string; b: string; k: string; w: string }) => string,
+    ])[] = [
+      ['GET', ({ t }) => `/transactions/${t}`],
+      ['GET', ({ b }) => `/batches/${b}`],
+      ['POST', ({ b }) => `/batches/${b}/cancel`],
+      ['GET', ({ k }) => `/api-keys/${k}`],
+      ['POST', ({ k }) => `/api-keys/${k}/revoke`],
+      ['POST', ({ k }) => `/api-keys/${k}/rotate`],
+      ['GET', ({ w }) => `/webhooks/${w}`],
+      ['GET', ({ w }) => `/webhooks/${w}/deliveries`],
+      ['GET', ({ w }) => `/webhooks/${w}/deliveries/${nothing}`],
+      ...(['remove', 'enable', 'rotate', 'test', 'resend'] as const).map(
+        (verb) => ['POST', ({ w }: { w: string }) => `/webhooks/${w}/${verb}`] as const,
+      ),
+    ];
+    const foreign = { t: other.transactionId, b: other.batch, k: other.keyId, w: other.webhook };
+    const absent = { t: nothing, b: nothing, k: 'key_thatThereIsNo000', w: '999999' };
+    for (const [method, path] of calls) {
+      const body =
+        method === 'POST'
+          ? path(foreign).endsWith('resend')
+            ? { failedSince: '2026-01-01' }
+            : {}
+          : undefined;
+      const [theirs, none] = await Promise.all([
+        ask(one, method, path(foreign), body),
+        ask(one, method, path(absent), body),
+      ]);
+      assert.deepEqual([theirs.status, none.status], [404, 404], `${method} ${path(foreign)}`);
+      const told = (answer: typeof theirs, ids: typeof foreign) =>
+        Object.values(ids).reduce((text, id) => text.replaceAll(id, 'ID'), answer.body.detail);
+      assert.equal(told(theirs, foreign), told(none, absent));
+    }
+    const unchanged = await ask(other, 'GET', `/api-keys/${other.keyId}`);
+    assert.equal(unchanged.body.revokedAt, null);
+  });
+
+  test('does not let a merchant name another one, or call the operator', async () => {
+    const named = await ask(one, 'GET', `/transactions?merchantId=${other.merchantId}`);
+    assert.deepEqual([named.status, named.body.errors[0].field], [400, 'merchantId']);
+    const operator = await api.call('GET', '/operator/v1/merchants', undefined, as(one));
+    assert.equal(operator.status, 403);
+    const portal = await api.call('GET', '/portal/v1/merchant');
+    assert.equal(portal.status, 403);
+  });
+
+  test('checks vouchers with the same guard as the till', async () => {
+    const [, voucher] = one.vouchers as [Made, Made];
+    const { code, pin } = voucher;
+    const cashier = { ...one, token: await api.token(['cashier'], one.merchantId) };
+    const right = await ask(cashier, 'POST', '/vouchers/check', { code, pin });
+    assert.deepEqual([right.status, right.body.balance, right.body.currency], [200, 30, 'USD']);
+    assert.equal((await ask(cashier, 'GET', '/transactions')).status, 403);
+    const wrong = pin === '0000' ? '0001' : '0000';
+    for (let tries = 0; tries < 5; tries++)
+      assert.equal((await ask(cashier, 'POST', '/vouchers/check', { code, pin: wrong })).body.code, '55');
+    assert.equal((await ask(cashier, 'POST', '/vouchers/check', { code, pin })).body.code, '75');
+  });
+
+  test('stops a portal that keeps guessing', async () => {
+    for (let tries = 0; tries < 55; tries++) {
+      const { status } = await ask(other, 'POST', '/vouchers/check', { code: '999999999999', pin: '0000' });
+      if (status === 429) return;
+    }
+    assert.fail('it was never stopped');
+  });
+});

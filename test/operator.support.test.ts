@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { authenticate } from '../src/api-keys/authenticate.ts';
+import type { Context } from '../src/context.ts';
+import { sql } from '../src/db/sql.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { flushDeclines } from '../src/vouchers/declines.ts';
+import { type OperatorApi, startOperator } from './operator.api.ts';
+import { type Made, makeVouchers } from './operator.ts';
+
+let api: OperatorApi;
+let merchantId: string;
+let context: Context;
+let vouchers: Made[];
+
+before(async () => {
+  api = await startOperator();
+  const merchant = await api.testService.createMerchant();
+  merchantId = String(merchant.id);
+  context = (await authenticate(api.testService.service, merchant.authorization)).context;
+  vouchers = await makeVouchers(context, 'support-1', 10);
+});
+
+after(() => api?.stop());
+
+/** The merchant at this moment. */
+const now = (): Context => ({ ...context, now: api.testService.clock.now() });
+const first = () => vouchers[0] as Made;
+const serialOf = ({ serialNumber }: Made) => String(serialNumber);
+
+async function find(body: object, headers?: Record<string, string>) {
+  const { status, body: answer } = await api.post('/vouchers/find', body, headers);
+  assert.equal(status, 200, JSON.stringify(answer));
+  return answer.items.map((each: { serialNumber: string }) => each.serialNumber);
+}
+
+describe("support's desk", () => {
+  test('finds a voucher by code, masked code, reference, transaction and batch', async () => {
+    const { code, pin } = first();
+    const done = await redeem(now(), { code, pin, amount: 5, reference: 'sale-1' });
+    const { transactionId } = done.transaction;
+    const own = [serialOf(first())];
+    assert.deepEqual(await find({ code }), own);
+    assert.ok((await find({ masked: `${code.slice(0, 4)}****${code.slice(-4)}` })).includes(own[0]));
+    assert.deepEqual(await find({ reference: 'sale-1', merchantId }), own);
+    assert.deepEqual(await find({ transactionId }), own);
+    assert.equal((await find({ reference: 'support-1', merchantId })).length, 10);
+    const { body } = await api.get(`/vouchers/${own[0]}`);
+    assert.equal((await find({ batch: body.batch })).length, 10);
+    assert.equal((await find({ batch: body.batch, state: 'BLOCKED' })).length, 0);
+    const shown = await api.get(`/transactions/${transactionId}`);
+    assert.deepEqual([shown.body.amount, shown.body.kind, shown.body.reference], [5, 'REDEMPTION', 'sale-1']);
+    const named = await api.post('/transactions/find', { reference: 'sale-1', merchantId });
+    assert.equal(named.body.transactionId, transactionId);
+  });
+
+  test('pages through a batch, and through one state of it, without a gap', async () => {
+    await api.post(`/vouchers/${serialOf(vouchers[9] as Made)}/block`, {});
+    const { body } = await api.get(`/vouchers/${serialOf(first())}`);
+    const seen: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const more: string = cursor === '' ? '' : `&cursor=${cursor}`;
+      const page = await api.get(`/vouchers?batch=${body.batch}&limit=3${more}`);
+      seen.push(...page.body.items.map((each: { serialNumber: string }) => each.serialNumber));
+      cursor = page.body.nextCursor;
+    }
+    assert.deepEqual(seen, vouchers.map(serialOf));
+    const blocked = await api.get(`/vouchers?batch=${body.batch}&state=BLOCKED`);
+    assert.deepEqual(
+      blocked.body.items.map((each: { serialNumber: string }) => each.serialNumber),
+      [serialOf(vouchers[9] as Made)],
+    );
+  });
+
+  test('shows declines in the timeline, never with a code or a PIN', async () => {
+    const voucher = vouchers[1] as Made;
+    const { code, pin } = voucher;
+    const wrong = pin === '0000' ? '0001' : '0000';
+    const tries = [
+      [{ code, pin: wrong, amount: 5 }, '55'],
+      [{ code, pin, amount: 500, reference: 'too-much' }, '51'],
+    ] as const;
+    for (const [wanted, refusal] of tries) await assert.rejects(redeem(now(), wanted), { code: refusal });
+    await api.post(`/vouchers/${serialOf(voucher)}/block`, { reason: 'card was lost' });
+    await assert.rejects(redeem(now(), { code, pin, amount: 1 }), { code: '43' });
+    await assert.rejects(redeem(now(), { code: '100000000001', pin, amount: 1 }), { code: '14' });
+    await flushDeclines(api.testService.service);
+    const { body } = await api.get(`/vouchers/${serialOf(voucher)}`);
+    const told = body.timeline.map((each: { kind: string; what: string; code: string | null }) =>
+      [each.kind, each.what, each.code].filter(Boolean).join(' '),
+    );
+    assert.deepEqual(told, [
+      'decline redeem 43',
+      'change voucher.block',
+      'decline redeem 51',
+      'decline redeem 55',
+      'money ACTIVATION',
+    ]);
+    assert.equal(body.timeline[1].reason, 'card was lost');
+    const listed = await api.get(`/declines?merchantId=${merchantId}`);
+    assert.deepEqual(
+      listed.body.items.map((each: { code: string; serialNumber: string | null }) => [
+        each.code,
+        each.serialNumber,
+      ]),
+      [
+        ['14', null],
+        ['43', serialOf(voucher)],
+        ['51', serialOf(voucher)],
+        ['55', serialOf(voucher)],
+      ],
+    );
+    const rows = await api.testService.service.db.query<{ text: string }>(
+      sql`select d::text as text from declines d`,
+    );
+    for (const { text } of rows) assert.ok(!text.includes(code) && !text.includes(`,${wrong},`));
+  });
+
+  test('corrects a redemption once, with a reason, in the audit', async () => {
+    const { code, pin } = vouchers[2] as Made;
+    const { transaction } = await redeem(now(), { code, pin, amount: 10, reference: 'wrong-amount' });
+    const path = `/redemptions/${transaction.transactionId}/correct`;
+    const without = await api.post(path, { amount: 7.5 });
+    assert.deepEqual([without.status, without.body.errors[0].field], [400, 'reason']);
+    const corrected = await api.post(path, { amount: 7.5, reason: 'mistyped' }, { 'idempotency-key': 'c-1' });
+    assert.equal(corrected.status, 200);
+    assert.deepEqual(
+      [
+        corrected.body.original.refundStatus,
+        corrected.body.reversal.amount,
+        corrected.body.replacement.amount,
+      ],
+      ['CANCELLED', -10, 7.5],
+    );
+    const replay = await api.post(path, { amount: 7.5, reason: 'mistyped' }, { 'idempotency-key': 'c-1' });
+    assert.deepEqual(replay.body, corrected.body);
+    const again = await api.post(path, { amount: 1, reason: 'mistyped' });
+    assert.deepEqual([again.status, again.body.code], [409, '58']);
+    assert.equal((await api.get(`/vouchers/${serialOf(vouchers[2] as Made)}`)).body.balance, 22.5);
+  });
+
+  test('is stopped from trying codes', async () => {
+    const as = { authorization: `Bearer ${await api.token(['support'])}` };
+    const code = '999999999999';
+    for (let at = 0; at < 30; at++) assert.deepEqual(await find({ code }, as), []);
+    const { status, body } = await api.post('/vouchers/find', { code }, as);
+    assert.deepEqual([status, body.code], [429, 'too-many-requests']);
+  });
+
+  test('refuses a search that cannot be, naming the field', async () => {
+    for (const [body, field] of [
+      [{}, 'code'],
+      [{ code: '4829' }, 'code'],
+      [{ code: '4829130576410731' }, 'code'],
+      [{ reference: 'x' }, 'merchantId'],
+      [{ masked: '4829****76' }, 'masked'],
+      [{ code: '482913057641', masked: '4829****7641' }, 'code'],
+    ] as const) {
+      const answer = await api.post('/vouchers/find', body);
+      assert.deepEqual([answer.status, answer.body.errors?.[0]?.field], [400, field], JSON.stringify(body));
+      assert.ok(!JSON.stringify(answer.body).includes('482913057641'));
+    }
+  });
+});

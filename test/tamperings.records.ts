@@ -1,0 +1,126 @@
+import { A_FLOAT, ONE_VOUCHER, type Tampering } from './tamperings.ts';
+
+/** To what is recorded beside the journal: references, updates, holds, voids and buckets. */
+export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
+  // Without its claim a redemption no longer uses its reference up: a retry would be a second payment.
+  [
+    'a redemption that has given its reference free',
+    `delete from claims where reference = 'sale-3'`,
+    ['references'],
+  ],
+  [
+    'an updated redemption that has given its reference free',
+    `delete from claims where reference = 'sale-0'`,
+    ['references'],
+  ],
+  [
+    'a batch that has given its reference free',
+    `delete from claims where reference = 'now' and operation = 'generate'`,
+    ['references'],
+  ],
+  [
+    'a top-up that has given its reference free',
+    `delete from claims where ctid = (select min(ctid) from claims where operation = 'top-up')`,
+    ['references'],
+  ],
+  [
+    'a claim for a transaction that was never booked',
+    `insert into claims (id, merchant_id, operation, reference, fingerprint)
+      select gen_random_uuid(), merchant_id, operation, 'another', fingerprint from claims where reference = 'sale-3'`,
+    ['references'],
+  ],
+  [
+    'a claim that names another transaction',
+    `update claims set id = gen_random_uuid() where reference = 'sale-3'`,
+    ['references'],
+  ],
+  [
+    'a claim of another operation',
+    `update claims set operation = 'activate' where reference = 'sale-3'`,
+    ['references'],
+  ],
+  [
+    'a claim that names another voucher',
+    `update claims set serial_number = serial_number + 1 where reference = 'sale-3'`,
+    ['references'],
+  ],
+  [
+    'a claim for another amount',
+    `update claims set fingerprint = '110000' where reference = 'sale-3'`,
+    ['references'],
+  ],
+  ['a claim in no bucket', `update claims set bucket = 7 where reference = 'sale-3'`, ['buckets']],
+  [
+    'an update that is not recorded',
+    `delete from redemption_updates where original_id = (select id from journal where reference = 'sale-0')`,
+    ['redemption-updates'],
+  ],
+  [
+    'an update of another amount than was booked',
+    `update redemption_updates set new_minor = new_minor + 1 where new_id is not null`,
+    ['redemption-updates'],
+  ],
+  [
+    'an update that says that it reversed in full',
+    `update redemption_updates set new_id = null, new_minor = 0 where new_id is not null`,
+    ['redemption-updates'],
+  ],
+  [
+    'an update that says that it left something',
+    `update redemption_updates set new_id = gen_random_uuid(), new_minor = 1 where new_id is null`,
+    ['update-entries'],
+  ],
+  [
+    'an update of a transaction that is no redemption',
+    `insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
+      select id, gen_random_uuid(), 0, now() from journal where reference = 'activation-1'`,
+    ['redemption-updates', 'update-entries'],
+  ],
+  [
+    'an update whose new redemption stands alone',
+    `update journal set original_id = null, reference = null where reference = 'NEW-sale-0'`,
+    ['update-entries'],
+  ],
+  [
+    'an update in another bucket than its redemption',
+    `update redemption_updates set bucket = 7`,
+    ['redemption-updates', 'update-entries'],
+  ],
+  [
+    'money that is held and is not in transit',
+    `insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at)
+      select gen_random_uuid(), id, merchant_id, 1, 0, (${ONE_VOUCHER}), now() from accounts where id = (${A_FLOAT})`,
+    ['holds'],
+  ],
+  [
+    'money in transit that nobody holds',
+    `insert into accounts (kind, merchant_id, currency, decimals) values ('TRANSIT', 0, 'USD', 2) on conflict do nothing;
+      update floats set balance_minor = balance_minor - 1 where account_id = (${A_FLOAT});
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, occurred_at)
+      select gen_random_uuid(), 'HOLD', f.id, t.id, 1, 'USD', f.merchant_id, now()
+      from accounts f, accounts t where f.id = (${A_FLOAT}) and t.kind = 'TRANSIT' and t.currency = 'USD'`,
+    ['holds'],
+  ],
+  [
+    'a booked transaction that was voided',
+    `insert into voids (id) select id from journal where reference = 'sale-3'`,
+    ['voids'],
+  ],
+  [
+    'a voucher in another bucket than its serial number says',
+    `update vouchers set bucket = 7 where serial_number = (${ONE_VOUCHER})`,
+    ['voucher-balances', 'journal-entries', 'activations', 'reserve-shares', 'buckets'],
+  ],
+  ['a bucket without its row', 'delete from buckets', ['buckets']],
+  [
+    'a top-up that is not in the audit',
+    `delete from audit where sequence = (select max(sequence) from audit where action = 'float.top-up')`,
+    ['top-ups'],
+  ],
+  [
+    'a redemption that was not announced',
+    `insert into webhook_endpoints (merchant_id, url, secret, created_at, enabled_at)
+      select merchant_id, 'https://shop.example', '', now(), now() - interval '1 hour' from accounts where id = (${A_FLOAT})`,
+    ['deliveries'],
+  ],
+];
