@@ -77,12 +77,8 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
         version integer primary key, name text not null, digest text not null,
           applied_at timestamptz not null default now())`),
     );
-<<<<<<< HEAD
     // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration
-    // reaches the workers. Elsewhere nobody reads this setting.
-    if (!(await isDistributed(owner))) await owner.query(raw('set local citus.enable_ddl_propagation = off'));
-=======
-    // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration reaches the workers, one
+    // reaches the workers, one
     // statement at a time, since Citus sends on what it was sent. Elsewhere nobody reads this setting.
     const isSharded = await isDistributed(owner);
     await owner.query(
@@ -92,7 +88,6 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
           : 'set local citus.enable_ddl_propagation = off',
       ),
     );
->>>>>>> w-citus
     const todo = pending(await readApplied(owner), migrations);
     for (const { version, name, text, digest } of todo) {
       for (const statement of isSharded ? splitStatements(text) : [text]) await owner.query(raw(statement));
