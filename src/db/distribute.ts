@@ -113,13 +113,8 @@ async function checkCluster(owner: Queries, url: string): Promise<number> {
     known: boolean;
     workers: number;
   }>(sql`
-<<<<<<< HEAD
 select (select rolsuper from pg_roles where rolname = current_user) as super,
-  citus_is_coordinator() as coordinator,
-=======
-select (select rolsuper from pg_roles where rolname = current_user) as super, 
   (select groupid = 0 from pg_dist_local_group) as coordinator,
->>>>>>> w-citus
   exists (select from pg_dist_node where groupid = 0) as known,
   (select count(*)::int from pg_dist_node where groupid <> 0 and noderole = 'primary'
     and isactive) as workers`);
