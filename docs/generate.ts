@@ -4,11 +4,10 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { generatedDocuments } from './generate/documents.ts';
-import { operatorDocuments } from './generate/operator.ts';
 import { settingsPage } from './generate/settings.ts';
 import { snippetPages } from './generate/snippets.ts';
 
-const documents = [...generatedDocuments(), ...operatorDocuments(), ...snippetPages(), settingsPage()];
+const documents = [...generatedDocuments(), ...snippetPages(), settingsPage()];
 for (const { path, text } of documents) {
   const target = new URL(`reference/${path}`, import.meta.url);
   await mkdir(new URL('./', target), { recursive: true });

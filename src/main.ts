@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   redemption: async () => (await import('./cli/transaction.ts')).registerRedemption,
   decline: async () => (await import('./cli/transaction.ts')).registerDecline,
   books: async () => (await import('./cli/books.ts')).registerBooks,
+  bank: async () => (await import('./cli/bank.ts')).registerBank,
   settlement: async () => (await import('./cli/settlement.ts')).registerSettlement,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   approval: async () => (await import('./cli/approval.ts')).registerApproval,

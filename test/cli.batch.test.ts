@@ -65,9 +65,7 @@ describe('scrip batch', () => {
     assert.equal(listed.length, 2);
     assert.equal((await operator.json('batch', 'show', batch.transactionId)).value, 10);
     assert.equal((await operator.json('batch', 'cancel', batch.transactionId)).status, 'CANCELED');
-    assert.deepEqual(await operator.json('float', 'show', '--merchant', merchant.id), [
-      { currency: 'USD', balance: 940 },
-    ]);
+    assert.equal((await operator.json('float', 'show', '--merchant', merchant.id))[0].balance, 940);
     await Promise.all([
       operator.fails(/COMPLETED/, 'batch', 'cancel', listed[1].transactionId),
       operator.fails(/no batch/, 'batch', 'show', '00000000-0000-7000-8000-000000000000'),

@@ -29,7 +29,7 @@ describe('scrip merchant', () => {
     assert.equal(merchant.id, Number(made.id));
     assert.ok(merchant.permissions.has('update-redemption'));
     assert.deepEqual(await operator.json('float', 'show', '--merchant', made.id), [
-      { currency: 'USD', balance: 99.95 },
+      { currency: 'USD', balance: 99.95, usePerDay: 0, daysLeft: null },
     ]);
     const listed = (await operator.json('merchant', 'list')).find(
       ({ id }: { id: unknown }) => id === made.id,
@@ -126,8 +126,8 @@ describe('scrip float and product', () => {
     await operator.json('float', 'top-up', '--merchant', id, '--amount', '0.20');
     await operator.json('float', 'top-up', '--merchant', id, '--amount', '1.005', '--currency', 'KWD');
     assert.deepEqual(await operator.json('float', 'show', '--merchant', id), [
-      { currency: 'KWD', balance: 1.005 },
-      { currency: 'USD', balance: 0.3 },
+      { currency: 'KWD', balance: 1.005, usePerDay: 0, daysLeft: null },
+      { currency: 'USD', balance: 0.3, usePerDay: 0, daysLeft: null },
     ]);
     await Promise.all([
       operator.fails(

@@ -101,9 +101,7 @@ describe('a wrong command line', () => {
       '--value',
       '1e1',
     );
-    assert.deepEqual(await operator.json('float', 'show', '--merchant', merchantId), [
-      { currency: 'USD', balance: 100 },
-    ]);
+    assert.equal((await operator.json('float', 'show', '--merchant', merchantId))[0].balance, 100);
   });
 
   test('has text with characters that nobody can see', async () => {

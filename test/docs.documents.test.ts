@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
 import { generatedDocuments } from '../docs/generate/documents.ts';
-import { operatorDocuments } from '../docs/generate/operator.ts';
 import { settingsPage } from '../docs/generate/settings.ts';
 import { CREDENTIALS_PLACE, snippetPages } from '../docs/generate/snippets.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
@@ -67,7 +66,7 @@ describe('the documents that are made from the interface', () => {
   it('lie in docs/reference as they are made now (else: npm run docs:generate)', async () => {
     const documents = generatedDocuments();
     assert.equal(documents.length, 4);
-    for (const { path, text } of [...documents, ...operatorDocuments(), ...snippetPages(), settingsPage()]) {
+    for (const { path, text } of [...documents, ...snippetPages(), settingsPage()]) {
       const found = await readFile(new URL(`../docs/reference/${path}`, import.meta.url), 'utf8').catch(
         () => '',
       );

@@ -50,3 +50,8 @@ export function findOpenDay(): Sql {
 select d.day::text as day, d.starts_at, d.ends_at, d.zone from book_days d
 where not exists (select from book_closings c where c.day = d.day) order by d.day limit 1`;
 }
+
+/** Nothing while a close or a sweep has the books. */
+export function findFreeBooks(): Sql {
+  return sql`select zone from books for update skip locked`;
+}

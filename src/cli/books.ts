@@ -7,6 +7,7 @@ import { toNumber, toText } from '../money.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
 import { addBooksExport } from './books-export.ts';
 import { addBooksReport } from './books-report.ts';
+import { addBooksRules } from './books-rules.ts';
 import { asMoneyCommand, currencyOf, type MoneyOptions, parseReference, printBooked } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
@@ -51,6 +52,7 @@ export function registerBooks(program: Command): void {
   registerOwn(books);
   addBooksReport(books);
   addBooksExport(books);
+  addBooksRules(books);
 }
 
 function registerOwn(books: Command): void {

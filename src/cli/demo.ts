@@ -50,7 +50,7 @@ export async function prepareDemo(service: Service, baseUrl: string, dataDir: st
   return curlRound({ baseUrl, ...key, run, productCode: DEMO_PRODUCT, inA, inB });
 }
 
-const demoActor = (): Actor => ({ ...actor(), reason: actor().reason ?? 'the demo' });
+export const demoActor = (): Actor => ({ ...actor(), reason: actor().reason ?? 'the demo' });
 
 /** Makes an order, and returns its first voucher. */
 async function order(context: Context, wanted: Generate): Promise<DemoVoucher> {

@@ -14,7 +14,7 @@ import { id } from './output.ts';
 import { parseAmount, parseCurrency, parseId, parseTransactionId } from './parse.ts';
 
 /** Adds the commands that take money off a float. */
-export function registerFloatMoney(float: Command): void {
+export function addFloatMoney(float: Command): void {
   asMoneyCommand(
     float
       .command('refund')

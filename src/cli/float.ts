@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Float, floats } from '../operator/floats.ts';
-import { registerFloatMoney } from './float-money.ts';
+import { addFloatMoney } from './float-money.ts';
 import { amountText } from './merchant.ts';
 import { printTable, say } from './output.ts';
 import { parseCurrencyCode, parseId, parseText, parseValue } from './parse.ts';
@@ -21,7 +21,7 @@ export function registerFloat(program: Command): void {
     .option('--reference <reference>', 'your reference, under which a repetition tops up once')
     .option('--json', 'print JSON')
     .action(add);
-  registerFloatMoney(float);
+  addFloatMoney(float);
   float
     .command('warn')
     .description(
@@ -83,8 +83,11 @@ async function show(options: Json & { merchant: string }): Promise<void> {
     options,
     (found: Float[]) =>
       printTable(
-        ['currency', 'balance'],
-        found.map(({ currency, balance }) => [currency, amountText(balance, currency)]),
+        ['currency', 'balance', 'use per day', 'days left'],
+        found.map(({ currency, balance, usePerDay, daysLeft }) => {
+          const amounts = [amountText(balance, currency), amountText(usePerDay, currency)];
+          return [currency, ...amounts, daysLeft === null ? '-' : String(daysLeft)];
+        }),
       ),
   );
 }

@@ -24,6 +24,8 @@ import { listenForStop, type Stop } from './stop.ts';
 export type Opened = {
   readonly service: Service;
   readonly config: Config;
+  /** Of the account that migrates. */
+  readonly ownerUrl: string;
   /**
    * Closes everything, the embedded database last. Work in progress is waited for until `hurried` settles.
    * @returns whether it had to hurry: something may still hold the process then
@@ -66,7 +68,8 @@ export async function openService(
   try {
     if (config.databaseUrl === undefined) embedded = await openFolder(config, { create, log, isService });
     const url = embedded?.url ?? (config.databaseUrl as string);
-    const applied = await migrate(embedded?.ownerUrl ?? url, async (owner) => {
+    const ownerUrl = embedded?.ownerUrl ?? url;
+    const applied = await migrate(ownerUrl, async (owner) => {
       if (!create) await requireSchema(owner, url);
       await checkBeforeMigration(owner, config, false);
     });
@@ -91,7 +94,7 @@ export async function openService(
         allowPrivateWebhooks: config.webhookAllowPrivate,
         metrics,
       });
-      return { service, config, close };
+      return { service, config, ownerUrl, close };
     } catch (error) {
       await Promise.all([db.close(), readDb?.close()]);
       throw error;

@@ -7,6 +7,7 @@ import { oneOf, parseCount, parseCurrencyCode, parseId, parseText, parseValue } 
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
 
 const NAME_MAX = 200;
+const POLICIES = ['operator', 'issuer', 'unclaimed'] as const;
 const QUANTITY_MAX = 5_000_000;
 const DAYS_MAX = 36_500;
 
@@ -33,7 +34,8 @@ export function registerProduct(program: Command): void {
     )
     .option(
       '--expiry-policy <policy>',
-      'to whom belongs what expires: operator, issuer (back to its float), or unclaimed',
+      'to whom belongs what expires: operator, issuer (its float), or unclaimed',
+      'operator',
     )
     .option('--currency <code>', 'the currency of its vouchers (default: SCRIP_CURRENCY)')
     .option('--min-value <value>', 'the least value of a voucher (default: 0.01, or one minor unit)')
@@ -50,11 +52,11 @@ export function registerProduct(program: Command): void {
     .command('set <code>')
     .description('change a product; batches that were ordered keep their terms')
     .option('--name <name>', 'its name')
+    .option('--expiry-policy <policy>', 'to whom belongs what expires: operator, issuer or unclaimed')
     .option('--min-value <value>', 'the least value of a voucher')
     .option('--max-value <value>', 'the greatest value of a voucher')
     .option('--max-quantity <count>', `the greatest quantity of a batch, up to ${QUANTITY_MAX}`)
     .option('--validity-days <days>', 'how long vouchers are valid')
-    .option('--expiry-policy <policy>', 'operator, issuer or unclaimed, for later batches')
     .option('--json', 'print JSON')
     .action(set);
   product.command('list').description('list all products').option('--json', 'print JSON').action(list);
@@ -82,7 +84,7 @@ type CreateOptions = Json & {
   name: string;
   activation: string;
   scope: string;
-  expiryPolicy?: string;
+  expiryPolicy: string;
   currency?: string;
   minValue?: string;
   maxValue?: string;
@@ -100,8 +102,8 @@ async function create(options: CreateOptions): Promise<void> {
     name: parseText(options.name, '--name', NAME_MAX),
     activation: oneOf(options.activation, '--activation', ['immediate', 'on-activation'] as const),
     scope: oneOf(options.scope, '--scope', ['network', 'issuer'] as const),
+    expiryPolicy: oneOf(options.expiryPolicy, '--expiry-policy', POLICIES),
     currency: parseCurrencyCode(options.currency ?? readConfig().currency),
-    ...policyOf(options),
     ...termsOf({ minValue, maxValue, maxQuantity, validityDays }),
     ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
   };
@@ -128,27 +130,20 @@ function termsOf({
   };
 }
 
-function policyOf({ expiryPolicy }: { expiryPolicy?: string }) {
-  if (expiryPolicy === undefined) return {};
-  return {
-    expiryPolicy: oneOf(expiryPolicy, '--expiry-policy', ['operator', 'issuer', 'unclaimed'] as const),
-  };
-}
-
 async function set(
   text: string,
   options: Json & Terms & { name?: string; expiryPolicy?: string },
 ): Promise<void> {
-  const { name, minValue, maxValue, maxQuantity, validityDays } = options;
+  const { name, expiryPolicy, minValue, maxValue, maxQuantity, validityDays } = options;
   const terms = {
     ...(name !== undefined && { name: parseText(name, '--name', NAME_MAX) }),
-    ...policyOf(options),
+    ...(expiryPolicy !== undefined && {
+      expiryPolicy: oneOf(expiryPolicy, '--expiry-policy', POLICIES),
+    }),
     ...termsOf({ minValue, maxValue, maxQuantity, validityDays }),
   };
   if (Object.keys(terms).length === 0)
-    wrongUsage(
-      'nothing to change: give --name, --min-value, --max-value, --max-quantity, --validity-days or --expiry-policy',
-    );
+    wrongUsage('nothing to change: give --name, --min-value, --max-value, --max-quantity or --validity-days');
   await performCommand(products.set, { code: parseProduct(text), ...terms }, options, printFields);
 }
 

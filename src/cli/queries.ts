@@ -8,3 +8,10 @@ export function findSchema(): Sql {
 export function findAnyMerchant(): Sql {
   return sql`select exists (select from merchants) as found`;
 }
+
+/** A row only where the database holds neither merchants nor movements. */
+export function isEmpty(): Sql {
+  return sql`
+select 1 as empty where not exists (select from merchants) and not exists (select from journal)
+  and not exists (select from book_days)`;
+}

@@ -47,19 +47,28 @@ async function serve(options: ServeOptions): Promise<void> {
   // Before anything is created or started: a port in use is the most frequent failure.
   if (!isOneOfSeveral()) await checkAddress(config);
   const log = createLogger(config.logLevel);
-  const { service, close } = await openService(config, {
+  const { service, ownerUrl, close } = await openService(config, {
     name: 'scrip-serve',
     create: true,
     log,
     isService: true,
   });
   try {
+    if (options.demo && !isOneOfSeveral()) await playHistory(service, ownerUrl, stop);
     if (!stop.isAsked()) await serveUntilStopped(service, config, options, count, stop);
   } finally {
     const hurried = await close(stop.hurried);
     await flushLog(log);
     if (hurried || isOneOfSeveral()) process.exit(hurried ? 1 : 0);
   }
+}
+
+/** Fills an empty database with the demo's history, and says so: it takes some seconds. */
+async function playHistory(service: Service, ownerUrl: string, stop: Stop): Promise<void> {
+  const { demoActor } = await import('./demo.ts');
+  const { fillHistory } = await import('./demo-history.ts');
+  const tell = () => process.stderr.write('scrip: filling the empty database with 90 days of history\n');
+  await fillHistory(service, ownerUrl, demoActor(), { tell, stopping: stop.isAsked });
 }
 
 /** What answers: this process, or several that it supervises. */

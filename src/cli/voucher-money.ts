@@ -9,7 +9,7 @@ import { id } from './output.ts';
 import { parseAmount, parseId, parseSerial } from './parse.ts';
 
 /** Money commands about a single voucher. */
-export function registerVoucherMoney(voucher: Command): void {
+export function addVoucherMoney(voucher: Command): void {
   asMoneyCommand(
     voucher
       .command('adjust <serial>')

@@ -7,7 +7,7 @@ import { amountText } from './merchant.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseEnd, parseId, parseSerial, parseText, parseTransactionId } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
-import { registerVoucherMoney } from './voucher-money.ts';
+import { addVoucherMoney } from './voucher-money.ts';
 
 const LISTED = '50';
 const REFERENCE_MAX = 100;
@@ -71,7 +71,7 @@ export function registerVoucher(program: Command): void {
         say(`voucher ${serial} is ${state}`),
       );
     });
-  registerVoucherMoney(voucher);
+  addVoucherMoney(voucher);
   voucher
     .command('replace <serial>')
     .description(

@@ -1,10 +1,6 @@
 import type { Command } from 'commander';
-import {
-  type WebhookAttempt,
-  type WebhookDelivery,
-  type WebhookEndpoint,
-  webhooks,
-} from '../operator/webhooks.ts';
+import { deliveriesOfWebhooks, type WebhookAttempt, type WebhookDelivery } from '../operator/deliveries.ts';
+import { type WebhookEndpoint, webhooks } from '../operator/webhooks.ts';
 import { EVENTS } from '../webhooks/outbox.ts';
 import { numberOf, printFields, printSecret, printTable, quoted, say, wrongUsage } from './output.ts';
 import { parseCount, parseEventId, parseId, parseStart, repeat } from './parse.ts';
@@ -160,8 +156,14 @@ async function deliveries(
   if (eventId !== undefined && (state !== undefined || options.limit !== undefined))
     wrongUsage('--event lists all attempts of one event: leave out --state and --limit');
   if (eventId !== undefined)
-    return listCommand(webhooks.attempts, { id, eventId }, undefined, options, printAttempts);
-  await listCommand(webhooks.deliveries, { id, ...(state && { state }) }, limit, options, printDeliveries);
+    return listCommand(deliveriesOfWebhooks.attempts, { id, eventId }, undefined, options, printAttempts);
+  await listCommand(
+    deliveriesOfWebhooks.deliveries,
+    { id, ...(state && { state }) },
+    limit,
+    options,
+    printDeliveries,
+  );
 }
 
 function printDeliveries(found: WebhookDelivery[]): void {
@@ -203,7 +205,7 @@ async function sendAgain(
     wrongUsage('what to send again? Give either --event or --failed-since');
   if (failedSince !== undefined) parseStart(failedSince, '--failed-since');
   const what = event === undefined ? { failedSince: failedSince ?? '' } : { eventId: parseEventId(event) };
-  await performCommand(webhooks.resend, { ...endpointOf(text), ...what }, options, ({ resent }) =>
+  await performCommand(deliveriesOfWebhooks.resend, { ...endpointOf(text), ...what }, options, ({ resent }) =>
     say(`${numberOf(resent, 'event')} will be sent again`),
   );
 }

@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import { readVouchersOf } from '../batches/download.ts';
 import { sweep, TASKS } from '../batches/tasks.ts';
+import { keepBooks } from '../books/keep.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
-import { startWorker, type Worker } from '../jobs/worker.ts';
+import { type Scheduled, startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { JOB_RUNS } from '../operator/job-operations.ts';
 import { startJobs } from '../operator/jobs.ts';
+import { DAY_ENDS } from '../settlement/fees.ts';
 import { maintainDeclines } from '../vouchers/declines.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
@@ -49,7 +51,7 @@ async function work(): Promise<void> {
 
 /** Starts the background work: the jobs of the queue, and the deliveries of webhooks. */
 export async function startBackground(service: Service, { webhookAllowPrivate }: Config): Promise<Worker> {
-  const worker = await startWorker(service, TASKS, sweep);
+  const worker = await startWorker(service, TASKS, sweep, { 'keep-books': KEEP_BOOKS });
   const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });
   const delivery = startDelivery(service, sender, readVouchersOf);
   const jobs = startJobs(service, JOB_RUNS);
@@ -62,6 +64,12 @@ export async function startBackground(service: Service, { webhookAllowPrivate }:
     },
   };
 }
+
+/** What has expired is swept, slices are sealed, and days are closed, every five minutes. */
+const KEEP_BOOKS: Scheduled = {
+  match: '*/5 * * * *',
+  run: (service, stopping) => keepBooks(service, DAY_ENDS, stopping),
+};
 
 /** How often old declines are dropped. */
 const MAINTAIN_MS = 3_600_000;

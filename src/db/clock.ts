@@ -25,6 +25,22 @@ create or replace function scrip.database_time() returns timestamptz language sq
 $$;
 drop table if exists scrip.moved_clock`;
 
+/**
+ * Lets the clock run again where a demo was killed before it could. An account that may not do so leaves it alone.
+ * @param url of the schema's owner
+ */
+export async function restoreClock(url: string): Promise<void> {
+  const owner = await openOwner(url);
+  try {
+    const [found] = await owner.query<{ moved: boolean }>(
+      sql`select to_regclass('scrip.moved_clock') is not null as moved`,
+    );
+    if (found?.moved) await owner.query({ text: RESTORED, values: [] });
+  } finally {
+    await owner.close();
+  }
+}
+
 /** @param url of the schema's owner */
 export async function moveClock(url: string): Promise<MovedClock> {
   const owner = await openOwner(url);

@@ -78,8 +78,8 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
           applied_at timestamptz not null default now())`),
     );
     // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration
-    // reaches the workers, one
-    // statement at a time, since Citus sends on what it was sent. Elsewhere nobody reads this setting.
+    // reaches the workers, one statement at a time, since Citus sends on what it was sent. Elsewhere nobody
+    // reads this setting.
     const isSharded = await isDistributed(owner);
     await owner.query(
       raw(

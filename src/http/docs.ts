@@ -4,6 +4,7 @@ import helmet from '@fastify/helmet';
 import reference from '@scalar/fastify-api-reference';
 import type { FastifyInstance } from 'fastify';
 import type { Dialect } from './endpoint.ts';
+import { type DescribedApi, describeApi } from './operator/openapi.ts';
 
 /** The page of the documentation loads nothing from elsewhere and sends nothing elsewhere. */
 const POLICY = {
@@ -33,14 +34,7 @@ const TYPES: Readonly<Record<string, string>> = {
   md: 'text/plain; charset=utf-8',
   txt: 'text/plain; charset=utf-8',
 };
-const FILES = [
-  'operator/openapi.json',
-  'portal/openapi.json',
-  'postman.json',
-  'llms.txt',
-  'interface.md',
-  'status-codes.md',
-];
+const FILES = ['postman.json', 'llms.txt', 'interface.md', 'status-codes.md'];
 
 /** Browsers ask for it on their own. */
 const ICON =
@@ -48,10 +42,14 @@ const ICON =
   'rx="1"/></svg>';
 
 /**
- * Serves the documentation: a page under /docs/, the OpenAPI document of each dialect, and the files beside
- * them.
+ * Serves the documentation: a page under /docs/, the OpenAPI document of each dialect and of each table of
+ * operations, and the files beside them.
  */
-export function serveDocs(app: FastifyInstance, dialects: readonly Dialect[]): void {
+export function serveDocs(
+  app: FastifyInstance,
+  dialects: readonly Dialect[],
+  apis: readonly { readonly name: string; readonly api: DescribedApi }[],
+): void {
   app.register(async (scope) => {
     await scope.register(helmet, { contentSecurityPolicy: POLICY, strictTransportSecurity: false });
     scope.addHook('onRequest', (request, reply, done) => {
@@ -73,21 +71,27 @@ export function serveDocs(app: FastifyInstance, dialects: readonly Dialect[]): v
       const type = TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
       scope.get(`/docs/${file}`, (_request, reply) => reply.type(type).send(text));
     }
+    for (const { name, api } of apis) {
+      const text = JSON.stringify(describeApi(api));
+      scope.get(`/docs/${name}/openapi.json`, (_request, reply) =>
+        reply.type(TYPES['json'] as string).send(text),
+      );
+    }
     scope.get('/favicon.ico', (_request, reply) => reply.type('image/svg+xml').send(ICON));
-    await scope.register(reference, { routePrefix: '/docs', configuration: configurationFor(dialects) });
+    await scope.register(reference, {
+      routePrefix: '/docs',
+      configuration: configurationFor([
+        ...dialects,
+        ...apis.map(({ name, api }) => ({ name, title: api.title })),
+      ]),
+    });
   });
 }
 
-/** The APIs for people and their programs. */
-const OPERATOR_APIS = [
-  { name: 'operator', title: 'Operator API' },
-  { name: 'portal', title: 'Portal API' },
-];
-
-function configurationFor(dialects: readonly Dialect[]) {
+function configurationFor(documents: readonly { readonly name: string; readonly title: string }[]) {
   return {
     pageTitle: 'Scrip API',
-    sources: [...dialects, ...OPERATOR_APIS].map(({ name, title }, index) => ({
+    sources: documents.map(({ name, title }, index) => ({
       title,
       slug: name,
       // Relative, so that the page also works behind a proxy that serves it below a path of its own.

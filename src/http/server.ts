@@ -15,7 +15,7 @@ import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
 import { sendProblem } from './operator/problems.ts';
-import { OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
+import { OPERATOR_APIS, OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
 import { openOperatorService } from './operator/service.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
@@ -152,7 +152,7 @@ export function buildServer(
   serveOperator(app, operatorService.service, publicUrl);
   serveSessions(app, operatorService.service, { publicUrl });
   serveEntrance(app);
-  serveDocs(app, DIALECTS);
+  serveDocs(app, DIALECTS, OPERATOR_APIS);
   return app;
 }
 

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Runner, run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
+import { parseCronItems, type Runner, run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
 import type { Service } from '../context.ts';
 import type { Task } from './enqueue.ts';
 
@@ -8,6 +8,12 @@ import type { Task } from './enqueue.ts';
  * What a task does; `stopping` turns true when the worker is asked to stop, so that long work can give way.
  */
 export type TaskRun = (service: Service, batchId: number, stopping: () => boolean) => Promise<void>;
+
+/** What is done by the clock: `match` as in a crontab, in UTC. One process does it, whichever is free. */
+export type Scheduled = {
+  readonly match: string;
+  readonly run: (service: Service, stopping: () => boolean) => Promise<void>;
+};
 
 export type Worker = { stop(): Promise<void> };
 
@@ -33,14 +39,23 @@ export async function startWorker(
   service: Service,
   tasks: Record<Task, TaskRun>,
   sweep: (service: Service) => Promise<void>,
+  schedule: Readonly<Record<string, Scheduled>> = {},
 ): Promise<Worker> {
   const { log } = service;
   let stopping = false;
-  const taskList = Object.fromEntries(
-    Object.entries(tasks).map(([name, task]) => [
+  const taskList = Object.fromEntries([
+    ...Object.entries(tasks).map(([name, task]) => [
       name,
       (payload: unknown) => task(service, (payload as { batchId: number }).batchId, () => stopping),
     ]),
+    ...Object.entries(schedule).map(([name, each]) => [name, () => each.run(service, () => stopping)]),
+  ]);
+  const parsedCronItems = parseCronItems(
+    Object.entries(schedule).map(([task, { match }]) => ({
+      task,
+      match,
+      options: { jobKey: task, maxAttempts: 1 },
+    })),
   );
   const pgPool = service.db.openPool('scrip-worker', CONCURRENCY + 2);
   // The delays of no time: a queue that writes the end of a job by itself leaves the failure of that to
@@ -52,6 +67,7 @@ export async function startWorker(
       pgPool,
       events,
       taskList,
+      parsedCronItems,
       concurrency: CONCURRENCY,
       pollInterval: POLL_MS,
       noHandleSignals: true,

@@ -42,3 +42,8 @@ export function idFloor(time: Date): string {
   const head = Math.max(0, time.getTime()).toString(16).padStart(12, '0');
   return `${head.slice(0, 8)}-${head.slice(8)}-7000-8000-000000000000`;
 }
+
+/** The id of a row that is stamped into the past, such as commission: of that time, with the rest of a new id. */
+export function idAt(id: string, time: Date): string {
+  return `${idFloor(time).slice(0, 13)}${id.slice(13)}`;
+}

@@ -10,7 +10,6 @@ import {
   lockProduct,
   type NewProduct,
   type ProductChange,
-  setExpiryPolicy,
   setOnSale,
   setProduct,
 } from './queries.ts';
@@ -102,8 +101,16 @@ export async function changeProduct(
     if (least > (wanted.maxValueMinor ?? before.maxValueMinor)) throw new ValuesNotOrdered();
     const [changed] = await tx.query<ProductRow>(setProduct(code, wanted));
     const after = toProduct(changed as ProductRow);
-    const told = ({ name, minValueMinor, maxValueMinor, maxQuantity, validityDays }: Product) => ({
+    const told = ({
       name,
+      expiryPolicy,
+      minValueMinor,
+      maxValueMinor,
+      maxQuantity,
+      validityDays,
+    }: Product) => ({
+      name,
+      expiryPolicy,
       minValueMinor,
       maxValueMinor,
       maxQuantity,
@@ -135,26 +142,6 @@ export async function putOnSale(
       subject: `product ${code}`,
       before: { onSale: before.on_sale },
       after: { onSale },
-    });
-    return toProduct(row);
-  });
-}
-
-/** Decides to whom belongs what expires of the batches that are accepted from now on. */
-export async function setProductExpiry(
-  operator: Operator,
-  code: string,
-  policy: Product['expiryPolicy'],
-): Promise<Product | undefined> {
-  return operator.service.db.transaction(async (tx) => {
-    const [before] = await tx.query<{ expiry_policy: string }>(lockProduct(code));
-    const [row] = await tx.query<ProductRow>(setExpiryPolicy(code, policy));
-    if (!before || !row) return undefined;
-    await audit(tx, operator, {
-      action: 'product.expiry-policy',
-      subject: `product ${code}`,
-      before: { expiryPolicy: before.expiry_policy },
-      after: { expiryPolicy: policy },
     });
     return toProduct(row);
   });

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { listFloats, setLow, topUp } from '../merchants/floats.ts';
+import { forecastFloats } from '../books/forecast.ts';
+import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber } from '../money.ts';
 import { Nullable } from '../schema.ts';
 import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
@@ -10,12 +11,21 @@ import { Problem } from './problem.ts';
 import { requireProduct } from './products.ts';
 import { MONEY, SEE_VOUCHERS } from './rights.ts';
 
-const FloatSchema = Type.Object({ currency: Text, balance: Type.Number() });
+const FloatSchema = Type.Object({
+  currency: Text,
+  balance: Type.Number(),
+  usePerDay: Type.Number({
+    description: 'The mean use of a day, over the last 28 days or as long as the merchant exists.',
+  }),
+  daysLeft: Nullable(
+    Type.Integer({ description: 'How many days the float lasts at that use; null without any use.' }),
+  ),
+});
 
 export type Float = Static<typeof FloatSchema>;
 
 /** The currency of an operation on a float: that of the product DEFAULT unless given. */
-async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
+export async function currencyOf(caller: Caller, given: string | undefined): Promise<string> {
   const currency = given ?? (await requireProduct(caller, 'DEFAULT')).currency;
   requireDecimals(currency);
   return currency;
@@ -94,8 +104,10 @@ const showFloats = reading({
   roles: SEE_VOUCHERS,
   async run(caller, { merchantId }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    const found = await listFloats(caller.service.readDb, id);
-    const items = found.map(({ currency, balance }) => ({ currency, balance: toNumber(balance) }));
+    const found = await forecastFloats(caller.service, id);
+    const items = found.map(({ currency, balance, usePerDay, daysLeft }) => {
+      return { currency, balance: toNumber(balance), usePerDay: toNumber(usePerDay), daysLeft };
+    });
     return { items, nextCursor: null };
   },
 });

@@ -11,6 +11,7 @@ import { findEndpoint } from '../webhooks/endpoints.ts';
 import { apiKeys } from './api-keys.ts';
 import { audits } from './audit.ts';
 import { batches } from './batches.ts';
+import { deliveriesOfWebhooks } from './deliveries.ts';
 import { Input, Page, SerialNumber, Text, Time, toId } from './fields.ts';
 import { floats } from './floats.ts';
 import { merchants, requireMerchant } from './merchants.ts';
@@ -215,7 +216,15 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   bound(webhooks.enable, { path: '/webhooks/:id/enable', roles: CONNECT, owner: ofEndpoint }),
   bound(webhooks.rotate, { path: '/webhooks/:id/rotate', roles: CONNECT, owner: ofEndpoint }),
   bound(webhooks.test, { path: '/webhooks/:id/test', roles: CONNECT, owner: ofEndpoint }),
-  bound(webhooks.deliveries, { path: '/webhooks/:id/deliveries', roles: CONNECT, owner: ofEndpoint }),
-  bound(webhooks.attempts, { path: '/webhooks/:id/deliveries/:eventId', roles: CONNECT, owner: ofEndpoint }),
-  bound(webhooks.resend, { path: '/webhooks/:id/resend', roles: CONNECT, owner: ofEndpoint }),
+  bound(deliveriesOfWebhooks.deliveries, {
+    path: '/webhooks/:id/deliveries',
+    roles: CONNECT,
+    owner: ofEndpoint,
+  }),
+  bound(deliveriesOfWebhooks.attempts, {
+    path: '/webhooks/:id/deliveries/:eventId',
+    roles: CONNECT,
+    owner: ofEndpoint,
+  }),
+  bound(deliveriesOfWebhooks.resend, { path: '/webhooks/:id/resend', roles: CONNECT, owner: ofEndpoint }),
 ];

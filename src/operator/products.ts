@@ -1,5 +1,4 @@
 import Type, { type Static } from 'typebox';
-import { findMerchant } from '../merchants/merchants.ts';
 import {
   changeProduct,
   createProduct as create,
@@ -9,7 +8,6 @@ import {
   pageOfProducts,
   productDefaults,
   putOnSale,
-  setProductExpiry,
   ValuesNotOrdered,
 } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
@@ -37,7 +35,8 @@ const Scope = Word(['network', 'issuer'] as const, {
   description: '`network`: any merchant redeems; `issuer`: only the one that generated.',
 });
 const ExpiryPolicy = Word(['operator', 'issuer', 'unclaimed'] as const, {
-  description: 'To whom belongs what expires of later batches.',
+  description:
+    'To whom belongs what expires of batches to come: `issuer`: the float of the merchant that generated.',
 });
 const Name = Line(200, 'The name of the product.', 'Gift card');
 const MaxQuantity = Type.Integer({
@@ -128,8 +127,6 @@ const createProduct = changing({
       ...(validityDays !== undefined && { validityDays }),
       merchantId: input.merchantId ? toId(input.merchantId, 'merchantId') : null,
     };
-    if (wanted.merchantId !== null && !(await findMerchant(caller.service.db, wanted.merchantId)))
-      throw notFound(`merchant ${wanted.merchantId}`);
     if (wanted.maxValueMinor < wanted.minValueMinor)
       throw invalid('maxValue', 'minimum', 'is below minValue');
     const product = await create(caller, wanted);
@@ -176,26 +173,25 @@ const setProduct = changing({
   input: Input({
     code: ProductCode,
     name: Type.Optional(Name),
+    expiryPolicy: Type.Optional(ExpiryPolicy),
     minValue: Type.Optional(Amount('The least value of a voucher.')),
     maxValue: Type.Optional(Amount('The greatest value of a voucher.')),
     maxQuantity: Type.Optional(MaxQuantity),
     validityDays: Type.Optional(ValidityDays),
-    expiryPolicy: Type.Optional(ExpiryPolicy),
     reason: Reason,
   }),
   output: ProductSchema,
   roles: MANAGE,
-  async run(caller, { code, name = null, minValue, maxValue, expiryPolicy, ...rest }) {
-    const { maxQuantity = null, validityDays = null } = rest;
-    const given = [name, minValue ?? null, maxValue ?? null, maxQuantity, validityDays];
-    const isSame = given.every((each) => each === null);
-    if (isSame && expiryPolicy === undefined)
+  async run(caller, input) {
+    const { code, name = null, expiryPolicy = null, minValue, maxValue } = input;
+    const { maxQuantity = null, validityDays = null } = input;
+    const given = [name, expiryPolicy, minValue ?? null, maxValue ?? null, maxQuantity, validityDays];
+    if (given.every((each) => each === null))
       throw invalid('name', 'required', 'or another field is required: there is nothing to change');
     const { currency } = await requireProduct(caller, code);
-    const kept = expiryPolicy && (await setProductExpiry(caller, code, expiryPolicy));
-    if (isSame && kept) return toJson(kept);
     const changed = await changeProduct(caller, code, {
       name,
+      expiryPolicy,
       minValueMinor: minValue === undefined ? null : minorOf(minValue, currency, 'minValue'),
       maxValueMinor: maxValue === undefined ? null : minorOf(maxValue, currency, 'maxValue'),
       maxQuantity,

@@ -2,14 +2,18 @@ import { API_KEYS } from './api-keys.ts';
 import { APPROVALS } from './approval-operations.ts';
 import { AUDIT } from './audit.ts';
 import { BATCHES } from './batches.ts';
+import { BOOKS } from './books.ts';
+import { DELIVERIES } from './deliveries.ts';
 import { FOUND_VOUCHERS } from './find-vouchers.ts';
 import { FLOATS } from './floats.ts';
 import { JOBS } from './job-operations.ts';
 import { KEYRING } from './keyring.ts';
 import { MERCHANTS } from './merchants.ts';
+import { MONEY_OPERATIONS } from './money.ts';
 import type { AnyOperation } from './operations.ts';
 import { PRODUCTS } from './products.ts';
 import { SETTINGS } from './settings.ts';
+import { SETTLEMENTS } from './settlements.ts';
 import { TOKENS } from './token-operations.ts';
 import { TRANSACTIONS } from './transactions.ts';
 import { USERS } from './users.ts';
@@ -21,17 +25,48 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...MERCHANTS,
   ...API_KEYS,
   ...FLOATS,
+  ...MONEY_OPERATIONS,
   ...PRODUCTS,
   ...BATCHES,
   ...VOUCHERS,
   ...FOUND_VOUCHERS,
   ...TRANSACTIONS,
   ...WEBHOOKS,
+  ...DELIVERIES,
   ...TOKENS,
   ...USERS,
   ...APPROVALS,
   ...SETTINGS,
+  ...BOOKS,
+  ...SETTLEMENTS,
   ...JOBS,
   ...AUDIT,
   ...KEYRING,
 ];
+
+/** Commands that have no operation, each with the reason. */
+export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
+  'backup create': 'It writes files on the machine of the database.',
+  'backup list': 'It reads a folder of the machine.',
+  'backup verify': 'It starts a copy of the database on the machine.',
+  'batch export': 'Codes and PINs leave the service into a file that the printer gets, not over the network.',
+  'books account': 'The accounts of a ledger of the operator are set once, beside the exports that use them.',
+  'books accounts': 'It lists what `books account` sets.',
+  'books breakage-rate': 'It is estimated and set once a year, by who signs the accounts.',
+  'books export': 'It writes a file, day by day, as long as its reader takes it.',
+  'db url': 'It prints the password of the database.',
+  doctor: 'It examines the machine that it runs on.',
+  'import vouchers': 'It reads a file of codes and PINs.',
+  'keyring drop': 'It changes the key file of the machine.',
+  'keyring make': 'A key leaves the machine only by the hand of who keeps it.',
+  'keyring rotate': 'It reads a new key from the key file of the machine.',
+  migrate: 'It changes the schema, as its owner.',
+  restore: 'It replaces the database of the machine.',
+  serve: 'It is the service.',
+  'settlement document': 'It writes a file; the numbers are in `settlement show`.',
+  'settlement file': 'It writes a file of payments for the bank.',
+  'settlement four-eyes': 'Who may approve is a setting of the machine that nobody lifts from afar.',
+  'settlement terms list': 'Terms are agreed on paper, and set by the command line.',
+  'settlement terms set': 'Terms are agreed on paper, and set by the command line.',
+  work: 'It is the background work of the service.',
+};

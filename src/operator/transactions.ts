@@ -1,13 +1,12 @@
 import Type, { type Static } from 'typebox';
-import { audit } from '../audit/audit.ts';
-import { type Context, PERMISSIONS } from '../context.ts';
+import { correctRedemption, getRedemption } from '../books/redemptions.ts';
 import { findClaimedTransactions } from '../ledger/journal.queries.ts';
 import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.ts';
 import { maskCode } from '../ledger/transaction-data.ts';
 import { toNumber } from '../money.ts';
-import { updateRedemption } from '../redemptions/update.ts';
 import { Nullable, Word } from '../schema.ts';
 import { pageOfDeclines } from '../vouchers/declines.ts';
+import { minorOf } from './amounts.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import {
   End,
@@ -28,7 +27,7 @@ import {
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { notFound, Problem } from './problem.ts';
+import { notFound } from './problem.ts';
 import { MONEY, SEE_VOUCHERS } from './rights.ts';
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -159,50 +158,28 @@ const correct = changing({
   roles: MONEY,
   risk: 'step-up',
   async run(caller, { transactionId, amount }) {
-    const { service } = caller;
-    const original = await show(caller, transactionId);
-    if (original.kind !== 'REDEMPTION' || original.merchantId === null)
-      throw new Problem('conflict', `transaction ${transactionId} is no redemption`);
-    const context = await contextOf(caller, original.merchantId);
-    const reference = original.reference ?? transactionId;
-    const update = await updateRedemption(context, { reference, amountUsed: amount });
-    await service.db.transaction((tx) =>
-      audit(tx, caller, {
-        action: 'redemption.correct',
-        subject: `transaction ${transactionId}`,
-        before: {
-          amount: original.amount,
-          merchantId: original.merchantId,
-          serialNumber: original.serialNumber,
-        },
-        after: {
-          amount,
-          reversal: update.cancellation.transactionId,
-          replacement: update.replacement?.transactionId ?? null,
-        },
-      }),
+    const redemption = await getRedemption(caller, transactionId);
+    const amountMinor = amount === 0 ? 0n : minorOf(amount, redemption.currency, 'amount');
+    const { transactionId: reversalId } = await correctRedemption(caller, redemption, amountMinor);
+    const made = await pageOfJournal(
+      caller.service,
+      { merchantId: null, serialNumber: redemption.serial_number, from: null, until: null },
+      null,
+      NEWEST,
+    );
+    const replacement = made.find(
+      ({ kind, originalTransactionId }) => kind === 'REDEMPTION' && originalTransactionId === transactionId,
     );
     return {
       original: await show(caller, transactionId),
-      reversal: await show(caller, update.cancellation.transactionId),
-      replacement: update.replacement && (await show(caller, update.replacement.transactionId)),
+      reversal: await show(caller, reversalId),
+      replacement: replacement ? transactionJson(replacement) : null,
     };
   },
 });
 
-/** The merchant with every permission, suspended or not: the operator decides. */
-async function contextOf(caller: Caller, merchantId: string): Promise<Context> {
-  const { id, name, opaque } = await requireMerchant(caller, merchantId);
-  const merchant = {
-    id,
-    name,
-    permissions: new Set(PERMISSIONS),
-    opaque,
-    suspended: false,
-    defaultProductId: 0,
-  };
-  return { service: caller.service, merchant, keyId: 'operator', now: caller.service.clock() };
-}
+/** What a correction made is among the newest movements of its voucher. */
+const NEWEST = 20;
 
 const DeclineSchema = Type.Object({
   id: Text,

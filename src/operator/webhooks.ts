@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, Word } from '../schema.ts';
 import { ForbiddenAddress } from '../webhooks/address.ts';
-import { listAttempts, listDeliveries, resend, sendTest } from '../webhooks/deliveries.ts';
+import { sendTest } from '../webhooks/deliveries.ts';
 import {
   addEndpoint,
   type Endpoint,
@@ -26,20 +26,16 @@ import {
   Page,
   Reason,
   Secret,
-  Start,
   Text,
   Time,
-  TransactionId,
   toId,
-  toStart,
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { invalid, notFound, Problem } from './problem.ts';
 import { CONNECT, SEE_KEYS } from './rights.ts';
 
-const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;
-const EndpointId = Id('endpoint');
+export const EndpointId = Id('endpoint');
 
 const EndpointSchema = Type.Object({
   id: EndpointId,
@@ -56,36 +52,14 @@ const EndpointSchema = Type.Object({
   failed: Count,
 });
 
-const Attempt = Type.Object({
-  number: Count,
-  at: Time,
-  durationMs: Count,
-  status: Nullable(Type.Integer()),
-  error: NullableText,
-});
-
-const LastAttempt = Type.Object({ at: Time, status: Nullable(Type.Integer()), error: NullableText });
-
-const Delivery = Type.Object({
-  eventId: Text,
-  type: Text,
-  occurredAt: Time,
-  state: Word(STATES),
-  attempts: Count,
-  dueAt: NullableTime,
-  lastAttempt: Type.Unsafe<Static<typeof LastAttempt> | null>({ ...LastAttempt, type: ['object', 'null'] }),
-});
-
 export type WebhookEndpoint = Static<typeof EndpointSchema>;
-export type WebhookDelivery = Static<typeof Delivery>;
-export type WebhookAttempt = Static<typeof Attempt>;
 
 function toJson({ id, merchantId, events, ...rest }: Endpoint): WebhookEndpoint {
   const enabled = rest.disabledAt === null;
   return { id: String(id), merchantId: String(merchantId), enabled, events: events && [...events], ...rest };
 }
 
-async function requireEndpoint({ service: { db } }: Caller, text: string): Promise<Endpoint> {
+export async function requireEndpoint({ service: { db } }: Caller, text: string): Promise<Endpoint> {
   const id = toId(text);
   const endpoint = await findEndpoint(db, id);
   if (!endpoint) throw notFound(`endpoint ${id}`);
@@ -240,69 +214,6 @@ const test = changing({
   },
 });
 
-const deliveries = reading({
-  name: 'webhook.deliveries',
-  summary: 'List the deliveries to an endpoint, newest first',
-  method: 'GET',
-  path: '/webhooks/:id/deliveries',
-  command: 'webhook deliveries',
-  input: Input({ id: EndpointId, ...PAGE, state: Type.Optional(Word(STATES)) }),
-  output: Page(Delivery),
-  roles: SEE_KEYS,
-  async run(caller, { id, cursor, limit = 50, state }) {
-    const endpoint = await requireEndpoint(caller, id);
-    const [before = null] = readCursor(`deliveries ${id}`, { state }, cursor) ?? [];
-    const position = before === null ? null : String(before);
-    const rows = await listDeliveries(caller.service.readDb, endpoint.id, state ?? null, limit + 1, position);
-    return pageOf(`deliveries ${id}`, { state }, rows, limit, ({ eventId }) => [eventId]);
-  },
-});
-
-const attempts = reading({
-  name: 'webhook.attempts',
-  summary: 'List every attempt to deliver an event to an endpoint, the first one first',
-  method: 'GET',
-  path: '/webhooks/:id/deliveries/:eventId',
-  command: 'webhook deliveries',
-  input: Input({ id: EndpointId, eventId: TransactionId }),
-  output: Page(Attempt),
-  roles: SEE_KEYS,
-  async run(caller, { id, eventId }) {
-    const endpoint = await requireEndpoint(caller, id);
-    return { items: await listAttempts(caller.service.readDb, endpoint.id, eventId), nextCursor: null };
-  },
-});
-
-const sendAgain = changing({
-  name: 'webhook.resend',
-  summary: 'Send again: one event, or all that failed since a time',
-  method: 'POST',
-  path: '/webhooks/:id/resend',
-  command: 'webhook resend',
-  input: Input({
-    id: EndpointId,
-    eventId: Type.Optional(TransactionId),
-    failedSince: Type.Optional(Start('All that failed and happened since then.')),
-    reason: Reason,
-  }),
-  output: Type.Object({ resent: Count }),
-  roles: CONNECT,
-  // Thousands of events are sent again in several transactions.
-  effect: 'outside',
-  async run(caller, { id, eventId, failedSince }) {
-    if ((eventId === undefined) === (failedSince === undefined))
-      throw invalid('eventId', 'required', 'or failedSince is required, and not both');
-    const endpoint = await requireEndpoint(caller, id);
-    if (endpoint.disabledAt)
-      throw new Problem('conflict', `endpoint ${id} is off: \`scrip webhook enable ${id}\` turns it on`);
-    const what =
-      eventId === undefined ? { failedSince: toStart(failedSince ?? '', 'failedSince') } : { eventId };
-    const resent = await resend(caller, endpoint.id, what);
-    if (resent === 0 && eventId !== undefined) throw notFound(`event ${eventId} of endpoint ${id}`);
-    return { resent };
-  },
-});
-
 export const webhooks = {
   add: addOne,
   list,
@@ -311,9 +222,6 @@ export const webhooks = {
   enable,
   rotate,
   test,
-  deliveries,
-  attempts,
-  resend: sendAgain,
 };
 
 export const WEBHOOKS = tableOf(...Object.values(webhooks));

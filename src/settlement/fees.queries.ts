@@ -77,8 +77,3 @@ insert into settlement_fees (day, merchant_id, product_id, currency, net_minor, 
 values (${day}::date, ${merchantId}, ${productId}, ${currency}, ${netMinor}, ${commissionPpm}, ${vatPpm}, ${feeMinor}, ${vatMinor}, ${feeId},
   ${vatId})`;
 }
-
-/** An id of a row that is stamped into the past (sql/014-books.sql). */
-export function idAt(id: string, at: Date): Sql {
-  return sql`select id_at(${id}::uuid, ${at}) as id`;
-}

@@ -1,9 +1,8 @@
 import type { DayEnd } from '../books/close.ts';
-import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { newId } from '../ledger/id.ts';
+import { idAt, newId } from '../ledger/id.ts';
 import { getAccount, post } from '../ledger/movements.ts';
-import { idAt, insertFee, listNets, type NetRow } from './fees.queries.ts';
+import { insertFee, listNets, type NetRow } from './fees.queries.ts';
 
 const MILLION = 1_000_000n;
 
@@ -26,8 +25,8 @@ const bookFees: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
     const { merchant_id: merchantId, product_id: productId, currency, net_minor: netMinor } = row;
     const feeMinor = shareOf(netMinor, row.commission_ppm);
     const vatMinor = shareOf(feeMinor, row.vat_ppm);
-    const feeId = feeMinor === 0n ? null : await newIdAt(service, tx, stamp);
-    const vatId = vatMinor === 0n ? null : await newIdAt(service, tx, stamp);
+    const feeId = feeMinor === 0n ? null : idAt(newId(service.clock()), stamp);
+    const vatId = vatMinor === 0n ? null : idAt(newId(service.clock()), stamp);
     const rates = { commissionPpm: row.commission_ppm, vatPpm: row.vat_ppm };
     const fee = {
       day,
@@ -50,11 +49,6 @@ const bookFees: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
 
 /** What each close books. */
 export const DAY_ENDS: readonly DayEnd[] = [bookFees];
-
-async function newIdAt({ clock }: Service, tx: Queries, at: Date): Promise<string> {
-  const [row] = await tx.query<{ id: string }>(idAt(newId(clock()), at));
-  return row?.id as string;
-}
 
 /** From the settlement account, or back to it where the amount is negative. */
 async function move(

@@ -1,12 +1,14 @@
 import type { Service } from '../../context.ts';
 import { Refusal } from '../../refusal.ts';
 import { outstanding, trialBalance } from './balances.ts';
+import { bankEntries, bankReconciliation } from './bank.ts';
 import { breakage } from './breakage.ts';
 import { generalLedger } from './general-ledger.ts';
 import { aging, issuerAcceptor, liability, liabilityByMonth } from './liability.ts';
 import { allowLongReport } from './queries.ts';
 import { daysOf, type Maker, openScope, type Report, type Wanted } from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
+import { dormancy, vat } from './tax.ts';
 
 /** The reports, by number and by name (docs/books.md). R8 streams: transactions.ts. */
 type Kind = {
@@ -36,7 +38,10 @@ export const REPORTS: readonly Kind[] = [
   { report: 'R6', name: 'float-statement', make: floatStatement },
   { report: 'R7', name: 'settlement-statement', make: settlementStatement },
   { report: 'R9', name: 'issuer-acceptor', make: issuerAcceptor },
+  { report: 'R10', name: 'dormancy', make: dormancy },
+  { report: 'R11', name: 'vat', make: vat, closedOnly: true },
   { report: 'R12', name: 'general-ledger', make: generalLedger, closedOnly: true },
+  { report: 'R13', name: 'bank', make: both(bankReconciliation, bankEntries) },
 ];
 
 /** @returns undefined for a number or name that no report has */

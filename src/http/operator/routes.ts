@@ -9,11 +9,35 @@ import { OPERATIONS } from '../../operator/table.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
 import { identifyPrincipal } from './identify.ts';
+import type { DescribedApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
 import { serveProgress } from './progress.ts';
 
 export const OPERATOR_PREFIX = '/operator/v1';
 export const PORTAL_PREFIX = '/portal/v1';
+
+/** What the documentation describes of them. */
+export const OPERATOR_APIS: readonly { readonly name: string; readonly api: DescribedApi }[] = [
+  {
+    name: 'operator',
+    api: {
+      title: 'Scrip operator API',
+      description:
+        'Every operation of the command line, for the operator. See docs/reference/operator-api.md.',
+      prefix: OPERATOR_PREFIX,
+      operations: OPERATIONS,
+    },
+  },
+  {
+    name: 'portal',
+    api: {
+      title: 'Scrip portal API',
+      description: 'What the people and programs of a merchant do beside the till.',
+      prefix: PORTAL_PREFIX,
+      operations: PORTAL_OPERATIONS,
+    },
+  },
+];
 
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
 

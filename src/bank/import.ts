@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import { audit } from '../audit/audit.ts';
+import type { Operator } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  type AccountRow,
+  findBankAccount,
+  findFile,
+  findMapping,
+  insertEntries,
+  insertFile,
+  listKnownReferences,
+  upsertBankAccount,
+  upsertMapping,
+} from './queries.ts';
+import {
+  type BankEntry,
+  type BankError,
+  type Mapping,
+  readBankCsv,
+  readCamt,
+  type Statement,
+} from './read.ts';
+
+export type BankFile = {
+  readonly account: string;
+  readonly bytes: Buffer;
+  readonly format: 'camt053' | 'csv';
+  /** Of a CSV: the name of a saved mapping. */
+  readonly mapping?: string | undefined;
+};
+
+export type BankReport = {
+  /** `refused`: nothing was imported. */
+  readonly state: 'checked' | 'refused' | 'imported';
+  readonly currency: string;
+  readonly decimals: number;
+  readonly entries: readonly BankEntry[];
+  readonly errors: readonly BankError[];
+  readonly closing: Statement['closing'];
+};
+
+/** Rows of one statement. */
+const INSERTED = 1_000;
+
+/**
+ * Imports a statement of a bank, as a whole or not at all. Anything wrong refuses it, by line and field: a field that cannot be read, an entry
+ * that stands twice, one that was imported before.
+ * @param dryRun only shows what would be imported
+ * @throws Refusal `60` for an unknown account or mapping; `94` for a file that was imported before
+ */
+export async function importBank(operator: Operator, file: BankFile, dryRun: boolean): Promise<BankReport> {
+  const { service, actor } = operator;
+  const { db } = service;
+  const account = await getBankAccount(db, file.account);
+  const digest = createHash('sha256').update(file.bytes).digest();
+  const [known] = await db.query<{ imported_at: Date }>(findFile(digest));
+  if (known)
+    throw new Refusal('94', {
+      message: `this file was imported before, on ${known.imported_at.toISOString()}`,
+    });
+  const { entries, errors, closing } = await read(db, file, account);
+  const references = entries.map(({ reference }) => reference);
+  const before = await db.query<{ entry_reference: string }>(listKnownReferences(file.account, references));
+  const taken = new Set(before.map(({ entry_reference }) => entry_reference));
+  const twice = entries
+    .filter(({ reference }) => taken.has(reference))
+    .map(({ line }) => ({ line, field: 'reference', message: 'this entry was imported before' }));
+  const empty =
+    entries.length + errors.length === 0
+      ? [{ line: 1, field: 'file', message: 'the file holds no entry' }]
+      : [];
+  const all = [...errors, ...twice, ...empty].sort((one, other) => one.line - other.line);
+  const { currency, decimals } = account;
+  const report = { currency, decimals, entries, errors: all, closing };
+  if (all.length > 0) return { ...report, state: 'refused' };
+  if (dryRun) return { ...report, state: 'checked' };
+  await db.transaction(async (tx) => {
+    const named = { digest, account: file.account, format: file.format, entries: entries.length };
+    const end = { closingMinor: closing?.minor ?? null, closingOn: closing?.day ?? null };
+    const [row] = await tx.query<{ id: number }>(
+      insertFile({ ...named, ...end, by: actor.name, now: service.clock() }),
+    );
+    for (let at = 0; at < entries.length; at += INSERTED) {
+      const some = entries.slice(at, at + INSERTED);
+      await tx.query(
+        insertEntries(row?.id ?? 0, file.account, {
+          references: some.map(({ reference }) => reference),
+          days: some.map(({ day }) => day),
+          amounts: some.map(({ amountMinor }) => String(amountMinor)),
+          descriptions: some.map(({ description }) => description),
+        }),
+      );
+    }
+    const after = { file: row?.id ?? 0, entries: entries.length, digest: digest.toString('hex') };
+    await audit(tx, operator, { action: 'bank.import', subject: `bank account ${file.account}`, after });
+  });
+  return { ...report, state: 'imported' };
+}
+
+async function read(
+  db: Queries,
+  { format, bytes, mapping }: BankFile,
+  account: AccountRow,
+): Promise<Statement> {
+  if (format === 'camt053') return readCamt(bytes, account);
+  const [row] = await db.query<{ mapping: Mapping }>(findMapping(mapping ?? ''));
+  if (!row)
+    throw new Refusal('60', {
+      message: 'Not found: there is no such mapping (`scrip bank mapping` makes one)',
+    });
+  return readBankCsv(bytes, row.mapping, account);
+}
+
+/** @throws Refusal `60` */
+async function getBankAccount(db: Queries, name: string): Promise<AccountRow> {
+  const [account] = await db.query<AccountRow>(findBankAccount(name));
+  if (!account)
+    throw new Refusal('60', {
+      message: 'Not found: there is no such bank account (`scrip bank account` makes one)',
+    });
+  return account;
+}
+
+/** Makes a bank account, or changes what of it is the operator's own. @throws Refusal `94` for another currency */
+export async function setBankAccount(
+  operator: Operator,
+  {
+    name,
+    currency,
+    decimals,
+    ownMinor,
+  }: { name: string; currency: string; decimals: number; ownMinor: bigint },
+): Promise<void> {
+  await operator.service.db.transaction(async (tx) => {
+    const [set] = await tx.query(upsertBankAccount(name, currency, decimals, ownMinor));
+    if (!set) throw new Refusal('94', { message: 'the account is in another currency' });
+    const after = { currency, ownMinor: String(ownMinor) };
+    await audit(tx, operator, { action: 'bank.account', subject: `bank account ${name}`, after });
+  });
+}
+
+/** Saves how the columns of a bank's CSV are read. */
+export async function saveMapping(operator: Operator, name: string, mapping: Mapping): Promise<void> {
+  await operator.service.db.transaction(async (tx) => {
+    await tx.query(upsertMapping(name, JSON.stringify(mapping)));
+    await audit(tx, operator, { action: 'bank.mapping', subject: `bank mapping ${name}`, after: mapping });
+  });
+}

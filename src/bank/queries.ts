@@ -1,0 +1,208 @@
+import { type Sql, sql } from '../db/sql.ts';
+
+export type AccountRow = { name: string; currency: string; decimals: number; own_minor: bigint };
+
+export function findBankAccount(name: string): Sql {
+  return sql`select name, currency, decimals, own_minor from bank_accounts where name = ${name}`;
+}
+
+export const listBankAccounts = sql`
+select name, currency, decimals, own_minor from bank_accounts order by currency, name limit 1000`;
+
+/** Makes an account, or changes what of it is the operator's own. Its currency stays. */
+export function upsertBankAccount(name: string, currency: string, decimals: number, ownMinor: bigint): Sql {
+  return sql`
+insert into bank_accounts (name, currency, decimals, own_minor) values (${name}, ${currency}, ${decimals}, ${ownMinor})
+on conflict (name) do update set own_minor = excluded.own_minor where bank_accounts.currency = excluded.currency
+returning name`;
+}
+
+export function findMapping(name: string): Sql {
+  return sql`select name, mapping from bank_mappings where name = ${name}`;
+}
+
+export const listMappings = sql`select name, mapping from bank_mappings order by name limit 1000`;
+
+export function upsertMapping(name: string, mapping: string): Sql {
+  return sql`
+insert into bank_mappings (name, mapping) values (${name}, ${mapping}::json)
+on conflict (name) do update set mapping = excluded.mapping`;
+}
+
+export function findFile(digest: Buffer): Sql {
+  return sql`select id, imported_at from bank_files where digest = ${digest}`;
+}
+
+/** Which of these references an account has entries of. */
+export function listKnownReferences(account: string, references: readonly string[]): Sql {
+  return sql`
+select entry_reference from bank_entries where account = ${account} and entry_reference = any (${references}::text[])`;
+}
+
+export function insertFile(file: {
+  readonly digest: Buffer;
+  readonly account: string;
+  readonly format: string;
+  readonly entries: number;
+  readonly closingMinor: bigint | null;
+  readonly closingOn: string | null;
+  readonly by: string;
+  readonly now: Date;
+}): Sql {
+  const { digest, account, format, entries, closingMinor, closingOn, by, now } = file;
+  return sql`
+insert into bank_files (digest, account, format, entries, closing_minor, closing_on, imported_by, imported_at)
+values (${digest}, ${account}, ${format}, ${entries}, ${closingMinor}, ${closingOn}::date, ${by}, ${now}) returning id`;
+}
+
+/** The arrays stand side by side. */
+export function insertEntries(
+  fileId: number,
+  account: string,
+  columns: { references: string[]; days: string[]; amounts: string[]; descriptions: string[] },
+): Sql {
+  const { references, days, amounts, descriptions } = columns;
+  return sql`
+insert into bank_entries (file_id, account, entry_reference, booked_on, amount_minor, description)
+select ${fileId}, ${account}, u.reference, u.day, u.amount, u.description
+from unnest(${references}::text[], ${days}::date[], ${amounts}::bigint[], ${descriptions}::text[])
+  as u (reference, day, amount, description)`;
+}
+
+export type EntryRow = {
+  id: number;
+  account: string;
+  currency: string;
+  entry_reference: string;
+  booked_on: string;
+  amount_minor: bigint;
+  description: string;
+  matched_minor: bigint;
+};
+
+const ENTRIES = `
+select e.id, e.account, a.currency, e.entry_reference, e.booked_on::text, e.amount_minor, e.description,
+  coalesce((select sum(m.amount_minor) from bank_matches m where m.entry_id = e.id), 0)::bigint as matched_minor
+from bank_entries e join bank_accounts a on a.name = e.account`;
+
+/** Entries that are not matched as a whole, oldest first. */
+export function listOpenEntries(): Sql {
+  return {
+    text: `select * from (${ENTRIES}) e where e.matched_minor <> e.amount_minor order by e.booked_on, e.id limit 20000`,
+    values: [],
+  };
+}
+
+export function listEntries(ids: readonly number[]): Sql {
+  return { text: `${ENTRIES} where e.id = any ($1::int[]) order by e.id`, values: [ids] };
+}
+
+/** Entries before a day, with what they are matched with. */
+export function listEntriesBetween(from: string, to: string): Sql {
+  return {
+    text: `
+select e.*, (select string_agg(j.kind::text || ' ' || coalesce(j.reference, j.id::text), ', ' order by j.id)
+  from bank_matches m join journal j on j.id = m.movement_id where m.entry_id = e.id) as movements
+from (${ENTRIES} where e.booked_on >= $1::date and e.booked_on < $2::date) e
+order by e.currency, e.booked_on, e.id limit 100000`,
+    values: [from, to],
+  };
+}
+
+export type MovementRow = {
+  id: string;
+  kind: string;
+  currency: string;
+  occurred_on: string;
+  /** Positive: received. */
+  amount_minor: bigint;
+  reference: string | null;
+  /** Of a payout: the bank's reference, and the number of its settlement. */
+  bank_reference: string | null;
+  number: string | null;
+  matched_minor: bigint;
+};
+
+/** Movements on the funding accounts: what the operator's bank is to show. Each voucher of an import is one, so those are left out. */
+const MOVEMENTS = `
+select j.id, j.kind::text as kind, j.currency, to_char(j.occurred_at at time zone 'UTC', 'YYYY-MM-DD') as occurred_on, j.occurred_at,
+  case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor, j.reference, p.bank_reference,
+  case when s.number is not null then s.merchant_id || '-' || s.year || '-' || lpad(s.number::text, 4, '0') end as number,
+  coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id), 0)::bigint as matched_minor
+from journal j
+join accounts f on f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
+left join settlement_payouts p on p.id = j.id
+left join settlements s on s.id = p.settlement_id
+where j.kind <> 'IMPORT'`;
+
+/** Movements since a time that are not matched as a whole. */
+export function listOpenMovements(since: Date): Sql {
+  return {
+    text: `
+select * from (${MOVEMENTS} and j.id >= id_floor($1::timestamptz)) m
+where m.matched_minor <> m.amount_minor order by m.occurred_at, m.id limit 100000`,
+    values: [since],
+  };
+}
+
+export function listMovements(ids: readonly string[]): Sql {
+  return { text: `${MOVEMENTS} and j.id = any ($1::uuid[]) order by j.id`, values: [ids] };
+}
+
+export function insertMatch(match: {
+  readonly entryId: number;
+  readonly movementId: string;
+  readonly amountMinor: bigint;
+  readonly how: 'exact' | 'suggested' | 'manual';
+  readonly by: string;
+  readonly now: Date;
+}): Sql {
+  const { entryId, movementId, amountMinor, how, by, now } = match;
+  return sql`
+insert into bank_matches (entry_id, movement_id, amount_minor, how, matched_by, matched_at)
+values (${entryId}, ${movementId}, ${amountMinor}, ${how}, ${by}, ${now})`;
+}
+
+export function deleteMatches(entryId: number): Sql {
+  return sql`delete from bank_matches where entry_id = ${entryId} returning movement_id`;
+}
+
+/** One matching at a time. */
+export const lockMatching = sql`select pg_advisory_xact_lock(7311990017)`;
+
+/**
+ * By currency, before a day and its end: what the bank says, what the books say, and what is under way: entries whose movement is not booked
+ * then, and movements whose entry is not there then.
+ */
+export function summarizeBank(before: string, endsAt: Date): Sql {
+  return sql`
+with stated as (
+  select a.name, a.currency, a.own_minor, f.closing_minor, f.closing_on
+  from bank_accounts a
+  left join lateral (
+    select closing_minor, closing_on from bank_files where account = a.name and closing_on < ${before}::date
+    order by closing_on desc, id desc limit 1
+  ) f on true
+), bank as (
+  select s.currency, sum(s.own_minor)::bigint as own_minor, bool_and(s.closing_on is not null) as is_stated,
+    sum(case when s.closing_on is null then s.own_minor else s.closing_minor end
+      + coalesce((select sum(e.amount_minor) from bank_entries e
+        where e.account = s.name and e.booked_on < ${before}::date and (s.closing_on is null or e.booked_on > s.closing_on)), 0))::bigint
+      as closing_minor
+  from stated s group by s.currency
+), entries as (
+  select a.currency, sum(e.amount_minor - coalesce((select sum(m.amount_minor) from bank_matches m join journal j on j.id = m.movement_id
+    where m.entry_id = e.id and j.occurred_at < ${endsAt}), 0))::bigint as open_minor
+  from bank_entries e join bank_accounts a on a.name = e.account where e.booked_on < ${before}::date group by a.currency
+), movements as (
+  select j.currency, sum(case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end)::bigint as booked_minor,
+    sum(coalesce((select sum(m.amount_minor) from bank_matches m join bank_entries e on e.id = m.entry_id
+      where m.movement_id = j.id and e.booked_on < ${before}::date), 0))::bigint as matched_minor
+  from journal j join accounts f on f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
+  where j.occurred_at < ${endsAt} group by j.currency
+)
+select b.currency, b.own_minor, b.closing_minor, b.is_stated, coalesce(m.booked_minor, 0)::bigint as booked_minor,
+  coalesce(e.open_minor, 0)::bigint as entries_minor, (coalesce(m.booked_minor, 0) - coalesce(m.matched_minor, 0))::bigint as movements_minor
+from bank b left join entries e on e.currency = b.currency left join movements m on m.currency = b.currency
+order by b.currency`;
+}

@@ -1,0 +1,289 @@
+import { createHash } from 'node:crypto';
+import { parse } from 'csv-parse/sync';
+import { XMLParser } from 'fast-xml-parser';
+import { parseDecimal } from '../money.ts';
+
+/** Reads statements of a bank: camt.053, or CSV by a saved mapping of its columns. Statements are small: they are read as a whole. */
+
+/** How the columns of a bank's CSV are read. */
+export type Mapping = {
+  readonly date: string;
+  readonly dateFormat: 'YYYY-MM-DD' | 'DD.MM.YYYY' | 'DD/MM/YYYY' | 'MM/DD/YYYY';
+  readonly amount: string;
+  /** The decimal sign; the other one of point and comma may separate thousands. */
+  readonly decimal: '.' | ',';
+  /** What is looked for references in. */
+  readonly texts: readonly string[];
+  /** The bank's own reference of an entry; null: it follows from the row. */
+  readonly entryReference: string | null;
+  readonly delimiter: ',' | ';' | '\t';
+  readonly encoding: 'utf-8' | 'windows-1252';
+};
+
+export type BankEntry = {
+  readonly line: number;
+  readonly reference: string;
+  readonly day: string;
+  /** Positive: received. */
+  readonly amountMinor: bigint;
+  readonly description: string;
+};
+
+export type BankError = { readonly line: number; readonly field: string; readonly message: string };
+
+export type Statement = {
+  readonly entries: readonly BankEntry[];
+  readonly errors: readonly BankError[];
+  /** What the bank says the account held at the end of a day; null where it does not say. */
+  readonly closing: { readonly minor: bigint; readonly day: string } | null;
+};
+
+type Currency = { readonly currency: string; readonly decimals: number };
+
+const DESCRIPTION_MAX = 500;
+
+class Collected {
+  readonly entries: BankEntry[] = [];
+  readonly errors: BankError[] = [];
+  readonly #lines = new Map<string, number>();
+
+  wrong(line: number, field: string, message: string): void {
+    this.errors.push({ line, field, message });
+  }
+
+  /** Adds an entry. One whose reference stands in the file before is refused. */
+  add(entry: BankEntry): void {
+    const first = this.#lines.get(entry.reference);
+    if (first !== undefined) this.wrong(entry.line, 'reference', `stands in line ${first} as well`);
+    else this.#lines.set(entry.reference, entry.line);
+    this.entries.push(entry);
+  }
+}
+
+/** @returns what is wrong by line and column, beside what could be read */
+export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimals }: Currency): Statement {
+  const collected = new Collected();
+  const columns = [
+    mapping.date,
+    mapping.amount,
+    ...mapping.texts,
+    ...(mapping.entryReference ? [mapping.entryReference] : []),
+  ];
+  let text: string;
+  try {
+    text = new TextDecoder(mapping.encoding, { fatal: true }).decode(bytes);
+  } catch {
+    collected.wrong(
+      1,
+      'file',
+      `the file is not in ${mapping.encoding}: choose another --encoding in the mapping`,
+    );
+    return { ...collected, closing: null };
+  }
+  let records: { record: Record<string, string>; info: { lines: number } }[];
+  try {
+    const options = {
+      columns: true,
+      trim: true,
+      info: true,
+      skip_empty_lines: true,
+      relax_column_count: true,
+    } as const;
+    records = parse(text, { ...options, bom: true, delimiter: mapping.delimiter });
+  } catch (error) {
+    collected.wrong(
+      Number((error as { lines?: number }).lines ?? 1),
+      'file',
+      'this is not CSV with this delimiter',
+    );
+    return { ...collected, closing: null };
+  }
+  const found = Object.keys(records[0]?.record ?? {});
+  for (const column of columns)
+    if (!found.includes(column)) collected.wrong(1, column, 'there is no such column');
+  if (collected.errors.length > 0) return { ...collected, closing: null };
+  const repeated = new Map<string, number>();
+  for (const { record, info } of records) {
+    const line = info.lines;
+    const day = readDay(record[mapping.date] ?? '', mapping.dateFormat);
+    if (!day) collected.wrong(line, mapping.date, `is not a day as ${mapping.dateFormat}`);
+    const amountMinor = readAmount(record[mapping.amount] ?? '', mapping.decimal, decimals);
+    if (amountMinor === undefined)
+      collected.wrong(
+        line,
+        mapping.amount,
+        `is not an amount in ${currency} with "${mapping.decimal}" before its decimals`,
+      );
+    if (!day || amountMinor === undefined || amountMinor === 0n) continue;
+    const description = describe(mapping.texts.map((column) => record[column]));
+    const own = mapping.entryReference && record[mapping.entryReference];
+    collected.add({
+      line,
+      day,
+      amountMinor,
+      description,
+      reference: own || referenceOf(day, amountMinor, description, repeated),
+    });
+  }
+  return { ...collected, closing: null };
+}
+
+/** For a bank that gives none: two rows of a day that are alike are told apart by their order. */
+function referenceOf(day: string, minor: bigint, description: string, repeated: Map<string, number>): string {
+  const key = `${day} ${minor} ${description}`;
+  const count = (repeated.get(key) ?? 0) + 1;
+  repeated.set(key, count);
+  return createHash('sha256').update(`${key} ${count}`).digest('hex').slice(0, 32);
+}
+
+const DATES = {
+  'YYYY-MM-DD': [/^(\d{4})-(\d{2})-(\d{2})$/, [1, 2, 3]],
+  'DD.MM.YYYY': [/^(\d{2})\.(\d{2})\.(\d{4})$/, [3, 2, 1]],
+  'DD/MM/YYYY': [/^(\d{2})\/(\d{2})\/(\d{4})$/, [3, 2, 1]],
+  'MM/DD/YYYY': [/^(\d{2})\/(\d{2})\/(\d{4})$/, [3, 1, 2]],
+} as const;
+
+function readDay(text: string, format: Mapping['dateFormat']): string | undefined {
+  const [pattern, order] = DATES[format];
+  const found = pattern.exec(text);
+  const day = found ? order.map((at) => found[at]).join('-') : '';
+  return new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) === day ? day : undefined;
+}
+
+function readAmount(text: string, decimal: '.' | ',', decimals: number): bigint | undefined {
+  const [point, group] = decimal === '.' ? ['\\.', ','] : [',', '\\.'];
+  const form = new RegExp(
+    `^([+-]?)(\\d{1,3}(?:${group}\\d{3})+|\\d{1,15})(?:${point}(\\d{1,${Math.max(decimals, 1)}}))?$`,
+  );
+  const [all, sign = '', whole = '', fraction = ''] = form.exec(text.replace(/\s/g, '')) ?? [];
+  if (all === undefined || fraction.length > decimals) return undefined;
+  const minor = BigInt(whole.replace(/\D/g, '') + fraction.padEnd(decimals, '0'));
+  return sign === '-' ? -minor : minor;
+}
+
+function describe(texts: readonly unknown[]): string {
+  const parts = texts.filter(
+    (each): each is string => typeof each === 'string' && each !== '' && each !== 'NOTPROVIDED',
+  );
+  return parts
+    .join(' ')
+    .replace(/\p{Cc}+/gu, ' ')
+    .slice(0, DESCRIPTION_MAX);
+}
+
+type Node = Record<string, unknown>;
+
+const LISTS = new Set(['Stmt', 'Ntry', 'Bal', 'NtryDtls', 'TxDtls', 'Ustrd']);
+const PARSER = new XMLParser({
+  ignoreAttributes: false,
+  attributeNamePrefix: '@',
+  parseTagValue: false,
+  removeNSPrefix: true,
+  isArray: (name) => LISTS.has(name),
+});
+
+/** A statement in camt.053, of any version. Entries that are not booked are left out. `line` counts the entries. */
+export function readCamt(bytes: Buffer, { currency, decimals }: Currency): Statement {
+  const collected = new Collected();
+  let closing: Statement['closing'] = null;
+  const statements = statementsOf(bytes);
+  if (!statements) {
+    collected.wrong(1, 'file', 'this is not a statement in camt.053 (Document/BkToCstmrStmt)');
+    return { ...collected, closing };
+  }
+  let line = 0;
+  for (const statement of statements) {
+    for (const each of list(statement, 'Ntry')) {
+      line++;
+      if (status(each) !== 'BOOK') continue;
+      const entry = readEntry(each, line, { currency, decimals }, collected);
+      if (entry) collected.add(entry);
+    }
+    const end = list(statement, 'Bal').find((each) => text(each, 'Tp', 'CdOrPrtry', 'Cd') === 'CLBD');
+    const minor = end && signedAmount(end, { currency, decimals });
+    const day = end && dayOf(child(end, 'Dt'));
+    if (minor !== undefined && day && (!closing || closing.day <= day)) closing = { minor, day };
+  }
+  return { ...collected, closing };
+}
+
+function statementsOf(bytes: Buffer): Node[] | undefined {
+  try {
+    const parsed = PARSER.parse(bytes) as Node;
+    const report = child(child(parsed, 'Document'), 'BkToCstmrStmt');
+    return report && list(report, 'Stmt');
+  } catch {
+    return undefined;
+  }
+}
+
+function readEntry(
+  each: Node,
+  line: number,
+  currency: Currency,
+  collected: Collected,
+): BankEntry | undefined {
+  const amountMinor = signedAmount(each, currency);
+  if (amountMinor === undefined) {
+    collected.wrong(line, 'Amt', `is not an amount in ${currency.currency}, or CdtDbtInd is missing`);
+    return undefined;
+  }
+  const day = dayOf(child(each, 'BookgDt'));
+  if (!day) {
+    collected.wrong(line, 'BookgDt', 'is missing, or no day');
+    return undefined;
+  }
+  const details = list(each, 'NtryDtls').flatMap((some) => list(some, 'TxDtls'));
+  const texts = details.flatMap((some) => [
+    text(some, 'Refs', 'EndToEndId'),
+    ...strings(child(some, 'RmtInf'), 'Ustrd'),
+  ]);
+  const reference = text(each, 'AcctSvcrRef') ?? text(each, 'NtryRef');
+  if (!reference) {
+    collected.wrong(
+      line,
+      'AcctSvcrRef',
+      'is missing, and so is NtryRef: the bank gives the entry no reference',
+    );
+    return undefined;
+  }
+  return { line, day, amountMinor, reference, description: describe([...texts, text(each, 'AddtlNtryInf')]) };
+}
+
+function child(node: unknown, name: string): Node | undefined {
+  const found = (node as Node | undefined)?.[name];
+  return typeof found === 'object' && found !== null ? (found as Node) : undefined;
+}
+
+function list(node: Node, name: string): Node[] {
+  const found = node[name];
+  return Array.isArray(found) ? (found as Node[]) : [];
+}
+
+function strings(node: Node | undefined, name: string): string[] {
+  const found = node?.[name];
+  return Array.isArray(found) ? found.filter((each): each is string => typeof each === 'string') : [];
+}
+
+function text(node: Node, ...path: readonly string[]): string | undefined {
+  let found: unknown = node;
+  for (const name of path) found = (found as Node | undefined)?.[name];
+  return typeof found === 'string' && found !== '' ? found : undefined;
+}
+
+/** Earlier versions have the code as text. */
+const status = (entry: Node) => text(entry, 'Sts', 'Cd') ?? text(entry, 'Sts');
+
+const dayOf = (node: Node | undefined) => {
+  const found = node && (text(node, 'Dt') ?? text(node, 'DtTm')?.slice(0, 10));
+  return found && readDay(found, 'YYYY-MM-DD');
+};
+
+function signedAmount(node: Node, { currency, decimals }: Currency): bigint | undefined {
+  const amount = child(node, 'Amt');
+  const side = text(node, 'CdtDbtInd');
+  const value = parseDecimal(String(amount?.['#text'] ?? ''));
+  if (!value || amount?.['@Ccy'] !== currency || value.scale > decimals || !side) return undefined;
+  const minor = value.digits * 10n ** BigInt(decimals - value.scale);
+  return side === 'DBIT' ? -minor : minor;
+}

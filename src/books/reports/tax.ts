@@ -1,0 +1,76 @@
+import { Refusal } from '../../refusal.ts';
+import { type DormantRow, listDormant, sumVat, type VatRow } from '../tax.queries.ts';
+import { amount, byCurrency, type Cell, type Maker } from './report.ts';
+
+/** A report that names more is not read: the rules are to be made by product. */
+const DORMANT_MAX = 100_000;
+const MILLION = 1_000_000n;
+
+/** R10: vouchers that are dormant at the end of the interval, by the rule that says so. */
+export const dormancy: Maker = async ({ tx, endsAt }) => {
+  const rows = await tx.query<DormantRow>(listDormant(endsAt, DORMANT_MAX + 1));
+  if (rows.length > DORMANT_MAX)
+    throw new Refusal('30', {
+      message: `Invalid request: more than ${DORMANT_MAX} vouchers are dormant; narrow the rules by product`,
+    });
+  const day = (time: Date) => time.toISOString().slice(0, 10);
+  return byCurrency(rows).map(([currency, own]) => ({
+    currency,
+    columns: ['rule', 'serialNumber', 'product', 'issuedOn', 'lastUsedOn', 'dueOn', 'balance'],
+    rows: own.map((row): Cell[] => [
+      ...[
+        row.rule,
+        String(row.serial_number),
+        row.product,
+        day(row.issued_at),
+        day(row.used_at),
+        day(row.due_at),
+      ],
+      amount(row.balance_minor, currency),
+    ]),
+  }));
+};
+
+/**
+ * R11: for the tax adviser. VAT is part of the value: of what was issued where a voucher has a single purpose, of what was redeemed where it has
+ * several. The tax of each line is rounded once, half away from zero.
+ */
+export const vat: Maker = async ({ tx, from, to }) => {
+  const rows = await tx.query<VatRow>(sumVat(from, to));
+  return byCurrency(rows).map(([currency, own]) => ({
+    currency,
+    columns: [
+      ...['product', 'treatment', 'country', 'ratePercent', 'issued', 'imported', 'redeemed', 'expired'],
+      ...['taxed', 'base', 'tax', 'note'],
+    ],
+    rows: own.map((row): Cell[] => {
+      const taxed =
+        row.treatment === 'single' ? row.issued_minor : row.treatment === 'multi' ? row.redeemed_minor : 0n;
+      const base = baseOf(taxed, BigInt(row.rate_ppm ?? 0));
+      const head = [
+        row.product,
+        row.treatment,
+        row.country,
+        row.rate_ppm === null ? null : row.rate_ppm / 10_000,
+      ];
+      const sums = [
+        row.issued_minor,
+        row.imported_minor,
+        row.redeemed_minor,
+        row.expired_minor,
+        taxed,
+        base,
+        taxed - base,
+      ];
+      const note = row.treatment === null ? 'no treatment: scrip books vat' : 'prepared for your tax adviser';
+      return [...head, ...sums.map((minor) => amount(minor, currency)), note];
+    }),
+  }));
+};
+
+/** What is left of an amount without the VAT that it holds. */
+function baseOf(minor: bigint, ratePpm: bigint): bigint {
+  const whole = MILLION + ratePpm;
+  const size = ((minor < 0n ? -minor : minor) * MILLION * 2n + whole) / (2n * whole);
+  return minor < 0n ? -size : size;
+}

@@ -1,0 +1,32 @@
+import { audit } from '../audit/audit.ts';
+import type { Operator } from '../context.ts';
+import { Refusal } from '../refusal.ts';
+import {
+  type DormancyRule,
+  insertVatTreatment,
+  upsertDormancyRule,
+  type VatTreatment,
+} from './tax.queries.ts';
+
+/** The rules of reports that a law decides: when a voucher is dormant, and how its VAT is treated. */
+
+/** Makes a rule of dormancy, or changes it. */
+export async function setDormancyRule(operator: Operator, rule: DormancyRule): Promise<void> {
+  await operator.service.db.transaction(async (tx) => {
+    await tx.query(upsertDormancyRule(rule));
+    await audit(tx, operator, { action: 'books.dormancy', subject: `rule ${rule.name}`, after: rule });
+  });
+}
+
+/**
+ * Says how the VAT of a product's vouchers is treated, from a day on.
+ * @throws Refusal `94` where a treatment begins on this day already
+ */
+export async function setVatTreatment(operator: Operator, code: string, wanted: VatTreatment): Promise<void> {
+  await operator.service.db.transaction(async (tx) => {
+    const [made] = await tx.query(insertVatTreatment(wanted));
+    if (!made)
+      throw new Refusal('94', { message: `the product has a treatment from ${wanted.from} on already` });
+    await audit(tx, operator, { action: 'books.vat', subject: `product ${code}`, after: wanted });
+  });
+}

@@ -1,0 +1,195 @@
+import Type, { type TSchema } from 'typebox';
+import { parametersOf } from '../../operator/fields.ts';
+import type { AnyOperation } from '../../operator/operations.ts';
+import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
+
+/** The OpenAPI 3.1 document of a table of operations, made when the service starts: it cannot be older than the routes. */
+
+type Json = { readonly [name: string]: unknown };
+
+export type DescribedApi = {
+  readonly title: string;
+  readonly description: string;
+  readonly prefix: string;
+  readonly operations: readonly AnyOperation[];
+};
+
+const ProblemSchema = Type.Object({
+  type: Type.String(),
+  title: Type.String(),
+  status: Type.Integer(),
+  code: Type.String({ description: 'A status code of the interface, or a name. Decide by this.' }),
+  detail: Type.Optional(Type.String({ description: 'What is wrong and what to do, for people.' })),
+  requestId: Type.String({ description: 'Give it to support.' }),
+  errors: Type.Optional(
+    Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() })),
+  ),
+});
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  '400': 'The request is invalid: `errors` names each field.',
+  '401': 'The token or the session is missing or not valid.',
+  '403': 'The roles do not permit it, or a second factor or another person is needed.',
+  '404': 'What the request names does not exist.',
+  '409': 'The present state does not permit it.',
+  '429': 'Too many requests: wait as many seconds as `Retry-After` says.',
+  '503': 'The service is overloaded, or has no database.',
+};
+
+/** Every status that a problem can have. */
+export const PROBLEM_RESPONSES = [
+  ...new Set([...Object.values(PROBLEM_STATUSES), ...Object.values(REFUSAL_STATUSES)]),
+].map(String);
+
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description: 'The same request again under its key is performed once.',
+  schema: { type: 'string', minLength: 1, maxLength: 100 },
+};
+
+/** @returns the document, as plain JSON */
+export function describeApi({ title, description, prefix, operations }: DescribedApi): Json {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const operation of operations) {
+    const path = prefix + operation.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describeOperation(operation) };
+  }
+  const nouns = [...new Set(operations.map(({ name }) => nounOf(name)))];
+  return JSON.parse(
+    JSON.stringify({
+      openapi: '3.1.0',
+      info: { title, version: '1', description },
+      servers: [{ url: '/', description: 'This server' }],
+      tags: nouns.map((name) => ({ name })),
+      security: [{ token: [] }, { session: [] }],
+      paths,
+      components: {
+        securitySchemes: {
+          token: { type: 'http', scheme: 'bearer', description: 'A token of `scrip token create`.' },
+          session: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: '__Host-scrip_console',
+            description: 'A session of a person.',
+          },
+        },
+        schemas: { Problem: ProblemSchema },
+      },
+    }),
+  ) as Json;
+}
+
+const nounOf = (name: string) => name.split('.')[0] ?? name;
+
+function describeOperation(operation: AnyOperation): object {
+  const { name, summary, method, path, input, output, status = 200, effect } = operation;
+  const inPath = parametersOf(path);
+  const fields = Object.entries(input.properties).filter(([field]) => !inPath.includes(field));
+  const required = ((input as { required?: readonly string[] }).required ?? []).filter(
+    (field) => !inPath.includes(field),
+  );
+  const hasBody = method === 'POST' || method === 'PATCH';
+  const parameters = [
+    ...inPath.map((field) => parameter(field, 'path', input.properties[field] as TSchema, true)),
+    ...(hasBody
+      ? []
+      : fields.map(([field, schema]) =>
+          parameter(field, 'query', schema as TSchema, required.includes(field)),
+        )),
+    ...(effect === 'read' ? [] : [IDEMPOTENCY_KEY]),
+  ];
+  const body = {
+    type: 'object',
+    properties: Object.fromEntries(fields),
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  };
+  return {
+    operationId: name,
+    tags: [nounOf(name)],
+    summary,
+    description: descriptionOf(operation),
+    'x-roles': operation.roles,
+    'x-risk': operation.risk,
+    ...(typeof operation.command === 'string' && { 'x-command': operation.command }),
+    parameters,
+    ...(hasBody && {
+      requestBody: {
+        required: required.length > 0,
+        content: { 'application/json': { schema: body, example: exampleOf(operation) } },
+      },
+    }),
+    responses: {
+      [status]: { description: 'Done.', content: { 'application/json': { schema: output } } },
+      ...(effect === 'read' || status === 202 ? {} : proposal()),
+      ...Object.fromEntries(PROBLEM_RESPONSES.map((each) => [each, problem(each)])),
+    },
+  };
+}
+
+const proposal = () => ({
+  202: {
+    description: 'Proposed to another person, who has to approve it.',
+    content: { 'application/json': { schema: {} } },
+  },
+});
+
+const problem = (status: string) => ({
+  description: MEANINGS[status] ?? 'A problem.',
+  content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+});
+
+function parameter(name: string, where: 'path' | 'query', schema: TSchema, required: boolean): object {
+  const { description, examples, ...rest } = schema as TSchema & {
+    description?: string;
+    examples?: unknown[];
+  };
+  return {
+    name,
+    in: where,
+    required,
+    ...(description !== undefined && { description }),
+    schema: rest,
+    ...(examples?.[0] !== undefined && { example: examples[0] }),
+  };
+}
+
+function descriptionOf({ description, roles, risk, command, audit }: AnyOperation): string {
+  const factor = risk === 'plain' ? '' : ' People give their second factor again; a token needs `--step-up`.';
+  return [
+    ...(description ? [description] : []),
+    `Roles: ${roles.join(', ')}.${factor}`,
+    typeof command === 'string' ? `Command: \`scrip ${command}\`.` : `No command: ${command.none}.`,
+    ...(audit === null ? [] : [`In the audit as \`${audit}\`.`]),
+  ].join('\n\n');
+}
+
+/** A body that the schema takes: the required fields with their examples, and a reason. */
+export function exampleOf({ input, path }: AnyOperation): Record<string, unknown> {
+  const inPath = parametersOf(path);
+  const required = (input as { required?: readonly string[] }).required ?? [];
+  const wanted = Object.entries(input.properties).filter(
+    ([field]) => !inPath.includes(field) && required.includes(field),
+  );
+  return Object.fromEntries(wanted.map(([field, schema]) => [field, exampleOfSchema(schema as TSchema)]));
+}
+
+type Plain = {
+  readonly examples?: readonly unknown[];
+  readonly enum?: readonly unknown[];
+  readonly type?: string | readonly string[];
+  readonly items?: TSchema;
+  readonly minimum?: number;
+};
+
+function exampleOfSchema(schema: TSchema): unknown {
+  const { examples, enum: words, type, items, minimum } = schema as Plain;
+  if (examples?.[0] !== undefined) return examples[0];
+  if (words) return words[0];
+  const [kind] = [type].flat();
+  if (kind === 'array') return items ? [exampleOfSchema(items)] : [];
+  if (kind === 'integer' || kind === 'number') return minimum ?? 1;
+  if (kind === 'boolean') return true;
+  return 'text';
+}

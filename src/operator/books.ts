@@ -1,0 +1,244 @@
+import Type from 'typebox';
+import { closeDays } from '../books/close.ts';
+import { getBooks, listDays, setBooks } from '../books/days.ts';
+import { escheatUnclaimed, INCOME, transferOwn } from '../books/own.ts';
+import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
+import { verifyBooks } from '../books/verify.ts';
+import { Nullable, Word } from '../schema.ts';
+import { DAY_ENDS } from '../settlement/fees.ts';
+import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
+import {
+  Count,
+  Input,
+  MerchantId,
+  NullableText,
+  NullableTime,
+  Page,
+  Reason,
+  Text,
+  Time,
+  TransactionId,
+} from './fields.ts';
+import { currencyOf } from './floats.ts';
+import { requireMerchant } from './merchants.ts';
+import { Reference } from './money.ts';
+import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { invalid, notFound } from './problem.ts';
+import { MONEY, SEE, VERIFY } from './rights.ts';
+
+export const Day = Type.String({
+  pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',
+  description: 'A day.',
+  examples: ['2026-01-31'],
+});
+
+/** @throws Problem that names the field, for a day that does not exist */
+export function checkDay(day: string | undefined, field: string): void {
+  if (day !== undefined && new Date(`${day}T00:00:00Z`).toJSON()?.slice(0, 10) !== day)
+    throw invalid(field, 'format', 'must be a day that exists, such as 2026-01-31');
+}
+
+function checkInterval({ from, to }: { from?: string | undefined; to?: string | undefined }) {
+  checkDay(from, 'from');
+  checkDay(to, 'to');
+  if (from !== undefined && to !== undefined && to <= from)
+    throw invalid('to', 'minimum', 'is the day behind the last one: it comes after from');
+  return { from, to };
+}
+
+const INTERVAL = { from: Type.Optional(Day), to: Type.Optional(Day) };
+
+const days = reading({
+  name: 'books.days',
+  summary: 'List the days: open, ended and not yet closed, or closed with their hash',
+  method: 'GET',
+  path: '/books/days',
+  command: 'books days',
+  input: Input(INTERVAL),
+  output: Page(
+    Type.Object({
+      day: Day,
+      startsAt: Time,
+      endsAt: Time,
+      zone: Text,
+      state: Word(['open', 'closing', 'closed'] as const),
+      rows: Nullable(Count),
+      hash: NullableText,
+      closedAt: NullableTime,
+    }),
+  ),
+  roles: VERIFY,
+  run: async ({ service }, input) => ({
+    items: await listDays(service, checkInterval(input)),
+    nextCursor: null,
+  }),
+});
+
+const close = changing({
+  name: 'books.close',
+  summary: 'Close the days that are due, in order, and say why the next one is not',
+  method: 'POST',
+  path: '/books/close',
+  command: 'books close',
+  input: Input({ day: Type.Optional(Day), reason: Reason }),
+  output: Type.Object({
+    closed: Type.Array(Type.Object({ day: Day, hash: Text, failed: Type.Array(Text) })),
+    waiting: Type.Unsafe<{ day: string; reason: string } | null>({ type: ['object', 'null'] }),
+  }),
+  roles: MONEY,
+  // Each day is closed in a transaction of its own.
+  effect: 'outside',
+  async run(caller, { day }) {
+    checkDay(day, 'day');
+    const { closed, waiting } = await closeDays(caller, { until: day, dayEnds: DAY_ENDS });
+    return { closed: closed.map((each) => ({ ...each, failed: [...each.failed] })), waiting };
+  },
+});
+
+const verify = reading({
+  name: 'books.verify',
+  summary: 'Compute closed days again, and name every row or closing that is not as it was',
+  method: 'GET',
+  path: '/books/verify',
+  command: 'books verify',
+  input: Input(INTERVAL),
+  output: Type.Object({
+    ok: Type.Boolean(),
+    days: Count,
+    rows: Count,
+    breaks: Type.Array(Type.Unsafe<object>({ type: 'object' })),
+  }),
+  roles: VERIFY,
+  async run({ service }, input) {
+    const { breaks, ...result } = await verifyBooks(service, checkInterval(input));
+    return { ...result, breaks: [...breaks] };
+  },
+});
+
+const BooksSettings = Type.Object({ zone: Text, graceMinutes: Count });
+
+async function settingsOf({ service }: Caller) {
+  const { zone, grace_minutes: graceMinutes } = await getBooks(service.db);
+  return { zone, graceMinutes };
+}
+
+const show = reading({
+  name: 'books.show',
+  summary: 'Get the zone of the days, and how long after its end a day is closed',
+  method: 'GET',
+  path: '/books',
+  command: 'books set',
+  input: Input({}),
+  output: BooksSettings,
+  roles: SEE,
+  run: settingsOf,
+});
+
+const set = changing({
+  name: 'books.set',
+  summary: 'Set the zone of the days that have not begun, and how long after its end a day is closed',
+  method: 'PATCH',
+  path: '/books',
+  command: 'books set',
+  input: Input({
+    zone: Type.Optional(
+      Type.String({ pattern: '^[A-Za-z0-9_+/-]{1,60}$', description: 'Of the IANA database.' }),
+    ),
+    graceMinutes: Type.Optional(Type.Integer({ minimum: 5, maximum: 60 })),
+    reason: Reason,
+  }),
+  output: BooksSettings,
+  roles: MONEY,
+  risk: 'step-up',
+  async run(caller, { zone, graceMinutes }) {
+    if (zone === undefined && graceMinutes === undefined)
+      throw invalid('zone', 'required', 'or graceMinutes is required: there is nothing to change');
+    await setBooks(caller, { zone, graceMinutes });
+    return settingsOf(caller);
+  },
+});
+
+const NAMES = REPORTS.flatMap(({ report, name }) => [report, name]);
+
+const report = reading({
+  name: 'books.report',
+  summary: 'Make a report of an interval of days; of closed days it never changes',
+  description: 'Money is decimal text in the rows. R8 (`transactions`) is the list of transactions.',
+  method: 'GET',
+  path: '/books/reports/:report',
+  command: 'books report',
+  input: Input({
+    report: Word(NAMES, { description: 'Its number or its name.', examples: ['R1'] }),
+    from: Day,
+    to: Day,
+    merchantId: Type.Optional(MerchantId),
+  }),
+  output: Type.Unsafe<object>({ type: 'object', required: ['report', 'name', 'tables', 'state'] }),
+  roles: SEE,
+  async run(caller, { report: name, from, to, merchantId }) {
+    checkInterval({ from, to });
+    const kind = findReport(name);
+    if (!kind) throw notFound(`report ${name}`);
+    const id =
+      merchantId === undefined ? undefined : (await requireMerchant(caller, merchantId, 'merchantId')).id;
+    return makeReport(caller.service, kind, { from, to, merchantId: id });
+  },
+});
+
+const BookedAmount = Type.Object({
+  currency: Text,
+  amount: Type.Number(),
+  transactionId: TransactionId,
+  replayed: Type.Boolean(),
+});
+
+const transfer = changing({
+  name: 'books.transfer',
+  summary: 'Book income that was taken out, tax that was paid, or money for goodwill',
+  method: 'POST',
+  path: '/books/transfer',
+  command: 'books transfer',
+  input: Input({
+    account: Word(INCOME, { description: 'The account of the operator.' }),
+    amount: Amount('In major units.'),
+    currency: Type.Optional(Currency),
+    reference: Reference,
+    reason: Reason,
+  }),
+  output: BookedAmount,
+  roles: MONEY,
+  risk: 'four-eyes',
+  async run(caller, { account, amount, currency: given, reference }) {
+    const currency = await currencyOf(caller, given);
+    const decimals = requireDecimals(currency);
+    const amountMinor = minorOf(amount, currency, 'amount');
+    const booked = await transferOwn(caller, { account, currency, decimals, amountMinor, reference });
+    return { currency, amount, ...booked };
+  },
+});
+
+const escheat = changing({
+  name: 'books.escheat',
+  summary: 'Book unclaimed money that was paid to a state',
+  method: 'POST',
+  path: '/books/escheat',
+  command: 'books escheat',
+  input: Input({
+    amount: Amount('In major units.'),
+    currency: Type.Optional(Currency),
+    reference: Reference,
+    reason: Reason,
+  }),
+  output: BookedAmount,
+  roles: MONEY,
+  risk: 'four-eyes',
+  async run(caller, { amount, currency: given, reference }) {
+    const currency = await currencyOf(caller, given);
+    const decimals = requireDecimals(currency);
+    const amountMinor = minorOf(amount, currency, 'amount');
+    const booked = await escheatUnclaimed(caller, { currency, decimals, amountMinor, reference });
+    return { currency, amount, ...booked };
+  },
+});
+
+export const BOOKS = tableOf(days, close, verify, show, set, report, transfer, escheat);

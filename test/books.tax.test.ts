@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findReport, makeReport } from '../src/books/reports/index.ts';
+import { setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
+import { findProduct } from '../src/merchants/products.ts';
+import { type Ledger, openLedger, product, sell, spend } from './books.ts';
+
+/** The reports that a law decides: dormancy (R10) and VAT (R11). */
+
+async function rowsOf({ started }: Ledger, name: string, from: string, to: string) {
+  const kind = findReport(name);
+  assert.ok(kind);
+  const { tables } = await makeReport(started.service, kind, { from, to });
+  return tables.flatMap(({ columns, rows }) =>
+    rows.map((row) =>
+      Object.fromEntries(
+        columns.map((column, at) => {
+          const cell = row[at] ?? null;
+          return [column, cell !== null && typeof cell === 'object' ? cell.amount : cell];
+        }),
+      ),
+    ),
+  );
+}
+
+/** A transaction of another test on the same server may delay a close a moment. */
+async function close(ledger: Ledger): Promise<void> {
+  for (let tries = 0; tries < 600; tries++) {
+    const { waiting } = await ledger.close();
+    if (!/has not ended/.test(waiting?.reason ?? '')) return;
+    await sleep(50);
+  }
+}
+
+test('a voucher is dormant so many months after its issue, or its last redemption, with what it held then', async (t) => {
+  const ledger = await openLedger(t, '2026-01-10T12:00:00Z');
+  const shop = await ledger.merchant();
+  const [used, idle] = await sell(shop, 2, 20);
+  assert.ok(used && idle);
+  await setDormancyRule(ledger.operator, { name: 'by issue', basis: 'issue', months: 2, productId: 0 });
+  await setDormancyRule(ledger.operator, { name: 'by use', basis: 'last-use', months: 2, productId: 0 });
+  await ledger.at('2026-02-20T12:00:00Z');
+  await spend(shop, used, 5);
+  await ledger.at('2026-03-12T12:00:00Z');
+  const day = '2026-03-12';
+  const found = await rowsOf(ledger, 'R10', day, '2026-03-13');
+  const expected = (rule: string, { serial }: { serial: bigint }, lastUsedOn: string, balance: string) => {
+    return {
+      rule,
+      serialNumber: String(serial),
+      product: 'DEFAULT',
+      issuedOn: '2026-01-10',
+      lastUsedOn,
+      dueOn: '2026-03-10',
+      balance,
+    };
+  };
+  assert.deepEqual(found, [
+    expected('by issue', used, '2026-02-20', '15.00'),
+    expected('by issue', idle, '2026-01-10', '20.00'),
+    expected('by use', idle, '2026-01-10', '20.00'),
+  ]);
+  await ledger.at('2026-03-14T12:00:00Z');
+  await spend(shop, idle, 20);
+  assert.deepEqual(await rowsOf(ledger, 'dormancy', day, '2026-03-13'), found);
+});
+
+test('VAT is part of what was issued, or of what was redeemed, by the treatment of each day', async (t) => {
+  const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
+  const { operator } = ledger;
+  const { db } = ledger.started.service;
+  const shop = await ledger.merchant();
+  for (const code of ['SINGLE', 'MULTI']) await product(operator, code, 'operator');
+  const idOf = async (code: string) => (await findProduct(db, code))?.id ?? 0;
+  const single = {
+    productId: await idOf('SINGLE'),
+    from: '2026-03-01',
+    treatment: 'single',
+    country: 'DE',
+    ratePpm: 190_000,
+  } as const;
+  await setVatTreatment(operator, 'SINGLE', single);
+  await assert.rejects(setVatTreatment(operator, 'SINGLE', single), { code: '94' });
+  await setVatTreatment(operator, 'MULTI', {
+    ...single,
+    productId: await idOf('MULTI'),
+    treatment: 'multi',
+    ratePpm: 70_000,
+  });
+  await sell(shop, 1, 100, { productCode: 'SINGLE' });
+  const [card] = await sell(shop, 1, 50, { productCode: 'MULTI' });
+  assert.ok(card);
+  await spend(shop, card, 10.7);
+  await sell(shop, 1, 5);
+  await ledger.at('2026-03-02T01:00:00Z');
+  await close(ledger);
+  const rows = await rowsOf(ledger, 'R11', '2026-03-01', '2026-03-02');
+  assert.deepEqual(
+    rows.map(({ product: code, treatment, ratePercent, issued, redeemed, taxed, base, tax }) => {
+      return [code, treatment, ratePercent, issued, redeemed, taxed, base, tax];
+    }),
+    [
+      ['DEFAULT', null, null, '5.00', '0.00', '0.00', '0.00', '0.00'],
+      ['MULTI', 'multi', 7, '50.00', '10.70', '10.70', '10.00', '0.70'],
+      ['SINGLE', 'single', 19, '100.00', '0.00', '100.00', '84.03', '15.97'],
+    ],
+  );
+});

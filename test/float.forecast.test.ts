@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { forecastFloats } from '../src/books/forecast.ts';
+import { openLedger, sell } from './books.ts';
+
+test('a float shows how long it lasts at the mean use of 28 days', async (t) => {
+  const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
+  const { service } = ledger.started;
+  const shop = await ledger.merchant(100_000n);
+  const { id } = shop.merchant;
+  await ledger.sql(`update scrip.merchants set created_at = '2026-03-01T09:00:00Z'`);
+  assert.deepEqual(
+    (await forecastFloats(service, id)).map(({ daysLeft }) => daysLeft),
+    [null],
+  );
+  await sell(shop, 4, 25);
+  // A merchant of one day: all of it is the use of that day.
+  assert.deepEqual(
+    (await forecastFloats(service, id)).map(({ balance, usePerDay, daysLeft }) => [
+      balance.minor,
+      usePerDay.minor,
+      daysLeft,
+    ]),
+    [[90_000n, 10_000n, 9]],
+  );
+  await ledger.at('2026-03-11T09:00:00Z');
+  await ledger.close();
+  await sell(shop, 4, 25);
+  assert.deepEqual(
+    (await forecastFloats(service, id)).map(({ balance, usePerDay, daysLeft }) => [
+      balance.minor,
+      usePerDay.minor,
+      daysLeft,
+    ]),
+    [[80_000n, 2_000n, 40]],
+  );
+  // What lies more than 28 days back no longer counts.
+  await ledger.at('2026-03-30T09:00:00Z');
+  assert.deepEqual(
+    (await forecastFloats(service, id)).map(({ daysLeft }) => daysLeft),
+    [224],
+  );
+});

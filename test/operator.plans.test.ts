@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { listEntries } from '../src/audit/queries.ts';
+import { listBatchRows } from '../src/batches/queries.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { type Sql, sql } from '../src/db/sql.ts';
+import { listJournalRows } from '../src/ledger/journal.queries.ts';
+import { listMerchantRowsAfter } from '../src/merchants/queries.ts';
+import { listDeclineRows } from '../src/vouchers/declines.queries.ts';
+import { listByCodeKeys, listVoucherRows } from '../src/vouchers/find.queries.ts';
+import { testDatabase } from './harness.ts';
+
+/** Every list of the operator is read along an index, filter by filter: no list looks through a table, or sorts one. */
+
+let owner: Awaited<ReturnType<typeof openOwner>>;
+let drop: () => Promise<void>;
+
+before(async () => {
+  const database = await testDatabase();
+  drop = database.drop;
+  owner = await openOwner(database.url);
+  await owner.query(sql`set search_path = scrip, pg_temp`);
+  // In an empty table a scan is cheap. What is left of scans here has no index.
+  await owner.query(sql`set enable_seqscan = off`);
+  await owner.query(sql`set enable_bitmapscan = off`);
+});
+
+after(async () => {
+  await owner?.close();
+  await drop?.();
+});
+
+const FIRST = '00000000-0000-7000-8000-000000000000';
+const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+const NOW = new Date('2026-01-31T12:00:00Z');
+const ids = { from: FIRST, before: LAST };
+const anything = { subject: null, actor: null, action: null, from: null, until: null };
+
+const LISTS: Readonly<Record<string, Sql>> = {
+  merchants: listMerchantRowsAfter(0, 51),
+  batches: listBatchRows({ merchantId: null, status: null }, null, 51),
+  'batches of a merchant': listBatchRows({ merchantId: 1, status: null }, 9, 51),
+  'batches by status': listBatchRows({ merchantId: null, status: 'PROCESSING' }, 9, 51),
+  vouchers: listVoucherRows(null, null, 0n, NOW, 50),
+  'vouchers by state': listVoucherRows(null, 'BLOCKED', 0n, NOW, 50),
+  'vouchers of a batch': listVoucherRows(1, null, 0n, NOW, 50),
+  'vouchers of a batch by state': listVoucherRows(1, 'BLOCKED', 0n, NOW, 50),
+  'vouchers by code': listByCodeKeys(`{${FIRST}}`, NOW, 200),
+  transactions: listJournalRows({ merchantId: null, serialNumber: null, ...ids }, 51),
+  'transactions of a merchant': listJournalRows({ merchantId: 1, serialNumber: null, ...ids }, 51),
+  'transactions of a voucher': listJournalRows({ merchantId: null, serialNumber: 10000000064n, ...ids }, 51),
+  declines: listDeclineRows(null, null, LAST, 51),
+  'declines of a merchant': listDeclineRows(1, null, LAST, 51),
+  'declines of a voucher': listDeclineRows(null, 10000000064n, LAST, 51),
+  changes: listEntries(anything, null, 51),
+  'changes of a subject': listEntries({ ...anything, subject: 'merchant 5' }, 9n, 51),
+  'changes by an actor': listEntries({ ...anything, actor: 'anna' }, 9n, 51),
+  'changes of an action': listEntries({ ...anything, action: 'merchant.suspend' }, 9n, 51),
+  'changes until a time': listEntries({ ...anything, until: NOW }, null, 51),
+};
+
+/** Tables that grow with the business. */
+const LARGE = /^(vouchers|journal|declines|batches|audit|claims|redemption_updates)/;
+
+type Plan = {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Sort Key'?: readonly string[];
+  readonly Plans?: readonly Plan[];
+};
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+describe('the plan of a list', () => {
+  for (const [name, { text, values }] of Object.entries(LISTS)) {
+    test(`of ${name} has no scan of a large table`, async () => {
+      const [row] = await owner.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>({
+        text: `explain (format json) ${text}`,
+        values,
+      });
+      const nodes = nodesOf((row as { 'QUERY PLAN': [{ Plan: Plan }] })['QUERY PLAN'][0].Plan);
+      const scans = nodes.filter(
+        (node) => node['Node Type'] === 'Seq Scan' && LARGE.test(node['Relation Name'] ?? ''),
+      );
+      assert.deepEqual(
+        scans.map((each) => each['Relation Name']),
+        [],
+      );
+    });
+  }
+});

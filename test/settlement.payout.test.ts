@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import Schema from 'typebox/schema';
+import { describeDialect } from '../docs/generate/openapi.ts';
+import { VARIANT_A } from '../src/http/variant-a/routes.ts';
+import { reconcile } from '../src/ledger/reconcile.ts';
+import { approve } from '../src/settlement/approve.ts';
+import { drawStatement } from '../src/settlement/document.ts';
+import { draftAll, draftSettlements } from '../src/settlement/draft.ts';
+import { giveBack, pay } from '../src/settlement/pay.ts';
+import { makePayoutFile, readAccounts } from '../src/settlement/payout-file.ts';
+import { documentsOf, linesOf } from '../src/settlement/settlements.ts';
+import { close, openScene, settledDay } from './settlements.ts';
+import { schemaCheck } from './verifiers.ts';
+
+const IBAN = 'DE89370400440532013000';
+
+test('approval freezes number and documents; the same settlement has the same bytes', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, shop } = scene;
+  const { db } = ledger.started.service;
+  await settledDay(scene);
+  const [draft] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
+  assert.ok(draft);
+  const { settlement, replayed } = await approve(ledger.operator, draft.id);
+  assert.deepEqual(
+    [settlement.state, settlement.number, replayed],
+    ['APPROVED', `${shop.merchant.id}-2026-0001`, false],
+  );
+  assert.equal((await approve(ledger.operator, draft.id)).replayed, true);
+  const documents = await documentsOf(db, settlement);
+  assert.ok(documents);
+  assert.equal(createHash('sha256').update(documents.csv).digest('hex'), settlement.contentHash);
+  assert.match(documents.csv, /,DEFAULT,REDEMPTION,2,100\.10,/);
+  assert.match(documents.csv, /,,PAYABLE,,97\.10,2026-03-04,[0-9a-f]{64}\r\n$/);
+  const { number, approvedAt, contentHash } = settlement;
+  assert.ok(number && approvedAt && contentHash);
+  const lines = await linesOf(db, settlement);
+  const again = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines);
+  assert.ok(again.equals(documents.pdf));
+  assert.equal(documents.pdf.toString('latin1', 0, 5), '%PDF-');
+  assert.deepEqual(await draftAll(ledger.operator, undefined), []);
+});
+
+test('a payout is booked once, comes back once, and can then be paid again', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, shop } = scene;
+  const { operator } = ledger;
+  await settledDay(scene);
+  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
+  assert.ok(draft);
+  const wanted = {
+    settlementId: draft.id,
+    reference: 'payout 1',
+    bankReference: 'B-1',
+    valueDate: '2026-03-02',
+  };
+  await assert.rejects(pay(operator, wanted), { code: '58' });
+  await approve(operator, draft.id);
+  const paid = await pay(operator, wanted);
+  assert.deepEqual([paid.replayed, paid.settlement.state], [false, 'PAID']);
+  const repeated = await pay(operator, wanted);
+  assert.deepEqual([repeated.replayed, repeated.transactionId], [true, paid.transactionId]);
+  await assert.rejects(pay(operator, { ...wanted, bankReference: 'B-2' }), { code: '94' });
+  await assert.rejects(pay(operator, { ...wanted, reference: 'payout 2' }), { code: '58' });
+
+  const back = { ...wanted, reference: 'return 1' };
+  assert.equal((await giveBack(operator, back)).settlement.state, 'RETURNED');
+  assert.equal((await giveBack(operator, back)).replayed, true);
+  assert.equal((await pay(operator, { ...wanted, reference: 'payout 3' })).settlement.state, 'PAID');
+  const [sum] = await ledger.sql<{ sum: string }>(
+    `select sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end)::text as sum from scrip.journal
+     where kind in ('PAYOUT', 'PAYOUT_RETURN')`,
+  );
+  assert.equal(sum?.sum, '9710');
+  await ledger.at('2026-03-03T00:20:00Z');
+  await close(ledger);
+  const { checks } = await reconcile(ledger.started.service);
+  assert.deepEqual(
+    checks.filter(({ ok }) => !ok),
+    [],
+  );
+});
+
+test('each step is announced as the OpenAPI documents describe it', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, shop } = scene;
+  const { operator } = ledger;
+  await ledger.sql(
+    `insert into scrip.webhook_endpoints (merchant_id, url, secret, created_at) values (${shop.merchant.id}, 'https://example.com/', '\\x00', now())`,
+  );
+  await settledDay(scene);
+  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
+  assert.ok(draft);
+  await approve(operator, draft.id);
+  const bank = { settlementId: draft.id, bankReference: 'B', valueDate: '2026-03-02' };
+  await pay(operator, { ...bank, reference: 'p' });
+  await giveBack(operator, { ...bank, reference: 'r' });
+  const told = await ledger.sql<{ type: string; data: object }>(
+    `select type, data from scrip.webhook_deliveries where type like 'settlement.%' order by event_id`,
+  );
+  assert.deepEqual(
+    told.map(({ type }) => type),
+    ['settlement.approved', 'settlement.paid', 'settlement.returned'],
+  );
+  type Described = Record<
+    string,
+    { post: { requestBody: { content: { 'application/json': { schema: object } } } } }
+  >;
+  const { webhooks } = describeDialect(VARIANT_A) as unknown as { webhooks: Described };
+  for (const { type, data } of told) {
+    const schema = webhooks[type]?.post.requestBody.content['application/json'].schema ?? assert.fail(type);
+    const body = { type, timestamp: '2026-03-02T00:00:00.000Z', data };
+    assert.ok(Schema.Compile(schema).Check(body), JSON.stringify(data));
+  }
+});
+
+test('a payout file fits its schema, and no other account than that of the terms is paid', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, shop } = scene;
+  const { operator } = ledger;
+  await settledDay(scene);
+  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
+  assert.ok(draft);
+  const { settlement } = await approve(operator, draft.id);
+  const payer = { name: 'Operator & Co <Ltd>', iban: 'GB29NWBK60161331926819', bic: null };
+  const accounts = readAccounts(`merchantId,name,iban,bic\n${shop.merchant.id},Shop,${IBAN},COBADEFFXXX\n`);
+  const file = await makePayoutFile(operator, [settlement], { format: 'pain001', accounts, payer });
+  assert.match(file, /<InstdAmt Ccy="USD">97\.10<\/InstdAmt>/);
+  const check = schemaCheck('pain.001.001.09');
+  assert.equal((await check(t, file)) ?? '', '');
+  const broken = await check(t, file.replace('<PmtMtd>TRF</PmtMtd>', ''));
+  if (broken !== undefined) assert.notEqual(broken, '');
+  const csv = await makePayoutFile(operator, [settlement], { format: 'csv', accounts, payer });
+  assert.match(csv, new RegExp(`,Shop,${IBAN},COBADEFFXXX,97\\.10,USD,2026-03-04\\r\\n$`));
+  const other = readAccounts(`merchantId,name,iban,bic\n${shop.merchant.id},Shop,GB29NWBK60161331926819,\n`);
+  await assert.rejects(
+    makePayoutFile(operator, [settlement], { format: 'csv', accounts: other, payer }),
+    /other characters/,
+  );
+  assert.throws(
+    () => readAccounts('merchantId,name,iban,bic\n5,Shop,DE00370400440532013000,\n'),
+    /line 2.*IBAN/,
+  );
+});

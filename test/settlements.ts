@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { closeDays } from '../src/books/close.ts';
+import type { Context, Operator } from '../src/context.ts';
+import { DAY_ENDS } from '../src/settlement/fees.ts';
+import { makeTerms } from '../src/settlement/terms.ts';
+import { type Ledger, openLedger, sell, spend } from './books.ts';
+
+/** A merchant that issues vouchers, and a shop that redeems them and is settled with. */
+export type Scene = { ledger: Ledger; issuer: Context; shop: Context };
+
+export async function openScene(t: TestContext): Promise<Scene> {
+  const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
+  const issuer = await ledger.merchant();
+  const shop = await ledger.merchant(0n);
+  return { ledger, issuer, shop };
+}
+
+export async function terms(operator: Operator, merchantId: number, more: object = {}): Promise<void> {
+  const period = {
+    period: 'day',
+    leastPayout: '0',
+    delayDays: 3,
+    payee: 'House bank',
+    payeeLast4: '3000',
+  } as const;
+  const rates = { commissionPpm: 25_000, vatPpm: 200_000 };
+  await makeTerms(operator, {
+    merchantId,
+    productId: 0,
+    product: null,
+    validFrom: '2026-03-01',
+    ...rates,
+    ...period,
+    ...more,
+  });
+}
+
+/** Closes what is due. A transaction of another test on the same server may delay that a moment. */
+export async function close({ operator }: Ledger): Promise<string[]> {
+  for (let tries = 0; ; tries++) {
+    const { closed, waiting } = await closeDays(operator, { dayEnds: DAY_ENDS });
+    if (closed.length === 0 && tries < 600 && /has not ended/.test(waiting?.reason ?? '')) {
+      await sleep(50);
+      continue;
+    }
+    assert.deepEqual(
+      closed.flatMap(({ failed }) => failed),
+      [],
+    );
+    return closed.map(({ day }) => day);
+  }
+}
+
+/** A day on which the shop took 100.10, closed. */
+export async function settledDay({ ledger, issuer, shop }: Scene): Promise<void> {
+  await terms(ledger.operator, shop.merchant.id);
+  const [one, other] = await sell(issuer, 2, 60);
+  assert.ok(one && other);
+  await ledger.at('2026-03-01T10:00:00Z');
+  await spend(shop, one, 60, 'sale 1');
+  await spend(shop, other, 40.1, 'sale 2');
+  await ledger.at('2026-03-02T00:20:00Z');
+  assert.deepEqual(await close(ledger), ['2026-03-01']);
+}
