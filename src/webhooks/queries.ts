@@ -136,10 +136,10 @@ export function countDeliveries(id: number): Sql {
   return sql`
 select
   (select count(*) from (
-    select from webhook_deliveries where endpoint_id = ${id} and state = 'PENDING'
+    select 1 as found from webhook_deliveries where endpoint_id = ${id} and state = 'PENDING'
       limit ${COUNT_MAX}) p) as pending,
   (select count(*) from (
-    select from webhook_deliveries where endpoint_id = ${id} and state = 'FAILED'
+    select 1 as found from webhook_deliveries where endpoint_id = ${id} and state = 'FAILED'
       limit ${COUNT_MAX}) f) as failed`;
 }
 
