@@ -51,7 +51,7 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
 
   // A booking has used its reference up: without the claim a retry would be a second payment. The claim names the same voucher and amount,
   // which a fingerprint holds in ten-thousandths of a major unit: a retry of another request would else be a replay. On one server a
-  // claim was written with its booking, so there is no claim without one either.
+  // claim was written with its booking, so there is no claim without one either; over shards there may be.
   references: ({ settledBefore }) => sql`
 with operations (kind, operation) as (
   values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'),
@@ -76,7 +76,7 @@ select (select count(*) from claims) as checked, json_agg(d) as differing from (
   where c.id is null or (b.id is null and ${settledBefore}::timestamptz is null)
     or c.operation in ('generate', 'activate', 'redeem', 'top-up', 'payout', 'payout-return')
       and c.merchant_id <> b.merchant_id
-    or c.operation in ('activate', 'redeem') and (c.serial_number is distinct from b.serial_number
+    or b.id is not null and c.operation in ('activate', 'redeem') and (c.serial_number is distinct from b.serial_number
       or rtrim(c.fingerprint, '0') <> rtrim(b.amount, '0'))
   limit ${EXAMPLES}
 ) d`,
