@@ -9,8 +9,7 @@ create table approvals (
   operation text not null, -- such as float.refund
   input text not null, -- JSON, in one spelling
   effect text, -- JSON: what the maker was shown; null where it cannot be known before
-  -- null: a token that the command line made
-  maker_id integer constraint approvals_maker references users (id),
+  maker_id integer constraint approvals_maker references users (id), -- null: a token of the command line
   maker text not null, -- JSON, the principal of the entries in the audit
   reason text,
   mode text not null constraint approvals_mode check (mode in ('two-people', 'delay')),

@@ -87,6 +87,14 @@ export const SETTINGS = {
       'it, the file "keys" in the data folder, which must be backed up apart from the database.',
     refuse: refuseKeyRing,
   },
+  keysFile: {
+    name: 'SCRIP_KEYS_FILE',
+    fallback: undefined,
+    description:
+      'A file that holds the key ring instead, such as a secret of Docker, Kubernetes or systemd. It is never ' +
+      'created or written.',
+    refuse: (value) => (value.includes('\0') ? 'must be the path of a file' : undefined),
+  },
   trustedProxies: {
     name: 'SCRIP_TRUSTED_PROXIES',
     fallback: undefined,
@@ -106,6 +114,29 @@ export const SETTINGS = {
       'Without it, the address that the service listens at.',
     refuse: (value) =>
       isOrigin(value) ? undefined : 'must be an address such as https://vouchers.example.com, without a path',
+  },
+  oidcIssuer: {
+    name: 'SCRIP_OIDC_ISSUER',
+    fallback: undefined,
+    description:
+      'The identity provider by which the people of the operator sign in, such as https://login.example.com. Needs ' +
+      'SCRIP_OIDC_CLIENT_ID, SCRIP_OIDC_CLIENT_SECRET and SCRIP_PUBLIC_URL.',
+    refuse: (value) =>
+      /^https:\/\/|^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(value) && URL.canParse(value)
+        ? undefined
+        : 'must be an address that begins with https://',
+  },
+  oidcClientId: {
+    name: 'SCRIP_OIDC_CLIENT_ID',
+    fallback: undefined,
+    description: 'The id under which this service is registered at the identity provider.',
+    refuse: (value) => (value.length <= 500 ? undefined : 'must have at most 500 characters'),
+  },
+  oidcClientSecret: {
+    name: 'SCRIP_OIDC_CLIENT_SECRET',
+    fallback: undefined,
+    description: 'The secret of that registration.',
+    refuse: (value) => (value.length <= 500 ? undefined : 'must have at most 500 characters'),
   },
   logLevel: {
     name: 'SCRIP_LOG_LEVEL',
@@ -157,8 +188,12 @@ export type Config = {
   readonly archiveDir: string | undefined;
   readonly metricsPort: number | undefined;
   readonly keys: string | undefined;
+  readonly keysFile: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly publicUrl: string | undefined;
+  readonly oidc:
+    | { readonly issuer: string; readonly clientId: string; readonly clientSecret: string }
+    | undefined;
   readonly logLevel: string;
   readonly currency: string;
   readonly webhookAllowPrivate: boolean;
@@ -175,6 +210,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     if (problem) throw new StartError(`${setting.name} ${problem}`);
     return value;
   };
+  const publicUrl = read(SETTINGS.publicUrl)?.replace(/\/$/, '');
   return {
     host: read(SETTINGS.host) as string,
     port: Number(read(SETTINGS.port)),
@@ -184,10 +220,27 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     archiveDir: read(SETTINGS.archiveDir),
     metricsPort: toPort(read(SETTINGS.metricsPort)),
     keys: read(SETTINGS.keys),
+    keysFile: read(SETTINGS.keysFile),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
-    publicUrl: read(SETTINGS.publicUrl)?.replace(/\/$/, ''),
+    publicUrl,
+    oidc: readOidc(read, publicUrl),
     logLevel: read(SETTINGS.logLevel) as string,
     currency: read(SETTINGS.currency) as string,
     webhookAllowPrivate: read(SETTINGS.webhookAllowPrivate) === 'true',
   };
+}
+
+/** @throws StartError where one of the settings of the identity provider is missing */
+function readOidc(
+  read: (setting: Setting) => string | undefined,
+  publicUrl: string | undefined,
+): Config['oidc'] {
+  const { oidcIssuer, oidcClientId, oidcClientSecret } = SETTINGS;
+  const [issuer, clientId, clientSecret] = [oidcIssuer, oidcClientId, oidcClientSecret].map(read);
+  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined || publicUrl === undefined)
+    throw new StartError(
+      `${oidcIssuer.name}, ${oidcClientId.name}, ${oidcClientSecret.name} and ${SETTINGS.publicUrl.name} belong together: set all of them, or none of the first three`,
+    );
+  return { issuer, clientId, clientSecret };
 }

@@ -61,6 +61,8 @@ export class Refusal extends Error {
   readonly errors: readonly FieldError[] | undefined;
   readonly data: unknown;
   readonly retryAfterSeconds: number | undefined;
+  /** The limit that a value of the request breaks, in words; where it is known. */
+  readonly limit: string | undefined;
 
   constructor(
     code: RefusalCode,
@@ -69,6 +71,7 @@ export class Refusal extends Error {
       errors?: readonly FieldError[];
       data?: unknown;
       retryAfterSeconds?: number;
+      limit?: string;
     } = {},
   ) {
     // A refusal is an answer, not a fault: nobody looks at where it came from, and to write that down
@@ -82,5 +85,6 @@ export class Refusal extends Error {
     this.errors = details.errors;
     this.data = details.data;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.limit = details.limit;
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/db/sql.ts';
 import { setUserRoles } from '../src/people/users.ts';
-import { type Browser, enrolled, type Person, signIn } from './browser.ts';
+import { type Browser, enrolled, invited, type Person, signIn } from './browser.ts';
 import { asOperator, type ListeningService, testService } from './harness.ts';
 import { Operator } from './operator.ts';
 
@@ -160,8 +160,15 @@ test('a proposal expires after 72 hours, is withdrawn by its maker, or rejected 
 });
 
 test('a role that is worth as much as money is granted by two people', async (t) => {
-  const { listening, ada, bob, people } = await scene(t);
+  const { listening, ada, bob, people, merchantId } = await scene(t);
   assert.equal((await ada.post('/users', { email: 'support@example.com', roles: ['support'] })).status, 201);
+  const { userId } = await invited(listening.service, {
+    email: 'kiosk@example.com',
+    roles: ['viewer'],
+    merchantId: Number(merchantId),
+  });
+  // The owner of a merchant's portal approves nothing here.
+  assert.equal((await ada.post(`/users/${userId}/set-roles`, { roles: ['owner'] })).status, 200);
   const owner = await ada.post('/users', { email: 'owner@example.com', roles: ['owner'] });
   assert.equal(owner.status, 202, owner.text);
   const approved = await bob.post(`/approvals/${owner.body.approval.id}/approve`, {});
@@ -211,6 +218,9 @@ test('the command line breaks the glass once two people could approve, with a re
   assert.match(refused.err, /approved by another person.*--break-glass and --reason/);
   assert.match((await run('--break-glass')).err, /--break-glass needs --reason/);
   assert.equal((await run('--break-glass', '--reason', 'Bob is ill')).status, 0);
+  // So do commands that no operation of the API performs yet.
+  const refund = ['float', 'refund', '--merchant', String(id), '--amount', '5', '--reference', 'back-1'];
+  assert.match((await operator.run(...refund, '--reason', 'as agreed')).err, /--break-glass and --reason/);
   const { approval } = (await ada.browser.post('/floats/top-up', topUp(String(id)))).body;
   assert.match((await operator.run('approval', 'approve', approval.id)).err, /--break-glass and --reason/);
   assert.equal(

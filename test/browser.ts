@@ -46,6 +46,7 @@ export class Browser {
     const response = await fetch(this.#baseUrl + this.#prefix + path, {
       method,
       headers: sent,
+      redirect: 'manual',
       ...(body !== undefined && { body: text }),
     });
     for (const line of response.headers.getSetCookie()) {

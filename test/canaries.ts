@@ -209,3 +209,30 @@ export function spellings(
   const masters = keys.map((key) => Buffer.from(key, 'base64url'));
   return [...spelled, ...masters.flatMap((bytes) => [bytes.toString('latin1'), bytes.toString('hex')])];
 }
+
+type Anything = { method: string; path: string; body?: unknown; headers?: Record<string, string> };
+
+/** Sends a request, of whatever form, and reads the whole answer as text. */
+export async function send(
+  baseUrl: string,
+  authorization: string,
+  { method, path, body, headers: own }: Anything,
+  headers: Record<string, string> = {},
+) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers: {
+      authorization,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+      ...own,
+    },
+    ...(body !== undefined && { body: text }),
+  });
+  return {
+    status: response.status,
+    text: await response.text(),
+    head: JSON.stringify([...response.headers]),
+  };
+}

@@ -14,7 +14,7 @@ async function readUsages(): Promise<Map<string, string[]>> {
   const usages = blocks.join('').replace(/\n +/g, ' ').trim().split('\n');
   return new Map(
     usages.map((usage) => [
-      (/^scrip ([a-z-]+(?: [a-z][a-z-]*)*)/.exec(usage)?.[1] ?? '').trim(),
+      (/^scrip ([a-z-]+(?: [a-z][a-z0-9-]*)*)/.exec(usage)?.[1] ?? '').trim(),
       [...usage.matchAll(/--[a-z]+(?:-[a-z]+)*/g)].map(([option]) => option).sort(),
     ]),
   );

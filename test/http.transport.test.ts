@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import type { FastifyInstance } from 'fastify';
-import { buildServer } from '../src/http/server.ts';
-import { serviceWithoutDatabase } from './harness.ts';
+import { startBare } from './http.bare.ts';
 
 /** What is not valid at transport level is answered alike below both prefixes, and without any database. */
 const DIALECTS = [
@@ -25,50 +21,15 @@ const unsupported = (field: string, rule: string, message: string) => ({
 const TOO_LARGE = unsupported('body', 'maxLength', 'must be at most 64 KiB');
 const UNAUTHORIZED = { statusCode: '01', message: 'Unauthorized', data: null };
 
-let app: FastifyInstance;
-let port: number;
-const service = serviceWithoutDatabase();
+let bare: Awaited<ReturnType<typeof startBare>>;
+const call: typeof bare.call = (...request) => bare.call(...request);
+const raw: typeof bare.raw = (...parts) => bare.raw(...parts);
 
 before(async () => {
-  app = buildServer(service);
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  port = (app.server.address() as AddressInfo).port;
+  bare = await startBare();
 });
 
-after(async () => {
-  await app.close();
-  await service.db.close();
-});
-
-async function call(
-  method: string,
-  path: string,
-  init: { headers?: Record<string, string>; body?: string } = {},
-) {
-  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, ...init });
-  const text = await response.text();
-  assert.match(response.headers.get('x-request-id') ?? '', /^[0-9a-f]{16}-[0-9a-z]+$/);
-  assert.equal(response.headers.get('cache-control'), 'no-store');
-  assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: text === '' ? undefined : JSON.parse(text),
-  };
-}
-
-/** Sends bytes as they are and reads until the server closes. */
-async function raw(...parts: string[]): Promise<{ status: number; head: string; body: unknown }> {
-  const socket = connect(port, '127.0.0.1');
-  let text = '';
-  socket.setEncoding('utf8').on('data', (chunk: string) => {
-    text += chunk;
-  });
-  for (const part of parts) socket.write(part);
-  await once(socket, 'close');
-  const [head = '', body = ''] = text.split('\r\n\r\n');
-  return { status: Number(head.split(' ')[1]), head, body: JSON.parse(body) };
-}
+after(() => bare.stop());
 
 for (const { prefix, posts } of DIALECTS) {
   const gets = prefix === '/api/v2' ? GETS : [...GETS, '/redemptions/update/x'];
@@ -322,7 +283,7 @@ describe('the server', () => {
       ['EMPTY', 'Basic'],
       ['empty', undefined],
     ] as const) {
-      const response = await app.inject({
+      const response = await bare.app.inject({
         url: '/api/v2/transactions',
         headers: destination ? { 'sec-fetch-dest': destination } : {},
       });

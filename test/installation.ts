@@ -28,7 +28,7 @@ export class Installation {
     this.settings = { SCRIP_DATA_DIR: this.at('data'), SCRIP_PORT: '0', SCRIP_LOG_LEVEL: 'warn' };
   }
 
-  static async make(t: TestContext): Promise<Installation> {
+  static async make(t: Pick<TestContext, 'after'>): Promise<Installation> {
     const folder = await mkdtemp(join(tmpdir(), 'scrip-installation-'));
     // Where root cannot make user namespaces, an account of the database's own has to get at the data folder.
     await chmod(folder, 0o755);
@@ -100,7 +100,7 @@ export class Installation {
     const env = { PATH: process.env['PATH'], ...this.settings };
     const child = spawn(
       process.execPath,
-      [MAIN, 'serve', ...(args.includes('--processes') ? [] : ['--processes', '1']), ...args],
+      [MAIN, 'serve', ...(args.length > 0 ? args : ['--processes', '1'])],
       {
         env,
         stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { listKeys } from '../src/api-keys/keys.ts';
-import type { Service } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { type HotStatement, sql } from '../src/db/sql.ts';
 import { newRingKey } from '../src/keyring/ring.ts';
@@ -12,33 +11,11 @@ import { beginRotation, dropKey, finishRotation, listKeyRing } from '../src/rota
 import { replaceVoucher } from '../src/vouchers/operate.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';
 import { DIALECTS, type Voucher } from './dialects.ts';
-import { asOperator, type ListeningService, produceAll, testService } from './harness.ts';
+import { asOperator, produceAll, testService } from './harness.ts';
+import { at, goOn, openBoth, stopNow, wrongPins } from './rotation.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';
 
-const goOn = () => false;
-const stopNow = () => true;
 const [A, B] = DIALECTS as [(typeof DIALECTS)[number], (typeof DIALECTS)[number]];
-
-/** A till on a fresh database, and another process that has been given a new key. */
-async function openBoth(t: TestContext, wanted?: Parameters<typeof Till.open>[1]) {
-  const till = await Till.open(t, wanted);
-  const keys = `${newRingKey()},${till.testService.keys}`;
-  const given = await testService(t, { ...till.testService, keys });
-  const ids = keys.split(',').map((entry) => entry.slice(0, entry.indexOf(':')));
-  return { till, given, keys, ids, operator: asOperator(given.service), elsewhere: at(till, given) };
-}
-
-/** The same merchant at another process. */
-function at(till: Till, listening: ListeningService): Till {
-  return Object.assign(Object.create(Till.prototype), till, { testService: listening });
-}
-
-async function wrongPins(service: Service): Promise<bigint> {
-  const [row] = await service.db.query<{ sum: bigint }>(
-    sql`select coalesce(sum(wrong_pins), 0)::bigint as sum from vouchers`,
-  );
-  return row?.sum ?? 0n;
-}
 
 test('a rotation while every process is at work: each request is answered as ever', async (t) => {
   const till = await Till.open(t);

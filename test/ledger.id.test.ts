@@ -24,10 +24,12 @@ test('ids are of version 7, tell their time, increase strictly and are never ali
   assert.equal(new Set(ids.map((id) => id[19])).size, 4, 'the variant leaves two bits to chance');
 });
 
-test('an id of a clock that went back still is greater than the one before', () => {
-  const later = newId(new Date('2031-01-01'));
-  const earlier = newId(new Date('2030-12-31'));
+test('an id of a clock that went back is greater than the one before, unless that one was far ahead', () => {
+  const later = newId(new Date('2031-01-01T00:10:00Z'));
+  const earlier = newId(new Date('2031-01-01'));
   assert.ok(earlier > later);
+  // Ids must be of the hour around their booking: one that was made by a wrong clock is left behind.
+  assert.equal(timeOf(newId(new Date('2030-12-31T23:59:59Z'))), Date.parse('2030-12-31T23:59:59Z'));
   assert.equal(timeOf(newId(new Date('2031-01-02'))), Date.parse('2031-01-02'));
 });
 

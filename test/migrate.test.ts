@@ -59,10 +59,10 @@ test('leaves the service without a right to change or delete what is in the jour
     'delete from journal',
     'truncate journal',
     'delete from vouchers',
-    'update key_checks set check_value = check_value',
+    'update keyring_keys set check_value = check_value',
     'alter table journal add column more text',
     'create table scrip.more (id integer)',
-    'drop index scrip.journal_reference_once',
+    'drop index scrip.journal_by_voucher',
   ]) {
     await assert.rejects(run(text), { code: '42501' }, text);
   }

@@ -5,6 +5,7 @@ import { listFloats } from '../src/merchants/floats.ts';
 import { showVoucher } from '../src/vouchers/operate.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import type { ListeningService } from './harness.ts';
+import { linearize, type Sent } from './model.linearize.ts';
 import { operate } from './model.operator.ts';
 import { createMerchants, createProducts, type Merchant } from './model.scene.ts';
 import { MERCHANTS_THAT_MAY } from './model.state.ts';
@@ -16,8 +17,6 @@ import { UNKNOWN, withWrongPin } from './till.ts';
  * Runs groups of calls against processes of the service, and searches an order of the model that explains
  * their answers.
  */
-
-type Sent = { readonly call: Call; readonly answer: Answer };
 
 type Known = { readonly merchant: number; readonly reference: string };
 
@@ -267,27 +266,6 @@ function malformed({ body, ...asked }: Asked): Asked {
 }
 
 const tell = ({ call, answer }: Sent) => `  ${JSON.stringify(call)}\n    ${JSON.stringify(answer)}`;
-
-/** The states that some order of calls made at the same time leads to, with exactly these answers. */
-export function linearize(from: readonly Model[], sent: readonly Sent[], now: number): Model[] {
-  let level = new Map<number, Map<string, Model>>([[0, new Map(from.map((state) => [state.key(), state]))]]);
-  for (let done = 0; done < sent.length; done++) {
-    const next = new Map<number, Map<string, Model>>();
-    for (const [mask, states] of level) {
-      for (const [at, { call, answer }] of sent.entries()) {
-        if (mask & (1 << at)) continue;
-        for (const state of states.values()) {
-          const after = state.clone();
-          if (!after.step(call, answer, now)) continue;
-          const reached = next.get(mask | (1 << at)) ?? new Map<string, Model>();
-          next.set(mask | (1 << at), reached.set(after.key(), after));
-        }
-      }
-    }
-    level = next;
-  }
-  return [...(level.get((1 << sent.length) - 1)?.values() ?? [])];
-}
 
 /** How often each call came to what, by the name of the call and then the code. */
 export type Tally = Map<string, Map<string, number>>;

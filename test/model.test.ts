@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { testService } from './harness.ts';
-import { explained, linearize, reconciles } from './model.run.ts';
+import { linearize } from './model.linearize.ts';
+import { explained, reconciles } from './model.run.ts';
 import { Model } from './model.ts';
 
 /** `npm run soak -- model` runs the same for as long as it is told to. */

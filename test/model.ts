@@ -12,9 +12,8 @@ import {
 } from './model.state.ts';
 
 /**
- * The service as plain rules over plain values: no database, no SQL, nothing at the same time. `step`
- * says whether an answer is the one that the rules give in a state, and changes the state as the rules
- * do. Amounts are minor units of USD; a time is in milliseconds; a merchant is its position in MERCHANTS.
+ * The service as plain rules over plain values: no database, nothing at the same time. `step` says whether an answer is
+ * right in a state, and changes the state. Amounts are minor units of USD; a merchant is its position in MERCHANTS.
  */
 
 const MINOR_MAX = 100_000_00;
@@ -22,10 +21,7 @@ const DEFAULT_MINOR = 5_000_00;
 const MINUTE_MS = 60_000;
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
 
-/**
- * A voucher as a call names it: by its serial number, with the right PIN or a wrong one; no serial is an
- * unknown code.
- */
+/** A voucher as a call names it: by its serial number, with the right PIN or a wrong one; no serial is an unknown code. */
 type Named = { readonly serial: string | undefined; readonly rightPin: boolean };
 type Asks = {
   readonly merchant: number;

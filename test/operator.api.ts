@@ -26,7 +26,7 @@ export type OperatorApi = {
 };
 
 /** The command line, as a principal. */
-export const COMMAND_LINE: Principal = {
+const COMMAND_LINE: Principal = {
   kind: 'command-line',
   id: null,
   userId: null,

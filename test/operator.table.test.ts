@@ -8,6 +8,7 @@ import { mayPropose } from '../src/operator/four-eyes.ts';
 import type { AnyOperation } from '../src/operator/operations.ts';
 import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
 import { PORTAL_ROLES, ROLES } from '../src/operator/principal.ts';
+import { PROBLEM_CODES } from '../src/operator/problem.ts';
 import { COMMANDS_ONLY, OPERATIONS } from '../src/operator/table.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { readProgram } from './program.ts';
@@ -94,6 +95,13 @@ describe('the table of operations', () => {
   });
 });
 
+describe('the reference page', () => {
+  test('names every problem and every role', async () => {
+    const page = await readFile(new URL('../docs/reference/operator-api.md', import.meta.url), 'utf8');
+    for (const word of [...PROBLEM_CODES, ...ROLES, ...PORTAL_ROLES]) assert.ok(page.includes(`\`${word}\``), word);
+  });
+});
+
 describe('every role', () => {
   for (const { prefix, operations, roles } of APIS) {
     test(`may call what the table says below ${prefix}, and nothing else`, async () => {
@@ -103,7 +111,9 @@ describe('every role', () => {
         for (const operation of operations) {
           // An unknown field: whoever may call is told about it, and nothing happens.
           const { status, body } = await call(prefix, operation, { nothing: 1 }, token);
-          const may = operation.roles.includes(role) || mayPropose(operation, [role]);
+          const may =
+            operation.roles.includes(role) ||
+            mayPropose(operation, { roles: [role], merchantId: owner ?? null });
           const expected = may ? [400, 'invalid'] : [403, 'forbidden'];
           assert.deepEqual([status, body.code], expected, `${role} ${operation.name}`);
         }

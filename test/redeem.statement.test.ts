@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
 import { isRetryable } from '../src/db/errors.ts';
-import { ensureAccounts } from '../src/ledger/accounts.ts';
 import { Redemptions } from './redemptions.ts';
 import { type Bench, type Card, UNKNOWN, wrong } from './statement.ts';
 
@@ -37,9 +36,7 @@ test('books each of a call once: the claim, the journal and the balance say the 
     ],
   );
   const entries = await bench.tell(
-    `
-      select j.id, j.kind, j.debit_account, a.kind as credited, a.merchant_id as to, j.amount_minor,
-        j.currency, j.merchant_id,
+    `select j.id, j.kind, j.debit_account, a.kind as credited, a.merchant_id as to, j.amount_minor, j.currency, j.merchant_id,
        j.serial_number, j.reference, j.batch_id, j.original_id, j.occurred_at
      from journal j join accounts a on a.id = j.credit_account and a.currency = j.currency
      where j.id in ('${ids[0]}', '${ids[1]}') order by j.id`,
@@ -59,9 +56,7 @@ test('books each of a call once: the claim, the journal and the balance say the 
     ['1490', '0'],
   );
   const claims = await bench.tell(
-    `
-      select merchant_id, operation, reference, serial_number, fingerprint from claims
-      where id in ('${ids[0]}', '${ids[1]}')`,
+    `select merchant_id, operation, reference, serial_number, fingerprint from claims where id in ('${ids[0]}', '${ids[1]}')`,
   );
   const [claimed, fingerprint] = [first.serial, '101000'];
   assert.deepEqual(claims, [
@@ -131,8 +126,7 @@ describe('a reference', () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.ok(card && next);
     const id = bench.id();
-    const first = `
-      select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
+    const first = `select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
       '{copied}', '{${id}}', false, '${bench.now.toISOString()}')`;
     const copy = () => rowsOf([{ by: one, card, amount: 10_000, reference: 'copied' }]);
     const [copied] = await bench.during([first], copy);
@@ -143,8 +137,7 @@ describe('a reference', () => {
   test('that another request uses while a call waits fails the call, which is then sent again: 94', async () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.ok(card && next);
-    const first = `
-      select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
+    const first = `select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
       '{contended}', '{${bench.id()}}', false, '${bench.now.toISOString()}')`;
     const late = () =>
       outcomeOf(one, next, 10_000, 'contended').catch((error: unknown) => {
@@ -154,91 +147,6 @@ describe('a reference', () => {
     assert.equal(await bench.during([first], late), 'sent again');
     assert.equal(await late(), '94');
     assert.equal(await bench.ofCard(next, 'balance_minor'), '2500');
-  });
-});
-
-describe('an amount', () => {
-  test('that is too fine for the voucher is declined after the PIN', async () => {
-    const card = await bench.card(one, 25);
-    for (const amount of [1, 10]) {
-      assert.equal(await outcomeOf(one, UNKNOWN, amount), '14');
-      assert.equal(await outcomeOf(one, wrong(card), amount), '55');
-      assert.equal(await outcomeOf(one, card, amount), '13');
-    }
-    assert.equal(await outcomeOf(one, card, 100), 'ok');
-    assert.equal(await bench.ofCard(card, 'balance_minor'), '2499');
-  });
-
-  test('is in the units of the voucher', async () => {
-    const [dinars, yen] = [await bench.merchant('DINAR'), await bench.merchant('YEN')];
-    const [inDinar, inYen] = [await bench.card(dinars, 1.234), await bench.card(yen, 500)];
-    assert.deepEqual(
-      [await outcomeOf(dinars, inDinar, 10), await bench.ofCard(inDinar, 'balance_minor')],
-      ['ok', '1233'],
-    );
-    assert.deepEqual(
-      [await outcomeOf(yen, inYen, 4_990_000), await bench.ofCard(inYen, 'balance_minor')],
-      ['ok', '1'],
-    );
-    assert.equal(await outcomeOf(yen, inYen, 5000), '13');
-    assert.equal(await outcomeOf(yen, inYen, 10_001), '13');
-  });
-
-  test('may be the whole balance, and not a unit more', async () => {
-    const card = await bench.card(one, 25);
-    assert.equal(await outcomeOf(one, card, 250_100), '51');
-    assert.equal(await outcomeOf(one, card, 249_900), 'ok');
-    assert.equal(await outcomeOf(one, card, 100), 'ok');
-    assert.equal(await outcomeOf(one, card, 100), '42');
-    assert.equal(await bench.ofCard(card, 'balance_minor'), '0');
-  });
-
-  test('needs an account where it is settled', async () => {
-    const dinars = await bench.merchant('DINAR');
-    const card = await bench.card(dinars, 5);
-    assert.equal(await outcomeOf(one, card, 10_000), 'account');
-    assert.equal(await bench.ofCard(card, 'balance_minor'), '5000');
-    await ensureAccounts(one.service.db, one.merchant.id, 'KWD');
-    assert.equal(await outcomeOf(one, card, 10_000), 'ok');
-  });
-});
-
-describe('a voucher', () => {
-  const states = [
-    ['44', "closed = 'CANCELED'"],
-    ['44', "closed = 'REPLACED', blocked_at = now()"],
-    ['43', "blocked_at = now(), expires_at = '2029-01-01'"],
-    ['54', "expires_at = '2030-01-15T08:00:00Z'"],
-    ['ok', "expires_at = '2030-01-15T08:00:00.001Z'"],
-    ['40', 'activated_at = null, value_minor = null'],
-    ['42', 'balance_minor = 0'],
-    ['75', "pin_locked_until = '2030-01-15T08:00:00.001Z', closed = 'CANCELED'"],
-    ['ok', "pin_locked_until = '2030-01-15T08:00:00Z'"],
-  ] as const;
-
-  test('is refused for what it is, to who knows its PIN', async () => {
-    for (const [outcome, what] of states) {
-      const card = await bench.card(one, 25);
-      await bench.setCard(card, what);
-      assert.equal(await outcomeOf(one, card, 10_000), outcome, what);
-      if (outcome !== '75') assert.equal(await outcomeOf(one, wrong(card), 10_000), '55', what);
-    }
-  });
-
-  test('of a batch that is not complete does not exist', async () => {
-    const card = await bench.card(one, 25);
-    await bench.tell(
-      `
-        update batches set status = 'CANCELED' where id = (select batch_id from vouchers
-        where serial_number = ${card.serial})`,
-    );
-    assert.equal(await outcomeOf(one, card, 10_000), '14');
-  });
-
-  test('of scope issuer is accepted by the issuer alone', async () => {
-    const card = await bench.card(other, 25);
-    assert.equal(await outcomeOf(one, card, 10_000), '47');
-    assert.equal(await outcomeOf(other, card, 10_000), 'ok');
   });
 });
 

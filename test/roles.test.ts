@@ -36,7 +36,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   batches: ['INSERT', 'SELECT', 'UPDATE'],
   buckets: ['SELECT'],
   claims: ['SELECT'],
-  float_holds: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  float_holds: ['INSERT', 'SELECT', 'UPDATE'],
   floats: ['INSERT', 'SELECT', 'UPDATE'],
   journal: ['SELECT'],
   keyring_keys: ['INSERT', 'SELECT'],

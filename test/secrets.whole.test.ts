@@ -17,6 +17,7 @@ import {
   misplacedBytes,
   misplacedCredentials,
   misplacedHeaders,
+  send,
   sendBytes,
   spellings,
 } from './canaries.ts';
@@ -24,11 +25,7 @@ import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dia
 import { Receiver } from './receiver.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
-/**
- * Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database
- * ever wrote: the log at its most talkative, the database's log with every statement and its parameters,
- * its files, its write-ahead log, the titles of all processes, and what commands print.
- */
+/** Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database ever wrote or printed. */
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 /** Stands in the name of a merchant: where it is found, the search works. */
@@ -69,30 +66,8 @@ async function command(shown: 'search' | 'shows a secret', ...args: string[]) {
   return run.out;
 }
 
-type Anything = { method: string; path: string; body?: unknown; headers?: Record<string, string> };
-
-async function ask(
-  authorization: string,
-  { method, path, body, headers: own }: Anything,
-  headers: Record<string, string> = {},
-) {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const response = await fetch(baseUrl + path, {
-    method,
-    headers: {
-      authorization,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...headers,
-      ...own,
-    },
-    ...(body !== undefined && { body: text }),
-  });
-  return {
-    status: response.status,
-    text: await response.text(),
-    head: JSON.stringify([...response.headers]),
-  };
-}
+const ask = (authorization: string, asked: Parameters<typeof send>[2], headers?: Record<string, string>) =>
+  send(baseUrl, authorization, asked, headers);
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'scrip-canary-'));
@@ -202,8 +177,7 @@ async function askEverything(
     dialect.list(),
   ]) {
     const { text } = await ask(authorization, asked);
-    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that
-    // was sent.
+    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that was sent.
     if (!text.includes('"voucherCode"') && !text.includes('"code"')) output['answers'] += text;
   }
 }

@@ -1,95 +1,27 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
-import { plainArray, textArray } from '../src/db/sql.ts';
-import { FIND_UPDATES, UPDATE_REDEMPTIONS } from '../src/redemptions/queries.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
-import { activate } from '../src/vouchers/activate.ts';
 import { replaceVoucher } from '../src/vouchers/operate.ts';
 import { asOperator } from './harness.ts';
-import { Bench, BUCKET, type Card } from './statement.ts';
+import type { Bench } from './statement.ts';
+import { Updates } from './updates.ts';
 
-/** `amount` in ten-thousandths of a major unit. */
-type Asked = {
-  readonly by: Context;
-  readonly reference: string;
-  readonly amount: number;
-  readonly reversalId?: string;
-  readonly newId?: string;
-};
-type Row = {
-  ord: number;
-  outcome: string;
-  original_id: string | null;
-  original_minor: bigint | null;
-  original_at: Date | null;
-  reference: string | null;
-  serial_number: bigint | null;
-  decimals: number | null;
-  reversal_id: string | null;
-  updated_at: Date | null;
-  new_id: string | null;
-  new_minor: bigint | null;
-};
-
+let updates: Updates;
 let bench: Bench;
 let one: Context;
 let other: Context;
-let references = 0;
+const redeemed: Updates['redeemed'] = (...wanted) => updates.redeemed(...wanted);
+const rowsOf: Updates['rowsOf'] = (...asked) => updates.rowsOf(...asked);
+const outcomeOf: Updates['outcomeOf'] = (...asked) => updates.outcomeOf(...asked);
+const found: Updates['found'] = (...sought) => updates.found(...sought);
+const entriesOf: Updates['entriesOf'] = (card) => updates.entriesOf(card);
 
 before(async () => {
-  bench = await Bench.open();
-  await bench.product('DINAR', 'KWD', 3);
-  [one, other] = [await bench.merchant(), await bench.merchant()];
+  updates = await Updates.open();
+  ({ bench, one, other } = updates);
 });
 after(() => bench.close());
-
-/** A redemption to update: its voucher, its reference and its id. */
-async function redeemed(amount = 10, by = one, value = 25) {
-  const card = await bench.card(by, value);
-  const reference = `sale-${++references}`;
-  const { transaction } = await redeem(by, { ...card, amount, reference });
-  return { card, reference, id: transaction.transactionId, by };
-}
-
-async function rowsOf(asked: readonly Asked[], now = bench.now): Promise<Row[]> {
-  const rows = await bench.hot<Row>(UPDATE_REDEMPTIONS, [
-    BUCKET,
-    plainArray(asked.map(({ by }) => by.merchant.id)),
-    textArray(asked.map(({ reference }) => reference)),
-    null,
-    plainArray(asked.map(({ amount }) => amount)),
-    plainArray(asked.map(({ reversalId }) => reversalId ?? bench.id())),
-    plainArray(asked.map(({ newId }) => newId ?? bench.id())),
-    plainArray(asked.map(() => bench.id())),
-    now,
-  ]);
-  return rows.sort((first, second) => first.ord - second.ord);
-}
-
-async function outcomeOf(by: Context, reference: string, amount: number, now = bench.now): Promise<string> {
-  const rows = await rowsOf([{ by, reference, amount }], now);
-  assert.equal(rows.length, 1);
-  return rows[0]?.outcome as string;
-}
-
-const found = (by: Context, ...sought: string[]) =>
-  bench.hot<Row>(FIND_UPDATES, [
-    BUCKET,
-    plainArray(sought.map(() => by.merchant.id)),
-    textArray(sought),
-    null,
-  ]);
-
-const entriesOf = (card: Card) =>
-  bench.tell<object>(
-    `
-      select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
-        reference,
-       original_id, occurred_at
-     from journal where serial_number = ${card.serial} and original_id is not null order by amount_minor,
-       kind`,
-  );
 
 describe('an update', () => {
   for (const newAmount of [24, 3, 0.01, 0]) {
@@ -259,8 +191,7 @@ describe('what is updated', () => {
       assert.equal(await outcomeOf(one, reference, amount), 'ok');
       const after = row(last, 1500n + given, 1500n + given);
       assert.deepEqual(await held(), [row(card.serial, 0n, 2500n), row(middle, 0n, 1500n), after]);
-      const moved = `
-        select debit_account, credit_account, amount_minor from journal where serial_number = ${last}
+      const moved = `select debit_account, credit_account, amount_minor from journal where serial_number = ${last}
         and kind = 'REPLACEMENT' and original_id is not null`;
       const entry = { debit_account: card.serial, credit_account: last, amount_minor: given };
       assert.deepEqual(await bench.tell(moved), given > 0n ? [entry] : []);
@@ -277,98 +208,4 @@ describe('what is updated', () => {
       ['43', '58'],
     );
   });
-});
-
-test('a list updates a voucher once: the first goes through, whatever comes of it, and the others come again', async () => {
-  const { card, reference } = await redeemed(10);
-  const second = `sale-${++references}`;
-  await redeem(one, { ...card, amount: 5, reference: second });
-  const [next, poor, bystander] = [await redeemed(10, other), await redeemed(10), await redeemed(10)];
-  const rows = await rowsOf([
-    { by: one, reference, amount: 10_000 },
-    { by: other, reference: next.reference, amount: 0 },
-    { by: one, reference: second, amount: 0 },
-    { by: one, reference: 'unknown', amount: 0 },
-    { by: one, reference: 'unknown too', amount: 0 },
-    { by: one, reference: poor.reference, amount: 250_100 },
-  ]);
-  assert.deepEqual(
-    rows.map(({ outcome }) => outcome),
-    ['ok', 'ok', 'again', '60', '60', '51'],
-  );
-  const balances = await bench.ofCards([card, next.card, poor.card, bystander.card], 'balance_minor');
-  assert.deepEqual(balances, ['1900', '2500', '1500', '1500']);
-  assert.deepEqual([await entriesOf(poor.card), await entriesOf(bystander.card)], [[], []]);
-});
-
-test('an update is found by its redemption alone', async () => {
-  const bare = await bench.card(one);
-  await activate(one, { voucher: bare, value: 25, reference: 'both' });
-  await redeem(one, { ...bare, amount: 5, reference: 'both' });
-  await outcomeOf(one, 'both', 10_000);
-  assert.equal((await found(one, 'both'))[0]?.new_minor, 100n);
-  const { reference, card } = await redeemed(10);
-  assert.deepEqual(await found(one, reference), []);
-  const full = await redeemed(10);
-  await outcomeOf(one, reference, 10_000);
-  await outcomeOf(one, full.reference, 0);
-  assert.deepEqual(await found(other, reference), []);
-  for (const prefix of ['NEW-', 'CANCEL-']) assert.deepEqual(await found(one, prefix + reference), []);
-  const rows = (await found(one, reference, 'unknown', full.reference)).sort(
-    (first, second) => first.ord - second.ord,
-  );
-  assert.deepEqual(
-    rows.map(({ ord, new_minor, serial_number }) => [ord, new_minor, serial_number]),
-    [
-      [1, 100n, card.serial],
-      [3, 0n, full.card.serial],
-    ],
-  );
-});
-
-test('a call that waited for a voucher decides on it as it is then', async () => {
-  for (const [outcome, what, amount] of [
-    ['44', "closed = 'CANCELED'", 0],
-    ['43', 'blocked_at = now()', 110_000],
-    ['54', "expires_at = '2029-01-01'", 110_000],
-    ['51', 'balance_minor = 0', 110_000],
-  ] as const) {
-    const { card, reference } = await redeemed(10);
-    assert.equal(await bench.behind(card, what, () => outcomeOf(one, reference, amount)), outcome, what);
-  }
-  const { card, reference } = await redeemed(10);
-  assert.equal(await bench.behind(card, 'balance_minor = 900', () => outcomeOf(one, reference, 0)), 'ok');
-  assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
-});
-
-test('a call that waited while its voucher was replaced gives the money to the new one', async () => {
-  const { card, reference } = await redeemed(10);
-  const serial = card.serial + 64n;
-  const replace = `
-    select replace_voucher(0, ${card.serial}, ${serial}, gen_random_uuid(), gen_random_uuid(), '',
-    gen_random_uuid(), now())`;
-  const locked = `select * from lock_voucher(0, ${card.serial})`;
-  assert.equal(await bench.during([locked, replace], () => outcomeOf(one, reference, 0)), 'ok');
-  const [held] = await bench.tell(`select balance_minor from vouchers where serial_number = ${serial}`);
-  assert.deepEqual(held, { balance_minor: 2500n });
-});
-
-test('of two updates at the same time one goes through, and the other is shown it', async () => {
-  const { card, reference } = await redeemed(10);
-  // Neither of them sees the other's before it has the lock.
-  const ask = async (amount: number) => (await rowsOf([{ by: one, reference, amount }]))[0];
-  const both = () => Promise.all([ask(10_000), ask(20_000)]);
-  const rows = await bench.behind(card, 'wrong_pins = 0', both, 2);
-  assert.deepEqual(rows.map((row) => row?.outcome).sort(), ['58', 'ok']);
-  assert.equal(rows[0]?.new_id, rows[1]?.new_id);
-  assert.equal((await entriesOf(card)).length, 2);
-});
-
-test('is told to the endpoints that want it, and to no other', async () => {
-  const { merchant, isTold } = await bench.listened('redemption.updated');
-  const { reference } = await redeemed(10, merchant);
-  const id = bench.id();
-  await rowsOf([{ by: merchant, reference, amount: 10_000, reversalId: id }]);
-  await outcomeOf(merchant, reference, 20_000);
-  await isTold(id);
 });

@@ -141,3 +141,13 @@ export class UnknownOutcomeError<T = unknown> extends ScripError {
     return this.#settling.lookup(options);
   }
 }
+
+/** The result of a lookup, or null where it finds nothing. */
+export async function orNull<T>(lookup: () => Promise<T>): Promise<T | null> {
+  try {
+    return await lookup();
+  } catch (error) {
+    if (error instanceof ScripError && error.code === 'notFound') return null;
+    throw error;
+  }
+}

@@ -25,6 +25,12 @@ export type Request = {
   readonly isAnsweredOnce?: boolean;
 };
 
+export const get = (path: string, reference?: string): Request => ({
+  method: 'GET',
+  path: reference === undefined ? path : `${path}/${encodeURIComponent(reference)}`,
+});
+export const post = (path: string, body: object): Request => ({ method: 'POST', path, body });
+
 /** The response to a call that succeeded. */
 export type Answer = {
   readonly data: unknown;

@@ -9,6 +9,7 @@ export type { ScripOptions } from './options.ts';
 export { Scrip } from './scrip.ts';
 export type * from './types.ts';
 export {
+  signWebhook,
   type VerifyOptions,
   verifyWebhook,
   type WebhookHeaders,

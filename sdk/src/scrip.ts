@@ -18,8 +18,8 @@ import {
   takeTransaction,
   takeUpdate,
 } from './effects.ts';
-import { type Operation, ScripError } from './errors.ts';
-import type { Request } from './http.ts';
+import { type Operation, orNull } from './errors.ts';
+import { get, post } from './http.ts';
 import { readOptions, type ScripOptions } from './options.ts';
 import { readBalance, readTransaction, readTransactions, readUpdate } from './read.ts';
 import type {
@@ -41,12 +41,6 @@ import type {
   WaitOptions,
 } from './types.ts';
 import { type Dialect, dialectOf } from './variants.ts';
-
-const get = (path: string, reference?: string): Request => ({
-  method: 'GET',
-  path: reference === undefined ? path : `${path}/${encodeURIComponent(reference)}`,
-});
-const post = (path: string, body: object): Request => ({ method: 'POST', path, body });
 
 /**
  * A merchant's client. Calls that have an effect carry a reference and are repeated under it until there
@@ -250,9 +244,7 @@ export class Scrip<V extends Variant> {
     { reference, body, amount }: { reference: string; body: object; amount: number | undefined },
     options: CallOptions,
   ): Promise<Transaction & Receipt> {
-    const { code, voucherCode, pin } = body as {
-      readonly [Field in 'code' | 'voucherCode' | 'pin']?: string;
-    };
+    const { code, voucherCode, pin } = body as { code?: string; voucherCode?: string; pin?: string };
     const confidential = [code, voucherCode, pin].filter((value) => value !== undefined);
     const about = this.#caller.about(operation, reference, confidential);
     return this.#caller.effect(
@@ -305,15 +297,5 @@ export class Scrip<V extends Variant> {
       if (!update) throw new Unsupported(`variant ${this.variant} has no ${operation}`);
       return update;
     });
-  }
-}
-
-/** The result of a lookup, or null where it finds nothing. */
-async function orNull<T>(lookup: () => Promise<T>): Promise<T | null> {
-  try {
-    return await lookup();
-  } catch (error) {
-    if (error instanceof ScripError && error.code === 'notFound') return null;
-    throw error;
   }
 }

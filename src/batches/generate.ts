@@ -141,6 +141,11 @@ async function getBatch(tx: Queries, transactionId: string): Promise<Batch> {
   return toBatch(row);
 }
 
+function valueLimits({ min_value_minor, max_value_minor, decimals, currency }: Product): string {
+  const text = (minor: bigint) => toText({ minor, decimals });
+  return `${text(min_value_minor)} to ${text(max_value_minor)} ${currency}`;
+}
+
 /** What is ordered, checked against what can change with time. @throws Refusal `17`, `15`, `61`, `16` */
 function toNewBatch({ merchant, now }: Context, order: Order, product: Product | undefined): NewBatch {
   const { reference, quantity, valueUnits, expiryDate, id } = order;
@@ -149,8 +154,8 @@ function toNewBatch({ merchant, now }: Context, order: Order, product: Product |
     throw new Refusal('15');
   const valueMinor = valueUnits === null ? null : valueUnits / unitOf(product.decimals);
   if (valueMinor !== null && (valueMinor < product.min_value_minor || valueMinor > product.max_value_minor))
-    throw new Refusal('61');
-  if (quantity > product.max_quantity) throw new Refusal('16');
+    throw new Refusal('61', { limit: valueLimits(product) });
+  if (quantity > product.max_quantity) throw new Refusal('16', { limit: `1 to ${product.max_quantity}` });
   return {
     transactionId: id,
     merchantId: merchant.id,

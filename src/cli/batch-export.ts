@@ -25,7 +25,7 @@ import {
   wrongUsage,
 } from './output.ts';
 import { oneOf, parseTransactionId } from './parse.ts';
-import { listCommand } from './perform.ts';
+import { listCommand, requireApproval } from './perform.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
@@ -72,6 +72,7 @@ async function run(text: string, options: Options): Promise<void> {
   checkOptions(options, format, toStdout);
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
+    await requireApproval(operator, 'batch.export');
     const { batch, printed } = await findExportable(service, transactionId);
     const file = toStdout ? null : (options.out ?? `${fileName(batch.reference, transactionId)}.${format}`);
     if (file !== null) await checkTarget(file, options.force ?? false);

@@ -55,13 +55,13 @@ function wrapped(text: string): string[] {
 }
 
 async function surroundingsOf(config: Config): Promise<Surroundings> {
-  const isFile = config.keys === undefined;
+  const isFile = config.keys === undefined && config.keysFile === undefined;
   return {
     version: readVersion(),
     dataDir: config.databaseUrl === undefined ? config.dataDir : undefined,
     archiveDir: config.archiveDir,
     keyRing: {
-      source: isFile ? `the file ${keyFile(config)}` : 'SCRIP_KEYS',
+      source: config.keys === undefined ? `the file ${keyFile(config)}` : 'SCRIP_KEYS',
       isFile,
       isExposed: await isExposed(config),
     },

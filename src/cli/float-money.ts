@@ -12,6 +12,7 @@ import {
 import { withOperator } from './open.ts';
 import { id } from './output.ts';
 import { parseAmount, parseCurrency, parseId, parseTransactionId } from './parse.ts';
+import { requireApproval } from './perform.ts';
 
 /** Adds the commands that take money off a float. */
 export function addFloatMoney(float: Command): void {
@@ -38,6 +39,7 @@ async function refund(options: RefundOptions): Promise<void> {
   const reference = parseReference(options.reference);
   await withOperator(async (operator) => {
     const { db } = operator.service;
+    await requireApproval(operator, 'float.refund');
     await requireMerchant(db, merchantId);
     const currency = await currencyOf(db, options.currency);
     const decimals = parseCurrency(currency);
@@ -54,6 +56,7 @@ async function correct(topUpId: string, options: MoneyOptions & { amount?: strin
   const transactionId = parseTransactionId(topUpId);
   const reference = parseReference(options.reference);
   await withOperator(async (operator) => {
+    await requireApproval(operator, 'float.correct');
     const topUp = await getTopUp(operator, transactionId);
     const { currency, decimals } = topUp;
     const amountMinor =

@@ -9,7 +9,7 @@ import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation
 import { actor } from './actor.ts';
 import { explainOutcome, untilStopped } from './open.ts';
 import { fail, interrupted, printJson, printTable, say } from './output.ts';
-import { listCommand } from './perform.ts';
+import { listCommand, requireApproval } from './perform.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
@@ -60,7 +60,8 @@ async function show(options: Json): Promise<void> {
 }
 
 /** The key file, unless the key ring is a setting, which cannot be written from here. */
-const writableFile = (config: Config) => (config.keys === undefined ? keyFile(config) : undefined);
+const writableFile = (config: Config) =>
+  config.keys === undefined && config.keysFile === undefined ? keyFile(config) : undefined;
 
 async function rotate(options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
@@ -90,6 +91,7 @@ async function rotate(options: Json): Promise<void> {
 
 async function drop(keyId: string, options: Json): Promise<void> {
   await withRing(async (operator, config, stop) => {
+    await requireApproval(operator, 'keyring.drop');
     const file = writableFile(config);
     const proven = progressBar(await estimateAll(operator.service.db), stop, options, 'proven');
     if (!(await dropKey(operator, keyId, file, proven.onProgress).finally(proven.end))) interrupted();

@@ -12,8 +12,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Where browsers reach the service. A browser on this machine uses the name localhost: passkeys are bound
- * to a name.
+ * Where browsers reach the service. A browser on this machine uses the name localhost: passkeys are bound to
+ * a name.
  */
 export function baseUrlOf({ publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>): string {
   const isHere = isLoopback(host) || /^(0\.0\.0\.0|::)$/.test(host);

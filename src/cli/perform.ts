@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
-import type { Service } from '../context.ts';
+import type { Operator, Service } from '../context.ts';
+import { requireGlass } from '../operator/four-eyes.ts';
 import type { Operation } from '../operator/operations.ts';
 import { perform } from '../operator/perform.ts';
 import type { Principal } from '../operator/principal.ts';
@@ -55,6 +56,19 @@ export async function performCommand<Input extends TObject, Output extends TSche
   await (operation.effect === 'read'
     ? withService(run)
     : withOperator(({ service }) => run(service), command));
+}
+
+/**
+ * Checks that a command which no operation performs may be run alone.
+ * @param name such as `float.refund`
+ * @throws Problem `approval-required` where another person has to approve it
+ */
+export async function requireApproval(
+  { service, actor: by }: Operator,
+  name: string,
+  input: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  await requireGlass({ name, risk: 'plain' }, service, by, input);
 }
 
 /** The items that a command lists, page by page, up to a number; without one, of a list that has one page. */

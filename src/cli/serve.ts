@@ -9,8 +9,10 @@ import { actor } from './actor.ts';
 import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
 import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
+import { wrongUsage } from './output.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
+import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
 import { listenForStop, type Stop } from './stop.ts';
 import { startBackground } from './work.ts';
 
@@ -25,13 +27,19 @@ const GRACE_MS = 1_000;
  */
 const BACKLOG = 4_096;
 
-type ServeOptions = { readonly demo?: boolean; readonly work: boolean; readonly processes?: string };
+type ServeOptions = {
+  readonly demo?: boolean;
+  readonly sandbox?: boolean;
+  readonly work: boolean;
+  readonly processes?: string;
+};
 
 export function registerServe(program: Command): void {
   program
     .command('serve')
     .description('run the API and the background work in this process; migrations are applied first')
     .option('--demo', 'add a demo merchant, and print curl lines to paste')
+    .option('--sandbox', "serve a sandbox for integrators' tests, in a data folder of its own")
     .option('--no-work', 'leave the background work to `scrip work`')
     .option(
       '--processes <n>',
@@ -42,10 +50,13 @@ export function registerServe(program: Command): void {
 
 async function serve(options: ServeOptions): Promise<void> {
   const stop = listenForStop();
-  const config = readConfig();
-  const count = isOneOfSeveral() ? 1 : countProcesses(options.processes);
+  if (options.sandbox && (options.demo || !options.work || options.processes !== undefined))
+    wrongUsage('--sandbox stands alone: without --demo, --no-work and --processes');
+  const config = options.sandbox ? sandboxConfig(readConfig()) : readConfig();
+  const count = options.sandbox || isOneOfSeveral() ? 1 : countProcesses(options.processes);
   // Before anything is created or started: a port in use is the most frequent failure.
   if (!isOneOfSeveral()) await checkAddress(config);
+  if (options.sandbox) await requireSandbox(config);
   const log = createLogger(config.logLevel);
   const { service, ownerUrl, close } = await openService(config, {
     name: 'scrip-serve',
@@ -85,12 +96,13 @@ async function serveUntilStopped(
   const isSupervisor = count > 1;
   const metrics = isOneOfSeveral() ? undefined : await startMetrics(service, config, isSupervisor);
   if (isOneOfSeveral()) service.metrics?.watchPools(service.db.pools);
-  const listener = isSupervisor ? await startSeveral(service, count, stop) : await startOne(service, config);
+  const listener = isSupervisor
+    ? await startSeveral(service, count, stop)
+    : await startOne(service, config, options);
   try {
     const isSupervised = isOneOfSeveral();
     const worker = options.work && !isSupervised ? await startBackground(service, config) : undefined;
-    if (!isSupervised)
-      await greet(service, config, addressToCall(config.host, listener.port), options.demo ?? false);
+    if (!isSupervised) await greet(service, config, addressToCall(config.host, listener.port), options);
     log.info(
       { host: config.host, port: listener.port, work: options.work && !isSupervised, processes: count },
       'serving',
@@ -108,8 +120,9 @@ async function serveUntilStopped(
   }
 }
 
-async function startOne(service: Service, config: Config): Promise<Listener> {
-  const app = buildServer(service, { ...config, graceMs: GRACE_MS });
+async function startOne(service: Service, config: Config, options: ServeOptions): Promise<Listener> {
+  const sandbox = options.sandbox ? await openSandbox(service, config.dataDir) : undefined;
+  const app = buildServer(service, { ...config, graceMs: GRACE_MS, sandbox });
   try {
     await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
     const { port } = app.server.address() as AddressInfo;
@@ -135,14 +148,21 @@ async function checkAddress(config: Config): Promise<void> {
   });
 }
 
-async function greet(service: Service, config: Config, baseUrl: string, demo: boolean): Promise<void> {
+async function greet(
+  service: Service,
+  config: Config,
+  baseUrl: string,
+  options: ServeOptions,
+): Promise<void> {
   const lines = [
     `Scrip serves ${baseUrl}`,
     ...SERVED.map(({ title, prefix }) => `  ${title.padEnd(24)}${baseUrl}${prefix}`),
     `  ${'Documentation'.padEnd(24)}${baseUrl}/docs/`,
     `  ${'Health'.padEnd(24)}${baseUrl}/healthz and ${baseUrl}/readyz`,
   ];
-  if (demo) {
+  if (options.sandbox) {
+    lines.push('', `This is a sandbox. Its key, its vouchers and its amounts: ${baseUrl}/sandbox`);
+  } else if (options.demo) {
     const { prepareDemo } = await import('./demo.ts');
     const port = Number(new URL(baseUrl).port);
     const link = await signInLink(service, { ...config, port });

@@ -4,6 +4,7 @@ import { requireMerchant, requireProduct } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { id, printJson, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseDay, parseId, parseText } from './parse.ts';
+import { requireApproval } from './perform.ts';
 
 const PAYEE_MAX = 100;
 const DELAY_MAX_DAYS = 366;
@@ -63,6 +64,7 @@ async function set(options: SetOptions): Promise<void> {
   const ofMerchant = options.product === undefined ? merchantTerms(options) : productTerms(options);
   await withOperator(async (operator) => {
     const { db } = operator.service;
+    await requireApproval(operator, 'settlement.terms');
     await requireMerchant(db, merchantId);
     const product = options.product === undefined ? null : await requireProduct(db, options.product);
     const dated = { merchantId, productId: product?.id ?? 0, product: product?.code ?? null, validFrom };

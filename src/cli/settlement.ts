@@ -17,6 +17,7 @@ import { requireMerchant } from './money.ts';
 import { withOperator, withService } from './open.ts';
 import { id, printFields, printJson, printTable, say } from './output.ts';
 import { oneOf, parseDay, parseId, parseText } from './parse.ts';
+import { requireApproval } from './perform.ts';
 import { addSettlementDocuments } from './settlement-documents.ts';
 import { addTerms } from './settlement-terms.ts';
 
@@ -104,6 +105,7 @@ async function draft(options: Json & { merchant?: string; lastDay?: string }): P
 async function approveOne(text: string, options: Json): Promise<void> {
   const settlementId = parseId(text, 'settlement');
   await withOperator(async (operator) => {
+    await requireApproval(operator, 'settlement.approve');
     const { settlement, replayed } = await approve(operator, settlementId);
     if (options.json) return printJson({ ...settlementJson(settlement), replayed });
     say(
@@ -119,6 +121,7 @@ async function move(text: string, options: PayOptions, run: typeof pay): Promise
   const reference = parseText(options.reference, '--reference', REFERENCE_MAX);
   const bankReference = parseText(options.bankReference, '--bank-reference', REFERENCE_MAX);
   await withOperator(async (operator) => {
+    if (run === pay) await requireApproval(operator, 'settlement.pay');
     const today = operator.service.clock().toISOString().slice(0, 10);
     const valueDate = options.valueDate === undefined ? today : parseDay(options.valueDate, '--value-date');
     const { settlement, transactionId, replayed } = await run(operator, {

@@ -7,6 +7,7 @@ import { asMoneyCommand, type MoneyOptions, parseReference, printBooked, require
 import { withOperator } from './open.ts';
 import { id } from './output.ts';
 import { parseAmount, parseId, parseSerial } from './parse.ts';
+import { requireApproval } from './perform.ts';
 
 /** Money commands about a single voucher. */
 export function addVoucherMoney(voucher: Command): void {
@@ -37,6 +38,7 @@ async function adjust(serial: string, options: AdjustOptions): Promise<void> {
   await withOperator(async (operator) => {
     const { currency } = await voucherBalance(operator, serialNumber);
     const amountMinor = parseAmount(options.amount.replace(/^[+-]/, ''), '--amount', currency);
+    await requireApproval(operator, 'voucher.adjust', { amount: options.amount });
     const deltaMinor = isDown ? -amountMinor : amountMinor;
     const booked = await adjustVoucher(operator, { serialNumber, deltaMinor, reference });
     await print(operator, serialNumber, booked, options);
@@ -51,7 +53,9 @@ async function payCash(serial: string, options: CashOptions): Promise<void> {
   const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
   await withOperator(async (operator) => {
     if (merchantId !== null) await requireMerchant(operator.service.db, merchantId);
-    const { currency } = await voucherBalance(operator, serialNumber);
+    const balance = await voucherBalance(operator, serialNumber);
+    const { currency } = balance;
+    await requireApproval(operator, 'voucher.cash-out', { amount: options.amount ?? toNumber(balance) });
     const amountMinor =
       options.amount === undefined ? null : parseAmount(options.amount, '--amount', currency);
     const booked = await cashOut(operator, { serialNumber, amountMinor, merchantId, reference });

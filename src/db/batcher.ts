@@ -2,78 +2,42 @@ import type { Metrics } from '../metrics.ts';
 import { Refusal } from '../refusal.ts';
 import { isAway, retrying } from './errors.ts';
 import type { Database } from './pool.ts';
+import { Rate } from './rate.ts';
 
 /**
  * One operation of the hot path. Calls that wait at one moment go to the database as one call with arrays.
  */
 export type Operation<Request, Row, Answer> = {
-  /**
-   * What a request must have for itself within a call: its voucher, its reference. Two requests that
-   * share one never share a call.
-   */
+  /** What a request must have for itself within a call: its voucher, its reference. Two requests that share one never share a call. */
   readonly keysOf: (request: Request) => readonly string[];
-  /**
-   * The merchant of a request: merchants take turns, so that one that floods does not keep the others
-   * waiting. Left out: one for all.
-   */
+  /** The merchant of a request: merchants take turns, so that one that floods does not keep the others waiting. Left out: one for all. */
   readonly merchantOf?: (request: Request) => number;
   /**
-   * Sends one call for all requests, which lie in one bucket. The rows stand in the order of the
-   * requests; AGAIN sends a request once more. Nothing else happens here: what is done with a row is
-   * `answer`'s, since it may fail for one request alone.
+   * Sends one call for all requests, which lie in one bucket. The rows stand in the order of the requests; AGAIN sends a request
+   * once more. Nothing else happens here: what is done with a row is `answer`'s, since it may fail for one request alone.
    */
   readonly run: (
     db: Database,
     requests: readonly Request[],
     bucket: number,
   ) => Promise<readonly (Row | typeof AGAIN)[]>;
-  /**
-   * Makes the answer of one request from its row, after the call was committed. An error here is that
-   * request's alone.
-   */
+  /** Makes the answer of one request from its row, after the call was committed. An error here is that request's alone. */
   readonly answer: (request: Request, row: Row) => Answer;
 };
 
 /** A request lost a race that only a newer snapshot can settle: it goes into the next call. */
 export const AGAIN: unique symbol = Symbol('again');
 
-/**
- * More rows save little per row and make the first of them wait for the last: past a hundred the gain is
- * below 5 %.
- */
+/** More rows save little per row and make the first of them wait for the last: past a hundred the gain is below 5 %. */
 const ROWS_MAX = 128;
-/**
- * The database works on one call while the next one is written; a third would only make each of them smaller.
- */
+/** The database works on one call while the next one is written; a third would only make each of them smaller. */
 const IN_FLIGHT_MAX = 2;
 /**
- * A second call starts only if it holds at least this share of the rows in flight: a call of a few rows
- * costs nearly as much as one of many, and more requests arrive while the first is worked on. With few
- * callers it starts at once.
+ * A second call starts only if it holds at least this share of the rows in flight: a call of a few rows costs nearly as
+ * much as one of many, and more requests arrive while the first is worked on. With few callers it starts at once.
  */
 const SECOND_CALL_SHARE = 0.5;
-/** The longest that a request may wait for its call, judged by the recent rate: far below 0.1 s. */
-const WAIT_MAX_MS = 40;
-/**
- * As many may wait in any case: a pause of the database must not turn away what it settles a moment
- * later, nor a thousand copies of one request, which go one after the other.
- */
-const WAITING_MIN = 1_024;
-/** No more may wait, however fast calls seem to be: a bound on memory. */
-const WAITING_MAX = 4_096;
-/**
- * The rate that is assumed until one is known: that of a large machine, so that a first burst is not
- * turned away.
- */
-const FIRST_RATE_PER_MS = 25;
-/** Two calls that end in one turn of the event loop say nothing about time. */
-const INTERVAL_MIN_MS = 0.1;
-/** The weight of the newest call in the rate: ten of them are a fraction of a second. */
-const NEWEST_WEIGHT = 0.1;
-/**
- * Every turn settles at least one of the requests that met on a voucher; sixty-four in a row means that
- * something is broken.
- */
+/** Every turn settles at least one of the requests that met on a voucher; sixty-four in a row means that something is broken. */
 const TURNS_MAX = 64;
 
 type Waiting<Request, Answer> = {
@@ -89,9 +53,9 @@ type Waiting<Request, Answer> = {
 /**
  * Gathers the requests of each operation, a queue for each operation and bucket.
  *
- * An idle service sends a request in the same turn of the event loop; there is no timer. Under load,
- * requests gather while the calls before them are in flight. When more wait than can be settled soon, the
- * merchant that has most of them waiting is declined with `91` at once.
+ * An idle service sends a request in the same turn of the event loop; there is no timer. Under load, requests gather
+ * while the calls before them are in flight. When more wait than can be settled soon, the merchant that has most of them
+ * waiting is declined with `91` at once.
  */
 export class Batcher {
   readonly #db: Database;
@@ -132,9 +96,7 @@ class Queue<Request, Row, Answer> {
   readonly #operation: Operation<Request, Row, Answer>;
   readonly #bucket: number;
   readonly #metrics: Metrics | undefined;
-  /**
-   * The requests of each merchant in the order of their arrival; the merchants in the order of their turns.
-   */
+  /** The requests of each merchant in the order of their arrival; the merchants in the order of their turns. */
   readonly #lanes = new Map<number, Waiting<Request, Answer>[]>();
   readonly #held = new Set<string>();
   readonly #rate = new Rate();
@@ -177,9 +139,7 @@ class Queue<Request, Row, Answer> {
     });
   }
 
-  /**
-   * Declines the newest request of the merchant with most of them, unless that is the one that asks for room.
-   */
+  /** Declines the newest request of the merchant with most of them, unless that is the one that asks for room. */
   #makeRoom(merchant: number): boolean {
     let longest = this.#lanes.get(merchant) ?? [];
     const own = longest;
@@ -198,9 +158,8 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * Starts after the input that has arrived is read, so that requests that came together go together. A
-   * full call starts at once: with more than a thousand busy sockets, reading the input can take the
-   * event loop seconds.
+   * Starts after the input that has arrived is read, so that requests that came together go together. A full call starts
+   * at once: with more than a thousand busy sockets, reading the input can take the event loop seconds.
    */
   #schedule(): void {
     if (!this.#mayStart()) return;
@@ -234,13 +193,10 @@ class Queue<Request, Row, Answer> {
     if (this.#waiting > 0) this.#schedule();
   }
 
-  /**
-   * The requests that can go now, one of each merchant in turn: none whose voucher or reference is in flight.
-   */
+  /** The requests that can go now, one of each merchant in turn: none whose voucher or reference is in flight. */
   #take(): Waiting<Request, Answer>[] {
     const taken: Waiting<Request, Answer>[] = [];
-    // A request that must wait holds its keys too, so that those behind it for the same voucher do not
-    // overtake it.
+    // A request that must wait holds its keys too, so that those behind it for the same voucher do not overtake it.
     const passed = new Set<string>();
     const lanes = [...this.#lanes].map(([merchant, requests]) => ({
       merchant,
@@ -291,8 +247,7 @@ class Queue<Request, Row, Answer> {
       rows = await retrying(() => this.#operation.run(this.#db, requests, this.#bucket));
     } catch (error) {
       for (const { reject } of taken) reject(error);
-      // Those behind them would wait as long, only to fail alike. They were not sent: nothing of them can
-      // have happened.
+      // Those behind them would wait as long, only to fail alike. They were not sent: nothing of them can have happened.
       if (isAway(error)) this.#rejectWaiting(error);
       return;
     }
@@ -337,27 +292,4 @@ type Lane<Request, Answer> = {
 
 function overloaded(): Refusal {
   return new Refusal('91', { retryAfterSeconds: 1 });
-}
-
-/** How fast requests are settled while one is always waiting, and so how many of them may wait. */
-class Rate {
-  #perMs = FIRST_RATE_PER_MS;
-  #lastAt = 0;
-  #wasBusy = false;
-
-  /** A call has ended; `isBusy`: when it was sent, requests were left that had to wait for the next one. */
-  settled(rows: number, isBusy: boolean): void {
-    const now = performance.now();
-    // The time since the last call says something only where there was work all along.
-    if (isBusy && this.#wasBusy) {
-      const perMs = rows / Math.max(INTERVAL_MIN_MS, now - this.#lastAt);
-      this.#perMs += (perMs - this.#perMs) * NEWEST_WEIGHT;
-    }
-    this.#lastAt = now;
-    this.#wasBusy = isBusy;
-  }
-
-  waitingMax(): number {
-    return Math.min(WAITING_MAX, Math.max(WAITING_MIN, this.#perMs * WAIT_MAX_MS));
-  }
 }

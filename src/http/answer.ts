@@ -146,7 +146,11 @@ export function sendRefusal(
   // Only `58` carries data: the first update's result, rendered by the endpoint and serialized by its schema.
   const text =
     refusal?.data === undefined
-      ? bodyText(statusCode, message, refusal && (refusal.errors ?? valueErrors(refusal.code, fields)))
+      ? bodyText(
+          statusCode,
+          message,
+          refusal && (refusal.errors ?? valueErrors(refusal.code, fields, refusal.limit)),
+        )
       : reply.serializeInput({ statusCode, message, data: refusal.data }, '200');
   if (request.raw.complete !== false) {
     reply.send(text);

@@ -270,6 +270,13 @@ const VALUES: Readonly<Partial<Record<RefusalCode, ValueErrors>>> = {
       amountUsed: 'must be 0 or more, with at most the decimals of the currency',
     },
   },
+  '61': {
+    rule: 'limits',
+    messages: {
+      amount: 'must be within the limits of the product',
+      value: 'must be within the limits of the product',
+    },
+  },
   '17': { rule: 'minimum', messages: { expiryDate: 'must be at least one day from now' } },
 };
 
@@ -282,9 +289,20 @@ export function fieldsOf({ body }: Pick<Endpoint, 'body'>): readonly string[] {
  * The errors of an answer that refuses one value of the request; undefined where the refusal is about none of
  * them.
  * @param fields that the endpoint takes
+ * @param limit that the value breaks, where it is known
  */
-export function valueErrors(code: RefusalCode, fields: readonly string[]): FieldError[] | undefined {
+export function valueErrors(
+  code: RefusalCode,
+  fields: readonly string[],
+  limit?: string,
+): FieldError[] | undefined {
   const { rule, messages } = VALUES[code] ?? { rule: '', messages: {} };
   const found = Object.entries(messages).filter(([field]) => fields.includes(field));
-  return found.length === 0 ? undefined : found.map(([field, message]) => ({ field, rule, message }));
+  return found.length === 0
+    ? undefined
+    : found.map(([field, message]) => ({
+        field,
+        rule,
+        message: limit === undefined ? message : `${message}: ${limit}`,
+      }));
 }

@@ -8,9 +8,15 @@ import type { Dialect, Endpoint } from './endpoint.ts';
 import { Envelope } from './envelope.ts';
 import { fieldErrors, fieldsOf } from './fields.ts';
 import type { AdmissionControl } from './overload.ts';
+import { breakOff, rehearse } from './sandbox.ts';
 import { checkHead, parseJson, TransportRefusal } from './wire.ts';
 
-type Serving = { readonly service: Service; readonly admission: AdmissionControl; readonly dialect: Dialect };
+type Serving = {
+  readonly isSandbox: boolean;
+  readonly service: Service;
+  readonly admission: AdmissionControl;
+  readonly dialect: Dialect;
+};
 
 /** Serves the endpoints of a dialect below its prefix. */
 export function serveDialect(app: FastifyInstance, serving: Serving): void {
@@ -49,7 +55,10 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
       const { reference = '' } = request.params as { reference?: string };
       const context = request.trace.context;
       if (!context) throw new Error('a request was not authenticated');
+      const rehearsal = serving.isSandbox ? await rehearse(request.body) : undefined;
+      if (rehearsal === 'lost-before') return breakOff(request, reply);
       const answer = await endpoint.run(context, request.body as never, reference);
+      if (rehearsal === 'lost-after') return breakOff(request, reply);
       return sendAnswer(service, request, reply, answer as never);
     },
     errorHandler(error, request, reply) {

@@ -9,17 +9,20 @@ import Fastify, {
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
 import type { ObserveCall } from '../metrics.ts';
+import type { OidcSettings } from '../people/oidc.ts';
 import { sendRefusal } from './answer.ts';
 import { serveDocs } from './docs.ts';
 import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
 import { serveHealth } from './health.ts';
+import { serveOidc } from './operator/oidc.ts';
 import { sendProblem } from './operator/problems.ts';
 import { OPERATOR_APIS, OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
 import { openOperatorService } from './operator/service.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';
+import { type Sandbox, serveSandbox } from './sandbox.ts';
 import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
 import {
@@ -63,6 +66,10 @@ export type Reach = {
   readonly graceMs?: number;
   /** Where browsers reach the service; left out where that is the Host that they name. */
   readonly publicUrl?: string | undefined;
+  /** The identity provider of the operator's people; needs `publicUrl`. */
+  readonly oidc?: OidcSettings | undefined;
+  /** The sandbox that it is; left out where it is the real service. */
+  readonly sandbox?: Sandbox | undefined;
 };
 
 /** What is known of a request while it is served, for its line in the access log. */
@@ -91,7 +98,7 @@ declare module 'fastify' {
  */
 export function buildServer(
   service: Service,
-  { trustedProxies = [], graceMs = 0, publicUrl }: Reach = {},
+  { trustedProxies = [], graceMs = 0, publicUrl, oidc, sandbox }: Reach = {},
 ): FastifyInstance {
   const nextId = requestIds();
   const app = Fastify({
@@ -146,11 +153,14 @@ export function buildServer(
   followRequests(app, service);
   serveHealth(app, service, isDraining);
   const admission = new AdmissionControl();
-  for (const dialect of DIALECTS) serveDialect(app, { service, admission, dialect });
+  for (const dialect of DIALECTS)
+    serveDialect(app, { service, admission, dialect, isSandbox: sandbox !== undefined });
+  if (sandbox) serveSandbox(app, sandbox);
   const operatorService = openOperatorService(service);
   app.addHook('onClose', operatorService.close);
   serveOperator(app, operatorService.service, publicUrl);
   serveSessions(app, operatorService.service, { publicUrl });
+  serveOidc(app, operatorService.service, oidc, publicUrl);
   serveEntrance(app);
   serveDocs(app, DIALECTS, OPERATOR_APIS);
   return app;

@@ -4,9 +4,9 @@ import { makeDataFolder } from '../db/embedded.ts';
 import { DRAFT, draftName, writePrivate } from '../draft.ts';
 import { newKeyRing, newRingKey } from './ring.ts';
 
-/** The key file of a data folder. */
-export function keyFile({ dataDir }: { dataDir: string }): string {
-  return join(dataDir, 'keys');
+/** The key file: the one that is configured, else that of the data folder. */
+export function keyFile({ dataDir, keysFile }: { dataDir: string; keysFile?: string | undefined }): string {
+  return keysFile ?? join(dataDir, 'keys');
 }
 
 /**

@@ -25,7 +25,11 @@ type Known = {
   superseded_at: Date | null;
 };
 
-type Given = { readonly keys?: string | undefined; readonly dataDir: string };
+type Given = {
+  readonly keys?: string | undefined;
+  readonly keysFile?: string | undefined;
+  readonly dataDir: string;
+};
 
 /**
  * Holds the key ring against a database that is about to be migrated: a wrong one is told before anything
@@ -47,7 +51,8 @@ export async function checkBeforeMigration(owner: Queries, config: Given, mayLac
  * in none.
  */
 export async function isExposed(config: Given): Promise<boolean> {
-  if (config.keys !== undefined) return false;
+  // Who can read a secret that is handed in is the business of what hands it in.
+  if (config.keys !== undefined || config.keysFile !== undefined) return false;
   const { mode } = await stat(keyFile(config));
   return (mode & 0o077) !== 0;
 }
@@ -172,12 +177,16 @@ export async function readKeyRingText(config: Given): Promise<string | undefined
 async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
   if (config.keys !== undefined) return readKeyRing(config.keys, 'SCRIP_KEYS');
   const file = keyFile(config);
+  const isGivenFile = config.keysFile !== undefined;
   try {
     const text = await readFile(file, 'utf8');
     return readKeyRing(text, `the key file ${file}`, () => readFileSync(file, 'utf8'));
   } catch (error) {
     if (error instanceof StartError) throw error;
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    if (isMissing && isGivenFile)
+      throw new StartError(`the key ring is missing: there is no file ${file}, which SCRIP_KEYS_FILE names`);
+    if (isMissing) return undefined;
     throw new StartError(`the key file ${file} cannot be read`);
   }
 }

@@ -38,7 +38,7 @@ import { CONNECT, SEE_KEYS } from './rights.ts';
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const OVERLAP_MAX_MS = 366 * UNIT_MS.d;
 
-export const KeyId = Type.String({
+const KeyId = Type.String({
   pattern: '^key_[A-Za-z0-9]{16}$',
   description: 'The id of the API key.',
   examples: ['key_0a1B2c3D4e5F6g7H'],

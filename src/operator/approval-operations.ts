@@ -140,8 +140,8 @@ export const approveApproval = changing({
   name: 'approval.approve',
   summary: 'Approve what another person proposed, and perform it',
   description:
-    'It is performed in one transaction, with everything as it is now. Where the effect is no longer the one that was proposed, ' +
-    'the answer is `effect-changed` with the new effect, which is confirmed by sending it as `effect`.',
+    'It is performed in one transaction, with everything as it is now. Where the effect is no longer the ' +
+    'one that was proposed, the answer is `effect-changed` with the new effect, which is confirmed by sending it as `effect`.',
   method: 'POST',
   path: '/approvals/:id/approve',
   command: 'approval approve',

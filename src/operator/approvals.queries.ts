@@ -1,11 +1,12 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** People of the operator who can sign in with a second factor of their own: they could approve. */
+/** People of the operator who sign in with a second factor, here or at the identity provider: they could approve. */
 export function countPeople(): Sql {
   return sql`
 select count(*)::integer as people from users u
 where u.merchant_id is null and u.enrolled_at is not null and u.disabled_at is null
-  and (u.totp_secret is not null or exists (select from passkeys p where p.user_id = u.id))`;
+  and (u.totp_secret is not null or u.oidc_subject is not null
+    or exists (select from passkeys p where p.user_id = u.id))`;
 }
 
 export type ApprovalRow = {
@@ -28,8 +29,8 @@ export type ApprovalRow = {
   readonly output: string | null;
 };
 
-const COLUMNS = `id, operation, input, effect, maker_id, maker, reason, mode, state, created_at, not_before, expires_at, checker,
-  is_break_glass, comment, decided_at, output`;
+const COLUMNS = `id, operation, input, effect, maker_id, maker, reason, mode, state, created_at, not_before,
+  expires_at, checker, is_break_glass, comment, decided_at, output`;
 
 export function insertApproval(approval: {
   readonly operation: string;
@@ -45,9 +46,10 @@ export function insertApproval(approval: {
 }): Sql {
   const { operation, input, effect, makerId, maker, reason, mode, now, notBefore, expiresAt } = approval;
   return sql`
-insert into approvals (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before,
-  expires_at)
-values (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore},
+insert into approvals
+  (operation, input, effect, maker_id, maker, reason, mode, created_at, not_before, expires_at)
+values
+  (${operation}, ${input}, ${effect}, ${makerId}, ${maker}, ${reason}, ${mode}, ${now}, ${notBefore},
   ${expiresAt})
 returning id`;
 }
@@ -84,8 +86,8 @@ export function decideApproval(decision: {
   const { id, state, checkerId, checker, isBreakGlass, comment, now } = decision;
   return sql`
 update approvals
-set state = ${state}, checker_id = ${checkerId}, checker = ${checker}, is_break_glass = ${isBreakGlass}, comment = ${comment},
-  decided_at = ${now}
+set state = ${state}, checker_id = ${checkerId}, checker = ${checker},
+  is_break_glass = ${isBreakGlass}, comment = ${comment}, decided_at = ${now}
 where id = ${id} and state = 'PENDING' returning id`;
 }
 
@@ -98,5 +100,5 @@ export function listOwnEntries(): Sql {
   return sql`
 select action, subject, before, after from audit
 where xmin = pg_current_xact_id()::xid and sequence > (select max(sequence) - 1000 from audit)
-  order by sequence`;
+order by sequence`;
 }

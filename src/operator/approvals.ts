@@ -23,14 +23,14 @@ import {
 } from './effect.ts';
 import { mayPropose } from './four-eyes.ts';
 import type { AnyOperation, Caller } from './operations.ts';
-import { actorOf, type Principal } from './principal.ts';
+import { actorOf, type Principal, type Role } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
 import { readSettings } from './settings.ts';
 
 /**
- * Four eyes: what one person proposes is performed when another one approves it, once, within 72 hours,
- * in one transaction that finds everything as it is then. Where the effect is no longer what the maker
- * was shown, the checker confirms the new one.
+ * Four eyes: what one person proposes is performed when another one approves it, once, within 72 hours, in
+ * one transaction that finds everything as it is then. Where the effect is no longer what the maker was
+ * shown, the checker confirms the new one.
  */
 
 const HOUR_MS = 3_600_000;
@@ -138,7 +138,8 @@ async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation
   const user = await findUser(db, row.maker_id);
   const roles = user?.roles ?? [];
   const may =
-    roles.some((role) => operation.roles.some((each) => each === role)) || mayPropose(operation, roles);
+    roles.some((role) => operation.roles.some((each) => each === role)) ||
+    mayPropose(operation, { roles: roles as Role[], merchantId: null });
   if (user?.state !== 'active' || !may)
     throw new Problem('conflict', 'the person who proposed this may not do so any more: reject it');
 }
@@ -146,8 +147,8 @@ async function checkMaker(db: Queries, row: ApprovalRow, operation: AnyOperation
 /**
  * Approves what waits, and performs it: once, in one transaction, with everything as it is now.
  * @param find the operation of a name
- * @throws Problem `conflict` with the new effect where it is not what was confirmed; whatever the
- *   operation throws. It waits on then.
+ * @throws Problem `conflict` with the new effect where it is not what was confirmed; whatever the operation
+ *   throws. It waits on then.
  */
 export async function approve(
   caller: Caller,

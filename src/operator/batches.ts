@@ -86,7 +86,6 @@ const ExportSchema = Type.Object({
 
 export type Batch = Static<typeof BatchSchema>;
 export type OrderedBatch = Static<typeof Ordered>;
-export type BatchDetails = Static<typeof BatchWithDetails>;
 export type BatchExport = Static<typeof ExportSchema>;
 
 function toJson({ transactionId, merchantId, reference, status, quantity, produced }: BatchInfo): Batch {

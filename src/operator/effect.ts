@@ -73,7 +73,9 @@ export async function previewEffect(
   return effect;
 }
 
-/** What must be as the maker saw it: what there was before. What is made anew gets other numbers each time. */
+/**
+ * What must be as the maker saw it: what there was before. What is made anew gets other numbers each time.
+ */
 function foundIn(effect: readonly Effect[] | null): string {
   return canonical(
     (effect ?? [])
@@ -82,7 +84,9 @@ function foundIn(effect: readonly Effect[] | null): string {
   );
 }
 
-/** @throws Problem `effect-changed` that carries the new effect, where it is not the one that was confirmed */
+/**
+ * @throws Problem `effect-changed` that carries the new effect, where it is not the one that was confirmed
+ */
 export function requireSameEffect(confirmed: readonly Effect[] | null, effect: readonly Effect[]): void {
   if (foundIn(confirmed) === foundIn(effect)) return;
   const message = 'the effect is not what was proposed: look at the new one, and confirm it';

@@ -1,6 +1,9 @@
+import type { Actor, Service } from '../context.ts';
+import { findUser } from '../people/users.ts';
 import { countPeople } from './approvals.queries.ts';
 import type { AnyOperation, Caller } from './operations.ts';
-import type { Role } from './principal.ts';
+import type { Principal, Role } from './principal.ts';
+import { Problem } from './problem.ts';
 import { readSettings, type Settings } from './settings.ts';
 
 /**
@@ -8,13 +11,11 @@ import { readSettings, type Settings } from './settings.ts';
  * here.
  */
 
+type Input = Readonly<Record<string, unknown>>;
+
 type Rule = {
   /** Whether this input needs it; left out: every input does. */
-  readonly applies?: (
-    input: Readonly<Record<string, unknown>>,
-    settings: Settings,
-    caller: Caller,
-  ) => boolean;
+  readonly applies?: (input: Input, settings: Settings, service: Service) => boolean | Promise<boolean>;
   /** Roles that may propose it, beside those that may perform it. */
   readonly proposers?: readonly Role[];
 };
@@ -25,10 +26,9 @@ const isLarge: Rule['applies'] = ({ amount, delta }, { approvalAmount }) =>
 const isBulk: Rule['applies'] = ({ serialNumbers }, { approvalVouchers }) =>
   !Array.isArray(serialNumbers) || serialNumbers.length > approvalVouchers;
 
-/** Whoever has one of these roles can approve what moves money. */
+/** Roles that can approve what moves money. */
 const POWERFUL = ['owner', 'finance'];
-const grantsPower: Rule['applies'] = ({ roles, merchantId }) =>
-  (merchantId ?? null) === null && [roles].flat().some((role) => POWERFUL.includes(String(role)));
+const grantsPower = ({ roles }: Input) => [roles].flat().some((role) => POWERFUL.includes(String(role)));
 
 const CARERS: readonly Role[] = ['support'];
 
@@ -46,36 +46,70 @@ const RULES: Readonly<Record<string, Rule>> = {
   'merchant.terms': {},
   'batch.export': {},
   'keyring.drop': { proposers: ['operations'] },
-  'user.invite': { applies: grantsPower },
-  'user.set-roles': { applies: grantsPower },
+  'user.invite': { applies: (input) => (input['merchantId'] ?? null) === null && grantsPower(input) },
+  'user.set-roles': {
+    async applies(input, _settings, { db }) {
+      const user = grantsPower(input) ? await findUser(db, Number(input['id'])) : undefined;
+      return user !== undefined && user.merchantId === null;
+    },
+  },
   'user.reset-2fa': {},
   'settings.set': {},
 };
 
-const ruleOf = ({ name, risk }: AnyOperation): Rule | undefined =>
+type Named = Pick<AnyOperation, 'name' | 'risk'>;
+
+const ruleOf = ({ name, risk }: Named): Rule | undefined =>
   RULES[name] ?? (risk === 'four-eyes' ? {} : undefined);
 
-/** Whether a role may propose an operation that it may not perform. */
-export function mayPropose(operation: AnyOperation, roles: readonly string[]): boolean {
-  return ruleOf(operation)?.proposers?.some((role) => roles.includes(role)) ?? false;
+/** Whether somebody may propose an operation that their roles do not permit. A merchant's people propose nothing. */
+export function mayPropose(
+  operation: Named,
+  { roles, merchantId }: Pick<Principal, 'roles' | 'merchantId'>,
+): boolean {
+  return merchantId === null && (ruleOf(operation)?.proposers?.some((role) => roles.includes(role)) ?? false);
 }
 
-/** Whether an operation with this input has to be approved. */
+/** Whether an operation with this input has to be approved. What a merchant's people do concerns that merchant alone. */
 export async function needsApproval(
-  operation: AnyOperation,
-  caller: Caller,
-  input: Readonly<Record<string, unknown>>,
+  operation: Named,
+  { service, principal }: Pick<Caller, 'service' | 'principal'>,
+  input: Input,
 ): Promise<boolean> {
   const rule = ruleOf(operation);
-  if (!rule) return false;
-  return rule.applies ? rule.applies(input, await readSettings(caller.service.db), caller) : true;
+  if (!rule || principal.merchantId !== null) return false;
+  return rule.applies ? rule.applies(input, await readSettings(service.db), service) : true;
 }
 
 /**
- * Whether an account of the machine has to break the glass: once two people could approve, or one has
- * chosen to wait. Before that, the command line is how an operator begins.
+ * Whether an account of the machine has to break the glass: once two people could approve, or one has chosen to
+ * wait. Before that, the command line is how an operator begins.
  */
-export async function isGlassClosed({ service }: Caller): Promise<boolean> {
-  const [row] = await service.db.query<{ people: number }>(countPeople());
-  return Number(row?.people ?? 0) >= 2 || (await readSettings(service.db)).approvalMode === 'delay';
+async function isGlassClosed({ db }: Service): Promise<boolean> {
+  const [row] = await db.query<{ people: number }>(countPeople());
+  return Number(row?.people ?? 0) >= 2 || (await readSettings(db)).approvalMode === 'delay';
+}
+
+/**
+ * Checks that the command line may perform an operation alone.
+ * @throws Problem `approval-required` where another person has to approve it
+ */
+export async function requireGlass(
+  operation: Named,
+  service: Service,
+  actor: Actor,
+  input: Input,
+): Promise<void> {
+  if (actor.kind === 'break-glass') {
+    if (actor.reason === null) throw new Problem('invalid', '--break-glass needs --reason');
+    return;
+  }
+  const principal = { merchantId: null } as Principal;
+  if (!(await needsApproval(operation, { service, principal }, input)) || !(await isGlassClosed(service)))
+    return;
+  throw new Problem(
+    'approval-required',
+    `${operation.name} is approved by another person: propose it in the console, or do it alone with ` +
+      '--break-glass and --reason',
+  );
 }

@@ -22,7 +22,7 @@ import { Problem } from './problem.ts';
  * whatever is interrupted goes on behind the last row that was done, and no row is done twice.
  */
 
-export type JobState = 'WAITING' | 'RUNNING' | 'COMPLETED' | 'CANCELED' | 'FAILED';
+type JobState = 'WAITING' | 'RUNNING' | 'COMPLETED' | 'CANCELED' | 'FAILED';
 
 export type JobRow = {
   readonly id: number;
@@ -42,7 +42,7 @@ export type JobRow = {
 };
 
 /** What a job does: with each of its subjects, or at once. */
-export type JobRun =
+type JobRun =
   | { row(operator: Operator, input: never, subject: string): Promise<void> }
   | { whole(operator: Operator, input: never): Promise<unknown> };
 

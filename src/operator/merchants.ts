@@ -50,7 +50,7 @@ const MerchantSchema = Type.Object({
 const MerchantWithFloats = Type.Object({ ...MerchantSchema.properties, floats: Type.Array(FloatBalance) });
 
 export type Merchant = Static<typeof MerchantSchema>;
-export type MerchantDetails = Static<typeof MerchantWithFloats>;
+type MerchantDetails = Static<typeof MerchantWithFloats>;
 
 function toJson(merchant: MerchantInfo): Merchant {
   return {

@@ -12,15 +12,15 @@ import type { PortalRole, Principal, Role } from './principal.ts';
  * `plain`: the role is enough. `step-up`: a second factor within five minutes. `four-eyes`: another
  * person approves.
  */
-export type Risk = 'plain' | 'step-up' | 'four-eyes';
+type Risk = 'plain' | 'step-up' | 'four-eyes';
 
 /**
  * `read` changes nothing. `change` runs in one transaction, together with its Idempotency-Key and its
  * entry in the audit. `outside` calls something beside the database, and manages its own transactions.
  */
-export type Effect = 'read' | 'change' | 'outside';
+type Effect = 'read' | 'change' | 'outside';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 /**
  * Who asked for an operation, with which service: what the core takes as an operator, and the principal

@@ -4,7 +4,7 @@ import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
 import { Refusal } from '../refusal.ts';
 import { propose, withoutSecrets } from './approvals.ts';
-import { isGlassClosed, mayPropose, needsApproval } from './four-eyes.ts';
+import { mayPropose, needsApproval, requireGlass } from './four-eyes.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import { actorOf, type Principal } from './principal.ts';
 import { Problem } from './problem.ts';
@@ -59,7 +59,7 @@ function isPermitted({ roles }: AnyOperation, principal: Principal): boolean {
 }
 
 function checkRole(operation: AnyOperation, principal: Principal): void {
-  if (isPermitted(operation, principal) || mayPropose(operation, principal.roles)) return;
+  if (isPermitted(operation, principal) || mayPropose(operation, principal)) return;
   throw new Problem('forbidden', `${operation.name} needs one of the roles ${operation.roles.join(', ')}`);
 }
 
@@ -70,18 +70,11 @@ function checkRole(operation: AnyOperation, principal: Principal): void {
  */
 async function checkRisk(operation: AnyOperation, caller: Caller, input: Fields): Promise<boolean> {
   const { principal } = caller;
-  const needed = !isPermitted(operation, principal) || (await needsApproval(operation, caller, input));
-  if (principal.kind === 'command-line') {
-    if (!needed || !(await isGlassClosed(caller))) return false;
-    throw new Problem(
-      'approval-required',
-      `${operation.name} is approved by another person: propose it in the console, or break the glass with --break-glass and --reason`,
-    );
-  }
-  if (principal.kind === 'break-glass') {
-    if (caller.actor.reason === null) throw new Problem('invalid', '--break-glass needs --reason');
+  if (principal.kind === 'command-line' || principal.kind === 'break-glass') {
+    await requireGlass(operation, caller.service, caller.actor, input);
     return false;
   }
+  const needed = !isPermitted(operation, principal) || (await needsApproval(operation, caller, input));
   if (needed) return true;
   const risk = (await operation.riskOf?.(caller, input as never)) ?? operation.risk;
   if (risk !== 'plain' && !principal.steppedUp) {

@@ -11,8 +11,8 @@ on conflict (name) do update set value = excluded.value, changed_at = excluded.c
 }
 
 /**
- * Setting after setting: of two changes at once, the second one finds what the first one left. The number
- * is this lock's own.
+ * Setting after setting: of two changes at once, the second one finds what the first one left. The number is
+ * this lock's own.
  */
 export function lockSettings(): Sql {
   return sql`select pg_advisory_xact_lock(7311990021)`;

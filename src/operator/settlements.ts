@@ -54,7 +54,7 @@ const SettlementSchema = Type.Object({
   dueOn: Day,
 });
 
-export type Settlement = Static<typeof SettlementSchema>;
+type Settlement = Static<typeof SettlementSchema>;
 
 function toJson(settlement: SettlementInfo): Settlement {
   const { carried, closing, outstanding, payable, ...rest } = settlement;

@@ -58,7 +58,7 @@ export function newToken(): string {
 /**
  * Whether a text has the form of a token and its checksum: anything else is not worth a look at the database.
  */
-export function isToken(text: string): boolean {
+function isToken(text: string): boolean {
   return FORM.test(text) && checksumOf(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
 }
 

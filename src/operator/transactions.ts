@@ -52,7 +52,7 @@ export type Transaction = Static<typeof TransactionSchema>;
 
 const idOf = (id: number | bigint | null) => (id === null ? null : String(id));
 
-export function transactionJson({ code, ...entry }: JournalEntry): Transaction {
+function transactionJson({ code, ...entry }: JournalEntry): Transaction {
   return {
     transactionId: entry.transactionId,
     kind: entry.kind,

@@ -100,7 +100,7 @@ const VoucherSchema = Type.Object({
 export type Voucher = Static<typeof VoucherSchema>;
 
 /** A voucher as every door shows it. */
-export async function voucherJson({ service }: Caller, serialNumber: bigint): Promise<Voucher> {
+async function voucherJson({ service }: Caller, serialNumber: bigint): Promise<Voucher> {
   const voucher = await showVoucher(service, serialNumber);
   const isWaiting =
     voucher.activatedAt === null && voucher.state !== 'CANCELED' && voucher.state !== 'REPLACED';

@@ -5,9 +5,9 @@ import { Problem } from '../operator/problem.ts';
 import { countSignIn, deleteAttempts, takeBackAttempt } from './sessions.queries.ts';
 
 /**
- * Attempts to sign in, counted in the database before each is checked: a thousand at once, in however
- * many processes, are no more than one after another. A lock always ends. An address that belongs to
- * nobody is counted, and locked, like every other.
+ * Attempts to sign in, counted in the database before each is checked: a thousand at once, in however many
+ * processes, are no more than one after another. A lock always ends. An address that belongs to nobody is
+ * counted, and locked, like every other.
  */
 
 /**
@@ -49,7 +49,7 @@ function tooMany(waitMs: number): Problem {
   const minutes = Math.ceil(waitMs / MINUTE_MS);
   return new Problem(
     'too-many-requests',
-    `there were too many attempts to sign in: try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`,
+    `there were too many attempts: try again in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}`,
   );
 }
 

@@ -20,8 +20,8 @@ import { actorOfUser, beginSession, type Door, doorOf, endSessions, type Origin 
 import { newTotpSecret, totpUri } from './totp.ts';
 
 /**
- * Accepting an invitation: a password, an authenticator app that shows the right code, and recovery codes
- * to keep.
+ * Accepting an invitation: a password, an authenticator app that shows the right code, and recovery codes to
+ * keep.
  */
 
 export type OpenInvitation = {
@@ -80,8 +80,8 @@ export type Enroll = { readonly name: string; readonly password: string; readonl
 /**
  * Accepts an invitation and signs in.
  * @returns the token of the session, and the recovery codes, which are stored nowhere
- * @throws Problem `unauthorized` for the link; `invalid` for what is wrong with the rest: the link is
- *   still valid then
+ * @throws Problem `unauthorized` for the link; `invalid` for what is wrong with the rest: the link is still
+ *   valid then
  */
 export async function enroll(
   service: Service,

@@ -6,8 +6,8 @@ import { acceptTotpStep, deleteRecoveryCodes, insertRecoveryCodes, takeRecoveryC
 import { totpStep } from './totp.ts';
 
 /**
- * Second factors: a code of an authenticator app, or a recovery code. Each is accepted once, in however
- * many processes.
+ * Second factors: a code of an authenticator app, or a recovery code. Each is accepted once, in however many
+ * processes.
  */
 
 const RECOVERY_CODES = 10;
@@ -54,8 +54,8 @@ function hashRecoveryCode(code: string): Buffer {
 }
 
 /**
- * Gives a user new recovery codes; the old ones are of no use any more. @returns them, which are stored
- * as hashes only
+ * Gives a user new recovery codes; the old ones are of no use any more. @returns them, which are stored as
+ * hashes only
  */
 export async function replaceRecoveryCodes(tx: Queries, userId: number): Promise<string[]> {
   const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);

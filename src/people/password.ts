@@ -47,8 +47,8 @@ export async function hashPassword(password: string): Promise<string> {
 const NOBODY_SALT = randomBytes(SALT_BYTES);
 
 /**
- * Whether a password is that of a hash. Without a hash, for an account that does not exist, it takes the
- * same time.
+ * Whether a password is that of a hash. Without a hash, for an account that does not exist, it takes the same
+ * time.
  * @throws Problem `too-many-requests` where too many wait
  */
 export async function isPassword(password: string, hash: string | null): Promise<boolean> {

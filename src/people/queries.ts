@@ -3,11 +3,11 @@ import { type Sql, sql } from '../db/sql.ts';
 /** Users, their invitations and their second factors. */
 
 const USER = `
-select u.id, u.email, u.name, u.merchant_id, u.roles, u.password_hash, u.totp_secret, u.enrolled_at,
-  u.disabled_at,
-  u.signed_in_at, u.created_at, exists (select from passkeys p where p.user_id = u.id) as has_passkey,
-  (select count(*)::integer from recovery_codes r where r.user_id = u.id
-    and r.used_at is null) as recovery_codes
+select u.id, u.email, u.name, u.merchant_id, u.roles, u.password_hash, u.totp_secret,
+  u.enrolled_at, u.disabled_at, u.signed_in_at, u.created_at,
+  exists (select from passkeys p where p.user_id = u.id) as has_passkey,
+  (select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null)
+    as recovery_codes
 from users u`;
 
 export type UserRow = {
@@ -66,8 +66,8 @@ on conflict (email) do nothing returning id`;
 }
 
 /**
- * The enrolled owners of the operator that may sign in, locked: of two that are removed at once, the
- * second one waits.
+ * The enrolled owners of the operator that may sign in, locked: of two that are removed at once, the second
+ * one waits.
  */
 export function lockOwners(): Sql {
   return sql`
@@ -87,8 +87,8 @@ export function setDisabled(id: number, disabledAt: Date | null): Sql {
 /** Takes everything by which a user signs in. */
 export function clearFactors(id: number): Sql {
   return sql`
-with gone as (delete from passkeys where user_id = ${id}), codes
-  as (delete from recovery_codes where user_id = ${id})
+with gone as (delete from passkeys where user_id = ${id}),
+  codes as (delete from recovery_codes where user_id = ${id})
 update users set password_hash = null, totp_secret = null, totp_step = null, enrolled_at = null,
   oidc_issuer = null, oidc_subject = null
 where id = ${id}`;
@@ -101,8 +101,8 @@ export function setTotpSecret(id: number, sealed: Buffer): Sql {
 /** Accepts a step once: of two that come at once, in whatever processes, one gets a row. */
 export function acceptTotpStep(id: number, step: number): Sql {
   return sql`
-update users set totp_step = ${step} where id = ${id} and (totp_step is null or totp_step < ${step})
-  returning id`;
+update users set totp_step = ${step}
+where id = ${id} and (totp_step is null or totp_step < ${step}) returning id`;
 }
 
 export function enrollUser(
@@ -171,14 +171,32 @@ export function deleteRecoveryCodes(userId: number): Sql {
 
 export function insertRecoveryCodes(userId: number, hashes: readonly Buffer[]): Sql {
   return sql`
-insert into recovery_codes (user_id, code_hash) select ${userId}, h.hash
-  from unnest(${hashes}::bytea[]) as h (hash)`;
+insert into recovery_codes (user_id, code_hash)
+select ${userId}, h.hash from unnest(${hashes}::bytea[]) as h (hash)`;
 }
 
 /** Uses a recovery code: of two that do so at once, one gets a row. */
 export function takeRecoveryCode(userId: number, codeHash: Buffer, now: Date): Sql {
   return sql`
-update recovery_codes set used_at = ${now} where user_id = ${userId} and code_hash = ${codeHash}
-  and used_at is null
+update recovery_codes set used_at = ${now}
+where user_id = ${userId} and code_hash = ${codeHash} and used_at is null
 returning user_id`;
+}
+
+/** The user of an account at an identity provider. */
+export function findUserByOidc(issuer: string, subject: string): Sql {
+  return { text: `${USER} where u.oidc_issuer = $1 and u.oidc_subject = $2`, values: [issuer, subject] };
+}
+
+/** Binds a user to an account, once: no row where the user is bound to another one. */
+export function bindOidc(id: number, issuer: string, subject: string): Sql {
+  return sql`
+update users set oidc_issuer = ${issuer}, oidc_subject = ${subject}
+where id = ${id} and oidc_subject is null returning id`;
+}
+
+export function findOpenInvitation(userId: number, now: Date): Sql {
+  return sql`
+select 1 as found from invitations
+where user_id = ${userId} and purpose = 'enroll' and used_at is null and expires_at > ${now}`;
 }

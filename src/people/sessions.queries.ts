@@ -13,8 +13,8 @@ export function insertSession(session: {
 }): Sql {
   const { tokenHash, userId, now, expiresAt, steppedUpAt, network, agent } = session;
   return sql`
-insert into sessions (token_hash, user_id, created_at, last_seen_at, expires_at, stepped_up_at, network,
-  agent)
+insert into sessions
+  (token_hash, user_id, created_at, last_seen_at, expires_at, stepped_up_at, network, agent)
 values (${tokenHash}, ${userId}, ${now}, ${now}, ${expiresAt}, ${steppedUpAt}, ${network}, ${agent})
 returning id`;
 }
@@ -27,8 +27,8 @@ select s.id, s.user_id, s.created_at, s.last_seen_at, s.expires_at, s.stepped_up
   u.oidc_subject is not null as is_oidc, u.totp_secret is not null as has_totp,
   exists (select from passkeys p where p.user_id = u.id) as has_passkey
 from sessions s join users u on u.id = s.user_id
-where s.token_hash = ${tokenHash} and s.expires_at > ${now} and u.disabled_at is null
-  and u.enrolled_at is not null`;
+where s.token_hash = ${tokenHash} and s.expires_at > ${now}
+  and u.disabled_at is null and u.enrolled_at is not null`;
 }
 
 export function touchSession(id: bigint, now: Date): Sql {
@@ -66,8 +66,7 @@ export function deleteEnded(now: Date): Sql {
 with begun as (delete from sign_ins where expires_at < ${now}),
   attempts as (
     delete from sign_in_attempts
-    where since < ${now}::timestamptz - interval '2 days' and coalesce(locked_until,
-      since) < ${now}::timestamptz - interval '2 days'
+    where greatest(since, locked_until) < ${now}::timestamptz - interval '2 days'
   )
 delete from sessions where expires_at < ${now}`;
 }
@@ -89,8 +88,8 @@ export type SignInRow = { readonly user_id: number | null; readonly details: str
 
 export function findSignIn(tokenHash: Buffer, stage: string, now: Date): Sql {
   return sql`
-select user_id, details from sign_ins where token_hash = ${tokenHash} and stage = ${stage}
-  and expires_at > ${now}`;
+select user_id, details from sign_ins
+where token_hash = ${tokenHash} and stage = ${stage} and expires_at > ${now}`;
 }
 
 /** Ends a sign-in that has begun: of two that do so at once, one gets a row. */

@@ -117,8 +117,8 @@ export async function beginSession(
 
 /**
  * The session of a token, as a request finds it; it does not end for want of use then.
- * @returns undefined where there is none, it has ended, or its user belongs to the other door or may not
- *   sign in any more
+ * @returns undefined where there is none, it has ended, or its user belongs to the other door or may not sign
+ *   in any more
  */
 export async function findSession(
   { db, clock }: Service,

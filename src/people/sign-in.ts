@@ -19,19 +19,28 @@ import {
 } from './sessions.ts';
 
 /**
- * Signing in: a password, then a second factor. Whatever is wrong with the first, the answer and the time
- * it takes are the same.
+ * Signing in: a password, then a second factor. Whatever is wrong with the first, the answer and the time it
+ * takes are the same.
  */
 
 /** Time for the second factor. */
 const SIGN_IN_MS = 10 * 60_000;
 
 /** What a person of the door may sign in with; undefined for everybody else. */
-function signable(user: UserRow | undefined, door: Door): UserRow | undefined {
+export function signable(user: UserRow | undefined, door: Door): UserRow | undefined {
   return user?.enrolled_at && !user.disabled_at && doorOf(user.merchant_id) === door ? user : undefined;
 }
 
-export const wrongPassword = () => new Problem('unauthorized', 'the email address or the password is wrong');
+const wrongPassword = () => new Problem('unauthorized', 'the email address or the password is wrong');
+
+/** @throws Problem where a session's user gave no second factor within five minutes */
+export function requireSteppedUp({ steppedUpUntil }: Session): void {
+  if (steppedUpUntil) return;
+  throw new Problem(
+    'step-up-required',
+    'this needs your second factor again: it is asked for every five minutes',
+  );
+}
 
 /** A sign-in whose password was right. */
 export type Begun = {
@@ -60,13 +69,13 @@ export async function beginSignIn(
   if (!user || !isRight) throw wrongPassword();
   await takeBack(service, { email, address });
   return {
-    token: await insertBegun(service, user.id),
+    token: await beginSecondFactor(service, user.id),
     factors: factorsOf(user.totp_secret !== null, user.has_passkey),
   };
 }
 
 /** @returns the token of a sign-in that waits for its second factor */
-export async function insertBegun({ db, clock }: Service, userId: number): Promise<string> {
+export async function beginSecondFactor({ db, clock }: Service, userId: number): Promise<string> {
   const { token, tokenHash } = newBearer();
   const expiresAt = new Date(clock().getTime() + SIGN_IN_MS);
   await db.query(insertSignIn({ tokenHash, userId, stage: 'second-factor', details: '{}', expiresAt }));

@@ -96,8 +96,8 @@ export type Invite = {
 export type Invitation = { readonly userId: number; readonly token: string; readonly expiresAt: Date };
 
 /**
- * Invites a person; somebody who has not enrolled yet gets another link, and the link before it is of no
- * use any more.
+ * Invites a person; somebody who has not enrolled yet gets another link, and the link before it is of no use
+ * any more.
  * @throws Problem `invalid`; `not-found` for the merchant; `exists` for a person who has enrolled
  */
 export async function inviteUser(operator: Operator, invite: Invite): Promise<Invitation> {
@@ -210,8 +210,8 @@ export async function setUserDisabled(operator: Operator, id: number, disabled: 
 }
 
 /**
- * Takes a user's password, second factors and recovery codes, ends the sessions, and makes a link to
- * enroll again.
+ * Takes a user's password, second factors and recovery codes, ends the sessions, and makes a link to enroll
+ * again.
  * @throws Problem `not-found`; `conflict` for a disabled user
  */
 export async function resetUser(operator: Operator, id: number): Promise<Invitation> {
@@ -244,8 +244,8 @@ export async function endUserSessions(operator: Operator, id: number): Promise<n
 const SIGN_IN_LINK_MS = 3_600_000;
 
 /**
- * Makes a link by which the owner of the demo signs in once, without password and second factor, from
- * this machine only.
+ * Makes a link by which the owner of the demo signs in once, without password and second factor, from this
+ * machine only.
  * @returns its token, which is stored nowhere
  */
 export async function inviteDemoOwner(operator: Operator): Promise<string> {

@@ -6,6 +6,7 @@ import { REVERSE, TRANSACTION, TRANSACTIONS, UPDATE, UPDATED } from './redemptio
 import { credentialsPath, listenForStop } from './session.ts';
 import { clean, hasWritten, Interrupted, printJson, say } from './terminal.ts';
 import { ACTIVATE, BALANCE, REDEEM } from './vouchers.ts';
+import { LISTEN, TRIGGER } from './webhooks.ts';
 
 const FAILED = 1;
 const WRONG_USAGE = 2;
@@ -23,6 +24,8 @@ const COMMANDS: readonly Command[] = [
   UPDATED,
   TRANSACTION,
   TRANSACTIONS,
+  LISTEN,
+  TRIGGER,
 ];
 
 // A reader that has seen enough (`… | head`) is no failure.

@@ -27,6 +27,11 @@ export function listenForStop(): void {
   }
 }
 
+/** Waits until the process is asked to stop. */
+export function untilStopped(): Promise<void> {
+  return new Promise((resolve) => stopping.signal.addEventListener('abort', () => resolve(), { once: true }));
+}
+
 /** @throws CommandError, UsageError */
 export async function openSession(line: Line): Promise<Session> {
   const { variant, ...credentials } = await readCredentials(line);

@@ -11,11 +11,11 @@ import { requireSameOrigin } from './same-origin.ts';
 const HEADER_LENGTH_MAX = 200;
 
 /**
- * Who sent a request: a machine by its bearer token, or a person by the cookie of a session, from a page
- * of ours only.
+ * Who sent a request: a machine by its bearer token, or a person by the cookie of a session, from a page of
+ * ours only.
  * @param publicUrl where browsers reach the service; undefined where that is the Host that they name
- * @throws Problem `unauthorized`, the same whatever is wrong with the token or the session; `forbidden`
- *   for a page of another site
+ * @throws Problem `unauthorized`, the same whatever is wrong with the token or the session; `forbidden` for a
+ *   page of another site
  */
 export async function identifyPrincipal(
   service: Service,

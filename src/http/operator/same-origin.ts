@@ -7,9 +7,9 @@ export const OWN_HEADER = 'x-scrip-request';
 const SAFE = new Set(['GET', 'HEAD']);
 
 /**
- * Refuses requests that a page of another site made a browser send (CSRF). A request that carries a
- * cookie, or sets one, must come from a page of this origin, by a script of ours; a read may also be
- * typed into the address bar.
+ * Refuses requests that a page of another site made a browser send (CSRF). A request that carries a cookie,
+ * or sets one, must come from a page of this origin, by a script of ours; a read may also be typed into the
+ * address bar.
  * @param publicUrl where browsers reach the service; undefined where that is the Host that they name
  * @throws Problem `forbidden` that names what is missing
  */

@@ -1,50 +1,40 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import Type, { type Static, type TObject } from 'typebox';
+import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import { invalid, notFound, Problem } from '../../operator/problem.ts';
-import { checkInput } from '../../operator/validate.ts';
 import { enroll, openInvitation } from '../../people/enroll.ts';
 import type { Factor } from '../../people/factors.ts';
+import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';
 import {
-  type Door,
   endOwnSession,
   endOwnSessions,
   findSession,
   listSessions,
-  type Origin,
   type Session,
 } from '../../people/sessions.ts';
 import { beginSignIn, finishSignIn, signInByLink, stepUp } from '../../people/sign-in.ts';
-import { JSON_TYPE } from '../answer.ts';
-import { checkHead, parseJson } from '../wire.ts';
-import { readCookie, setCookie } from './cookies.ts';
-import { sendProblem } from './problems.ts';
-import { requireSameOrigin } from './same-origin.ts';
+import { serveAccount } from './account.ts';
+import { setCookie } from './cookies.ts';
+import {
+  type Asked,
+  Nothing,
+  originOfPage,
+  requireBegun,
+  requireSession,
+  route,
+  type Serving,
+  type SessionReach,
+  Text,
+} from './person.ts';
 
 /**
- * Where people sign in: the routes of sessions below /operator/v1 and /portal/v1. They answer browsers,
- * not tokens.
+ * Where people sign in: the routes of sessions below /operator/v1 and /portal/v1. They answer browsers, not
+ * tokens.
  */
 
-const PREFIXES = { operator: '/operator/v1', portal: '/portal/v1' } as const;
-
-export type SessionReach = {
-  /** Where browsers reach the service; undefined where that is the Host that they name. */
-  readonly publicUrl?: string | undefined;
-};
-
-type Serving = { readonly service: Service; readonly door: Door; readonly reach: SessionReach };
-
-/** What a route is given: the body, checked, and where it came from. */
-type Asked<Body> = {
-  readonly body: Body;
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  readonly origin: Origin;
-};
-
-const Text = (maxLength = 300) => Type.String({ minLength: 1, maxLength });
-const Nothing = Type.Object({}, { additionalProperties: false });
+/** What a browser got from a device. */
+const PasskeyAnswer = Type.Unsafe<AuthenticationResponseJSON>({ type: 'object' });
 
 /** One of the ways to sign in, or the step that follows. */
 const SignIn = Type.Object(
@@ -54,10 +44,14 @@ const SignIn = Type.Object(
     totp: Type.Optional(Text(10)),
     recoveryCode: Type.Optional(Text(40)),
     link: Type.Optional(Text()),
+    passkey: Type.Optional(PasskeyAnswer),
   },
   { additionalProperties: false },
 );
-const StepUp = Type.Object({ totp: Text(10) }, { additionalProperties: false });
+const StepUp = Type.Object(
+  { totp: Type.Optional(Text(10)), passkey: Type.Optional(PasskeyAnswer) },
+  { additionalProperties: false },
+);
 const Link = Type.Object({ token: Text() }, { additionalProperties: false });
 const Enrollment = Type.Object(
   { token: Text(), name: Text(), password: Text(1_000), totp: Text(10) },
@@ -70,6 +64,7 @@ export function serveSessions(app: FastifyInstance, service: Service, reach: Ses
     const serving = { service, door, reach };
     serveSignIn(app, serving);
     serveOwnSessions(app, serving);
+    serveAccount(app, serving);
   }
 }
 
@@ -99,7 +94,14 @@ function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
   });
   route(app, serving, 'POST', '/session/step-up', StepUp, async ({ body, request, reply, origin }) => {
     const { session, token } = await requireSession(serving, request);
-    return signedIn(serving, reply, await stepUp(service, session, token, body, origin));
+    const { totp, passkey } = body;
+    if ((totp === undefined) === (passkey === undefined))
+      throw invalid('body', 'oneOf', 'takes totp or passkey');
+    if (passkey === undefined)
+      return signedIn(serving, reply, await stepUp(service, session, token, { totp: totp ?? '' }, origin));
+    const begun = requireBegun(serving, request);
+    const place = placeOf(originOfPage(request));
+    return signedIn(serving, reply, await stepUpByPasskey(service, session, token, begun, passkey, place));
   });
   route(app, serving, 'GET', '/sessions', Nothing, async ({ request }) => {
     const { session } = await requireSession(serving, request);
@@ -123,7 +125,7 @@ function serveOwnSessions(app: FastifyInstance, serving: Serving): void {
 /** Takes a password, a second factor for a sign-in that has begun, or a link. */
 async function signInStep(serving: Serving, { body, request, reply, origin }: Asked<Static<typeof SignIn>>) {
   const { service, door } = serving;
-  const { email, password, totp, recoveryCode, link } = body;
+  const { email, password, totp, recoveryCode, link, passkey } = body;
   if (Object.keys(body).length === 2 && email !== undefined && password !== undefined) {
     const { token, factors } = await beginSignIn(service, door, { email, password }, origin);
     setCookie(reply, 'begun', door, token);
@@ -131,13 +133,18 @@ async function signInStep(serving: Serving, { body, request, reply, origin }: As
   }
   const factor: Factor | undefined =
     totp === undefined ? (recoveryCode === undefined ? undefined : { recoveryCode }) : { totp };
-  if (Object.keys(body).length !== 1 || (factor === undefined && link === undefined))
-    throw invalid('body', 'oneOf', 'takes email and password, or one of totp, recoveryCode, link');
+  if (Object.keys(body).length !== 1 || (factor === undefined && link === undefined && passkey === undefined))
+    throw invalid('body', 'oneOf', 'takes email and password, or one of totp, recoveryCode, passkey, link');
+  if (passkey !== undefined) {
+    const place = placeOf(originOfPage(request));
+    const begun = requireBegun(serving, request);
+    const token = await signInByPasskey(service, door, begun, passkey, place, origin);
+    setCookie(reply, 'begun', door, undefined);
+    return signedIn(serving, reply, token);
+  }
   if (factor === undefined)
     return signedIn(serving, reply, await signInByLink(service, door, link ?? '', origin));
-  const begun = readCookie(request, 'begun', door);
-  if (!begun) throw new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
-  const token = await finishSignIn(service, door, begun, factor, origin);
+  const token = await finishSignIn(service, door, requireBegun(serving, request), factor, origin);
   setCookie(reply, 'begun', door, undefined);
   return signedIn(serving, reply, token);
 }
@@ -154,53 +161,4 @@ function viewOf({ id, user, createdAt, expiresAt, idleMs, steppedUpUntil }: Sess
   const merchantId = user.merchantId === null ? null : String(user.merchantId);
   const shown = { ...user, id: String(user.id), merchantId };
   return { id: String(id), user: shown, createdAt, expiresAt, idleSeconds: idleMs / 1_000, steppedUpUntil };
-}
-
-/** The session of a request, and its token. @throws Problem `unauthorized` */
-async function requireSession({ service, door }: Serving, request: FastifyRequest) {
-  const token = readCookie(request, 'session', door);
-  const session = token === undefined ? undefined : await findSession(service, token, door);
-  if (!token || !session) throw new Problem('unauthorized', 'sign in first: the session has ended');
-  return { session, token };
-}
-
-const originOf = ({ ip, headers, id }: FastifyRequest): Origin => ({
-  address: ip,
-  agent: headers['user-agent'] ?? 'unknown',
-  requestId: id,
-});
-
-/** Adds a route. What it returns is answered as JSON; undefined as 204. */
-function route<Body extends TObject>(
-  app: FastifyInstance,
-  { service, door, reach }: Serving,
-  method: 'GET' | 'POST' | 'DELETE',
-  path: string,
-  body: Body,
-  run: (asked: Asked<Static<Body>>) => Promise<unknown>,
-): void {
-  const url = PREFIXES[door] + path;
-  app.route({
-    method,
-    url,
-    onRequest(request, _reply, done) {
-      request.trace.route = url;
-      try {
-        requireSameOrigin(request, reach.publicUrl);
-      } catch (error) {
-        done(error as Error);
-        return;
-      }
-      done(checkHead(request.headers, ['application/json']));
-    },
-    async handler(request, reply) {
-      const bytes = request.body as Buffer | undefined;
-      const given = checkInput(body, bytes?.length ? parseJson(bytes) : {});
-      const answer = await run({ body: given, request, reply, origin: originOf(request) });
-      return answer === undefined
-        ? reply.code(204).send()
-        : reply.type(JSON_TYPE).send(JSON.stringify(answer));
-    },
-    errorHandler: (error, request, reply) => sendProblem(service, request, reply, error),
-  });
 }

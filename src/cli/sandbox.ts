@@ -1,0 +1,195 @@
+import { access, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { authenticate } from '../api-keys/authenticate.ts';
+import { findBatch, readVouchers } from '../batches/download.ts';
+import { generate } from '../batches/generate.ts';
+import type { Config } from '../config.ts';
+import type { Context, Operator, Service } from '../context.ts';
+import { findEmbedded, makeDataFolder } from '../db/embedded.ts';
+import { StartError } from '../db/errors.ts';
+import { draftName, writePrivate } from '../draft.ts';
+import type { Sandbox, SandboxSet, SandboxVoucher } from '../http/sandbox.ts';
+import { topUp } from '../merchants/floats.ts';
+import { createMerchant } from '../merchants/merchants.ts';
+import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '../merchants/products.ts';
+import { redeem } from '../redemptions/redeem.ts';
+import { updateRedemption } from '../redemptions/update.ts';
+import { Refusal } from '../refusal.ts';
+import { balance } from '../vouchers/balance.ts';
+import { blockVoucher, replaceVoucher } from '../vouchers/operate.ts';
+import { setExpiry } from '../vouchers/queries.ts';
+import { actor } from './actor.ts';
+
+/** A service for the tests of integrators: known vouchers in every state, in a data folder of its own. */
+
+const FILE = 'sandbox.json';
+const FLOAT_MINOR = 100_000_000n;
+const CARD = 'SANDBOX-CARD';
+const OWN = 'SANDBOX-OWN';
+const VALUE = 100;
+const WRONG_PINS = 5;
+const HOUR_MS = 3_600_000;
+
+/** The settings of a sandbox: no database and no key ring but its own, and webhooks to the machine of a developer. */
+export function sandboxConfig(config: Config): Config {
+  return {
+    ...config,
+    dataDir: `${config.dataDir}-sandbox`,
+    keys: undefined,
+    keysFile: undefined,
+    archiveDir: undefined,
+    webhookAllowPrivate: true,
+  };
+}
+
+/**
+ * Makes sure that a sandbox works on no money, and marks its data folder.
+ * @throws StartError where a database is configured, or the folder holds one that is not a sandbox
+ */
+export async function requireSandbox({ databaseUrl, dataDir }: Config): Promise<void> {
+  if (databaseUrl !== undefined)
+    throw new StartError(
+      'a sandbox has a database of its own, and SCRIP_DATABASE_URL is set: start it without that setting',
+    );
+  const file = join(dataDir, FILE);
+  const isSandbox = await access(file).then(
+    () => true,
+    () => false,
+  );
+  if (isSandbox) return;
+  if ((await findEmbedded(dataDir)) !== undefined)
+    throw new StartError(
+      `the data folder ${dataDir} holds a database that is not a sandbox: remove it, or set SCRIP_DATA_DIR`,
+    );
+  // Before there is a database: a first start that is killed has made a sandbox all the same.
+  await makeDataFolder(dataDir);
+  await writePrivate(file, ['{}\n']);
+}
+
+type Keys = { readonly own: Key; readonly other: Key };
+type Key = { readonly keyId: string; readonly secret: string };
+
+/** Makes the merchants of a new sandbox, and a set of vouchers for every start. */
+export async function openSandbox(service: Service, dataDir: string): Promise<Sandbox> {
+  const operator = { service, actor: { ...actor(), reason: 'the sandbox' } };
+  const file = join(dataDir, FILE);
+  const kept = JSON.parse(await readFile(file, 'utf8')) as Partial<Keys>;
+  const keys = kept.own && kept.other ? (kept as Keys) : await createMerchants(operator, file);
+  let set = await makeSet(operator, keys);
+  return {
+    set: () => set,
+    async renew() {
+      set = await makeSet(operator, keys);
+    },
+  };
+}
+
+async function createMerchants(operator: Operator, file: string): Promise<Keys> {
+  const standard = await findProduct(operator.service.db, DEFAULT_PRODUCT);
+  if (!standard) throw new Error('the product DEFAULT is missing');
+  const { currency, decimals } = standard;
+  const create = async (name: string) => {
+    const wanted = { name, permit: ['update-redemption'] as const, opaque: false, productId: standard.id };
+    const { id, keyId, secret } = await createMerchant(operator, {
+      ...wanted,
+      float: { currency, amountMinor: FLOAT_MINOR },
+    });
+    return { id, keyId, secret };
+  };
+  const [own, other] = [await create('Sandbox'), await create('Another merchant')];
+  const terms = productDefaults(currency, decimals);
+  await createProduct(operator, { ...terms, code: CARD, name: 'Sandbox card', activation: 'on-activation' });
+  await createProduct(operator, { ...terms, code: OWN, name: "Another merchant's own", scope: 'issuer' });
+  const keys = {
+    own: { keyId: own.keyId, secret: own.secret },
+    other: { keyId: other.keyId, secret: other.secret },
+  };
+  const draft = draftName(file);
+  await writePrivate(draft, [`${JSON.stringify(keys)}\n`]);
+  await rename(draft, file);
+  return keys;
+}
+
+type Made = { readonly code: string; readonly pin: string; readonly serialNumber: bigint };
+
+/** Makes vouchers in every state. */
+async function makeSet(operator: Operator, { own, other }: Keys): Promise<SandboxSet> {
+  const { service } = operator;
+  const run = Date.now().toString(36);
+  const [context, elsewhere] = await Promise.all([contextOf(service, own), contextOf(service, other)]);
+  await ensureFloat(operator, context);
+  const [active, second, redeemed, blocked, expired, replaced, locked, updated] = await order(
+    context,
+    `set-${run}`,
+    8,
+  );
+  const [inactive] = await order(context, `cards-${run}`, 1, CARD);
+  const [foreign] = await order(elsewhere, `own-${run}`, 1, OWN);
+  const all = { active, second, redeemed, blocked, expired, replaced, locked, updated, inactive, foreign };
+  const made = all as Record<keyof typeof all, Made>;
+  await redeem(context, { ...made.redeemed, amount: VALUE, reference: `redeemed-${run}` });
+  await blockVoucher(operator, made.blocked.serialNumber);
+  await expire(service, made.expired);
+  await replaceVoucher(operator, made.replaced.serialNumber);
+  await lockPin(elsewhere, made.locked);
+  const updatedReference = `updated-${run}`;
+  await redeem(context, { ...made.updated, amount: VALUE / 2, reference: updatedReference });
+  await updateRedemption(context, { reference: updatedReference, amountUsed: VALUE / 4 });
+  const list: readonly [string, Made, string][] = [
+    ['ACTIVE', made.active, '00 up to 100.00, 51 above'],
+    ['ACTIVE', made.second, '00 up to 100.00, 51 above'],
+    ['INACTIVE', made.inactive, '40; activate it first'],
+    ['REDEEMED', made.redeemed, '42'],
+    ['BLOCKED', made.blocked, '43'],
+    ['EXPIRED', made.expired, '54'],
+    ['REPLACED', made.replaced, '44'],
+    ['PIN LOCKED', made.locked, '75'],
+    ["ANOTHER MERCHANT'S", made.foreign, '47'],
+    ['UPDATED', made.updated, '00 up to 75.00'],
+    ['WRONG PIN', { ...made.active, pin: otherPin(made.active.pin) }, '55'],
+  ];
+  return { ...own, updatedReference, vouchers: list.map(shown) };
+}
+
+const shown = ([state, voucher, redeemAnswers]: readonly [string, Made, string]): SandboxVoucher => ({
+  state,
+  code: voucher.code,
+  pin: voucher.pin,
+  serialNumber: String(voucher.serialNumber),
+  redeemAnswers,
+});
+
+const otherPin = (pin: string) => String((Number(pin) + 1) % 10_000).padStart(4, '0');
+
+async function contextOf(service: Service, { keyId, secret }: Key): Promise<Context> {
+  const header = `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`;
+  return (await authenticate(service, header)).context;
+}
+
+/** What integrators have ordered must not end the sandbox. */
+async function ensureFloat(operator: Operator, { merchant }: Context): Promise<void> {
+  const currency = (await findProduct(operator.service.db, DEFAULT_PRODUCT))?.currency ?? '';
+  await topUp(operator, { merchantId: merchant.id, currency, amountMinor: FLOAT_MINOR });
+}
+
+async function order(
+  context: Context,
+  reference: string,
+  quantity: number,
+  productCode?: string,
+): Promise<Made[]> {
+  await generate(context, { reference, quantity, value: VALUE, productCode });
+  return (await Array.fromAsync(readVouchers(context.service, await findBatch(context, reference)))).flat();
+}
+
+async function expire({ db, buckets }: Service, { serialNumber }: Made): Promise<void> {
+  await db.query(setExpiry(buckets.ofSerial(serialNumber), serialNumber, new Date(Date.now() - HOUR_MS)));
+}
+
+async function lockPin(context: Context, { code, pin }: Made): Promise<void> {
+  for (let wrong = 0; wrong < WRONG_PINS; wrong++) {
+    await balance(context, { code, pin: otherPin(pin) }).catch((error: unknown) => {
+      if (!(error instanceof Refusal)) throw error;
+    });
+  }
+}

@@ -1,0 +1,159 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PRECEDENCE, REFUSALS, Refusal, type RefusalCode } from '../refusal.ts';
+
+/**
+ * What a sandbox adds to the interface: amounts that bring about each refusal, delays and outages, and a page that lists
+ * them with the vouchers. It exists only where `scrip serve --sandbox` made it.
+ */
+
+/** A voucher of the sandbox, and what a redemption of it meets. */
+export type SandboxVoucher = {
+  readonly state: string;
+  readonly code: string;
+  readonly pin: string;
+  readonly serialNumber: string;
+  readonly redeemAnswers: string;
+};
+
+export type SandboxSet = {
+  readonly keyId: string;
+  readonly secret: string;
+  /** The reference of a redemption that was updated already. */
+  readonly updatedReference: string;
+  readonly vouchers: readonly SandboxVoucher[];
+};
+
+export type Sandbox = {
+  set(): SandboxSet;
+  /** Makes new vouchers in every state. */
+  renew(): Promise<void>;
+};
+
+/** 9999.CC is answered with the code CC. */
+const REFUSED_FROM = 999_900;
+/** 9998.SS is answered after SS seconds. */
+const DELAYED_FROM = 999_800;
+/** 9997.NN is an outage. */
+const LOST_BEFORE = 999_701;
+const LOST_AFTER = 999_702;
+const BROKEN = 999_703;
+const HTML = 'text/html; charset=utf-8';
+const HUNDRED = 100;
+const MS = 1_000;
+
+/** These come from the way a request is made, not from what it asks for. */
+const NOT_BY_AMOUNT: ReadonlySet<RefusalCode> = new Set(['98', '58']);
+
+const OUTAGES = [
+  ['9997.01', 'the connection breaks before anything is done'],
+  ['9997.02', 'the request is carried out, and the connection breaks before the answer'],
+  ['9997.03', 'internal error (96)'],
+] as const;
+
+/** The amount of a request in hundredths, whatever it is called there. */
+function hundredthsOf(body: unknown): number | undefined {
+  const { amount, value } = (body ?? {}) as { amount?: unknown; value?: unknown };
+  const given = amount ?? value;
+  return typeof given === 'number' ? Math.round(given * HUNDRED) : undefined;
+}
+
+/** How a request is to end whose amount says so; `lost`: it breaks off, before or after it was carried out. */
+export type Rehearsal = 'lost-before' | 'lost-after' | undefined;
+
+/**
+ * Brings about what the amount of a request stands for: waits, or throws.
+ * @throws Refusal, or Error for an internal error
+ */
+export async function rehearse(body: unknown): Promise<Rehearsal> {
+  const hundredths = hundredthsOf(body);
+  if (hundredths === undefined) return undefined;
+  if (hundredths === LOST_BEFORE) return 'lost-before';
+  if (hundredths === LOST_AFTER) return 'lost-after';
+  if (hundredths === BROKEN) throw new Error('the sandbox was asked for an internal error');
+  const rest = hundredths % HUNDRED;
+  if (hundredths - rest === DELAYED_FROM) await sleep(rest * MS);
+  if (hundredths - rest !== REFUSED_FROM) return undefined;
+  const code = String(rest).padStart(2, '0');
+  const refusal = refusableCodes().find((each) => each === code);
+  if (refusal)
+    throw new Refusal(refusal, refusal === '91' || refusal === '97' ? { retryAfterSeconds: 1 } : {});
+  return undefined;
+}
+
+/** Breaks the connection of a request off. */
+export function breakOff(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.hijack();
+  request.raw.socket.destroy();
+  return reply;
+}
+
+const refusableCodes = () => PRECEDENCE.filter((code) => !NOT_BY_AMOUNT.has(code));
+
+/** Serves the page of the sandbox under /sandbox, and the same as JSON. */
+export function serveSandbox(app: FastifyInstance, sandbox: Sandbox): void {
+  app.get('/sandbox', (request, reply) => {
+    request.trace.route = '/sandbox';
+    const set = sandbox.set();
+    if (!request.headers.accept?.includes('text/html')) return { ...set, amounts: amounts() };
+    reply.header(
+      'content-security-policy',
+      "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'",
+    );
+    return reply.type(HTML).send(page(set));
+  });
+  app.post('/sandbox/vouchers', async (request, reply) => {
+    request.trace.route = '/sandbox/vouchers';
+    await sandbox.renew();
+    return reply.redirect('/sandbox', 303);
+  });
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+const escapeHtml = (text: string) => text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? '');
+
+function amounts(): { amount: string; effect: string }[] {
+  const refusals = refusableCodes().map((code) => ({
+    amount: `9999.${code}`,
+    effect: `${code} ${REFUSALS[code]}`,
+  }));
+  return [
+    ...refusals,
+    { amount: '9998.SS', effect: 'an answer after SS seconds (9998.05: 5 s)' },
+    ...OUTAGES.map(([amount, effect]) => ({ amount, effect })),
+  ];
+}
+
+function page({ keyId, secret, updatedReference, vouchers }: SandboxSet): string {
+  const row = (cells: readonly string[]) =>
+    `<tr>${cells.map((cell) => `<td>${escapeHtml(cell)}</td>`).join('')}</tr>`;
+  const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
+    `<table><thead><tr>${head.map((cell) => `<th>${cell}</th>`).join('')}</tr></thead><tbody>${rows
+      .map(row)
+      .join('')}</tbody></table>`;
+  const found = vouchers.map(({ state, code, pin, serialNumber, redeemAnswers }) => [
+    state,
+    code,
+    pin,
+    serialNumber,
+    redeemAnswers,
+  ]);
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Scrip sandbox</title>
+<meta name="viewport" content="width=device-width">
+<style>body{font:16px/1.5 system-ui;margin:2rem auto;max-width:60rem;padding:0 1rem}
+table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid #ccc}
+td{font-variant-numeric:tabular-nums}code{background:#eee;padding:0 .25rem}
+@media (prefers-color-scheme:dark){body{background:#111;color:#eee}code{background:#333}}</style>
+<h1>Sandbox</h1>
+<p>No money here. Key <code>${escapeHtml(keyId)}</code>, secret <code>${escapeHtml(secret)}</code>.
+The <a href="/docs/">documentation</a> of the interface is the same as in production.</p>
+<h2>Vouchers</h2>${table(['State', 'Code', 'PIN', 'Serial number', 'A redemption is answered'], found)}
+<form method="post" action="/sandbox/vouchers"><p><button>Make new vouchers</button></p></form>
+<p>The redemption <code>${escapeHtml(updatedReference)}</code> was updated already: another update is answered 58.</p>
+<h2>Amounts</h2>
+<p>These amounts of a generation, activation or redemption bring about what they stand for, on any voucher.</p>
+${table(
+  ['Amount', 'Effect'],
+  amounts().map(({ amount, effect }) => [amount, effect]),
+)}</html>`;
+}

@@ -1,0 +1,237 @@
+import {
+  type AuthenticationResponseJSON,
+  type AuthenticatorTransportFuture,
+  generateAuthenticationOptions,
+  generateRegistrationOptions,
+  type PublicKeyCredentialCreationOptionsJSON,
+  type PublicKeyCredentialRequestOptionsJSON,
+  type RegistrationResponseJSON,
+  verifyAuthenticationResponse,
+  verifyRegistrationResponse,
+} from '@simplewebauthn/server';
+import { audit } from '../audit/audit.ts';
+import type { Service } from '../context.ts';
+import { hashSecret, newBearer } from '../credentials.ts';
+import { invalid, notFound, Problem } from '../operator/problem.ts';
+import {
+  deletePasskey,
+  findPasskey,
+  insertPasskey,
+  listPasskeyRows,
+  type PasskeyRow,
+  usePasskey,
+} from './passkeys.queries.ts';
+import { findUserById, type UserRow } from './queries.ts';
+import { deleteSessions, insertSignIn, type SignInRow, takeSignIn } from './sessions.queries.ts';
+import { actorOfUser, type Door, type Origin, renewStepped, type Session } from './sessions.ts';
+import { requireSteppedUp, signable, signIn } from './sign-in.ts';
+
+/**
+ * Passkeys (WebAuthn): a key that a device, or a manager of passwords, keeps for this address. It asks its owner
+ * for a fingerprint or a PIN, and so counts as both factors. A challenge is answered once.
+ */
+
+const NAME = 'Scrip';
+const CHALLENGE_MS = 10 * 60_000;
+const PASSKEYS_MAX = 20;
+
+/** The address of the page that asks: passkeys are bound to its name. */
+type Place = { readonly origin: string; readonly rpId: string };
+
+/** @throws Problem `conflict` where the service is called by a number */
+export function placeOf(origin: string): Place {
+  const { hostname } = new URL(origin);
+  if (/^[\d.]+$|^\[/.test(hostname))
+    throw new Problem('conflict', 'passkeys need a name, such as localhost, in place of a numeric address');
+  return { origin, rpId: hostname };
+}
+
+async function remember({ db, clock }: Service, challenge: string, userId: number | null): Promise<string> {
+  const { token, tokenHash } = newBearer();
+  const expiresAt = new Date(clock().getTime() + CHALLENGE_MS);
+  await db.query(insertSignIn({ tokenHash, userId, stage: 'passkey', details: challenge, expiresAt }));
+  return token;
+}
+
+/** Takes back a challenge that was given to a browser. @throws Problem `unauthorized` */
+async function recall({ db, clock }: Service, token: string, userId: number | null): Promise<string> {
+  const [row] = await db.query<SignInRow>(takeSignIn(hashSecret(token), 'passkey', clock()));
+  if (!row || row.user_id !== userId)
+    throw new Problem('unauthorized', 'the challenge has expired: begin again');
+  return row.details;
+}
+
+/** What the browser asks a device for, and the token by which the answer is known. */
+export type Asked<Options> = { readonly options: Options; readonly token: string };
+
+/** Begins to add a passkey. @throws Problem `step-up-required` */
+export async function beginPasskey(
+  service: Service,
+  session: Session,
+  place: Place,
+): Promise<Asked<PublicKeyCredentialCreationOptionsJSON>> {
+  requireSteppedUp(session);
+  const { user } = session;
+  const known = await service.db.query<PasskeyRow>(listPasskeyRows(user.id));
+  if (known.length >= PASSKEYS_MAX)
+    throw new Problem('conflict', `there are ${PASSKEYS_MAX} passkeys already: remove one`);
+  const options = await generateRegistrationOptions({
+    rpName: NAME,
+    rpID: place.rpId,
+    userName: user.email,
+    userID: Buffer.from(`user ${user.id}`),
+    attestationType: 'none',
+    excludeCredentials: known.map(({ id }) => ({ id })),
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+  });
+  return { options, token: await remember(service, options.challenge, user.id) };
+}
+
+/**
+ * Adds a passkey, and ends the user's other sessions.
+ * @throws Problem `step-up-required`; `unauthorized`; `invalid`
+ */
+export async function addPasskey(
+  service: Service,
+  session: Session,
+  token: string,
+  { name, response }: { readonly name: string; readonly response: RegistrationResponseJSON },
+  place: Place,
+  origin: Origin,
+): Promise<{ id: string; name: string }> {
+  requireSteppedUp(session);
+  const { user } = session;
+  const expectedChallenge = await recall(service, token, user.id);
+  const verified = await verifyRegistrationResponse({
+    response,
+    expectedChallenge,
+    expectedOrigin: place.origin,
+    expectedRPID: place.rpId,
+    requireUserVerification: true,
+  }).catch(() => undefined);
+  if (!verified?.verified) throw invalid('response', 'passkey', 'is not what the device was asked for');
+  const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
+  await service.db.transaction(async (tx) => {
+    const passkey = { id, userId: user.id, name, publicKey: Buffer.from(publicKey), counter, transports };
+    const [added] = await tx.query(insertPasskey({ ...passkey, now: service.clock() }));
+    if (!added) throw new Problem('exists', 'this passkey was added already');
+    await tx.query(deleteSessions(user.id, session.id));
+    const operator = { service, actor: actorOfUser(user, origin) };
+    const subject = `user ${user.id}`;
+    await audit(tx, operator, { action: 'user.add-passkey', subject, after: { name } });
+  });
+  return { id, name };
+}
+
+/** Begins to sign in, or to step up, with a passkey. */
+export async function askForPasskey(
+  service: Service,
+  place: Place,
+  session?: Session,
+): Promise<Asked<PublicKeyCredentialRequestOptionsJSON>> {
+  const known = session ? await service.db.query<PasskeyRow>(listPasskeyRows(session.user.id)) : [];
+  const options = await generateAuthenticationOptions({
+    rpID: place.rpId,
+    userVerification: 'required',
+    allowCredentials: known.map(({ id, transports }) => ({
+      id,
+      transports: transports as AuthenticatorTransportFuture[],
+    })),
+  });
+  return { options, token: await remember(service, options.challenge, session?.user.id ?? null) };
+}
+
+const refused = () => new Problem('unauthorized', 'this passkey does not sign in here');
+
+/** Checks the answer of a device. @returns the id of the user @throws Problem `unauthorized` */
+async function acceptPasskey(
+  service: Service,
+  response: AuthenticationResponseJSON,
+  expectedChallenge: string,
+  place: Place,
+): Promise<number> {
+  const { db, clock } = service;
+  const [row] = await db.query<PasskeyRow>(findPasskey(String(response.id)));
+  if (!row) throw refused();
+  const verified = await verifyAuthenticationResponse({
+    response,
+    expectedChallenge,
+    expectedOrigin: place.origin,
+    expectedRPID: place.rpId,
+    requireUserVerification: true,
+    credential: { id: row.id, publicKey: new Uint8Array(row.public_key), counter: Number(row.counter) },
+  }).catch(() => undefined);
+  if (!verified?.verified) throw refused();
+  const { newCounter } = verified.authenticationInfo;
+  const [used] = await db.query(usePasskey(row.id, row.counter, newCounter, clock()));
+  if (!used) throw refused();
+  return row.user_id;
+}
+
+/** Signs in with a passkey, which no lock of the account keeps out. @returns the token of the session */
+export async function signInByPasskey(
+  service: Service,
+  door: Door,
+  token: string,
+  response: AuthenticationResponseJSON,
+  place: Place,
+  origin: Origin,
+): Promise<string> {
+  const userId = await acceptPasskey(service, response, await recall(service, token, null), place);
+  const [row] = await service.db.query<UserRow>(findUserById(userId));
+  const user = signable(row, door);
+  if (!user) throw refused();
+  return signIn(service, user, origin, { how: 'passkey', hasFactor: true });
+}
+
+/** Steps up with a passkey. @returns the session's new token */
+export async function stepUpByPasskey(
+  service: Service,
+  session: Session,
+  oldToken: string,
+  token: string,
+  response: AuthenticationResponseJSON,
+  place: Place,
+): Promise<string> {
+  const userId = await acceptPasskey(service, response, await recall(service, token, session.user.id), place);
+  const renewed = userId === session.user.id ? await renewStepped(service, session, oldToken) : undefined;
+  if (!renewed) throw refused();
+  return renewed;
+}
+
+export type PasskeyInfo = {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+};
+
+/** The passkeys of a user, oldest first. */
+export async function listPasskeys({ db }: Service, userId: number): Promise<PasskeyInfo[]> {
+  const rows = await db.query<PasskeyRow>(listPasskeyRows(userId));
+  return rows.map(({ id, name, created_at, last_used_at }) => ({
+    id,
+    name,
+    createdAt: created_at,
+    lastUsedAt: last_used_at,
+  }));
+}
+
+/** Removes a passkey, and ends the user's other sessions. @throws Problem `step-up-required`; `not-found` */
+export async function removePasskey(
+  service: Service,
+  session: Session,
+  id: string,
+  origin: Origin,
+): Promise<void> {
+  requireSteppedUp(session);
+  const { user } = session;
+  await service.db.transaction(async (tx) => {
+    const [removed] = await tx.query<{ name: string }>(deletePasskey(user.id, id));
+    if (!removed) throw notFound('such passkey');
+    await tx.query(deleteSessions(user.id, session.id));
+    const operator = { service, actor: actorOfUser(user, origin) };
+    const before = { name: removed.name };
+    await audit(tx, operator, { action: 'user.remove-passkey', subject: `user ${user.id}`, before });
+  });
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Context } from '../src/context.ts';
+import { Activations } from './activations.ts';
+import { type Bench, UNKNOWN, wrong } from './statement.ts';
+
+let bench: Bench;
+let one: Context;
+let other: Context;
+let statement: Activations;
+const outcomeOf: Activations['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
+const outcomesOf: Activations['outcomesOf'] = (...asked) => statement.outcomesOf(...asked);
+const rowsOf: Activations['rowsOf'] = (...asked) => statement.rowsOf(...asked);
+
+before(async () => {
+  statement = await Activations.open();
+  bench = statement.bench;
+  await bench.product('CHANGES', 'USD', 2);
+  [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
+});
+after(() => bench.close());
+
+async function floatOf(by: Context, currency = 'USD'): Promise<bigint> {
+  const [row] = await bench.tell<{ balance_minor: bigint }>(
+    `select balance_minor from floats where merchant_id = ${by.merchant.id} and currency = '${currency}'`,
+  );
+  return row?.balance_minor ?? -1n;
+}
+
+const setFloat = (by: Context, what: string) =>
+  bench.tell(`update floats set ${what} where merchant_id = ${by.merchant.id} and currency = 'USD'`);
+
+describe('a reference', () => {
+  test('is answered as before for the same request, and refused for another', async () => {
+    const [card, next] = await bench.cards(one, 2);
+    assert.ok(card && next);
+    const id = bench.id();
+    const asked = { by: one, card, value: 100_000, reference: 'ref', id };
+    const float = await floatOf(one);
+    assert.equal(await outcomeOf(asked), 'ok');
+    const [again] = await rowsOf([{ ...asked, id: bench.id() }], new Date(bench.now.getTime() + 1000));
+    assert.deepEqual(
+      [again?.outcome, again?.id, again?.occurred_at, again?.amount_minor],
+      ['replay', id, bench.now, 10_000n / 10n],
+    );
+    const { id: _, ...same } = asked;
+    assert.equal(
+      await outcomeOf({ by: one, serial: card.serial, value: 100_000, reference: 'ref' }),
+      'replay',
+    );
+    assert.equal(await outcomeOf({ ...same, value: 100_100 }), '94');
+    assert.equal(await outcomeOf({ ...same, card: next }), '94');
+    assert.equal(await outcomeOf({ ...same, card: UNKNOWN }), '94');
+    assert.equal(await outcomeOf({ ...same, card: wrong(card) }), '55');
+    assert.equal(await outcomeOf({ ...same, by: other }), '41');
+    assert.equal(await outcomeOf({ ...same, card: next, by: other }), 'ok');
+    assert.equal(await outcomeOf({ by: one, card: next, value: 100_000, reference: id }), '41');
+    assert.equal(await floatOf(one), float - 1000n);
+    await bench.tell(`update claims set operation = 'redeem' where id = '${id}'`);
+    assert.equal(await outcomeOf(same), '41');
+  });
+
+  test('makes the same request a replay whatever has changed since: its voucher, its float, the limits of its product', async () => {
+    const seller = await bench.merchant('CHANGES', 100_000n);
+    const card = await bench.card(seller);
+    const asked = { by: seller, card, value: 10_000, reference: 'changes' };
+    assert.equal(await outcomeOf(asked), 'ok');
+    await bench.tell(
+      "update products set min_value_minor = 5000, max_value_minor = 6000, on_sale = false where code = 'CHANGES'",
+    );
+    await setFloat(seller, 'balance_minor = 0');
+    for (const what of [
+      "expires_at = '2029-01-01'",
+      'blocked_at = now()',
+      "closed = 'REPLACED', balance_minor = 0",
+    ]) {
+      await bench.setCard(card, what);
+      assert.equal(await outcomeOf(asked), 'replay', what);
+    }
+  });
+
+  test('of two requests in a call refuses the call as a whole', async () => {
+    const cards = await bench.cards(one, 2);
+    const float = await floatOf(one);
+    const both = cards.map((card) => ({ by: one, card, value: 10_000, reference: 'both' }));
+    await assert.rejects(outcomesOf(both), { constraint: 'claims_pkey' });
+    assert.equal(await floatOf(one), float);
+  });
+});

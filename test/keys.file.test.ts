@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { startTestService } from './harness.ts';
+import { Operator } from './operator.ts';
+
+test('the key ring comes from the file of a secret, which is neither created nor written', async (t) => {
+  const started = await startTestService();
+  t.after(started.stop);
+  const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const secret = join(folder, 'scrip_keys');
+  const settings = { SCRIP_KEYS: '', SCRIP_KEYS_FILE: secret, SCRIP_DATA_DIR: join(folder, 'data') };
+  const operator = Operator.at(started, settings);
+  await operator.fails(
+    /the key ring is missing: there is no file .*scrip_keys, which SCRIP_KEYS_FILE names/,
+    'merchant',
+    'list',
+  );
+  assert.deepEqual(await readdir(folder), []);
+
+  // As Docker mounts a secret: everybody can read it, and nobody can write it.
+  await writeFile(secret, `${started.keys}\n`);
+  await chmod(secret, 0o444);
+  await operator.json('merchant', 'create', '--name', 'Kiosk');
+  const { findings } = await operator.json('doctor');
+  const ring = findings.find(({ check }: { check: string }) => check === 'key ring');
+  assert.deepEqual([ring.state, ring.found], ['ok', `the file ${secret}`]);
+});

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { Provider } from 'oidc-provider';
+import { sql } from '../src/db/sql.ts';
+import { buildServer } from '../src/http/server.ts';
+import { setUserDisabled } from '../src/people/users.ts';
+import { Browser, enrolled, invited, type Person } from './browser.ts';
+import { asOperator, type ListeningService, testService } from './harness.ts';
+
+/** What the people of the identity provider sign in as there. */
+type Account = { id: string; email?: string; verified?: boolean; amr?: string[] };
+
+type Scene = {
+  readonly listening: ListeningService;
+  readonly account: Account;
+  /** Signs in with the provider, up to what the callback answers. */
+  signIn(): Promise<{ browser: Browser; status: number; text: string }>;
+  /** The same, up to the address that the provider sends the browser to. */
+  come(browser: Browser): Promise<string>;
+};
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => probe.once('listening', resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+/** A real provider, whose page signs the account in at once. */
+async function startProvider(t: TestContext, redirectUri: string, account: Account): Promise<string> {
+  const issuer = `http://127.0.0.1:${await freePort()}`;
+  const provider = new Provider(issuer, {
+    clients: [{ client_id: 'scrip', client_secret: 'a secret of the test', redirect_uris: [redirectUri] }],
+    claims: { openid: ['sub', 'amr'], email: ['email', 'email_verified'] },
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+    findAccount: (_ctx, sub) => ({
+      accountId: sub,
+      claims: () => ({
+        sub,
+        ...(account.email !== undefined && {
+          email: account.email,
+          email_verified: account.verified ?? true,
+        }),
+      }),
+    }),
+    async loadExistingGrant({ oidc }) {
+      const grant = new provider.Grant({ clientId: 'scrip', accountId: oidc.session?.accountId as string });
+      grant.addOIDCScope('openid email');
+      await grant.save();
+      return grant;
+    },
+  });
+  const serve = provider.callback();
+  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
+    if (!request.url?.startsWith('/interaction/')) return void serve(request, response);
+    const login = { accountId: account.id, ...(account.amr && { amr: account.amr }) };
+    provider.interactionFinished(request, response, { login }).catch((error) => response.destroy(error));
+  });
+  await new Promise<void>((resolve) => server.listen(Number(new URL(issuer).port), '127.0.0.1', resolve));
+  t.after(() => server.close());
+  return issuer;
+}
+
+async function scene(t: TestContext): Promise<Scene> {
+  const started = await testService(t);
+  const port = await freePort();
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const account: Account = { id: 'account-1', email: 'ada@example.com', amr: ['pwd', 'otp', 'mfa'] };
+  const issuer = await startProvider(t, `${baseUrl}/operator/v1/session/oidc/callback`, account);
+  const oidc = { issuer, clientId: 'scrip', clientSecret: 'a secret of the test' };
+  const app = buildServer(started.service, { publicUrl: baseUrl, oidc });
+  t.after(() => app.close());
+  await app.listen({ host: '127.0.0.1', port });
+  const come = async (browser: Browser) => {
+    const { headers, status, text } = await browser.get('/session/oidc');
+    assert.equal(status, 302, text);
+    return visitProvider(headers.get('location') ?? '', baseUrl);
+  };
+  const signIn = async () => {
+    const browser = new Browser(baseUrl);
+    const path = (await come(browser)).replace('/operator/v1', '');
+    const { status, text } = await browser.get(path, { 'sec-fetch-site': 'cross-site', origin: undefined });
+    return { browser, status, text };
+  };
+  return { listening: { ...started, baseUrl }, account, signIn, come };
+}
+
+/** Follows the provider's redirects with its cookies. @returns the path and query that it sends the browser back to */
+async function visitProvider(from: string, baseUrl: string): Promise<string> {
+  const cookies = new Map<string, string>();
+  for (let url = from, hops = 0; hops < 10; hops++) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(url, { redirect: 'manual', headers: { cookie } });
+    for (const line of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+      cookies.set(name, value);
+    }
+    url = new URL(response.headers.get('location') ?? assert.fail(await response.text()), url).href;
+    if (url.startsWith(baseUrl)) return url.slice(baseUrl.length);
+  }
+  return assert.fail('the provider redirects for ever');
+}
+
+test('an invited person signs in by the identity provider, and is known there from then on', async (t) => {
+  const { listening, account, signIn } = await scene(t);
+  await invited(listening.service, {});
+  const first = await signIn();
+  assert.equal(first.status, 200, first.text);
+  assert.match(first.text, /url=\/console\/"/);
+  const { body } = await first.browser.get('/session');
+  assert.deepEqual([body.user.email, body.user.roles], ['ada@example.com', ['owner']]);
+  // By issuer and subject, whatever the address is now.
+  account.email = 'countess@example.com';
+  assert.equal((await (await signIn()).browser.get('/session')).status, 200);
+  account.id = 'account-2';
+  account.email = 'ada@example.com';
+  const other = await signIn();
+  assert.deepEqual([other.status, (await other.browser.get('/session')).status], [401, 401]);
+});
+
+test('nobody signs in who was not invited, is disabled, or whose address is not verified', async (t) => {
+  const { listening, account, signIn } = await scene(t);
+  const refused = async () => {
+    const { status, browser, text } = await signIn();
+    assert.equal(status, 401);
+    assert.match(text, /nobody was invited under this account/);
+    assert.equal((await browser.get('/session')).status, 401);
+  };
+  await refused();
+  const { userId } = await invited(listening.service, {});
+  account.verified = false;
+  await refused();
+  account.verified = true;
+  await setUserDisabled(asOperator(listening.service), userId, true);
+  await refused();
+  await setUserDisabled(asOperator(listening.service), userId, false);
+  // Disabling took the invitation.
+  await refused();
+  const merchant = await listening.createMerchant();
+  await invited(listening.service, { email: 'eve@example.com', roles: ['owner'], merchantId: merchant.id });
+  account.email = 'eve@example.com';
+  await refused();
+});
+
+test('without a second factor at the provider, ours is asked for', async (t) => {
+  const { listening, account, signIn } = await scene(t);
+  account.amr = ['pwd'];
+  await invited(listening.service, {});
+  assert.equal((await signIn()).status, 401);
+  const { person }: { person: Person } = await enrolled(listening);
+  const { browser, text } = await signIn();
+  assert.match(text, /sign-in#second-factor/);
+  assert.equal((await browser.get('/session')).status, 401);
+  assert.equal((await browser.post('/session', { totp: '000000' })).status, 401);
+  const done = await browser.post('/session', { totp: person.code(listening.clock.now()) });
+  assert.equal(done.status, 200, done.text);
+});
+
+test('an answer of the provider is taken once, from the browser that asked, and as it was signed', async (t) => {
+  const { listening, come } = await scene(t);
+  await invited(listening.service, {});
+  const browser = new Browser(listening.baseUrl);
+  const path = (await come(browser)).replace('/operator/v1', '');
+  const thief = new Browser(listening.baseUrl);
+  assert.equal((await thief.get(path)).status, 401);
+  await come(thief);
+  assert.equal((await thief.get(path)).status, 401);
+  const answers = await Promise.all([browser.get(path), browser.get(path)]);
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 401]);
+  const again = new Browser(listening.baseUrl);
+  const changed = (await come(again)).replace('/operator/v1', '').replace(/code=./, 'code=-');
+  assert.equal((await again.get(changed)).status, 401);
+  const [row] = await listening.service.db.query<{ count: bigint }>(
+    sql`select count(*) as count from sessions`,
+  );
+  assert.equal(row?.count, 1n);
+});

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Context } from '../src/context.ts';
+import { ensureAccounts } from '../src/ledger/accounts.ts';
+import { Redemptions } from './redemptions.ts';
+import { type Bench, UNKNOWN, wrong } from './statement.ts';
+
+let bench: Bench;
+let one: Context;
+let other: Context;
+let statement: Redemptions;
+const outcomeOf: Redemptions['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
+
+before(async () => {
+  statement = await Redemptions.open();
+  bench = statement.bench;
+  [one, other] = [await bench.merchant(), await bench.merchant('OWN')];
+});
+after(() => bench.close());
+
+describe('an amount', () => {
+  test('that is too fine for the voucher is declined after the PIN', async () => {
+    const card = await bench.card(one, 25);
+    for (const amount of [1, 10]) {
+      assert.equal(await outcomeOf(one, UNKNOWN, amount), '14');
+      assert.equal(await outcomeOf(one, wrong(card), amount), '55');
+      assert.equal(await outcomeOf(one, card, amount), '13');
+    }
+    assert.equal(await outcomeOf(one, card, 100), 'ok');
+    assert.equal(await bench.ofCard(card, 'balance_minor'), '2499');
+  });
+
+  test('is in the units of the voucher', async () => {
+    const [dinars, yen] = [await bench.merchant('DINAR'), await bench.merchant('YEN')];
+    const [inDinar, inYen] = [await bench.card(dinars, 1.234), await bench.card(yen, 500)];
+    assert.deepEqual(
+      [await outcomeOf(dinars, inDinar, 10), await bench.ofCard(inDinar, 'balance_minor')],
+      ['ok', '1233'],
+    );
+    assert.deepEqual(
+      [await outcomeOf(yen, inYen, 4_990_000), await bench.ofCard(inYen, 'balance_minor')],
+      ['ok', '1'],
+    );
+    assert.equal(await outcomeOf(yen, inYen, 5000), '13');
+    assert.equal(await outcomeOf(yen, inYen, 10_001), '13');
+  });
+
+  test('may be the whole balance, and not a unit more', async () => {
+    const card = await bench.card(one, 25);
+    assert.equal(await outcomeOf(one, card, 250_100), '51');
+    assert.equal(await outcomeOf(one, card, 249_900), 'ok');
+    assert.equal(await outcomeOf(one, card, 100), 'ok');
+    assert.equal(await outcomeOf(one, card, 100), '42');
+    assert.equal(await bench.ofCard(card, 'balance_minor'), '0');
+  });
+
+  test('needs an account where it is settled', async () => {
+    const dinars = await bench.merchant('DINAR');
+    const card = await bench.card(dinars, 5);
+    assert.equal(await outcomeOf(one, card, 10_000), 'account');
+    assert.equal(await bench.ofCard(card, 'balance_minor'), '5000');
+    await ensureAccounts(one.service.db, one.merchant.id, 'KWD');
+    assert.equal(await outcomeOf(one, card, 10_000), 'ok');
+  });
+});
+
+describe('a voucher', () => {
+  const states = [
+    ['44', "closed = 'CANCELED'"],
+    ['44', "closed = 'REPLACED', blocked_at = now()"],
+    ['43', "blocked_at = now(), expires_at = '2029-01-01'"],
+    ['54', "expires_at = '2030-01-15T08:00:00Z'"],
+    ['ok', "expires_at = '2030-01-15T08:00:00.001Z'"],
+    ['40', 'activated_at = null, value_minor = null'],
+    ['42', 'balance_minor = 0'],
+    ['75', "pin_locked_until = '2030-01-15T08:00:00.001Z', closed = 'CANCELED'"],
+    ['ok', "pin_locked_until = '2030-01-15T08:00:00Z'"],
+  ] as const;
+
+  test('is refused for what it is, to who knows its PIN', async () => {
+    for (const [outcome, what] of states) {
+      const card = await bench.card(one, 25);
+      await bench.setCard(card, what);
+      assert.equal(await outcomeOf(one, card, 10_000), outcome, what);
+      if (outcome !== '75') assert.equal(await outcomeOf(one, wrong(card), 10_000), '55', what);
+    }
+  });
+
+  test('of a batch that is not complete does not exist', async () => {
+    const card = await bench.card(one, 25);
+    await bench.tell(
+      `update batches set status = 'CANCELED' where id = (select batch_id from vouchers where serial_number = ${card.serial})`,
+    );
+    assert.equal(await outcomeOf(one, card, 10_000), '14');
+  });
+
+  test('of scope issuer is accepted by the issuer alone', async () => {
+    const card = await bench.card(other, 25);
+    assert.equal(await outcomeOf(one, card, 10_000), '47');
+    assert.equal(await outcomeOf(other, card, 10_000), 'ok');
+  });
+});

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Context } from '../src/context.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { activate } from '../src/vouchers/activate.ts';
+import type { Bench } from './statement.ts';
+import { Updates } from './updates.ts';
+
+let updates: Updates;
+let bench: Bench;
+let one: Context;
+let other: Context;
+const redeemed: Updates['redeemed'] = (...wanted) => updates.redeemed(...wanted);
+const rowsOf: Updates['rowsOf'] = (...asked) => updates.rowsOf(...asked);
+const outcomeOf: Updates['outcomeOf'] = (...asked) => updates.outcomeOf(...asked);
+const found: Updates['found'] = (...sought) => updates.found(...sought);
+const entriesOf: Updates['entriesOf'] = (card) => updates.entriesOf(card);
+
+before(async () => {
+  updates = await Updates.open();
+  ({ bench, one, other } = updates);
+});
+after(() => bench.close());
+
+test('a list updates a voucher once: the first goes through, whatever comes of it, and the others come again', async () => {
+  const { card, reference } = await redeemed(10);
+  const second = 'the second sale';
+  await redeem(one, { ...card, amount: 5, reference: second });
+  const [next, poor, bystander] = [await redeemed(10, other), await redeemed(10), await redeemed(10)];
+  const rows = await rowsOf([
+    { by: one, reference, amount: 10_000 },
+    { by: other, reference: next.reference, amount: 0 },
+    { by: one, reference: second, amount: 0 },
+    { by: one, reference: 'unknown', amount: 0 },
+    { by: one, reference: 'unknown too', amount: 0 },
+    { by: one, reference: poor.reference, amount: 250_100 },
+  ]);
+  assert.deepEqual(
+    rows.map(({ outcome }) => outcome),
+    ['ok', 'ok', 'again', '60', '60', '51'],
+  );
+  const balances = await bench.ofCards([card, next.card, poor.card, bystander.card], 'balance_minor');
+  assert.deepEqual(balances, ['1900', '2500', '1500', '1500']);
+  assert.deepEqual([await entriesOf(poor.card), await entriesOf(bystander.card)], [[], []]);
+});
+
+test('an update is found by its redemption alone', async () => {
+  const bare = await bench.card(one);
+  await activate(one, { voucher: bare, value: 25, reference: 'both' });
+  await redeem(one, { ...bare, amount: 5, reference: 'both' });
+  await outcomeOf(one, 'both', 10_000);
+  assert.equal((await found(one, 'both'))[0]?.new_minor, 100n);
+  const { reference, card } = await redeemed(10);
+  assert.deepEqual(await found(one, reference), []);
+  const full = await redeemed(10);
+  await outcomeOf(one, reference, 10_000);
+  await outcomeOf(one, full.reference, 0);
+  assert.deepEqual(await found(other, reference), []);
+  for (const prefix of ['NEW-', 'CANCEL-']) assert.deepEqual(await found(one, prefix + reference), []);
+  const rows = (await found(one, reference, 'unknown', full.reference)).sort(
+    (first, second) => first.ord - second.ord,
+  );
+  assert.deepEqual(
+    rows.map(({ ord, new_minor, serial_number }) => [ord, new_minor, serial_number]),
+    [
+      [1, 100n, card.serial],
+      [3, 0n, full.card.serial],
+    ],
+  );
+});
+
+test('a call that waited for a voucher decides on it as it is then', async () => {
+  for (const [outcome, what, amount] of [
+    ['44', "closed = 'CANCELED'", 0],
+    ['43', 'blocked_at = now()', 110_000],
+    ['54', "expires_at = '2029-01-01'", 110_000],
+    ['51', 'balance_minor = 0', 110_000],
+  ] as const) {
+    const { card, reference } = await redeemed(10);
+    assert.equal(await bench.behind(card, what, () => outcomeOf(one, reference, amount)), outcome, what);
+  }
+  const { card, reference } = await redeemed(10);
+  assert.equal(await bench.behind(card, 'balance_minor = 900', () => outcomeOf(one, reference, 0)), 'ok');
+  assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
+});
+
+test('a call that waited while its voucher was replaced gives the money to the new one', async () => {
+  const { card, reference } = await redeemed(10);
+  const serial = card.serial + 64n;
+  const replace = `select replace_voucher(0, ${card.serial}, ${serial}, gen_random_uuid(), gen_random_uuid(), '', gen_random_uuid(), now())`;
+  const locked = `select * from lock_voucher(0, ${card.serial})`;
+  assert.equal(await bench.during([locked, replace], () => outcomeOf(one, reference, 0)), 'ok');
+  const [held] = await bench.tell(`select balance_minor from vouchers where serial_number = ${serial}`);
+  assert.deepEqual(held, { balance_minor: 2500n });
+});
+
+test('of two updates at the same time one goes through, and the other is shown it', async () => {
+  const { card, reference } = await redeemed(10);
+  // Neither of them sees the other's before it has the lock.
+  const ask = async (amount: number) => (await rowsOf([{ by: one, reference, amount }]))[0];
+  const both = () => Promise.all([ask(10_000), ask(20_000)]);
+  const rows = await bench.behind(card, 'wrong_pins = 0', both, 2);
+  assert.deepEqual(rows.map((row) => row?.outcome).sort(), ['58', 'ok']);
+  assert.equal(rows[0]?.new_id, rows[1]?.new_id);
+  assert.equal((await entriesOf(card)).length, 2);
+});
+
+test('is told to the endpoints that want it, and to no other', async () => {
+  const { merchant, isTold } = await bench.listened('redemption.updated');
+  const { reference } = await redeemed(10, merchant);
+  const id = bench.id();
+  await rowsOf([{ by: merchant, reference, amount: 10_000, reversalId: id }]);
+  await outcomeOf(merchant, reference, 20_000);
+  await isTold(id);
+});

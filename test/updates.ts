@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import type { Context } from '../src/context.ts';
+import { plainArray, textArray } from '../src/db/sql.ts';
+import { FIND_UPDATES, UPDATE_REDEMPTIONS } from '../src/redemptions/queries.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
+import { Bench, BUCKET, type Card } from './statement.ts';
+
+/** `amount` in ten-thousandths of a major unit. */
+type Asked = {
+  readonly by: Context;
+  readonly reference: string;
+  readonly amount: number;
+  readonly reversalId?: string;
+  readonly newId?: string;
+};
+type Row = {
+  ord: number;
+  outcome: string;
+  original_id: string | null;
+  original_minor: bigint | null;
+  original_at: Date | null;
+  reference: string | null;
+  serial_number: bigint | null;
+  decimals: number | null;
+  reversal_id: string | null;
+  updated_at: Date | null;
+  new_id: string | null;
+  new_minor: bigint | null;
+};
+
+/** Calls the functions of updates, on a bench with two merchants. */
+export class Updates {
+  readonly bench: Bench;
+  readonly one: Context;
+  readonly other: Context;
+  #references = 0;
+
+  private constructor(bench: Bench, one: Context, other: Context) {
+    this.bench = bench;
+    this.one = one;
+    this.other = other;
+  }
+
+  static async open(): Promise<Updates> {
+    const bench = await Bench.open();
+    await bench.product('DINAR', 'KWD', 3);
+    return new Updates(bench, await bench.merchant(), await bench.merchant());
+  }
+
+  /** A redemption to update: its voucher, its reference and its id. */
+  async redeemed(amount = 10, by = this.one, value = 25) {
+    const card = await this.bench.card(by, value);
+    const reference = `sale-${++this.#references}`;
+    const { transaction } = await redeem(by, { ...card, amount, reference });
+    return { card, reference, id: transaction.transactionId, by };
+  }
+
+  async rowsOf(asked: readonly Asked[], now = this.bench.now): Promise<Row[]> {
+    const rows = await this.bench.hot<Row>(UPDATE_REDEMPTIONS, [
+      BUCKET,
+      plainArray(asked.map(({ by }) => by.merchant.id)),
+      textArray(asked.map(({ reference }) => reference)),
+      null,
+      plainArray(asked.map(({ amount }) => amount)),
+      plainArray(asked.map(({ reversalId }) => reversalId ?? this.bench.id())),
+      plainArray(asked.map(({ newId }) => newId ?? this.bench.id())),
+      plainArray(asked.map(() => this.bench.id())),
+      now,
+    ]);
+    return rows.sort((first, second) => first.ord - second.ord);
+  }
+
+  async outcomeOf(by: Context, reference: string, amount: number, now = this.bench.now): Promise<string> {
+    const rows = await this.rowsOf([{ by, reference, amount }], now);
+    assert.equal(rows.length, 1);
+    return rows[0]?.outcome as string;
+  }
+
+  found(by: Context, ...sought: string[]): Promise<Row[]> {
+    const merchants = plainArray(sought.map(() => by.merchant.id));
+    return this.bench.hot<Row>(FIND_UPDATES, [BUCKET, merchants, textArray(sought), null]);
+  }
+
+  entriesOf(card: Card): Promise<object[]> {
+    return this.bench.tell<object>(
+      `select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference,
+         original_id, occurred_at
+       from journal where serial_number = ${card.serial} and original_id is not null order by amount_minor, kind`,
+    );
+  }
+}
