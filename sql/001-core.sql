@@ -262,82 +262,6 @@ create index journal_by_merchant on journal (merchant_id, id)
 create index journal_by_merchant_account on journal (merchant_id, id)
   where merchant_id is not null and kind not in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'VOID');
 
--- Idempotency: the first request under a reference claims it, for its merchant and operation, for ever.
--- The claim names the transaction and what makes a request the same: the voucher (null for an order of
--- vouchers) and the fingerprint of the rest. On one server a claim is written in the transaction that
--- books the request. Over shards it is written first, in the bucket of the reference, and may name a
--- transaction that never came to be (docs/how-to/citus.md).
-create table claims (
-  id uuid not null,
-  serial_number bigint,
-  merchant_id integer not null,
-  bucket integer not null default 0, -- of the reference
-  operation operation not null,
-  reference text collate "C" not null,
-  fingerprint text not null,
-  constraint claims_pkey primary key (merchant_id, operation, reference)
-);
-
--- Over shards: a transaction that must not be booked any more, since its claim was given to another request.
-create table voids (
-  id uuid not null,
-  bucket integer not null default 0, -- of the voucher
-  constraint voids_pkey primary key (id)
-);
-
--- The update of a redemption: the primary key allows one. In the bucket of the voucher.
-create table redemption_updates (
-  original_id uuid not null,
-  reversal_id uuid not null,
-  new_id uuid, -- null: a full reversal
-  new_minor bigint not null, -- 0 with it
-  updated_at timestamptz not null,
-  bucket integer not null default 0,
-  constraint redemption_updates_pkey primary key (original_id)
-);
-
--- Over shards: money that left a float for an activation on another shard, until that is booked or
--- declined. The row stays: a late copy of the request under the same id must not take the money again.
-create table float_holds (
-  id uuid primary key, -- of the activation
-  account_id bigint not null,
-  merchant_id integer not null,
-  amount_minor bigint not null,
-  bucket integer not null, -- of the voucher
-  serial_number bigint not null,
-  held_at timestamptz not null,
-  entry_id uuid not null, -- its HOLD in the journal
-  ended_at timestamptz, -- null: the activation is neither booked nor declined yet
-  release_id uuid -- its HOLD_RELEASE, where the activation was declined
-);
-create index float_holds_open on float_holds (held_at) where ended_at is null;
-
--- The keys of the key ring that this database has used: a value derived from each key, never the key.
--- `activation` is the order in which they were put to use.
-create table keyring_keys (
-  key_id text primary key,
-  check_value bytea not null,
-  activation integer constraint keyring_keys_activation_once unique,
-  first_used_at timestamptz not null default now(),
-  superseded_at timestamptz, -- another key seals and looks up what is new
-  retired_at timestamptz, -- nothing is looked up under it any more
-  dropped_at timestamptz -- the key ring no longer needs it
-);
--- The routing key gives a code its slot, and is never rotated: the serial numbers in print depend on it.
-create table routing (
-  only_row boolean primary key default true constraint routing_is_one_row check (only_row),
-  check_value bytea not null
-);
--- How far a rotation has sealed the vouchers of each bucket anew: where it goes on after an interruption.
-create table keyring_rotations (
-  key_id text not null, -- the key that they are sealed under
-  bucket integer not null,
-  resealed_to bigint not null default 0, -- a serial number
-  started_at timestamptz not null,
-  finished_at timestamptz,
-  constraint keyring_rotations_pkey primary key (key_id, bucket)
-);
-
 -- Which batch was exported for print, in which format, when and by whom. An export is recorded before its
 -- first code leaves; its end is a row of its own, since the service may only insert here. An export
 -- without an end was cut off, or still runs.
@@ -367,8 +291,6 @@ create table batch_export_ends (
 grant usage on schema scrip to scrip_service, scrip_producer;
 grant select on all tables in schema scrip to scrip_service, scrip_producer;
 grant usage on all sequences in schema scrip to scrip_service;
-grant insert, update on products, merchants, api_keys, api_key_days, accounts, floats, batches, float_holds,
-  keyring_rotations to scrip_service;
-grant insert on keyring_keys, routing, batch_exports, batch_export_ends to scrip_service;
-grant update (superseded_at, retired_at, dropped_at) on keyring_keys to scrip_service;
+grant insert, update on products, merchants, api_keys, api_key_days, accounts, floats, batches to scrip_service;
+grant insert on batch_exports, batch_export_ends to scrip_service;
 grant insert on vouchers, journal to scrip_producer;
