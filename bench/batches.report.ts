@@ -41,7 +41,8 @@ export function tellGenerate({ turns, yardsticks, small, large }: BatchesResult)
   return [
     'Generation',
     `Medians of ${turns} turns. COPY of the same rows made ${whole(yardsticks.small.copy)} and ${whole(yardsticks.large.copy)} vouchers a second. The times are those of a batch, from the order
-until its merchant has all vouchers (small ones: over HTTP, asking every 10 ms) or it is complete. CPU is for each voucher, service + database.
+until its merchant has all vouchers (small ones: over HTTP, asking every 10 ms) or it is complete.
+CPU is for each voucher, service + database.
 
 ${table(head, rows)}
 

@@ -15,7 +15,7 @@ function round(): number {
   for (let call = 0; call < CALLS; call++) {
     observe(STATUSES[call % STATUSES.length] as string, 1 + (call % 50));
     // Eight calls share a call to the database.
-    if (call % 8 === 0) metrics.gathered(8, call % 10);
+    if (call % 8 === 0) metrics.batched(8, call % 10);
   }
   const { user, system } = process.cpuUsage(from);
   return (user + system) / CALLS;

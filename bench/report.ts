@@ -253,7 +253,7 @@ function tellBloat(past: Past | undefined): string {
     told(after),
     told(anew),
   ]);
-  const head = ['MB, with indexes', 'before', 'after', 'written anew'];
+  const head = ['MB, with indexes', 'before', 'after', 'rewritten'];
   return `### Bloat\n\n${when(past)} ${whole(redemptions)} redemptions from ${whole(vouchers)} vouchers; ${(hotShare * 100).toFixed(1)} % of the updates of vouchers stayed on their page and wrote no index.\n\n${table(head, rows)}`;
 }
 

@@ -5,7 +5,7 @@
  *
  *   npm run bench                              the suite; its report goes to docs/explanation/performance.md
  *   npm run bench -- redeem balance --seconds 3 --turns 1    parts of it, printed only
- *   npm run bench -- growth --vouchers 100000,1000000 --entries 10     a part that takes long and stands for itself
+ *   npm run bench -- growth --vouchers 100000,1000000 --entries 10   a long part, on its own
  *   npm run bench -- bloat --redemptions 1000000                       another one
  */
 import { parseArgs } from 'node:util';

@@ -176,7 +176,7 @@ export class Tail {
         this.#isFailing = false;
       })
       .catch((error: Error) => {
-        // The log is told once; `scrip doctor` and the metrics show an archive that stays behind.
+        // It is logged once; `scrip doctor` and the metrics show an archive that stays behind.
         if (!this.#isFailing) this.#log.error({ error: error.message }, 'the log cannot be archived');
         this.#isFailing = true;
       })

@@ -39,7 +39,7 @@ export type BackupOptions = {
 /** Its name is a lock as well: the server has one slot of a name. It goes with the session. */
 const SLOT = 'scrip_backup';
 const ALREADY_EXISTS = '42710';
-/** What belongs to a running server only, or is made anew by every start. */
+/** What belongs to a running server only, or is created again by every start. */
 const EMPTIED = new Set([
   'pg_dynshmem',
   'pg_notify',

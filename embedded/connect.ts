@@ -17,7 +17,7 @@ export function addressOf(user: string, password: string, port: number, database
   return `postgres://${user}:${password}@${ADDRESS}:${port}/${database}?sslmode=disable`;
 }
 
-/** What tells one database from another, and what its backups and its archived log are known by. */
+/** What distinguishes databases, and what its backups and its archived log are known by. */
 export async function systemIdentifier(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ id: string }>(
     'select system_identifier::text as id from pg_control_system()',

@@ -75,7 +75,10 @@ function hasOneDirection(text: string): boolean {
 
 let covers: Covers | undefined;
 
-/** A text as the fonts of this package can set it: a character that they have no letter for becomes a question mark. */
+/**
+ * A text as the fonts of this package can set it: a character that they have no letter for becomes a
+ * question mark.
+ */
 export function printableText(text: string): string {
   covers ??= openFont(FONTS.text) ?? (() => false);
   const has = covers;

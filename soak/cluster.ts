@@ -96,7 +96,10 @@ export class Server {
     await this.#do('pg_ctl', '-D', this.data, '-w', '-l', `${this.data}.log`, 'start');
   }
 
-  /** After `kill`: it recovers from its log, as after a power cut. What is left of the old server may take a moment to end. */
+  /**
+   * After `kill`: it recovers from its log, as after a power cut. What is left of the old server may take
+   * a moment to end.
+   */
   async restart(): Promise<void> {
     const start = () =>
       this.#do('pg_ctl', '-D', this.data, '-w', '-t', '120', '-l', `${this.data}.log`, 'start');

@@ -1,9 +1,9 @@
--- 003: the keys of the key ring, and the audit log, a hash chain of everything that operators change, whose end is sealed under them.
--- Who changed what, why and from where must be provable later, even against somebody who can write to the database.
--- New tables only: nothing is locked; milliseconds.
+-- 003: the keys of the key ring; and the audit log, a hash chain of everything that operators change, whose
+-- end is sealed under them. Who changed what, why and from where must be provable later, even against somebody who can write to the database. New tables only:
+-- nothing is locked; milliseconds.
 
--- The keys of the key ring that this database has used: a value derived from each key, never the key. `activation` is
--- the order in which they were put to use.
+-- The keys of the key ring that this database has used: a value derived from each key, never the key.
+-- `activation` is the order in which they were put to use.
 create table keyring_keys (
   key_id text primary key,
   check_value bytea not null,
@@ -28,10 +28,11 @@ create table keyring_rotations (
   constraint keyring_rotations_pkey primary key (key_id, bucket)
 );
 
--- Entries are only added. Each holds the hash of the entry before it, and a hash over that and its own columns
--- (src/audit/chain.ts): an entry that is changed, removed, moved or inserted later is found.
+-- Entries are only added. Each holds the hash of the entry before it, and a hash over that and its own
+-- columns (src/audit/chain.ts): an entry that is changed, removed, moved or inserted later is found.
 create table audit (
-  sequence bigint primary key constraint audit_sequence_positive check (sequence > 0), -- 1, 2, 3, … without a gap
+  -- 1, 2, 3, … without a gap
+  sequence bigint primary key constraint audit_sequence_positive check (sequence > 0),
   occurred_at timestamptz not null,
   actor text not null, -- who
   origin text not null, -- from where
@@ -42,12 +43,14 @@ create table audit (
   after text,
   previous_hash bytea not null,
   hash bytea not null constraint audit_hash_once unique,
-  constraint audit_links_once unique (previous_hash) -- the chain has one end: no two entries follow the same one
+  -- the chain has one end: no two entries follow the same one
+  constraint audit_links_once unique (previous_hash)
 );
 create index audit_by_subject on audit (subject, sequence);
 
--- The end of the chain, sealed under the key ring. A chain cannot know that entries were cut off its end, or that all of it was
--- rewritten. Somebody with write access to the database but without the key ring cannot make this row fit again.
+-- The end of the chain, sealed under the key ring. A chain cannot know that entries were cut off its end,
+-- or that all of it was rewritten. Somebody with write access to the database but without the key ring
+-- cannot make this row fit again.
 create table audit_head (
   only_row boolean primary key default true constraint audit_head_is_one_row check (only_row),
   sealed bytea not null -- number and hash of the newest entry

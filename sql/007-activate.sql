@@ -95,7 +95,7 @@ begin
     voided := array(select r.id from voids r where r.bucket = p_bucket and r.id = any (p_ids));
   end if;
 
-  -- Decide, but for what the floats cover. A voucher whose code key has changed since was sealed anew: it
+  -- Decide, but for what the floats cover. A voucher whose code key has changed since was sealed again: it
   -- is looked up by another key.
   select array_agg(d.outcome), array_agg(d.value_minor), array_agg(d.unit), array_agg(d.currency),
     array_agg(d.decimals),

@@ -153,7 +153,7 @@ begin
   return query select coalesce(cardinality(serials), 0), serials[cardinality(serials)];
 end $$;
 
--- Puts vouchers of one bucket under another key, all three fields at once. A voucher that was sealed anew
+-- Puts vouchers of one bucket under another key, all three fields at once. A voucher that was sealed again
 -- by somebody else since it was read stays as it is.
 create function reseal_vouchers(
   p_bucket integer, p_serials bigint[], p_before bytea[], p_sealed bytea[], p_code_keys uuid[],

@@ -7,7 +7,8 @@ create table operator_tokens (
   name text not null constraint operator_tokens_name_length check (char_length(name) between 1 and 100),
   token_hash bytea not null constraint operator_tokens_hash_once unique, -- SHA-256 of 256 random bits
   roles text[] not null constraint operator_tokens_roles_some check (cardinality(roles) > 0),
-  merchant_id integer constraint operator_tokens_merchant references merchants (id), -- null: the operator's own
+  merchant_id integer constraint operator_tokens_merchant references merchants (id),
+    -- null: the operator's own
   networks text[], -- valid from these networks only, in CIDR; null: from anywhere
   step_up boolean not null default false, -- may run operations of the risk step-up
   created_by text not null,

@@ -98,7 +98,8 @@ grant delete on invitations, recovery_codes, passkeys, sign_ins, sessions, sign_
 -- checked beyond the limit.
 --   most            attempts that are checked within `period`; the next one brings about a lock
 --   first_lock      its length; each further lock is twice as long, up to `longest_lock`, until a day has
--- passed without one Returns null, or the time until which nothing is checked.
+--                   passed without one
+-- Returns null, or the time until which nothing is checked.
 create function count_sign_in(
   asked_subject bytea, asked_at timestamptz, most integer, period interval, first_lock interval,
   longest_lock interval

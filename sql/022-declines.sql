@@ -1,14 +1,17 @@
--- 022: declines: the requests of merchants that named a voucher and were refused, so that support can say why. Kept 90 days, outside of
--- the journal, in a partition for each month. New tables only: nothing is locked; milliseconds.
+-- 022: declines: the requests of merchants that named a voucher and were refused, so that support can say
+-- why. Kept 90 days, outside of the journal, in a partition for each month. New tables only: nothing is
+-- locked; milliseconds.
 
--- No code and no PIN. The service adds rows a moment after the answer, many at once (src/vouchers/declines.ts).
+-- No code and no PIN. The service adds rows a moment after the answer, many at once
+-- (src/vouchers/declines.ts).
 create table declines (
   id uuid not null, -- of version 7: begins with the time
   serial_number bigint, -- null: the code is unknown
   merchant_id integer not null,
   key_id text not null,
-  operation text not null constraint declines_operation check (operation in ('activate', 'balance', 'redeem')),
-  code text not null, -- the refusal; of an opaque merchant the one that it was not told
+  operation text not null constraint declines_operation check (operation in ('activate', 'balance',
+    'redeem')),
+  code text not null, -- the refusal; for an opaque merchant the one that was hidden
   amount_units bigint, -- in ten-thousandths of a major unit
   reference text,
   constraint declines_pkey primary key (id)
@@ -17,7 +20,8 @@ create index declines_by_voucher on declines (serial_number, id) where serial_nu
 create index declines_by_merchant on declines (merchant_id, id);
 create table declines_default partition of declines default;
 
--- Makes the partition of each month from `first` to `last` where it is missing, unless the default one has rows of that month.
+-- Makes the partition of each month from `first` to `last` where it is missing, unless the default one
+-- has rows of that month.
 create function create_decline_partitions(first timestamptz, last timestamptz) returns integer
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -42,7 +46,8 @@ begin
   return made;
 end $$;
 
--- Drops the partitions whose month ended before `before`, and deletes older rows of the default one. Returns the months.
+-- Drops the partitions whose month ended before `before`, and deletes older rows of the default one.
+-- Returns the months.
 create function drop_old_declines(before timestamptz) returns setof text
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare

@@ -1,18 +1,18 @@
 import { StartError } from './db/errors.ts';
 import { isAddress } from './db/hosts.ts';
-import { refuseKeyRing } from './keyring/ring.ts';
+import { refuseKeyRing } from './keyring/text.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';
 
 /**
- * A setting, with its default and its bounds. This is the only file that reads the environment; the help and
- * docs/reference/settings.md are made from this list.
+ * A setting, with its default and its bounds. This is the only file that reads the environment. The
+ * help and docs/reference/settings.md are made from this list.
  */
 export type Setting = {
   readonly name: string;
   readonly fallback: string | undefined;
   readonly description: string;
-  /** Returns what is wrong with a value, or undefined. */
+  /** The error of a value, or undefined. */
   readonly refuse: (value: string) => string | undefined;
 };
 
@@ -201,7 +201,7 @@ export type Config = {
 
 /**
  * Reads all settings. An empty one counts as not set.
- * @throws StartError that names the setting that is out of bounds, never its value, which could be a password
+ * @throws StartError that names the setting out of bounds, never its value, which could be a password
  */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const read = (setting: Setting): string | undefined => {

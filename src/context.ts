@@ -6,14 +6,14 @@ import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
 
 /**
- * What a process is given: the database and its buckets, the key ring, the logger and the clock (tests
- * move it).
+ * The resources of a process: the database and its buckets, the key ring, the logger and the clock
+ * (tests move it).
  */
 type Resources = {
   readonly db: Database;
   /**
-   * For lists and reports, which may be answered by a standby; the database itself where there is none.
-   * Never for a decision.
+   * For lists and reports, which a standby may answer; the database itself if there is none. Never for
+   * a decision.
    */
   readonly readDb: Database;
   readonly buckets: Buckets;
@@ -22,13 +22,13 @@ type Resources = {
   readonly clock: () => Date;
   /** Whether webhooks may be sent to http and private addresses: for development only. */
   readonly allowPrivateWebhooks?: boolean;
-  /** Where the process counts what it does; left out where no metrics are wanted. */
+  /** The metrics of the process; undefined if they are off. */
   readonly metrics?: Metrics | undefined;
 };
 
 /** What a process holds for its life. */
 export type Service = Resources & {
-  /** Gathers the calls of the hot path. */
+  /** Batches the calls of the hot path. */
   readonly batcher: Batcher;
 };
 
@@ -36,7 +36,11 @@ export function createService(resources: Resources): Service {
   return { ...resources, batcher: new Batcher(resources.db, resources.metrics) };
 }
 
+<<<<<<< HEAD
 /** Whether a reference and its voucher may lie on different shards (docs/how-to/citus.md). */
+=======
+/** Whether a reference and its voucher may be on different shards. */
+>>>>>>> main
 export function isSharded({ buckets }: Pick<Service, 'buckets'>): boolean {
   return buckets.all.length > 1;
 }
@@ -51,9 +55,7 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/**
- * The merchant on whose behalf a request is made, as its key's last look-up found it (at most a second ago).
- */
+/** The merchant of a request, as its key's last lookup found it (at most a second ago). */
 export type Merchant = {
   readonly id: number;
   readonly name: string;
@@ -64,9 +66,7 @@ export type Merchant = {
   readonly defaultProductId: number;
 };
 
-/**
- * Who asks, with which service, at what time: the first argument of everything that a merchant can ask for.
- */
+/** The caller, the service and the time: the first argument of every operation of a merchant. */
 export type Context = {
   readonly service: Service;
   readonly merchant: Merchant;
@@ -75,22 +75,22 @@ export type Context = {
 };
 
 /**
- * What an actor is. `break-glass`: the command line, with what two people would have to agree on;
+ * The kind of an actor. `break-glass`: the command line, without the approval that an operation needs;
  * `service`: the service itself, in the background.
  */
 export type ActorKind = 'command-line' | 'break-glass' | 'token' | 'user' | 'service';
 
-/** Who operates the service, from where, and why: the author of a change in the audit. */
+/** The operator, the machine and the reason: the author of a change in the audit. */
 export type Actor = {
   readonly kind: ActorKind;
-  /** Of the token or the user; null for others. */
+  /** The id of the token or the user; null for others. */
   readonly id: string | null;
   readonly name: string;
   readonly origin: string;
-  /** Of the request over HTTP; null for others. */
+  /** The id of the HTTP request; null for others. */
   readonly requestId: string | null;
   readonly reason: string | null;
 };
 
-/** Who operates, with which service: the first argument of everything that only an operator can ask for. */
+/** The actor and the service: the first argument of every operation of an operator. */
 export type Operator = { readonly service: Service; readonly actor: Actor };

@@ -17,13 +17,13 @@ export function newSecret(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** An identifier of an API key: no secret, no colon (it stands before one in HTTP Basic). */
+/** An identifier of an API key. It is not secret, and has no colon, which follows it in HTTP Basic. */
 export function newKeyId(): string {
   return `key_${randomBytes(12).toString('base64url').replace(/[-_]/g, 'x')}`;
 }
 
 /**
- * Whether a text could be an identifier of an API key. One of digits alone never came about, and could be
+ * Whether a text could be an identifier of an API key. One with digits only is never made, and could be
  * a code with its PIN.
  */
 export function isKeyId(text: string): boolean {
@@ -31,10 +31,10 @@ export function isKeyId(text: string): boolean {
 }
 
 /**
- * How an API secret is stored: SHA-256. A slow hash protects guessable secrets; 256 random bits need none.
+ * API secrets are stored as SHA-256. A slow hash protects guessable secrets; 256 random bits need none.
  */
 export function hashSecret(secret: string): Buffer {
-  // By way of a text of one byte a character: asked for as bytes, the hash takes three times as long.
+  // As a text of one byte a character. The hash as bytes takes three times as long.
   return Buffer.from(hash('sha256', secret, 'binary'), 'latin1');
 }
 
@@ -49,15 +49,15 @@ export function newWebhookSecret(): string {
 }
 
 /**
- * A token of 256 random bits that is stored as its SHA-256 only: of a session, of a sign-in that has
- * begun, of an invitation.
+ * A token of 256 random bits, of which only the SHA-256 is stored: for a session, a sign-in in
+ * progress, or an invitation.
  */
 export function newBearer(): { readonly token: string; readonly tokenHash: Buffer } {
   const token = newSecret();
   return { token, tokenHash: hashSecret(token) };
 }
 
-/** What the secret of a user's authenticator app is sealed for. */
+/** The owner under which the secret of a user's authenticator app is sealed. */
 export function ownerOfTotp(userId: number): string {
   return `user ${userId} totp`;
 }

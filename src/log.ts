@@ -3,7 +3,10 @@ import { isoTime } from './time.ts';
 
 export type { Logger };
 
-/** Names under which a secret could travel. None is ever passed to the logger; this is the net below. */
+/**
+ * Names under which a secret could travel. No secret is ever passed to the logger; this is the safety
+ * net.
+ */
 const SECRET = ['authorization', 'pin', 'code', 'voucherCode', 'secret', 'password', 'keys', 'url'];
 
 /** Lines are written this many bytes at a time, */
@@ -13,8 +16,8 @@ const FLUSH_MS = 100;
 const LAST_FLUSH_MS = 1_000;
 
 /**
- * The logger: JSON lines on stderr, so that stdout stays for what a command prints.
- * A log line never holds a body, a URL, a header or a reference: each of them can carry a code.
+ * The logger: JSON lines on stderr, so that stdout has only the output of commands. A log line never
+ * has a body, a URL, a header or a reference, since each of them can contain a code.
  */
 export function createLogger(level: string, destination: DestinationStream = standardError()): Logger {
   return pino(
@@ -37,15 +40,14 @@ function standardError(): DestinationStream {
     maxWrite: 2 * WRITE_BYTES,
     periodicFlush: FLUSH_MS,
   });
-  // A log that nobody takes any more (its terminal was closed) must not end the service before it has
-  // stopped in order.
+  // A closed terminal must not end the service before it has stopped in order.
   destination.on('error', () => {});
   return destination;
 }
 
 /**
- * What is told of an error: no more than these. What PostgreSQL says beside its message (detail, where)
- * quotes rows, and with them references and what is stored of codes.
+ * What is logged of an error. The other fields of PostgreSQL (detail, where) quote rows, with
+ * references and stored values of codes.
  */
 function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { message: `${typeof error} instead of an error` };
@@ -54,7 +56,7 @@ function describeError(error: unknown): Record<string, unknown> {
   return { type, message, stack, state, table, constraint, routine };
 }
 
-/** What the access log tells of a request. None of it can hold a secret. */
+/** What the access log shows of a request. None of it can hold a secret. */
 export type AccessLine = {
   readonly requestId: string;
   readonly method: string;
@@ -63,19 +65,18 @@ export type AccessLine = {
   readonly statusCode: string | undefined;
   readonly merchantId: number | undefined;
   readonly keyId: string | undefined;
-  /** By which the journal knows what the call did: with the key's id it tells which key did it. */
+  /** Links the journal to the API key that made the call. */
   readonly transactionId: string | undefined;
   readonly durationMs: number;
-  /** Whether the answer could not be sent as a whole: the client went away, or a download broke off. */
+  /** Whether the answer was not sent completely: the client went away, or a download broke off. */
   readonly aborted: boolean;
 };
 
 const INFO = 30;
 
 /**
- * Makes the writer of the access log: lines as the logger writes them, put together by hand and handed
- * over once a turn of the event loop. Made by the logger, a line each, they took a ninth of what a
- * balance enquiry costs.
+ * Makes the writer of the access log. Its lines look like the logger's, but are built by hand and
+ * written once a turn of the event loop. As single calls of the logger they took a ninth of a balance.
  */
 export function accessLog(log: Logger): (line: AccessLine) => void {
   const destination = (log as Logger & { [pino.symbols.streamSym]: DestinationStream })[
@@ -89,7 +90,7 @@ export function accessLog(log: Logger): (line: AccessLine) => void {
   };
   return (line) => {
     if (!log.isLevelEnabled('info')) return;
-    // What needs quoting is written by JSON; ids, routes and codes are our own words and do not.
+    // JSON writes what needs quoting. Ids, routes and codes do not.
     const who =
       line.merchantId === undefined ? '' : `,"merchantId":${line.merchantId},"keyId":"${line.keyId}"`;
     const what = `${optional('route', line.route)},"httpStatus":${line.httpStatus}${optional('statusCode', line.statusCode)}`;
@@ -105,7 +106,7 @@ function optional(name: string, value: string | undefined): string {
 
 let lastTime = { ms: 0, text: '' };
 
-/** Now, written down once a millisecond. */
+/** The current time as text, made once a millisecond. */
 function timeText(): string {
   const ms = Date.now();
   if (ms !== lastTime.ms) lastTime = { ms, text: isoTime(ms) };
@@ -113,8 +114,8 @@ function timeText(): string {
 }
 
 /**
- * Writes what is still held back, before the process ends; not for longer than a moment, should nobody
- * take it.
+ * Writes the buffered lines before the process ends. It waits only a moment, in case nothing reads the
+ * log.
  */
 export function flushLog(log: Logger): Promise<void> {
   return new Promise((resolve) => {

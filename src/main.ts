@@ -7,7 +7,7 @@ import { StartError } from './db/errors.ts';
 import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
 
-/** Loaded when they are asked for: a top-up does not wait for the web server. */
+/** Loaded on demand: a top-up does not wait for the web server to load. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
@@ -41,16 +41,16 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   status: async () => (await import('./cli/status.ts')).registerStatus,
 };
 
-// A reader that has seen enough (`scrip batch list | head`) is no failure, nor is a terminal that was
-// closed: a service that runs in it still has to stop in order.
+// A reader that has closed the pipe (`scrip batch list | head`) or terminal is not an error. A service
+// in that terminal still has to stop in order.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
 }
 
-// Without a handler Node opens its debugger at this signal: a port at which every account of the machine
-// could run code beside the keys. Log rotation often sends it.
+// Without a handler this signal opens Node's debugger: a port through which every account of the
+// machine could run code beside the keys. Log rotation often sends it.
 process.on('SIGUSR1', () => {});
 
 const program = new Command('scrip')
@@ -62,19 +62,19 @@ takeActor(program);
 const name = process.argv[2] ?? '';
 const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
 try {
-  // The help lists all of them, and so does the answer to an unknown command.
+  // The help and the answer to an unknown command list all of them.
   for (const load of asked ? [asked] : Object.values(COMMANDS)) (await load())(program);
   prepare(program);
   await program.parseAsync();
 } catch (error) {
   process.exitCode = await report(error);
-  // Work that was abandoned must not hold the process.
+  // Abandoned work must not keep the process alive.
   if (process.exitCode === STATUS.unknown || process.exitCode === STATUS.interrupted) process.exit();
 }
 
-/** Prints why a command failed: a line, or with `--json` a document. @returns the exit status */
+/** Prints why a command failed: a line, or a document with `--json`. @returns the exit status */
 async function report(error: unknown): Promise<number> {
-  // The help and the version end a command as well.
+  // The help and the version end a command too.
   if (error instanceof CommanderError && error.code.startsWith('commander.help'))
     return error.exitCode && STATUS.usage;
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
@@ -114,7 +114,7 @@ async function describe(error: unknown): Promise<{ code: string; message: string
       status,
     };
   }
-  // A bug: where it happened is of use.
+  // A bug: the stack trace is useful.
   const message = error instanceof Error ? (error.stack ?? String(error)) : String(error);
   return { code: 'internal', message, status };
 }

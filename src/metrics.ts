@@ -8,11 +8,9 @@ import {
   Registry,
 } from 'prom-client';
 
-/**
- * What a process counts of itself, for Prometheus. What the database knows, src/monitor/ reads from there.
- */
+/** The metrics of a process, for Prometheus. Metrics that the database knows are read in src/monitor/. */
 
-/** In seconds. A till waits no longer than five; below two milliseconds nothing is of interest. */
+/** In seconds. A till waits at most five; differences below two milliseconds do not matter. */
 const LATENCY_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 const WAIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const ROWS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -30,15 +28,13 @@ export type PoolUsage = {
 
 type Pools = Readonly<Record<string, PoolUsage>>;
 
-/** What the parts of the service report to. Where no metrics are wanted there is none. */
+/** The parts of the service report to this object. It is absent if metrics are off. */
 export type Metrics = {
   /** Makes the counter of one operation's calls; once for each operation. */
   call(variant: string, operation: string): ObserveCall;
-  /**
-   * Counts a call to the database that settles several requests, the first of which has waited for so long.
-   */
-  gathered(rows: number, waitMs: number): void;
-  /** Reports the pools of a database whenever it is asked for the metrics. */
+  /** Counts a call of the batcher: its requests, and how long the first one waited. */
+  batched(rows: number, waitMs: number): void;
+  /** Reports the pools of a database at each scrape. */
   watchPools(pools: Pools): void;
   /** The metrics of this process. */
   text(): Promise<string>;
@@ -93,7 +89,7 @@ export function createMetrics(): Metrics {
         seconds.observe(durationMs / 1_000);
       };
     },
-    gathered(count, waitMs) {
+    batched(count, waitMs) {
       rows.observe(count);
       wait.observe(waitMs / 1_000);
     },

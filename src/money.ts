@@ -6,18 +6,18 @@ import { Refusal } from './refusal.ts';
  */
 export type Money = { readonly minor: bigint; readonly decimals: number };
 
-/** The greatest number of decimals that a currency of ISO 4217 has. */
+/** The highest number of decimals of an ISO 4217 currency. */
 export const DECIMALS_MAX = 4;
 
 /**
- * The most minor units of an amount: fifteen digits, which is how many a JSON number (a double) holds
- * exactly, wherever the decimal point stands. Beyond it two neighbouring cents can be the same number.
+ * The highest number of minor units of an amount: fifteen digits, which a JSON number (a double) holds
+ * exactly wherever the decimal point is. Above it, two neighboring cents can be the same number.
  */
 export const MINOR_MAX = 10n ** 15n - 1n;
 
 /**
- * The most ten-thousandths of an amount whose currency is not known yet: the range of two decimals, which
- * nearly all currencies have.
+ * The highest number of ten-thousandths of an amount whose currency is not known yet: the range of two
+ * decimals, which nearly all currencies have.
  */
 const UNITS_MAX = MINOR_MAX * 100n;
 
@@ -27,7 +27,7 @@ export function unitOf(decimals: number): bigint {
 }
 
 /**
- * Currencies whose minor unit is not a hundredth (ISO 4217). Every other code that the runtime knows has
+ * Currencies whose minor unit is not a hundredth (ISO 4217). All other codes known to the runtime have
  * two decimals.
  */
 const DECIMALS: Readonly<Record<string, number>> = {
@@ -44,17 +44,18 @@ const CURRENCIES: ReadonlySet<string> = new Set([
   ...Object.keys(DECIMALS),
 ]);
 
-/** The number of decimals of an ISO 4217 currency code, or undefined for a code that is none. */
+/** The number of decimals of an ISO 4217 currency code, or undefined for an unknown code. */
 export function decimalsOf(currency: string): number | undefined {
   return CURRENCIES.has(currency) ? (DECIMALS[currency] ?? 2) : undefined;
 }
 
-/** A decimal number taken apart: `digits` × 10^-`scale`, without trailing zeros behind the point. */
+/** A decimal number: `digits` × 10^-`scale`, without trailing zeros after the point. */
 type Decimal = { readonly digits: bigint; readonly scale: number };
 
 /**
- * Reads a decimal number exactly, as JSON writes it (`12.5`, `1e2`), or undefined where it is none.
- * An exponent beyond three digits is out of every bound here and would only cost memory: none as well.
+ * Reads a decimal number exactly, as JSON writes it (`12.5`, `1e2`), or undefined if it is not one. An
+ * exponent of more than three digits is out of every bound and would only cost memory, so it is
+ * undefined too.
  */
 export function parseDecimal(text: string): Decimal | undefined {
   const parts = /^(-?)(\d{1,40})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
@@ -72,12 +73,13 @@ export function parseDecimal(text: string): Decimal | undefined {
 }
 
 /**
- * The minor units of an amount from JSON, exact or refused: never rounded, never altered.
- * @param value a JSON number, in major units; the shortest spelling of the double is what the sender wrote
+ * The minor units of an amount from JSON: exact or refused, never rounded.
+ * @param value a JSON number, in major units; the shortest spelling of the double is what the sender
+ *   wrote
  * @param decimals of the currency
  * @returns minor units, within the range in which JSON numbers are exact
- * @throws Refusal `13` for more decimals than the currency has, NaN, infinity, or a size that JSON cannot
- *   carry exactly
+ * @throws Refusal `13` for more decimals than the currency has, NaN, infinity, or an amount that JSON
+ *   cannot carry exactly
  */
 export function toMinor(value: number, decimals: number): bigint {
   const decimal = parseDecimal(String(value));
@@ -88,8 +90,8 @@ export function toMinor(value: number, decimals: number): bigint {
 }
 
 /**
- * Ten-thousandths of a major unit: how an amount is carried until its currency is known.
- * @throws Refusal `13` for what no currency can be, and beyond what a currency of two decimals can
+ * Ten-thousandths of a major unit, used until the currency is known.
+ * @throws Refusal `13` for amounts that no currency can have, or beyond the range of two decimals
  */
 export function toUnits(value: number): bigint {
   const decimal = parseDecimal(String(value));
@@ -99,14 +101,14 @@ export function toUnits(value: number): bigint {
   return units;
 }
 
-/** Like `toUnits`, and refused (`13`) unless it is above zero. */
+/** Like `toUnits`, but refuses (`13`) amounts that are not above 0. */
 export function toPositiveUnits(value: number): bigint {
   const units = toUnits(value);
   if (units <= 0n) throw new Refusal('13');
   return units;
 }
 
-/** Like `toMinor`, and refused (`13`) unless it is above zero. */
+/** Like `toMinor`, but refuses (`13`) amounts that are not above 0. */
 export function toPositiveMinor(value: number, decimals: number): bigint {
   const minor = toMinor(value, decimals);
   if (minor <= 0n) throw new Refusal('13');

@@ -1,10 +1,10 @@
 /**
- * The closed list of business refusals. Every door (each dialect of the interface, the command line)
- * tells them in its own form, from a table that must name each of them: a new refusal does not compile
- * until every door has decided.
+ * The closed list of declines. Every door (each dialect of the API, the command line) answers them in
+ * its own form, from a table that must name each of them: a new refusal does not compile until every
+ * door has decided.
  *
- * The list stands in order of precedence: where two refusals apply, the earlier one is told
- * (docs/reference/status-codes.md). The last two stand outside of it.
+ * The list is in order of precedence: if two refusals apply, the earlier one is the answer
+ * (docs/reference/status-codes.md). The last two are outside of the order.
  */
 const LIST = [
   ['98', 'Unsupported request'],
@@ -43,18 +43,17 @@ export type RefusalCode = (typeof LIST)[number][0];
 export const REFUSALS = Object.fromEntries(LIST) as Readonly<Record<RefusalCode, string>>;
 
 /**
- * The codes in order of precedence. An object could not tell it: its keys that look like numbers come first.
+ * The codes in order of precedence. An object has no such order: its keys that look like numbers come
+ * first.
  */
 export const PRECEDENCE: readonly RefusalCode[] = LIST.map(([code]) => code);
 
-/**
- * A value that was refused: which field, which rule of it, and what to do about it. Never the value itself.
- */
+/** A value that was refused: the field, its rule, and what to do about it. Never the value itself. */
 export type FieldError = { readonly field: string; readonly rule: string; readonly message: string };
 
 /**
- * A request that is understood and declined. Nothing has changed when it is thrown.
- * `details.data` is what an answer carries besides the code (the first update's result, for `58`).
+ * A request that is understood and declined. Nothing has changed. `details.data` is the data of the
+ * answer (the first update's result, for `58`).
  */
 export class Refusal extends Error {
   readonly code: RefusalCode;
@@ -74,8 +73,7 @@ export class Refusal extends Error {
       limit?: string;
     } = {},
   ) {
-    // A refusal is an answer, not a fault: nobody looks at where it came from, and to write that down
-    // costs a tenth of a call.
+    // A refusal is an answer, not a bug. Nobody needs its stack trace, which costs a tenth of a call.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(details.message ?? REFUSALS[code]);

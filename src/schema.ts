@@ -1,6 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 
-/** Forms of schemas that every door uses. */
+/** Schemas that every door uses. */
 
 /**
  * A schema that also takes null, as a list of types: the form that validates, serializes and documents
@@ -11,7 +11,7 @@ export function Nullable<Schema extends TSchema>(schema: Schema, options: object
   return Type.Unsafe<Static<Schema> | null>({ ...schema, type: [type, 'null'], ...options });
 }
 
-/** A string out of a closed list. */
+/** A string of a closed list. */
 export function Word<const Words extends readonly string[]>(words: Words, options: object = {}) {
   return Type.Unsafe<Words[number]>({ type: 'string', enum: words, ...options });
 }

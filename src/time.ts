@@ -1,6 +1,4 @@
-/**
- * Times as text, for answers and the log: written down by Date, they were a twentieth of a balance enquiry.
- */
+/** Times as text, for answers and the log. Written by Date, they were a twentieth of a balance. */
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -9,14 +7,14 @@ const MINUTE_MS = 60_000;
 const TWO = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 const THREE = Array.from({ length: 1_000 }, (_, number) => String(number).padStart(3, '0'));
 
-/** Days that were written down, by their number. Nearly every call asks for the same few. */
+/** Days as text, by their number. Nearly all calls need the same few. */
 const days = new Map<number, string>();
-const MOST_DAYS = 1_000;
+const CACHED_DAYS_MAX = 1_000;
 
 /**
  * The UTC day of a time, as `2026-01-31`.
  * @param ms since 1970
- * @throws RangeError for what is no time
+ * @throws RangeError for an invalid time
  */
 export function isoDay(ms: number): string {
   const number = Math.floor(ms / DAY_MS);
@@ -24,15 +22,15 @@ export function isoDay(ms: number): string {
   if (known !== undefined) return known;
   const text = new Date(ms).toISOString();
   const day = text.slice(0, text.indexOf('T'));
-  if (days.size >= MOST_DAYS) days.clear();
+  if (days.size >= CACHED_DAYS_MAX) days.clear();
   days.set(number, day);
   return day;
 }
 
 /**
- * What `new Date(ms).toISOString()` gives.
+ * Like `new Date(ms).toISOString()`.
  * @param ms since 1970, a whole number
- * @throws RangeError for what is no time
+ * @throws RangeError for an invalid time
  */
 export function isoTime(ms: number): string {
   const day = isoDay(ms);
@@ -44,14 +42,14 @@ export function isoTime(ms: number): string {
 }
 
 /**
- * How a time ends that PostgreSQL writes into JSON while its time zone is UTC; before it stand up to six
- * digits of a second.
+ * The end of a time that PostgreSQL writes into JSON in UTC. Before it are up to six digits of a
+ * second.
  */
 const UTC_IN_JSON = '+00:00';
 
 /**
- * A time out of JSON that PostgreSQL made, as `isoTime` writes it: cut to milliseconds.
- * @throws RangeError for what is no time
+ * Turns a time from PostgreSQL's JSON into the form of `isoTime`, cut to milliseconds.
+ * @throws RangeError for an invalid time
  */
 export function isoFromJson(text: string): string {
   if (!text.endsWith(UTC_IN_JSON) || text[10] !== 'T') return new Date(text).toISOString();

@@ -137,7 +137,8 @@ describe('the audit', () => {
     const append = async (writer: number) => {
       for (let nth = 0; nth < 5; nth++) await topUp(asOperator(writer % 2 ? service : other.service), top);
     };
-    // No more at a time than there are connections: one that waits for those of others would give up on a busy machine.
+    // No more at a time than there are connections: one that waits for those of others would give up on a
+    // busy machine.
     await Promise.all(Array.from({ length: 16 }, (_, writer) => append(writer)));
     await other.stop();
     const { ok, entries } = await verifyAudit(service, null);

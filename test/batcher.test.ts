@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { AGAIN, Batcher, type Operation } from '../src/db/batcher.ts';
+import { Batcher } from '../src/db/batcher.ts';
+import { AGAIN, type Operation } from '../src/db/operation.ts';
 import { Refusal } from '../src/refusal.ts';
 import { startTestService } from './harness.ts';
 

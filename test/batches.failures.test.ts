@@ -7,7 +7,8 @@ import { findBatchForOperator } from '../src/batches/list.ts';
 import { TASKS } from '../src/batches/tasks.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
-import { KeyRing, newRingKey, readKeyRing } from '../src/keyring/ring.ts';
+import { KeyRing } from '../src/keyring/ring.ts';
+import { newRingKey, readKeyRing } from '../src/keyring/text.ts';
 import { DIALECTS, type Dialect } from './dialects.ts';
 import { Till } from './till.ts';
 
@@ -28,7 +29,8 @@ async function refuseVouchers(till: Till, state: string | undefined): Promise<vo
   const refusing = `create or replace function scrip.refuse() returns trigger language plpgsql as $$ begin
       raise exception 'could not extend file "base/1": %', new.code_key using errcode = '${state}', hint = 'Check free disk space.';
     end $$;
-    create or replace trigger refuse before insert on scrip.vouchers for each row execute function scrip.refuse()`;
+    create or replace trigger refuse before insert on scrip.vouchers for each row
+      execute function scrip.refuse()`;
   const text = state === undefined ? 'drop trigger refuse on scrip.vouchers' : refusing;
   await owner.query({ text, values: [] }).finally(() => owner.close());
 }

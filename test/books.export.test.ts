@@ -13,7 +13,10 @@ import { makeTerms } from '../src/settlement/terms.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
 
-/** Five days of two merchants: sales, redemptions, an update, expiries, commission and a payout; exported, and checked by other programs. */
+/**
+ * Five days of two merchants: sales, redemptions, an update, expiries, commission and a payout; exported,
+ * and checked by other programs.
+ */
 
 let ledger: Ledger;
 let shopId: number;

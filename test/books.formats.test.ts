@@ -6,7 +6,10 @@ import type { Account, Balance, ClosedDay, Movement, Names } from '../src/books/
 import { PlainText, type PlainTextFormat } from '../src/books/plain-text.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
 
-/** The writers of exports, on a day that is made up: names and references hold what could end a line, a field or an element. */
+/**
+ * The writers of exports, on a day that is made up: names and references hold what could end a line, a
+ * field or an element.
+ */
 
 const DAY: ClosedDay = {
   day: '2026-03-29',

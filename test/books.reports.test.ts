@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import type { Report } from '../src/books/reports/report.ts';
@@ -199,4 +200,22 @@ test('four days in which everything happens, computed by hand', async (t) => {
     );
     assert.deepEqual((await verifyBooks(service)).breaks, []);
   });
+});
+
+test('the page for accountants shows what the reports of those days say', async (t) => {
+  const { ledger } = await playDays(t);
+  const { service } = ledger.started;
+  const page = await readFile(new URL('../docs/explanation/books.md', import.meta.url), 'utf8');
+  const balance = rowsOf(await make(service, 'R1', WHOLE)).map(
+    ({ account, opening, debits, credits, closing }) =>
+      `| ${account} | ${opening} | ${debits} | ${credits} | ${closing} |`,
+  );
+  const [whole] = rowsOf(await make(service, 'R2', WHOLE));
+  const lines = ['issued', 'reversed', 'adjustedUp', 'redeemed', 'adjustedDown', 'cashedOut', 'closing'].map(
+    (column) => `| ${column} | ${whole?.[column]} |`,
+  );
+  const days = rowsOf(await make(service, 'R3', WHOLE)).map(
+    ({ day, owed, own, minusFunding }) => `| ${day} | ${owed} | ${own} | ${minusFunding} |`,
+  );
+  for (const line of [...balance, ...lines, ...days]) assert.ok(page.includes(line), `missing: ${line}`);
 });

@@ -13,7 +13,10 @@ import { createProduct, DEFAULT_PRODUCT, findProduct, productDefaults } from '..
 import { redeem } from '../src/redemptions/redeem.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
-/** A service whose clock, and the database's with it, a test moves through days; its bookings' stamps are checked as in production. */
+/**
+ * A service whose clock, and the database's with it, a test moves through days; its bookings' stamps are
+ * checked as in production.
+ */
 export type Ledger = {
   readonly started: TestService;
   readonly operator: Operator;

@@ -38,7 +38,8 @@ test('a row that was added is named, and booked as late by the next close', asyn
   const [row] = await ledger.sql<{ id: string }>(`
     insert into scrip.journal (id, debit_account, credit_account, amount_minor, occurred_at, serial_number,
       merchant_id, kind, currency)
-    select scrip.id_at(gen_random_uuid(), occurred_at), debit_account, credit_account, 1, occurred_at, serial_number,
+    select scrip.id_at(gen_random_uuid(), occurred_at), debit_account, credit_account, 1, occurred_at,
+      serial_number,
       merchant_id, kind, currency from scrip.journal where id = '${spent.transactionId}' returning id`);
   const [found, ...others] = await breaks();
   assert.deepEqual([found?.change, found?.transactionId, others], ['added', row?.id, []]);

@@ -109,9 +109,11 @@ test('a later migration reaches the tables and the functions of every worker', a
     set local search_path to scrip; set local citus.multi_shard_modify_mode = 'sequential';
     alter table vouchers add column note text; -- a comment; with a semicolon
     create index vouchers_by_note on vouchers (note) where note is not null;
-    create or replace function set_voucher_block(p_bucket integer, p_serial bigint, p_blocked_at timestamptz) returns void
+    create or replace function set_voucher_block(p_bucket integer, p_serial bigint,
+      p_blocked_at timestamptz) returns void
     language sql security definer set search_path = scrip, pg_temp as $$
-      update vouchers set blocked_at = p_blocked_at, note = 'blocked;' where bucket = p_bucket and serial_number = p_serial;
+      update vouchers set blocked_at = p_blocked_at, note = 'blocked;' where bucket = p_bucket
+        and serial_number = p_serial;
     $$;
     revoke execute on function claim from public;`;
   const owner = await openOwner(url);

@@ -96,7 +96,8 @@ test('a bucket that moves to another worker takes its calls along', async (t) =>
   ] as const) {
     const shards = await owner.query<{ shard: bigint }>({
       text: `select p.shardid as shard from scrip.bucket_positions b
-        join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets', b.bucket)
+        join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets',
+          b.bucket)
         join pg_dist_node n on n.groupid = p.groupid where n.nodeport = $1`,
       values: [source.port],
     });

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
-import { newRingKey } from '../src/keyring/ring.ts';
+import { newRingKey } from '../src/keyring/text.ts';
 import { makeVouchers, Operator } from './operator.ts';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));

@@ -38,7 +38,7 @@ function readThrough(node: PlanNode): string[] {
 function readMany(node: PlanNode): string[] {
   const loops = node['Actual Loops'] ?? 0;
   const rows = Math.round(((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * loops);
-  const own = node['Relation Name'] !== undefined && rows > ROWS_MAX;
+  const own = GROWING.test(node['Relation Name'] ?? '') && rows > ROWS_MAX;
   const found = own ? [`${rows} rows of ${node['Relation Name']}`] : [];
   return [...found, ...(node.Plans ?? []).flatMap(readMany)];
 }

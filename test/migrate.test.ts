@@ -3,7 +3,8 @@ import { readdir } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { StartError } from '../src/db/errors.ts';
 import { migrate } from '../src/db/migrate.ts';
-import { openDatabase, openOwner, SERVICE_ROLE } from '../src/db/pool.ts';
+import { openDatabase, openOwner } from '../src/db/pool.ts';
+import { SERVICE_ROLE } from '../src/db/session.ts';
 import { testDatabase } from './harness.ts';
 
 const MIGRATIONS = new URL('../sql/', import.meta.url);

@@ -1,4 +1,5 @@
-import type { Answer, Call, Model } from './model.ts';
+import type { Answer, Call } from './model.calls.ts';
+import type { Model } from './model.ts';
 
 /** A call, and what it was answered. */
 export type Sent = { readonly call: Call; readonly answer: Answer };

@@ -10,7 +10,7 @@ import {
   unlockPin,
 } from '../src/vouchers/operate.ts';
 import { asOperator, type ListeningService, produceAll } from './harness.ts';
-import type { Answer, Call } from './model.ts';
+import type { Answer, Call } from './model.calls.ts';
 import { UNKNOWN } from './till.ts';
 
 /** What a run of the model asks for as the operator, or as the worker that produces batches. */

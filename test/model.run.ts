@@ -5,11 +5,12 @@ import { listFloats } from '../src/merchants/floats.ts';
 import { showVoucher } from '../src/vouchers/operate.ts';
 import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import type { ListeningService } from './harness.ts';
+import type { Answer, Call } from './model.calls.ts';
 import { linearize, type Sent } from './model.linearize.ts';
 import { operate } from './model.operator.ts';
 import { createMerchants, createProducts, type Merchant } from './model.scene.ts';
 import { MERCHANTS_THAT_MAY } from './model.state.ts';
-import { type Answer, type Call, Model } from './model.ts';
+import { Model } from './model.ts';
 import { EXPIRIES_MS, EXTENSION_MS, type Step, steps, type Wish } from './model.wishes.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Answer } from './model.ts';
+import type { Answer } from './model.calls.ts';
+import { sameEntry, sameSet, showsAll } from './model.compare.ts';
 
 /** What the model of the service holds, and what of it an answer has to show. */
 
@@ -71,7 +72,8 @@ export type Voucher = {
   balance: number;
   expires: number;
   blocked: boolean;
-  replaced: boolean;
+  /** The serial number of the voucher in its place. */
+  replaced: string | null;
   wrong: number;
   lockedUntil: number;
 };
@@ -101,19 +103,6 @@ export function stateRefusal({ replaced, blocked, expires }: Voucher, now: numbe
   if (replaced) return '44';
   if (blocked) return '43';
   return expires <= now ? '54' : undefined;
-}
-
-/** Whether a transaction that was told is an entry. */
-// biome-ignore lint/suspicious/noExplicitAny: it comes from an answer.
-export function sameEntry(told: any, entry: Entry, refundStatus: string | null): boolean {
-  return (
-    told?.transactionType === entry.type &&
-    Math.round(told.amount * 100) === entry.minor &&
-    (told.transactionId === entry.id || entry.id === `made ${entry.serial}`) &&
-    (told.serialNumber === undefined || told.serialNumber === entry.serial) &&
-    told.reference === entry.reference &&
-    (told.refundStatus === undefined || told.refundStatus === refundStatus)
-  );
 }
 
 export class ModelState {
@@ -162,6 +151,23 @@ export class ModelState {
     return Object.values(this.entries).find(({ original, type }) => original === id && type === 'REDEMPTION');
   }
 
+  /** What a voucher takes over from the one that it replaced: the first entry of its history, of no merchant. */
+  protected takeOver(serial: string, minor: number): void {
+    if (minor === 0) return;
+    const nth = Object.values(this.entries).filter((entry) => entry.serial === serial).length;
+    const id = `made ${serial} ${nth}`;
+    const entry = {
+      type: 'ACTIVATION',
+      operation: null,
+      merchant: -1,
+      serial,
+      minor,
+      reference: '',
+      original: null,
+    } as const;
+    this.entries[id] = { ...entry, id };
+  }
+
   protected float(merchant: number): number {
     return this.floats[merchant] ?? 0;
   }
@@ -181,7 +187,7 @@ export class ModelState {
         balance: later ? 0 : (minor ?? 0),
         expires,
         blocked: false,
-        replaced: false,
+        replaced: null,
         wrong: 0,
         lockedUntil: 0,
       };
@@ -274,26 +280,4 @@ export class ModelState {
       data.summary.reference === reference
     );
   }
-}
-
-function sameSet(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && new Set([...one, ...other]).size === one.length;
-}
-
-/**
- * Whether a list of transactions holds each entry once and nothing else. Their order is looked at where
- * they are received.
- */
-function showsAll(
-  told: readonly object[],
-  entries: readonly Entry[],
-  refundOf: (entry: Entry) => string | null,
-): boolean {
-  const left = [...entries];
-  for (const one of told) {
-    const at = left.findIndex((entry) => sameEntry(one, entry, refundOf(entry)));
-    if (at < 0) return false;
-    left.splice(at, 1);
-  }
-  return left.length === 0;
 }

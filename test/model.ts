@@ -1,3 +1,5 @@
+import type { Answer, Asks, Call, Named } from './model.calls.ts';
+import { sameEntry } from './model.compare.ts';
 import { refusedAtOnce } from './model.forms.ts';
 import {
   type Batch,
@@ -6,62 +8,19 @@ import {
   ModelState,
   minorOf,
   PRODUCTS,
-  sameEntry,
   stateRefusal,
   type Voucher,
 } from './model.state.ts';
 
 /**
- * The service as plain rules over plain values: no database, nothing at the same time. `step` says whether an answer is
- * right in a state, and changes the state. Amounts are minor units of USD; a merchant is its position in MERCHANTS.
+ * The service as plain rules over plain values. `step` says whether an answer is right in a state, and changes
+ * the state. Amounts are minor units of USD; a merchant is its position in MERCHANTS.
  */
 
-const MINOR_MAX = 100_000_00;
-const DEFAULT_MINOR = 5_000_00;
+const [MINOR_MAX, DEFAULT_MINOR] = [100_000_00, 5_000_00];
 const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
-
-/** A voucher as a call names it: by its serial number, with the right PIN or a wrong one; no serial is an unknown code. */
-type Named = { readonly serial: string | undefined; readonly rightPin: boolean };
-type Asks = {
-  readonly merchant: number;
-  /** Sent with a wrong secret, or in a wrong form. */
-  readonly flaw?: 'secret' | 'form' | null;
-};
-
-/** A call, with everything in it that decides about its answer. */
-export type Call = Asks &
-  (
-    | {
-        readonly do: 'generate';
-        readonly reference: string;
-        readonly quantity: number;
-        readonly amount: number | null;
-        readonly product: string;
-        /** The expiry that is asked for. */
-        readonly until: number | null;
-      }
-    | { readonly do: 'download' | 'lookup' | 'details'; readonly reference: string }
-    | (Named & { readonly do: 'balance' })
-    | (Named & { readonly do: 'redeem'; readonly amount: number; readonly reference: string | null })
-    | (Named & { readonly do: 'activateByCode'; readonly reference: string | null })
-    | {
-        readonly do: 'activateBySerial';
-        readonly serial: string | undefined;
-        readonly amount: number | null;
-        readonly reference: string;
-      }
-    | { readonly do: 'update'; readonly reference: string; readonly amount: number | undefined }
-    | { readonly do: 'list'; readonly inForceOnly: boolean }
-    | { readonly do: 'block' | 'unblock' | 'unlock' | 'replace'; readonly serial: string | undefined }
-    | { readonly do: 'extend'; readonly serial: string | undefined; readonly until: number }
-    | { readonly do: 'cancel' | 'produce'; readonly transactionId: string }
-    | { readonly do: 'topUp'; readonly minor: number }
-  );
-
-/** An answer, alike for both variants; a look-up that finds nothing is `60`. */
-// biome-ignore lint/suspicious/noExplicitAny: the rules look into it.
-export type Answer = { readonly code: string; readonly replayed: boolean; readonly data: any };
 
 export class Model extends ModelState {
   /** Whether the rules give this answer now; the state is the one after it, or useless where they do not. */
@@ -72,12 +31,12 @@ export class Model extends ModelState {
 
   /** A refusal, or whether what a success tells is right. */
   #decide(call: Call, answer: Answer, now: number): string | boolean {
-    const refusal = refusedAtOnce(call, now);
+    const refusal = refusedAtOnce(call);
     if (refusal) return refusal;
     const { data } = answer;
     switch (call.do) {
       case 'generate':
-        return this.#generate(call, answer);
+        return this.#generate(call, answer, now);
       case 'download': {
         const batch = this.batchOf(call.merchant, call.reference);
         return batch ? answer.code === '00' && this.shows(batch, data) : '60';
@@ -113,20 +72,26 @@ export class Model extends ModelState {
     }
   }
 
-  #generate(call: Extract<Call, { do: 'generate' }>, { code, replayed, data }: Answer): string | boolean {
+  #generate(
+    call: Extract<Call, { do: 'generate' }>,
+    { code, replayed, data }: Answer,
+    now: number,
+  ): string | boolean {
     const { merchant, reference, quantity, until } = call;
     const product = PRODUCTS[call.product];
-    if (!product?.onSale) return '15';
     const minor = call.amount === null ? null : Math.round(call.amount * 100);
-    if (minor !== null && (minor < product.leastMinor || minor > product.mostMinor)) return '61';
     const prior = this.batchOf(merchant, reference);
     const same =
       prior?.quantity === quantity &&
       prior.minor === minor &&
       prior.product === call.product &&
       prior.until === until;
-    if (prior && !same) return '94';
-    if (prior) return code === '00' && replayed && this.shows(prior, data);
+    // A retry of an order that went through is a replay, whatever has changed since.
+    if (prior) return same ? code === '00' && replayed && this.shows(prior, data) : '94';
+    if (until !== null && until < now + DAY_MS) return '17';
+    if (!product?.onSale) return '15';
+    if (minor !== null && (minor < product.leastMinor || minor > product.mostMinor)) return '61';
+    if (quantity > product.most) return '16';
     const price = (minor ?? 0) * quantity;
     if (price > this.float(merchant)) return '50';
     if (code !== '00' || replayed || this.batches[data.transactionId]) return false;
@@ -149,13 +114,15 @@ export class Model extends ModelState {
   #guard({ serial, rightPin, merchant }: Named & Asks, now: number): string | undefined {
     const voucher = serial === undefined ? undefined : this.vouchers[serial];
     if (!voucher) return '14';
-    if (voucher.lockedUntil > now) return '75';
+    // To an opaque merchant an unknown code, a wrong PIN and a locked one look alike.
+    const isOpaque = MERCHANTS[merchant]?.opaque;
+    if (voucher.lockedUntil > now) return isOpaque ? '14' : '75';
     voucher.wrong = rightPin ? 0 : Math.min(voucher.wrong + 1, 15);
     voucher.lockedUntil = 0;
     if (voucher.wrong === 5) voucher.lockedUntil = now + 15 * MINUTE_MS;
     if (voucher.wrong === 10) voucher.lockedUntil = now + 24 * 60 * MINUTE_MS;
     if (voucher.wrong === 15) voucher.lockedUntil = FOR_GOOD;
-    return rightPin ? undefined : MERCHANTS[merchant]?.opaque ? '14' : '55';
+    return rightPin ? undefined : isOpaque ? '14' : '55';
   }
 
   #redeem(call: Extract<Call, { do: 'redeem' }>, answer: Answer, now: number): string | boolean {
@@ -237,12 +204,12 @@ export class Model extends ModelState {
     if (!original) return '60';
     const voucher = this.vouchers[original.serial] as Voucher;
     const refusal = stateRefusal(voucher, now);
-    if (refusal === '44' || (refusal && minor > original.minor)) return refusal;
+    if (refusal && minor > original.minor) return refusal;
     // What the first update came to is told with the refusal.
     if (this.reversalOf(original)) return this.showsUpdate(original, call.reference, answer) && '58';
     if (minor > voucher.balance + original.minor) return '51';
     if (answer.code !== '00') return false;
-    voucher.balance += original.minor - minor;
+    this.#giveBack(original.serial, original.minor - minor);
     const { merchant, serial } = original;
     const named = (prefix: string) => (original.reference === null ? null : prefix + original.reference);
     const common = { operation: null, merchant, serial, original: original.id } as const;
@@ -255,6 +222,17 @@ export class Model extends ModelState {
       this.entries[renewed.id] = { ...renewed, type: 'REDEMPTION' };
     }
     return this.showsUpdate(original, call.reference, answer);
+  }
+
+  /** Money goes back to a voucher or, where that was replaced, to the last of the chain, which takes it over. */
+  #giveBack(first: string, minor: number): void {
+    let serial = first;
+    while (this.vouchers[serial]?.replaced) serial = this.vouchers[serial]?.replaced as string;
+    const voucher = this.vouchers[serial] as Voucher;
+    voucher.balance += minor;
+    if (serial === first) return;
+    voucher.value = (voucher.value ?? 0) + minor;
+    this.takeOver(serial, minor);
   }
 
   #lookup(merchant: number, reference: string, { code, data }: Answer): string | boolean {
@@ -291,8 +269,12 @@ export class Model extends ModelState {
       voucher.expires = call.until;
     } else if (call.do === 'replace') {
       if (answer.code !== '00' || this.vouchers[answer.data.serial]) return false;
-      this.vouchers[answer.data.serial] = { ...voucher, blocked: false, wrong: 0, lockedUntil: 0 };
-      Object.assign(voucher, { replaced: true, balance: 0 });
+      const { serial } = answer.data;
+      const { balance } = voucher;
+      const value = voucher.value === null ? null : balance;
+      this.vouchers[serial] = { ...voucher, value, blocked: false, wrong: 0, lockedUntil: 0 };
+      Object.assign(voucher, { replaced: serial, balance: 0 });
+      this.takeOver(serial, balance);
     } else if (call.do === 'unlock') Object.assign(voucher, { wrong: 0, lockedUntil: 0 });
     else voucher.blocked = call.do === 'block';
     return '00';

@@ -10,7 +10,10 @@ import { listDeclineRows } from '../src/vouchers/declines.queries.ts';
 import { listByCodeKeys, listVoucherRows } from '../src/vouchers/find.queries.ts';
 import { testDatabase } from './harness.ts';
 
-/** Every list of the operator is read along an index, filter by filter: no list looks through a table, or sorts one. */
+/**
+ * Every list of the operator is read along an index, filter by filter: no list looks through a table, or
+ * sorts one.
+ */
 
 let owner: Awaited<ReturnType<typeof openOwner>>;
 let drop: () => Promise<void>;

@@ -98,7 +98,8 @@ describe('the table of operations', () => {
 describe('the reference page', () => {
   test('names every problem and every role', async () => {
     const page = await readFile(new URL('../docs/reference/operator-api.md', import.meta.url), 'utf8');
-    for (const word of [...PROBLEM_CODES, ...ROLES, ...PORTAL_ROLES]) assert.ok(page.includes(`\`${word}\``), word);
+    for (const word of [...PROBLEM_CODES, ...ROLES, ...PORTAL_ROLES])
+      assert.ok(page.includes(`\`${word}\``), word);
   });
 });
 

@@ -89,7 +89,10 @@ async function scene(t: TestContext): Promise<Scene> {
   return { listening: { ...started, baseUrl }, account, signIn, come };
 }
 
-/** Follows the provider's redirects with its cookies. @returns the path and query that it sends the browser back to */
+/**
+ * Follows the provider's redirects with its cookies. @returns the path and query that it sends the
+ * browser back to
+ */
 async function visitProvider(from: string, baseUrl: string): Promise<string> {
   const cookies = new Map<string, string>();
   for (let url = from, hops = 0; hops < 10; hops++) {

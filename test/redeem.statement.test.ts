@@ -36,7 +36,9 @@ test('books each of a call once: the claim, the journal and the balance say the 
     ],
   );
   const entries = await bench.tell(
-    `select j.id, j.kind, j.debit_account, a.kind as credited, a.merchant_id as to, j.amount_minor, j.currency, j.merchant_id,
+    `
+      select j.id, j.kind, j.debit_account, a.kind as credited, a.merchant_id as to, j.amount_minor,
+        j.currency, j.merchant_id,
        j.serial_number, j.reference, j.batch_id, j.original_id, j.occurred_at
      from journal j join accounts a on a.id = j.credit_account and a.currency = j.currency
      where j.id in ('${ids[0]}', '${ids[1]}') order by j.id`,
@@ -56,7 +58,9 @@ test('books each of a call once: the claim, the journal and the balance say the 
     ['1490', '0'],
   );
   const claims = await bench.tell(
-    `select merchant_id, operation, reference, serial_number, fingerprint from claims where id in ('${ids[0]}', '${ids[1]}')`,
+    `
+      select merchant_id, operation, reference, serial_number, fingerprint from claims
+      where id in ('${ids[0]}', '${ids[1]}')`,
   );
   const [claimed, fingerprint] = [first.serial, '101000'];
   assert.deepEqual(claims, [
@@ -126,7 +130,8 @@ describe('a reference', () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.ok(card && next);
     const id = bench.id();
-    const first = `select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
+    const first = `
+      select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
       '{copied}', '{${id}}', false, '${bench.now.toISOString()}')`;
     const copy = () => rowsOf([{ by: one, card, amount: 10_000, reference: 'copied' }]);
     const [copied] = await bench.during([first], copy);
@@ -137,7 +142,8 @@ describe('a reference', () => {
   test('that another request uses while a call waits fails the call, which is then sent again: 94', async () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.ok(card && next);
-    const first = `select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
+    const first = `
+      select * from redeem(0, '{${one.merchant.id}}', '{${card.codeKey}}', '{${card.pinKey}}', '{10000}',
       '{contended}', '{${bench.id()}}', false, '${bench.now.toISOString()}')`;
     const late = () =>
       outcomeOf(one, next, 10_000, 'contended').catch((error: unknown) => {

@@ -89,7 +89,9 @@ describe('a voucher', () => {
   test('of a batch that is not complete does not exist', async () => {
     const card = await bench.card(one, 25);
     await bench.tell(
-      `update batches set status = 'CANCELED' where id = (select batch_id from vouchers where serial_number = ${card.serial})`,
+      `
+        update batches set status = 'CANCELED' where id = (select batch_id from vouchers
+        where serial_number = ${card.serial})`,
     );
     assert.equal(await outcomeOf(one, card, 10_000), '14');
   });

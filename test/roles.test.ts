@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { openDatabase, openOwner, SERVICE_ROLE } from '../src/db/pool.ts';
+import { openDatabase, openOwner } from '../src/db/pool.ts';
+import { SERVICE_ROLE } from '../src/db/session.ts';
 import { sql } from '../src/db/sql.ts';
 import { testDatabase } from './harness.ts';
 
@@ -36,6 +37,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   batches: ['INSERT', 'SELECT', 'UPDATE'],
   buckets: ['SELECT'],
   claims: ['SELECT'],
+  declines: ['INSERT', 'SELECT'],
   float_holds: ['INSERT', 'SELECT', 'UPDATE'],
   floats: ['INSERT', 'SELECT', 'UPDATE'],
   journal: ['SELECT'],
@@ -43,6 +45,10 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   keyring_rotations: ['INSERT', 'SELECT', 'UPDATE'],
   merchants: ['INSERT', 'SELECT', 'UPDATE'],
   migrations: ['SELECT'],
+  operator_job_rows: ['INSERT', 'SELECT', 'UPDATE'],
+  operator_jobs: ['INSERT', 'SELECT', 'UPDATE'],
+  operator_requests: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
+  operator_tokens: ['INSERT', 'SELECT', 'UPDATE'],
   products: ['INSERT', 'SELECT', 'UPDATE'],
   redemption_updates: ['SELECT'],
   routing: ['INSERT', 'SELECT'],

@@ -1,5 +1,6 @@
 /**
- * Runs the tests: `npm test` all of them, `node test/run.ts redeem` those whose file names hold a word.
+ * Runs the tests: `npm test` all of them, `npx node test/run.ts redeem` those whose file names hold a word,
+ * `npm run test:watch -- redeem` the same, again after each change.
  *
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
  * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
@@ -10,6 +11,7 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { run as runTests } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath } from 'node:url';
@@ -42,21 +44,75 @@ async function findFiles(words: readonly string[], place: Place): Promise<string
 
 type Counts = { passed: number; failed: number };
 
-/** Runs the files, each in a process of its own, and tells how many tests passed and failed. */
-async function runFiles(files: string[]): Promise<Counts> {
+type TestEvent = {
+  readonly type: string;
+  readonly data: { readonly file?: string; readonly success?: boolean };
+};
+
+/** Holds back what a file prints until it has ended, and drops it if all of its tests have passed. */
+async function* withoutNoise(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
+  const held = new Map<string, TestEvent[]>();
+  for await (const event of events) {
+    const { file = '', success } = event.data;
+    if (event.type === 'test:stdout' || event.type === 'test:stderr') {
+      held.set(file, [...(held.get(file) ?? []), event]);
+      continue;
+    }
+    if (event.type === 'test:summary' && file !== '') {
+      if (!success) yield* held.get(file) ?? [];
+      held.delete(file);
+    }
+    yield event;
+  }
+}
+
+/** A line on a terminal that says how far the run is, below what it prints. */
+class ProgressLine {
+  readonly #files: number;
+  readonly #startedAt = Date.now();
+  #done = 0;
+  #failed = 0;
+
+  constructor(files: number) {
+    this.#files = files;
+  }
+
+  add(success: boolean): void {
+    this.#done++;
+    if (!success) this.#failed++;
+  }
+
+  /** Prints text above the line. */
+  print(text: string): void {
+    if (!process.stderr.isTTY) return void process.stdout.write(text);
+    process.stderr.write('\r\u001b[K');
+    process.stdout.write(text);
+    if (!text.endsWith('\n')) return;
+    const seconds = Math.round((Date.now() - this.#startedAt) / 1_000);
+    process.stderr.write(`${this.#done} of ${this.#files} files, ${this.#failed} failed, ${seconds} s`);
+  }
+}
+
+/**
+ * Runs the files, each in a process of its own.
+ * @param watch runs a file again when it, or what it imports, has changed, until Ctrl-C
+ * @returns how many tests passed and failed
+ */
+async function runFiles(files: string[], watch: boolean): Promise<Counts> {
   const stopping = new AbortController();
   atEnd(() => stopping.abort());
   const options = { concurrency: CONCURRENCY, execArgv: ['--import', DEADLINE], signal: stopping.signal };
-  const stream = runTests({ files, ...options });
+  const stream = runTests({ files, watch, ...options });
   let counts: Counts | undefined;
+  const progress = new ProgressLine(files.length);
   stream.on('test:summary', ({ file, success, counts: { tests, passed, skipped, todo } }) => {
     // Each file has a summary of its own; the one without a file is of all of them.
-    if (file !== undefined) return;
+    if (file !== undefined) return progress.add(success);
     const failed = tests - passed - skipped - todo;
-    // A hook that fails after the last test is no failed test, and yet a failure.
+    // A hook that fails after the last test is not a failed test, but a failure.
     counts = { passed, failed: success ? failed : Math.max(failed, 1) };
   });
-  for await (const text of stream.compose(spec)) process.stdout.write(text);
+  for await (const text of Readable.from(withoutNoise(stream)).compose(spec)) progress.print(String(text));
   if (!counts) throw new Error('the tests ended without a summary');
   return counts;
 }
@@ -74,7 +130,10 @@ async function isInstalled(): Promise<boolean> {
 }
 
 async function main(): Promise<void> {
-  const options = { on: { type: 'string', default: 'postgres' } } as const;
+  const options = {
+    on: { type: 'string', default: 'postgres' },
+    watch: { type: 'boolean', default: false },
+  } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
   const place = values.on;
   if (place !== 'postgres' && place !== 'citus') throw new Error('--on takes postgres or citus');
@@ -83,10 +142,12 @@ async function main(): Promise<void> {
   if (files.length === 0) throw new Error('no test file has such a name');
   let counts: Counts = { passed: 0, failed: 0 };
   await withTestServer(async () => {
-    counts = await runFiles(files);
+    counts = await runFiles(files, values.watch);
   }, place);
   if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1;
-  process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
+  process.stdout.write(
+    `${process.stderr.isTTY ? '\n' : ''}${counts.passed} passed, ${counts.failed} failed\n`,
+  );
 }
 
 await leavingNothing(main);

@@ -12,7 +12,7 @@ import { Till } from './till.ts';
  */
 
 /** Far above what an answer takes here; where it is not, a try more is made, and the outcome is the same. */
-const PATIENCE = { attemptTimeoutMs: 300, retryDelayMs: 10 };
+const PATIENCE = { attemptTimeoutMs: 2_000, retryDelayMs: 10 };
 
 async function open(t: TestContext) {
   const till = await Till.open(t);

@@ -25,7 +25,10 @@ import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dia
 import { Receiver } from './receiver.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
-/** Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database ever wrote or printed. */
+/**
+ * Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database
+ * ever wrote or printed.
+ */
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 /** Stands in the name of a merchant: where it is found, the search works. */
@@ -177,7 +180,8 @@ async function askEverything(
     dialect.list(),
   ]) {
     const { text } = await ask(authorization, asked);
-    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that was sent.
+    // Of answers, those to a redemption and a balance enquiry of the second variant echo the code that
+    // was sent.
     if (!text.includes('"voucherCode"') && !text.includes('"code"')) output['answers'] += text;
   }
 }

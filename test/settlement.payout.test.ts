@@ -70,7 +70,9 @@ test('a payout is booked once, comes back once, and can then be paid again', asy
   assert.equal((await giveBack(operator, back)).replayed, true);
   assert.equal((await pay(operator, { ...wanted, reference: 'payout 3' })).settlement.state, 'PAID');
   const [sum] = await ledger.sql<{ sum: string }>(
-    `select sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end)::text as sum from scrip.journal
+    `
+      select sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end)::text as sum
+        from scrip.journal
      where kind in ('PAYOUT', 'PAYOUT_RETURN')`,
   );
   assert.equal(sum?.sum, '9710');
@@ -88,7 +90,9 @@ test('each step is announced as the OpenAPI documents describe it', async (t) =>
   const { ledger, shop } = scene;
   const { operator } = ledger;
   await ledger.sql(
-    `insert into scrip.webhook_endpoints (merchant_id, url, secret, created_at) values (${shop.merchant.id}, 'https://example.com/', '\\x00', now())`,
+    `
+      insert into scrip.webhook_endpoints (merchant_id, url, secret, created_at)
+      values (${shop.merchant.id}, 'https://example.com/', '\\x00', now())`,
   );
   await settledDay(scene);
   const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });

@@ -30,7 +30,9 @@ test('the close books commission and VAT, and the settlement is the sum of what 
   const { ledger, shop } = scene;
   await settledDay(scene);
   const fees = await ledger.sql<{ kind: string; amount: bigint; at: Date }>(
-    `select kind::text, amount_minor as amount, occurred_at as at from scrip.journal where kind in ('FEE', 'FEE_VAT') order by kind`,
+    `
+      select kind::text, amount_minor as amount, occurred_at as at from scrip.journal
+      where kind in ('FEE', 'FEE_VAT') order by kind`,
   );
   assert.deepEqual(
     fees.map(({ kind, amount, at }) => [kind, amount, at.toISOString()]),
@@ -73,7 +75,9 @@ test('reversals that exceed a day give its commission back', async (t) => {
   await ledger.at('2026-03-03T00:20:00Z');
   await close(ledger);
   const back = await ledger.sql<{ kind: string; amount: bigint }>(
-    `select kind::text, amount_minor as amount from scrip.journal where kind::text like 'FEE%REVERSAL' order by kind`,
+    `
+      select kind::text, amount_minor as amount from scrip.journal where kind::text like 'FEE%REVERSAL'
+      order by kind`,
   );
   assert.deepEqual(back, [
     { kind: 'FEE_REVERSAL', amount: 100n },

@@ -1,7 +1,9 @@
 import { A_SETTLEMENT, ONE_VOUCHER, type Tampering } from './tamperings.ts';
 
-const FIRST_OF_NOW = `select min(serial_number) from vouchers where batch_id = (select id from batches where reference = 'now')`;
-const THIRD_OF_NOW = `select serial_number from vouchers where batch_id = (select id from batches where reference = 'now')
+const FIRST_OF_NOW = `
+  select min(serial_number) from vouchers where batch_id = (select id from batches where reference = 'now')`;
+const THIRD_OF_NOW = `
+  select serial_number from vouchers where batch_id = (select id from batches where reference = 'now')
   order by serial_number limit 1 offset 2`;
 const reserveOf = (reference: string) =>
   `select reserve_of(id) from batches where reference = '${reference}'`;
@@ -10,7 +12,9 @@ const reserveOf = (reference: string) =>
 export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   [
     'a voucher less than ordered',
-    `delete from vouchers where serial_number = (select max(serial_number) from vouchers where activated_at is null
+    `
+      delete from vouchers where serial_number = (select max(serial_number) from vouchers
+        where activated_at is null
       and closed is null and batch_id = (select id from batches where reference = 'open'))`,
     ['batches'],
   ],
@@ -45,19 +49,27 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   [
     'a voucher that was taken back and still holds money',
     // Owed to nobody: the reserve of its batch is as it should be.
-    `update vouchers set balance_minor = 1 where serial_number = (select max(serial_number) from vouchers where closed = 'CANCELED')`,
+    `
+      update vouchers set balance_minor = 1 where serial_number = (select max(serial_number) from vouchers
+      where closed = 'CANCELED')`,
     ['voucher-balances', 'totals'],
   ],
   [
     'a reservation that is gone',
-    `delete from journal where kind = 'RESERVATION' and batch_id = (select id from batches where reference = 'now')`,
+    `
+      delete from journal where kind = 'RESERVATION' and batch_id = (select id from batches
+      where reference = 'now')`,
     ['float-balances', 'reserves', 'totals'],
   ],
   [
     'a batch paid back that is in force',
-    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, batch_id, occurred_at)
-      select gen_random_uuid(), 'RELEASE', credit_account, debit_account, amount_minor, currency, merchant_id, batch_id, now()
-      from journal where kind = 'RESERVATION' and batch_id = (select id from batches where reference = 'later')`,
+    `
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        batch_id, occurred_at)
+      select gen_random_uuid(), 'RELEASE', credit_account, debit_account, amount_minor, currency,
+        merchant_id, batch_id, now()
+      from journal where kind = 'RESERVATION' and batch_id = (select id from batches
+        where reference = 'later')`,
     ['float-balances', 'reserves', 'totals'],
   ],
   [
@@ -109,14 +121,20 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   ],
   [
     'a replacement that was activated once more',
-    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at)
-      select gen_random_uuid(), j.kind, j.debit_account, v.replaced_by, j.amount_minor, j.currency, j.merchant_id, v.replaced_by, now()
-      from journal j cross join vouchers v where j.reference = 'activation-1' and v.serial_number = (${FIRST_OF_NOW})`,
+    `
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        serial_number, occurred_at)
+      select gen_random_uuid(), j.kind, j.debit_account, v.replaced_by, j.amount_minor, j.currency,
+        j.merchant_id, v.replaced_by, now()
+      from journal j cross join vouchers v where j.reference = 'activation-1'
+        and v.serial_number = (${FIRST_OF_NOW})`,
     ['float-balances', 'voucher-balances', 'journal-entries', 'activations'],
   ],
   [
     'a replaced voucher that is open',
-    `update vouchers set closed = null where serial_number = (select min(serial_number) from vouchers where closed = 'REPLACED')`,
+    `
+      update vouchers set closed = null where serial_number = (select min(serial_number) from vouchers
+      where closed = 'REPLACED')`,
     ['reserve-shares', 'batches', 'replacements', 'replacement-entries'],
   ],
   [
@@ -126,14 +144,18 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   ],
   [
     'a canceled voucher in a batch that is in force',
-    `update vouchers set closed = 'CANCELED' where serial_number = (select max(serial_number) from vouchers where activated_at is null
+    `
+      update vouchers set closed = 'CANCELED' where serial_number = (select max(serial_number) from vouchers
+        where activated_at is null
       and closed is null and batch_id = (select id from batches where reference = 'open'))`,
     ['batches'],
   ],
   [
     'two vouchers replaced by the same one',
     // The third had nothing left that an entry would tell of.
-    `update vouchers set replaced_by = (select replaced_by from vouchers where serial_number = (${FIRST_OF_NOW}))
+    `
+      update vouchers set replaced_by = (select replaced_by from vouchers
+        where serial_number = (${FIRST_OF_NOW}))
       where serial_number = (${THIRD_OF_NOW})`,
     ['activations', 'replacements'],
   ],
@@ -145,8 +167,11 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   ],
   [
     'a replacement that neither of its vouchers knows of',
-    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number, occurred_at)
-      select gen_random_uuid(), 'REPLACEMENT', min(serial_number), max(serial_number), 1, 'USD', max(serial_number), now()
+    `
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number,
+        occurred_at)
+      select gen_random_uuid(), 'REPLACEMENT', min(serial_number), max(serial_number), 1, 'USD',
+        max(serial_number), now()
       from vouchers where balance_minor > 100 and closed is null`,
     ['voucher-balances', 'activations', 'replacement-entries'],
   ],
@@ -173,7 +198,9 @@ export const TAMPERINGS_OF_BATCHES: readonly Tampering[] = [
   ],
   [
     'a voucher replaced by none',
-    `update vouchers set replaced_by = null where serial_number = (select min(serial_number) from vouchers where closed = 'REPLACED')`,
+    `
+      update vouchers set replaced_by = null where serial_number = (select min(serial_number) from vouchers
+      where closed = 'REPLACED')`,
     ['activations', 'replacements'],
   ],
 ];

@@ -26,7 +26,8 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
   [
     'a claim for a transaction that was never booked',
     `insert into claims (id, merchant_id, operation, reference, fingerprint)
-      select gen_random_uuid(), merchant_id, operation, 'another', fingerprint from claims where reference = 'sale-3'`,
+      select gen_random_uuid(), merchant_id, operation, 'another', fingerprint from claims
+        where reference = 'sale-3'`,
     ['references'],
   ],
   [
@@ -89,14 +90,18 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
   [
     'money that is held and is not in transit',
     `insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at)
-      select gen_random_uuid(), id, merchant_id, 1, 0, (${ONE_VOUCHER}), now() from accounts where id = (${A_FLOAT})`,
+      select gen_random_uuid(), id, merchant_id, 1, 0, (${ONE_VOUCHER}), now() from accounts
+        where id = (${A_FLOAT})`,
     ['holds'],
   ],
   [
     'money in transit that nobody holds',
-    `insert into accounts (kind, merchant_id, currency, decimals) values ('TRANSIT', 0, 'USD', 2) on conflict do nothing;
+    `
+      insert into accounts (kind, merchant_id, currency, decimals) values ('TRANSIT', 0, 'USD', 2)
+        on conflict do nothing;
       update floats set balance_minor = balance_minor - 1 where account_id = (${A_FLOAT});
-      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, occurred_at)
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        occurred_at)
       select gen_random_uuid(), 'HOLD', f.id, t.id, 1, 'USD', f.merchant_id, now()
       from accounts f, accounts t where f.id = (${A_FLOAT}) and t.kind = 'TRANSIT' and t.currency = 'USD'`,
     ['holds'],
@@ -120,7 +125,8 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
   [
     'a redemption that was not announced',
     `insert into webhook_endpoints (merchant_id, url, secret, created_at, enabled_at)
-      select merchant_id, 'https://shop.example', '', now(), now() - interval '1 hour' from accounts where id = (${A_FLOAT})`,
+      select merchant_id, 'https://shop.example', '', now(), now() - interval '1 hour' from accounts
+        where id = (${A_FLOAT})`,
     ['deliveries'],
   ],
 ];

@@ -13,7 +13,8 @@ const OF_FLOAT = `(select merchant_id from accounts where id = (${A_FLOAT}))`;
 /** Accounts that nothing was booked to yet: no difference, and to be found as none. */
 export const UNUSED_ACCOUNTS = `with made as (
     insert into accounts (kind, merchant_id, currency, decimals)
-    select unnest(array['SETTLEMENT', 'FLOAT']::account_kind[]), merchant_id, 'GBP', 2 from accounts where id = (${A_FLOAT})
+    select unnest(array['SETTLEMENT', 'FLOAT']::account_kind[]), merchant_id, 'GBP', 2 from accounts
+      where id = (${A_FLOAT})
     returning *
   )
   insert into floats (account_id, merchant_id, currency, decimals)
@@ -43,7 +44,9 @@ export const TAMPERINGS: readonly Tampering[] = [
   ],
   [
     'money on a voucher that does not exist',
-    `update journal set credit_account = 999999999999999, serial_number = 999999999999999 where reference = 'activation-1'`,
+    `
+      update journal set credit_account = 999999999999999, serial_number = 999999999999999
+      where reference = 'activation-1'`,
     ['voucher-balances', 'activations', 'references'],
   ],
   [
@@ -68,12 +71,16 @@ export const TAMPERINGS: readonly Tampering[] = [
   ],
   [
     'a reservation that went to no reserve',
-    `update journal set credit_account = (${A_SETTLEMENT}) where kind = 'RESERVATION' and batch_id = (select id from batches where reference = 'now')`,
+    `
+      update journal set credit_account = (${A_SETTLEMENT}) where kind = 'RESERVATION'
+      and batch_id = (select id from batches where reference = 'now')`,
     ['journal-entries'],
   ],
   [
     'an activation that went to no voucher',
-    `update journal set credit_account = (${A_SETTLEMENT}), serial_number = null where reference = 'activation-1'`,
+    `
+      update journal set credit_account = (${A_SETTLEMENT}), serial_number = null
+      where reference = 'activation-1'`,
     ['voucher-balances', 'journal-entries', 'activations', 'references', 'totals'],
   ],
   [
@@ -93,12 +100,16 @@ export const TAMPERINGS: readonly Tampering[] = [
   ],
   [
     'a reversal that went to a float',
-    `update journal set credit_account = (${A_FLOAT}), serial_number = null where reference = 'CANCEL-sale-0'`,
+    `
+      update journal set credit_account = (${A_FLOAT}), serial_number = null
+      where reference = 'CANCEL-sale-0'`,
     ['float-balances', 'voucher-balances', 'journal-entries', 'redemption-updates'],
   ],
   [
     'a replacement that went to a float',
-    `update journal set credit_account = (${A_FLOAT}), serial_number = debit_account, merchant_id = ${OF_FLOAT}
+    `
+      update journal set credit_account = (${A_FLOAT}), serial_number = debit_account,
+        merchant_id = ${OF_FLOAT}
       where id = (select max(id::text)::uuid from journal where kind = 'REPLACEMENT')`,
     ['float-balances', 'voucher-balances', 'journal-entries', 'activations', 'replacement-entries'],
   ],
@@ -115,15 +126,18 @@ export const TAMPERINGS: readonly Tampering[] = [
   [
     'an entry that moves nothing',
     `alter table journal drop constraint journal_amount_positive;
-      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, occurred_at)
-      select gen_random_uuid(), kind, debit_account, credit_account, 0, currency, merchant_id, occurred_at from journal
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        occurred_at)
+      select gen_random_uuid(), kind, debit_account, credit_account, 0, currency, merchant_id, occurred_at
+        from journal
       where kind = 'TOP_UP'`,
     ['journal-entries', 'top-ups'],
   ],
   [
     'money that stays where it is',
     `alter table journal drop constraint journal_accounts_differ;
-      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number, occurred_at)
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, serial_number,
+        occurred_at)
       select gen_random_uuid(), 'REPLACEMENT', serial_number, serial_number, 1, 'USD', serial_number, now()
       from vouchers where serial_number = (${ONE_VOUCHER})`,
     ['journal-entries', 'activations', 'replacement-entries'],
@@ -152,8 +166,11 @@ export const TAMPERINGS: readonly Tampering[] = [
   ],
   [
     'a voucher activated twice',
-    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at)
-      select gen_random_uuid(), kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, occurred_at
+    `
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        serial_number, occurred_at)
+      select gen_random_uuid(), kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        serial_number, occurred_at
       from journal where reference = 'activation-1'`,
     ['float-balances', 'voucher-balances', 'activations'],
   ],
@@ -164,7 +181,9 @@ export const TAMPERINGS: readonly Tampering[] = [
   ],
   [
     'a replacement with another value',
-    `update vouchers set value_minor = value_minor + 1 where serial_number = (select max(replaced_by) from vouchers
+    `
+      update vouchers set value_minor = value_minor + 1 where serial_number = (select max(replaced_by)
+        from vouchers
       where activated_at is not null)`,
     ['activations'],
   ],
@@ -225,9 +244,12 @@ export const TAMPERINGS: readonly Tampering[] = [
   ],
   [
     'an update of an update',
-    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference,
+    `
+      insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        serial_number, reference,
         original_id, occurred_at)
-      select gen_random_uuid(), 'REDEMPTION_REVERSAL'::entry_kind, credit_account, debit_account, amount_minor, currency, merchant_id,
+      select gen_random_uuid(), 'REDEMPTION_REVERSAL'::entry_kind, credit_account, debit_account,
+        amount_minor, currency, merchant_id,
         serial_number, 'CANCEL-NEW-sale-0', id, occurred_at
       from journal where reference = 'NEW-sale-0'
       union all

@@ -141,6 +141,51 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     broken: ['only', 'skip'].map((word) => [file('test/log.test.ts', `it.${word}('logs', () => {});`)]),
     fine: [file('test/log.test.ts', "it('logs', () => {});")],
   },
+  'no internals of others': {
+    broken: [
+      [file('src/http/server.ts', 'server._events = {};')],
+      [file('src/db/pool.ts', 'const { length } = pool._clients;')],
+      [file('src/db/pool.ts', 'pool.connect = async () => client;')],
+      [file('src/http/server.ts', 'socket.resume = () => socket;')],
+      [file('embedded/use.ts', 'EventEmitter.prototype.emit = mine;')],
+      [file('src/http/server.ts', 'const [key] = Object.getOwnPropertySymbols(server);')],
+    ],
+    fine: [
+      file('src/http/server.ts', 'server.keepAliveTimeout = 72_000;'),
+      file('src/db/pool.ts', 'this.#pool = pool;'),
+    ],
+  },
+  'plain words': {
+    broken: [
+      [file('src/log.ts', '/** Whoever asks is told. */')],
+      [file('src/log.ts', '// It is sealed anew.')],
+      [file('sql/001-core.sql', '-- It tells the time.')],
+      [file('docs/start.md', 'Run `scrip keys rotate`.')],
+      [file('README.md', 'The batcher gathers calls.')],
+      [file('src/batches/fill.ts', 'const MOST_AT_ONCE = 2;')],
+      [file('src/db/batcher.ts', 'type Pace = { width: number };')],
+      [file('sdk/src/call.ts', 'call.settle();')],
+    ],
+    fine: [
+      file('src/log.ts', '// The two cannot be told apart.'),
+      file('src/books/settle.ts', '// Settles what the operator owes.'),
+      file('test/log.test.ts', "it('tells', () => {});"),
+      file('docs/start.md', 'The key ring: run `scrip keyring rotate`. Show the most.'),
+    ],
+  },
+  'lines of at most 110 columns': {
+    broken: [
+      [file('src/log.ts', `// ${'word '.repeat(22)}`)],
+      [file('src/log.ts', `const one = ${'1 + '.repeat(30)}1;`)],
+      [file('sql/001-core.sql', `select ${'one, '.repeat(22)}two;`)],
+      [file('docs/start.md', 'word '.repeat(23))],
+    ],
+    fine: [
+      file('src/log.ts', `const text = '${'word '.repeat(30)}';`),
+      file('docs/start.md', `| ${'word '.repeat(30)}|\n\`\`\`sh\n${'word '.repeat(30)}\n\`\`\``),
+      file('docs/start.md', 'ü'.repeat(110)),
+    ],
+  },
   'no drawers': {
     broken: ['utils', 'helpers', 'common', 'shared'].map((folder) => [file(`src/${folder}/one.ts`)]),
     fine: [file('src/ledger/post.ts')],

@@ -3,12 +3,15 @@
  * function from files to findings, so that tidy.test.ts can show that it finds what it is there to find.
  */
 
+import { WORDS } from './words.ts';
+
 /** A file of the project: its path from the root, with forward slashes, and its text. */
 export type SourceFile = { readonly path: string; readonly text: string };
 export type Rule = (files: readonly SourceFile[]) => string[];
 
 const LONGEST_FUNCTION = 70;
 const LONGEST_FILE = 300;
+const WIDEST_LINE = 110;
 
 /**
  * From the top to the bottom: a part imports from its own row and from those below it, never from one above.
@@ -187,6 +190,55 @@ const migrationsArePortable: Rule = (files) =>
     })),
   );
 
+/**
+ * What people read: the source, the documents and all texts of the program. Not the tests, and not what
+ * is generated.
+ */
+const isRead = ({ path }: SourceFile) =>
+  /^(src|sql|docs|bin|sdk|conformance|embedded|print)\/|^[A-Z]+\.md$/.test(path) &&
+  !/\.json$|\/package\.json$/.test(path) &&
+  !/^docs\/reference\/(variant-|llms|glossary)/.test(path);
+
+const plainWords: Rule = (files) =>
+  WORDS.flatMap(([words, instead, except]) => {
+    const flags = /[A-Z]/.test(words) ? 'g' : 'gi';
+    const pattern = new RegExp(`(?<![\\w-])(?:${words})(?![\\w-])`, flags);
+    return forbid(
+      pattern,
+      `has a word that we do not use: ${instead}`,
+      (file) => isRead(file) && !except?.test(file.path),
+    )(files);
+  });
+
+/** Text that no formatter can break: strings, patterns and links. Each counts as what is left of it. */
+const UNBREAKABLE = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`|\/(?![/*])(?:[^/\\]|\\.)+\/\w*/g;
+
+/** Lines as wide as a screen holds. Tables and code of Markdown, and strings, cannot be wrapped. */
+const linesAreNarrow: Rule = (files) =>
+  files
+    .filter((file) => isCode(file) || /\.(sql|md)$/.test(file.path))
+    .filter(({ path }) => !/^docs\/reference\/(variant-|llms)/.test(path))
+    .flatMap(({ path, text }) =>
+      (path.endsWith('.md')
+        ? text.replace(/^ *```[\s\S]*?^ *```/gm, (code) => code.replace(/.+/g, ''))
+        : text
+      )
+        .split('\n')
+        .flatMap((line, index) => {
+          if ([...line].length <= WIDEST_LINE) return [];
+          const isTable = path.endsWith('.md') && /^\s*\|/.test(line);
+          const isComment = /^\s*(\*|\/\/|\/\*\*|--)/.test(line);
+          const bare = path.endsWith('.md') || isComment ? line : line.replace(UNBREAKABLE, "''");
+          // A text of several lines with values in it, which is not SQL.
+          const isText = line.includes('${') && !path.endsWith('queries.ts');
+          const isWide = [...bare].length > WIDEST_LINE && !isTable && !isText && !/^\s*\S+$/.test(line);
+          return isWide ? [`${path}:${index + 1} is wider than ${WIDEST_LINE} columns`] : [];
+        }),
+    );
+
+const INTERNALS =
+  /\b[a-z]\w*\._[a-z]\w*|\bgetOwnPropertySymbols\(|\.prototype(\.\w+|\[[^\]]+\]) = |\b(socket|server|parser|client|pool|reply|request|response|raw|agent|stream)\.(\w+\.)*\w+ = (async )?(function\b|\([^)]*\) =>|\w+ =>)/g;
+
 /** Every rule, by its name in STYLE.md. */
 export const RULES = {
   'imports point one way': importsPointOneWay,
@@ -217,6 +269,13 @@ export const RULES = {
     'leaves tests out',
     ({ path }) => path.startsWith('test/') && isCode({ path, text: '' }),
   ),
+  'no internals of others': forbid(
+    INTERNALS,
+    'reaches into what belongs to Node or a package: use what it documents',
+    (file) => isCode(file) && !file.path.startsWith('test/'),
+  ),
+  'plain words': plainWords,
+  'lines of at most 110 columns': linesAreNarrow,
   'no drawers': noDrawers,
   'nothing refers to the outside': forbid(
     new RegExp(OUTSIDE.replaceAll('.', '\\.'), 'g'),

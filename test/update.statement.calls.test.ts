@@ -87,7 +87,9 @@ test('a call that waited for a voucher decides on it as it is then', async () =>
 test('a call that waited while its voucher was replaced gives the money to the new one', async () => {
   const { card, reference } = await redeemed(10);
   const serial = card.serial + 64n;
-  const replace = `select replace_voucher(0, ${card.serial}, ${serial}, gen_random_uuid(), gen_random_uuid(), '', gen_random_uuid(), now())`;
+  const replace = `
+    select replace_voucher(0, ${card.serial}, ${serial}, gen_random_uuid(), gen_random_uuid(), '',
+    gen_random_uuid(), now())`;
   const locked = `select * from lock_voucher(0, ${card.serial})`;
   assert.equal(await bench.during([locked, replace], () => outcomeOf(one, reference, 0)), 'ok');
   const [held] = await bench.tell(`select balance_minor from vouchers where serial_number = ${serial}`);

@@ -191,7 +191,8 @@ describe('what is updated', () => {
       assert.equal(await outcomeOf(one, reference, amount), 'ok');
       const after = row(last, 1500n + given, 1500n + given);
       assert.deepEqual(await held(), [row(card.serial, 0n, 2500n), row(middle, 0n, 1500n), after]);
-      const moved = `select debit_account, credit_account, amount_minor from journal where serial_number = ${last}
+      const moved = `
+        select debit_account, credit_account, amount_minor from journal where serial_number = ${last}
         and kind = 'REPLACEMENT' and original_id is not null`;
       const entry = { debit_account: card.serial, credit_account: last, amount_minor: given };
       assert.deepEqual(await bench.tell(moved), given > 0n ? [entry] : []);

@@ -83,9 +83,12 @@ export class Updates {
 
   entriesOf(card: Card): Promise<object[]> {
     return this.bench.tell<object>(
-      `select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, reference,
+      `
+        select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
+          reference,
          original_id, occurred_at
-       from journal where serial_number = ${card.serial} and original_id is not null order by amount_minor, kind`,
+       from journal where serial_number = ${card.serial} and original_id is not null order by amount_minor,
+         kind`,
     );
   }
 }

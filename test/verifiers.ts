@@ -20,8 +20,8 @@ if not schema.validate(etree.parse(sys.argv[2])): sys.exit(str(schema.error_log)
 `;
 
 /**
- * What a verifier finds wrong with a text: nothing where it is right. Undefined where the verifier is not installed, which the test then
- * prints.
+ * What a verifier finds wrong with a text: nothing where it is right. Undefined where the verifier is not
+ * installed, which the test then prints.
  */
 export type Verify = (t: TestContext, text: string) => Promise<string | undefined>;
 

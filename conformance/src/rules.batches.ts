@@ -176,8 +176,8 @@ export const BATCHES: readonly Rule[] = [
       if (seen.statusCode === '50') throw new Untried('the float is too small for an activation of 5000');
       expectCode(seen, '00');
       const value = merchant.variant === 'a' ? 5000 : 7;
-      const { transactionType, amount, reference: told } = seen.data ?? {};
-      expectEqual([transactionType, amount, told], ['ACTIVATION', value, reference], 'the transaction');
+      const { transactionType, amount, reference: shown } = seen.data ?? {};
+      expectEqual([transactionType, amount, shown], ['ACTIVATION', value, reference], 'the transaction');
       expectEqual(await merchant.balanceOf(voucher), value, 'the balance');
       expectCode(await merchant.activate(voucher), '41', 'another activation');
       expectEqual((await merchant.lookup(reference)).data?.transactionType, 'ACTIVATION', 'the look-up');

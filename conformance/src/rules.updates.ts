@@ -16,12 +16,12 @@ async function redeemed(merchant: TestMerchant) {
 /** Expects the result of an update, in both shapes. */
 function expectUpdate({ data }: Seen, reference: string, original: Loose, newAmount: number): void {
   const all = [data?.originalTransaction, data?.cancellationTransaction, data?.newTransaction];
-  const told = all.map((each) =>
+  const shown = all.map((each) =>
     each ? [each.transactionType, each.amount, each.reference, each.refundStatus ?? null] : each,
   );
   const { amount } = original;
   expectEqual(
-    told,
+    shown,
     [
       ['REDEMPTION', amount, reference, 'CANCELLED'],
       ['REDEMPTION_REVERSAL', -amount, `CANCEL-${reference}`, null],

@@ -25,12 +25,12 @@ export const VOUCHERS: readonly Rule[] = [
         'code, serial number, balance, usable amount and value',
       );
       expectThat(data.voucherCode === voucher.code, 'the code as it was sent', 'another one');
-      const told = data.transactions?.map((each: Record<string, unknown>) => [
+      const shown = data.transactions?.map((each: Record<string, unknown>) => [
         each['transactionType'],
         each['amount'],
       ]);
       expectEqual(
-        told,
+        shown,
         [
           ['ACTIVATION', 5],
           ['REDEMPTION', 2],

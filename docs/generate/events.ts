@@ -90,7 +90,7 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
   'settlement.approved': {
     summary: 'A settlement was approved',
     description:
-      'What you redeemed in a time is settled: the settlement has its number, and does not change any more.',
+      'Your redemptions of a period are in a settlement: it has its number, and does not change any more.',
     data: Type.Object({ ...settlement, state: Type.Literal('APPROVED') }),
   },
   'settlement.paid': {

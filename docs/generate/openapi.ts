@@ -202,7 +202,7 @@ function describeResponses(dialect: Dialect, endpoint: Endpoint): object {
   return responses;
 }
 
-/** Tells the examples of one code apart. */
+/** Distinguishes the examples of one code. */
 function suffixOf(all: readonly Documented[], at: number): string {
   const before = all.slice(0, at).filter(({ code }) => code === all[at]?.code).length;
   return before === 0 ? '' : `_${before + 1}`;

@@ -35,12 +35,12 @@ export type EffectiveCall<T> = {
   /** Whether a refusal proves that no earlier copy of the request had its effect. */
   proves(error: ScripError): boolean;
   /** The result behind a refusal that an earlier copy of the request caused. */
-  settle?(error: ScripError): T | undefined;
+  recover?(error: ScripError): T | undefined;
   lookup(options: CallOptions): Promise<T | null>;
 };
 
 /** What `retry` needs to know about a call that has an effect. */
-type Effect<T> = Pick<EffectiveCall<T>, 'proves' | 'settle'> & {
+type Effect<T> = Pick<EffectiveCall<T>, 'proves' | 'recover'> & {
   readonly settling: Settling<T>;
   /** Whether the outcome of an earlier call is unknown. */
   readonly isOpen: boolean;
@@ -136,8 +136,8 @@ export class Caller {
       const outcome = await outcomeOf(make(Math.min(attemptTimeoutMs, endsAt - performance.now())));
       if (!(outcome instanceof Failure)) return outcome.value;
       const { error, mayHaveHappened, again } = outcome;
-      const settled = isOpen ? effect?.settle?.(error) : undefined;
-      if (settled !== undefined) return settled;
+      const recovered = isOpen ? effect?.recover?.(error) : undefined;
+      if (recovered !== undefined) return recovered;
       isOpen ||= mayHaveHappened;
       const delayMs = delayOf(attempts, retryDelayMs, error.retryAfterMs);
       if (!again || attempts >= maxAttempts || performance.now() + delayMs >= endsAt) throw conclude(error);
@@ -154,7 +154,7 @@ export class Caller {
       isOpen,
       settling: { resolve: (how) => this.#resolve(call, how), lookup: (how) => call.lookup(how) },
       proves: (error) => call.proves(error),
-      settle: (error) => call.settle?.(error),
+      recover: (error) => call.recover?.(error),
     };
     const take = (answer: Answer) => call.take(answer);
     const make = (timeoutMs: number) => this.#attempt(about, request, options, timeoutMs, take);

@@ -65,7 +65,7 @@ export function takeUpdate(
 }
 
 /** The result behind the refusal of a second copy of an update. */
-export function settleUpdate(error: ScripError, reference: string, amountUsed: number) {
+export function recoverUpdate(error: ScripError, reference: string, amountUsed: number) {
   const { statusCode, update, requestId } = error;
   if (statusCode !== '58' || update?.summary.newAmount !== amountUsed) return undefined;
   return { ...update, reference, replayed: true, requestId };

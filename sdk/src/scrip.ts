@@ -13,7 +13,7 @@ import {
 import {
   provesNoEffect,
   provesNoUpdate,
-  settleUpdate,
+  recoverUpdate,
   takeBatch,
   takeTransaction,
   takeUpdate,
@@ -279,7 +279,7 @@ export class Scrip<V extends Variant> {
         request: { ...post('/redemptions/update', body), isAnsweredOnce: true },
         take: (answer) => takeUpdate(about, answer, reference, amountUsed),
         proves: provesNoUpdate,
-        settle: (error) => settleUpdate(error, reference, amountUsed),
+        recover: (error) => recoverUpdate(error, reference, amountUsed),
         lookup: (how) =>
           orNull(async () => {
             const found = await (this as unknown as Scrip<'a'>).redemptionUpdate(reference, how);

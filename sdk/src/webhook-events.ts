@@ -30,7 +30,7 @@ export type RedemptionUpdateEventData = {
   };
 };
 
-/** The merchant's prefunded balance went below its threshold. */
+/** The merchant's float fell below its threshold. */
 export type FloatLowEventData = {
   readonly currency: string;
   readonly balance: number;

@@ -43,7 +43,7 @@ export type VerifyOptions = {
 
 const TOLERANCE_SECONDS = 300;
 /** While a secret is rotated there are two; somebody who sends many only wants to keep us busy. */
-const MOST_SIGNATURES = 10;
+const SIGNATURES_MAX = 10;
 
 /**
  * Verifies a delivery (Standard Webhooks 1.0), and reads its event.
@@ -166,7 +166,7 @@ async function isSigned(
   const given = signatures
     .split(' ')
     .filter((each) => each.startsWith('v1,'))
-    .slice(0, MOST_SIGNATURES)
+    .slice(0, SIGNATURES_MAX)
     .map((each) => decodeBase64(each.slice(3)));
   for (const key of keys) {
     const imported = await crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [

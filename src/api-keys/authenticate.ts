@@ -6,30 +6,29 @@ import { refuseGuesser } from './guess-rate.ts';
 import { countCall } from './guesses.ts';
 import { type Allowance, takeCall } from './limits.ts';
 
-/** Where a call comes from. */
+/** The origin of a call. */
 type From = { readonly ip?: string };
 
 export type Caller = {
   readonly context: Context;
-  /** Whether its key has been guessing too much today. */
+  /** Whether the key is blocked today because it keeps guessing. */
   readonly guessing: boolean;
-  /** What its limit leaves it, where it has one. */
+  /** What its rate limit leaves it, if it has one. */
   readonly allowance: Allowance | undefined;
 };
 
-/** Compared with where there is no key, so that the time tells nothing of which keys exist. */
+/** Compared with if there is no key, so that the time does not reveal which keys exist. */
 const NO_HASH = Buffer.alloc(32);
-/** Longer than any credentials of ours: what is longer is not worth decoding. */
+/** Longer than any valid credentials. A longer header is not decoded. */
 const LONGEST_HEADER = 512;
 
 /**
- * Finds out who calls by HTTP Basic, `keyId:secret` (docs/reference/interface.md, "Authentication").
- * @param header the Authorization header as it came
- * @param from the caller's address; asked only of a key that is bound to networks
+ * Authenticates a caller by HTTP Basic, `keyId:secret` (docs/reference/interface.md, "Authentication").
+ * @param header the Authorization header
+ * @param from the caller's address; used only for a key that is bound to networks
  * @returns at once for a key that is in use, so that a call under load waits for nothing
- * @throws Refusal `01`, the same for no credentials, an unknown key, a wrong secret, a key that was
- *   revoked or has expired, and
- *   a call from where the key may not be used; errors of the database as they are
+ * @throws Refusal `01`, the same for missing credentials, an unknown key, a wrong secret, a revoked or
+ *   expired key, and a call from another network; errors of the database
  */
 export function identify(service: Service, header: string | undefined, from: From): Caller | Promise<Caller> {
   const credentials = readBasic(header);
@@ -37,8 +36,8 @@ export function identify(service: Service, header: string | undefined, from: Fro
   const given = hashSecret(credentials.secret);
   const { keyId } = credentials;
   const known = knownHash(service, keyId);
-  // However old what is known of the key: another look at it would take longer than at one that does not
-  // exist.
+  // Without regard to the age of the entry: to read it again would take longer than for a key that does
+  // not exist.
   if (known && !sameHash(given, known)) return refuseLikeUnknown(service);
   const key = findKey(service, keyId);
   if (key instanceof Promise) {
@@ -55,7 +54,8 @@ async function refuseLikeUnknown(service: Service): Promise<never> {
 }
 
 /**
- * Like `identify`, by a promise in any case, and from nowhere: a key that is bound to networks is refused.
+ * Like `identify`, but always a promise, and without an address: a key that is bound to networks is
+ * refused.
  */
 export async function authenticate(service: Service, header: string | undefined): Promise<Caller> {
   return identify(service, header, {});
@@ -63,10 +63,7 @@ export async function authenticate(service: Service, header: string | undefined)
 
 type Credentials = { readonly keyId: string; readonly secret: string };
 
-/**
- * The caller that a key and a secret make, or undefined where they do not fit, or may not be used now or
- * from there.
- */
+/** The caller, or undefined if key and secret do not match, or may not be used now or from there. */
 function judge(
   service: Service,
   keyId: string,
@@ -88,7 +85,7 @@ function isUsable(key: Key, now: Date, from: From): boolean {
 }
 
 /**
- * Refuses a caller that may not call now: `97` where its key calls too often, or keeps guessing and the
+ * Refuses a caller that may not call now: `97` if its key is over its limit, or keeps guessing and the
  * call carries a PIN; then `04`. Counts the call.
  * @param carriesPin whether the endpoint takes a PIN
  */
@@ -96,8 +93,8 @@ export function admit({ context, guessing, allowance }: Caller, carriesPin: bool
   const { service, merchant, keyId, now } = context;
   const isLimited = allowance?.admitted === false;
   const isStopped = guessing && carriesPin;
-  // A call that is refused is a use of the key, but does not speak for it: whoever may not call could
-  // else earn guesses by calling.
+  // A refused call counts as a use of the key, but not in its favor: otherwise refused calls would
+  // permit more guesses.
   countCall(service, keyId, now, !(isLimited || isStopped || merchant.suspended));
   if (isLimited) throw new Refusal('97', { retryAfterSeconds: allowance.retryAfterSeconds });
   if (isStopped) refuseGuesser(now);
@@ -111,7 +108,6 @@ function readBasic(header: string | undefined): Credentials | undefined {
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   const keyId = text.slice(0, Math.max(colon, 0));
-  // Only what could be a key id is asked of the database: a secret or a code that came in its place must
-  // not stand in a statement.
+  // Only what has the form of a key id reaches a statement: a secret or a code in its place must not.
   return isKeyId(keyId) ? { keyId, secret: text.slice(colon + 1) } : undefined;
 }

@@ -1,5 +1,5 @@
 import type { Merchant, Service } from '../context.ts';
-import type { Operation } from '../db/batcher.ts';
+import type { Operation } from '../db/operation.ts';
 import { textArray } from '../db/sql.ts';
 import { CHANGED_KEYS, FIND_KEYS } from '../merchants/queries.ts';
 import { containing } from '../network.ts';
@@ -8,47 +8,49 @@ import type { Limit } from './limits.ts';
 
 /**
  * What a process knows of the API keys that call it. A revoked key, a suspended merchant or a changed
- * permission takes effect within a second on every process: nothing is used unless the process asked less
- * than a second ago what has changed.
+ * permission takes effect within a second on every process: an entry is used only if the process asked
+ * for changes less than a second ago.
  *
- * A key is looked up once. After that, one statement for the whole process asks for all changes since the
- * one before, so its cost depends neither on the number of keys nor on how often each of them calls.
+ * A key is looked up once. After that, one statement for the whole process reads all changes since the
+ * last one. Its cost depends neither on the number of keys nor on the number of calls.
  */
 
 export type Key = {
   readonly secretHash: Buffer;
-  /** Its permissions are those of the key: of the merchant's, those among the key's scopes. */
+  /** With the permissions of the key: those of the merchant that are among the key's scopes. */
   readonly merchant: Merchant;
   readonly expiresAt: Date | null;
   /** Whether the key may be used from an address; undefined: from anywhere. */
   readonly allows: ((address: string | undefined) => boolean) | undefined;
   readonly limit: Limit | undefined;
-  /** The day (`dayOf`) for which it is blocked because it keeps guessing: it may send no PIN on that day. */
+  /**
+   * The day (`dayOf`) on which it is blocked because it keeps guessing. It may send no PIN on that day.
+   */
   readonly blockedDay: string | undefined;
 };
 
-/** A point of both clocks: the one that only runs, and the one that people (and tests) can set. */
+/** A point in time by two clocks: the monotonic one, and the one that people (and tests) can set. */
 type Instant = { readonly runMs: number; readonly clockMs: number };
 
 type Cache = {
   readonly entries: Map<string, Key>;
-  /** Look-ups in flight: a key never has two. */
+  /** Lookups in flight: at most one for each key. */
   readonly pending: Map<string, Promise<Key | undefined>>;
-  /** Blocks that this process decided itself: answers that were asked for before must not undo them. */
+  /** Blocks that this process decided. Answers to earlier statements must not undo them. */
   readonly blocks: Map<string, { readonly day: string; readonly at: Instant }>;
   /**
-   * When the changes that are known were asked for, and the oldest transaction that was running then;
-   * undefined before the first time.
+   * When the known changes were read, and the oldest transaction that was running then; undefined at
+   * first.
    */
   checked: { readonly at: Instant; readonly horizon: string } | undefined;
   checking: Promise<void> | undefined;
 };
 
-/** Up to this age, what is known is used as it is, */
+/** Up to this age an entry is used as it is, */
 const FRESH_MS = 300;
-/** and up to this one while newer changes are on their way: that leaves a fifth of the second to spare. */
+/** and up to this age while newer changes are being read. That leaves a fifth of the second. */
 const USABLE_MS = 800;
-/** Far more keys than call one process; beyond it the oldest is forgotten and looked up again. */
+/** Far more keys than call one process. Above it, the oldest is removed and looked up again. */
 const ENTRIES_MAX = 10_000;
 
 const caches = new WeakMap<Service, Cache>();
@@ -111,7 +113,8 @@ export function dayOf(now: Date): string {
 }
 
 /**
- * The key of an id, as it was less than a second ago: at once where it is known well enough, else a promise.
+ * The key of an id, as it was less than a second ago: at once if it is known well enough, else a
+ * promise.
  * @returns undefined for a key that is unknown or revoked
  */
 export function findKey(service: Service, keyId: string): Key | Promise<Key | undefined> {
@@ -121,8 +124,8 @@ export function findKey(service: Service, keyId: string): Key | Promise<Key | un
   const ageMs = cache.checked ? ageOf(cache.checked.at, instant(service)) : Number.POSITIVE_INFINITY;
   if (ageMs < FRESH_MS) return entry;
   const checking = check(service, cache);
-  // A call that has to wait for the changes is the one that reports their failure; until then the entry
-  // may still be used.
+  // A call that has to wait for the changes reports their failure. Until then the entry may still be
+  // used.
   if (ageMs < USABLE_MS) {
     checking.catch(() => {});
     return entry;
@@ -130,19 +133,17 @@ export function findKey(service: Service, keyId: string): Key | Promise<Key | un
   return checking.then(() => cache.entries.get(keyId) ?? lookUp(service, cache, keyId));
 }
 
-/**
- * How the secret of a key is stored, where that is known. It never changes: a new secret comes with a new id.
- */
+/** The stored hash of a key's secret, if it is known. It never changes: a new secret has a new key id. */
 export function knownHash(service: Service, keyId: string): Buffer | undefined {
   return cacheOf(service).entries.get(keyId)?.secretHash;
 }
 
-/** No key has it: ids of keys are longer. */
+/** No key has this id: key ids are longer. */
 const NOBODY = 'key_nobody';
 
 /**
- * Does the work of looking up a key that does not exist. A wrong secret for a key in use is answered as
- * late as an invented key, so that the time does not tell the two apart.
+ * Does the work of looking up a key that does not exist, so that a wrong secret takes as long as an
+ * invented key.
  */
 export async function lookUpNobody(service: Service): Promise<void> {
   await service.batcher.add(findUnknown, 0, { service, keyId: NOBODY });
@@ -181,16 +182,14 @@ function instant(service: Service): Instant {
   return { runMs: performance.now(), clockMs: service.clock().getTime() };
 }
 
-/**
- * By whichever clock it is older: one that is set back cannot make it younger, since the other one only runs.
- */
+/** By the clock that shows the greater age: a clock that is set back cannot make an entry younger. */
 function ageOf(since: Instant, now: Instant): number {
   return Math.max(now.runMs - since.runMs, now.clockMs - since.clockMs);
 }
 
 type Change = { readonly horizon: string } & (Row | { readonly key_id: null });
 
-/** Learns what has changed since the last time; calls that ask at one moment share one statement. */
+/** Reads what has changed since the last time. Calls that ask at the same moment share one statement. */
 function check(service: Service, cache: Cache): Promise<void> {
   cache.checking ??= ask(service, cache).finally(() => {
     cache.checking = undefined;
@@ -201,8 +200,8 @@ function check(service: Service, cache: Cache): Promise<void> {
 async function ask({ db, clock }: Service, cache: Cache): Promise<void> {
   const at = { runMs: performance.now(), clockMs: clock().getTime() };
   const day = dayOf(clock());
-  // Transactions that were running at the last look may have committed since: what they changed counts as
-  // changed.
+  // Transactions that were running at the last read may have committed since. Their changes count as
+  // new.
   const changes = await db.hot<Change>(CHANGED_KEYS, [cache.checked?.horizon ?? null, day, ENTRIES_MAX]);
   if (changes.length >= ENTRIES_MAX || !cache.checked) cache.entries.clear();
   else for (const change of changes) if (change.key_id !== null) update(cache, change, day, at);
@@ -215,7 +214,7 @@ function update(cache: Cache, row: Row, day: string, askedAt: Instant): void {
   else cache.entries.set(row.key_id, withBlock(cache, row.key_id, toKey(row, day), askedAt));
 }
 
-/** Looks a key up. It becomes known only if the changes since then will be: so those are asked for first. */
+/** Looks a key up. Changes are read first, since an entry is only usable with them. */
 async function lookUp(service: Service, cache: Cache, keyId: string): Promise<Key | undefined> {
   const pending = cache.pending.get(keyId);
   if (pending) return pending;
@@ -230,7 +229,7 @@ async function lookUp(service: Service, cache: Cache, keyId: string): Promise<Ke
 }
 
 function remember(cache: Cache, keyId: string, found: Key | undefined, askedAt: Instant): Key | undefined {
-  // An unknown id is looked up each time: invented ids must not push out those that exist.
+  // An unknown id is looked up each time: invented ids must not displace real ones.
   if (!found) return undefined;
   const key = withBlock(cache, keyId, found, askedAt);
   if (cache.entries.size >= ENTRIES_MAX) forgetOldest(cache.entries);

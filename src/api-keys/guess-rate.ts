@@ -3,26 +3,26 @@ import { Refusal } from '../refusal.ts';
 import { dayOf, isBlocked } from './cache.ts';
 
 /**
- * How many calls that look at a PIN a key has under way at the same time in a process. A key is stopped
- * by what its guesses were counted as, and a thousand that are sent at one moment would all be looked at
- * before the first is counted. So a key begins with a few, each right answer lets it have one more, and a
- * guess takes back what fifty right ones gave. The calls of an honest till wait for some milliseconds,
- * once a day: until the first hundreds have been answered.
+ * A concurrency limit for calls with a PIN, for each key in each process. A key is blocked by its
+ * counted guesses; a thousand guesses at one moment would all be compared before the first is counted.
+ * So a key begins with a few concurrent calls, each right answer adds one, and a guess takes back
+ * fifty. The calls of an honest till wait for some milliseconds, until the first hundreds of a day are
+ * answered.
  */
 
-/** Without having been right today. */
-const FEW = 16;
+/** At the beginning of a day. */
+const CONCURRENT_MIN = 16;
 /** More than a process works on at the same time. */
-const MOST = 1_024;
-/** What a guess costs: a key may be wrong in two of a hundred. */
+const CONCURRENT_MAX = 1_024;
+/** The price of a guess: a key may be wrong in two of a hundred calls. */
 const GUESS = 50;
-/** Keys that are remembered: beyond it those with nothing under way are forgotten, and begin with a few. */
-const MOST_PACES = 10_000;
+/** Keys that are remembered. Above it, idle ones are removed, and begin again. */
+const LIMITERS_MAX = 10_000;
 const DAY_MS = 86_400_000;
 
-class Pace {
+class Limiter {
   underWay = 0;
-  width = FEW;
+  width = CONCURRENT_MIN;
   day: string;
   readonly waiting: (() => void)[] = [];
 
@@ -31,34 +31,35 @@ class Pace {
   }
 }
 
-const paces = new WeakMap<Service, Map<string, Pace>>();
+const limiters = new WeakMap<Service, Map<string, Limiter>>();
 
-/** What came of a look at a PIN; `neither` where it was not looked at, or nobody knows. */
+/** The outcome of comparing a PIN; `neither` if it was not compared, or that is unknown. */
 type Outcome = 'right' | 'guess' | 'neither';
 
 /**
- * Runs what looks at a PIN, once its key may have another one under way.
- * @param run gets what is to be called with the outcome, once a guess is counted; without it, it is neither
- * @throws Refusal `97` where the key has been stopped while it waited
+ * Runs a call with a PIN once its key may have another one in flight.
+ * @param run gets a function to call with the outcome, once a guess is counted; without that it is
+ *   neither
+ * @throws Refusal `97` if the key was blocked while it waited
  */
 export async function inPace<Answer>(
   context: Context,
-  run: (tell: (outcome: Outcome) => void) => Promise<Answer>,
+  run: (report: (outcome: Outcome) => void) => Promise<Answer>,
 ): Promise<Answer> {
   const { service, keyId, now } = context;
-  const pace = paceOf(service, keyId, dayOf(now));
-  if (pace.underWay < pace.width) pace.underWay++;
-  else await new Promise<void>((resolve) => pace.waiting.push(resolve));
+  const limiter = limiterOf(service, keyId, dayOf(now));
+  if (limiter.underWay < limiter.width) limiter.underWay++;
+  else await new Promise<void>((resolve) => limiter.waiting.push(resolve));
   let left = false;
   const leave = (outcome: Outcome) => {
     if (left) return;
     left = true;
-    if (outcome === 'right') pace.width = Math.min(MOST, pace.width + 1);
-    if (outcome === 'guess') pace.width = Math.max(FEW, pace.width - GUESS);
-    pace.underWay--;
-    while (pace.underWay < pace.width && pace.waiting.length > 0) {
-      pace.underWay++;
-      (pace.waiting.shift() as () => void)();
+    if (outcome === 'right') limiter.width = Math.min(CONCURRENT_MAX, limiter.width + 1);
+    if (outcome === 'guess') limiter.width = Math.max(CONCURRENT_MIN, limiter.width - GUESS);
+    limiter.underWay--;
+    while (limiter.underWay < limiter.width && limiter.waiting.length > 0) {
+      limiter.underWay++;
+      (limiter.waiting.shift() as () => void)();
     }
   };
   try {
@@ -75,26 +76,26 @@ export function refuseGuesser(now: Date): never {
   throw new Refusal('97', { retryAfterSeconds: Math.ceil(leftMs / 1000) });
 }
 
-function paceOf(service: Service, keyId: string, day: string): Pace {
-  let own = paces.get(service);
+function limiterOf(service: Service, keyId: string, day: string): Limiter {
+  let own = limiters.get(service);
   if (!own) {
     own = new Map();
-    paces.set(service, own);
+    limiters.set(service, own);
   }
-  let pace = own.get(keyId);
-  if (!pace) {
-    if (own.size >= MOST_PACES) forgetIdle(own);
-    pace = new Pace(day);
-    own.set(keyId, pace);
+  let limiter = own.get(keyId);
+  if (!limiter) {
+    if (own.size >= LIMITERS_MAX) forgetIdle(own);
+    limiter = new Limiter(day);
+    own.set(keyId, limiter);
   }
-  // A new day, a new count: what was right yesterday does not speak for today's guesses.
-  if (pace.day !== day) {
-    pace.day = day;
-    pace.width = FEW;
+  // A new day starts a new count: yesterday's right answers do not permit today's guesses.
+  if (limiter.day !== day) {
+    limiter.day = day;
+    limiter.width = CONCURRENT_MIN;
   }
-  return pace;
+  return limiter;
 }
 
-function forgetIdle(own: Map<string, Pace>): void {
+function forgetIdle(own: Map<string, Limiter>): void {
   for (const [keyId, { underWay }] of own) if (underWay === 0) own.delete(keyId);
 }

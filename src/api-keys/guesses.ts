@@ -1,28 +1,27 @@
 import type { Context, Service } from '../context.ts';
-import type { Operation } from '../db/batcher.ts';
 import { retrying } from '../db/errors.ts';
+import type { Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { addCalls, addGuesses, blockGuesser, findBlock } from '../merchants/queries.ts';
 import { dayOf, markBlocked } from './cache.ts';
 
 /**
  * Calls and guesses of each key, by UTC day. A guess is an unknown code or a wrong PIN. A key with more
- * than fifty in a day, and more than two in a hundred of its calls, may not send PINs until the next day
- * or the operator's word.
+ * than fifty a day that are also more than 2 % of its calls may not send PINs until the next day, or
+ * until the operator pardons it.
  *
- * Guesses are counted before they are answered; calls, which only ever speak for a key, a moment later
- * and many at once.
+ * Guesses are counted before they are answered. Calls, which only ever count in favor of a key, are
+ * counted a moment later, many at once.
  */
 
-const MOST_GUESSES = 50;
-const MOST_SHARE = 0.02;
+const GUESSES_MAX = 50;
+const GUESS_SHARE_MAX = 0.02;
+/** Each further number of guesses within the share is logged: calls of all kinds earn guesses. */
+const WARN_EVERY = 500;
 /**
- * Whenever so many more guesses of a key are within its share, the operator is told: who makes calls of
- * all kinds earns guesses.
+ * The longest delay of a counted call. Each process writes a row for each key that called it. With a
+ * shorter delay, a hundred processes would write more of these rows than redemptions.
  */
-const MANY = 500;
-/** How late a call is counted at most. Each process writes a row for each key that called it: seldom, or a hundred processes write more of these rows
- * than redemptions. */
 const FLUSH_MS = 30_000;
 
 type Calls = {
@@ -36,20 +35,20 @@ type Calls = {
 const counters = new WeakMap<Service, Calls>();
 
 /**
- * Counts a call of a key. Costs no statement: calls are written together, up to half a minute later.
- * @param speaksFor whether it is one of those of which so many may be guesses; else it is only the key's
- *   last use
+ * Counts a call of a key. It costs no statement: calls are written together, up to half a minute later.
+ * @param speaksFor whether the call permits more guesses; otherwise it only sets the last use of the
+ *   key
  */
 export function countCall(service: Service, keyId: string, now: Date, speaksFor: boolean): void {
   const calls = callsOf(service);
   add(calls.days, dayOf(now), keyId, speaksFor ? 1 : 0);
-  // The timer keeps no process alive: whoever closes the service flushes.
+  // The timer does not keep the process alive: closing the service flushes.
   calls.timer ??= setTimeout(() => void flushCalls(service), FLUSH_MS).unref();
 }
 
 /**
- * Writes the calls counted so far; when it is done, those of an earlier flush are written too. What
- * cannot be written now is written with the next ones: calls only ever speak for a key.
+ * Writes the calls counted so far. When it is done, those of an earlier flush are written too. Calls
+ * that cannot be written now are written with the next ones, since they only count in favor of a key.
  */
 export function flushCalls(service: Service): Promise<void> {
   const calls = callsOf(service);
@@ -106,9 +105,9 @@ const guesses: Operation<Guess, void, void> = {
     const rows = await db.query<GuessRow>(addGuesses(textArray(requests.map(({ keyId }) => keyId)), day));
     for (const { key_id, guesses: count, blocked } of rows) {
       if (blocked) markBlocked(service, key_id, day);
-      else if (count > MOST_GUESSES && !(await judge(service, key_id, day, now))) {
+      else if (count > GUESSES_MAX && !(await judge(service, key_id, day, now))) {
         const before = count - requests.filter(({ keyId }) => keyId === key_id).length;
-        if (Math.floor(count / MANY) > Math.floor(before / MANY))
+        if (Math.floor(count / WARN_EVERY) > Math.floor(before / WARN_EVERY))
           service.log.warn(
             { keyId: key_id, guesses: count },
             'key guesses much, though little for its calls',
@@ -120,11 +119,14 @@ const guesses: Operation<Guess, void, void> = {
   answer: () => undefined,
 };
 
-/** Blocks the key if it has guessed too much, by what all processes have counted; tells whether it has. */
+/**
+ * Blocks the key if it has guessed too much, by the count of all processes. @returns whether it is
+ * blocked
+ */
 async function judge(service: Service, keyId: string, day: string, now: Date): Promise<boolean> {
   await flushCalls(service);
   const [blocked] = await service.db.query<{ guesses: number; calls: bigint; first: boolean }>(
-    blockGuesser(keyId, day, MOST_GUESSES, MOST_SHARE, now),
+    blockGuesser(keyId, day, GUESSES_MAX, GUESS_SHARE_MAX, now),
   );
   if (!blocked) return false;
   markBlocked(service, keyId, day);
@@ -133,15 +135,17 @@ async function judge(service: Service, keyId: string, day: string, now: Date): P
   return true;
 }
 
-/** Whether a key that is not in the cache of API keys, such as that of a portal, has guessed too much today. */
+/**
+ * Whether a key that is not in the cache of API keys, such as that of a portal, has guessed too much today.
+ */
 export async function isBlockedToday({ service, keyId, now }: Context): Promise<boolean> {
   const [row] = await service.db.query<{ blocked: boolean }>(findBlock(keyId, dayOf(now)));
   return row?.blocked ?? false;
 }
 
 /**
- * Counts guesses of keys, one for each id given. When it is done they are counted for all processes, and
- * a key that guesses too much is blocked: in this process at once, in the others within a second.
+ * Counts guesses of keys, one for each id given. When it is done they are counted for all processes,
+ * and a key that guesses too much is blocked: in this process at once, in the others within a second.
  */
 export async function recordGuesses(service: Service, keyIds: readonly string[]): Promise<void> {
   const now = service.clock();

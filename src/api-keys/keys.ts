@@ -15,7 +15,7 @@ import {
   setLimit,
 } from './queries.ts';
 
-/** An API key as it is shown once. The secret is stored as a hash only. */
+/** A new API key. The secret is shown once, and only its hash is stored. */
 export type NewKey = { readonly keyId: string; readonly secret: string };
 
 export type KeyInfo = {
@@ -24,36 +24,36 @@ export type KeyInfo = {
   readonly createdAt: Date;
   readonly revokedAt: Date | null;
   readonly expiresAt: Date | null;
-  /** The key that took its place. */
+  /** The key that replaced it. */
   readonly rotatedTo: string | null;
-  /** Of the merchant's permissions, these only; null: all that it has. */
+  /** Only these of the merchant's permissions; null: all of them. */
   readonly scopes: readonly string[] | null;
   /** Null: from anywhere. */
   readonly networks: readonly string[] | null;
   readonly limit: Limit | null;
   readonly lastUsedAt: Date | null;
-  /** Of today (UTC). */
+  /** On the current day (UTC). */
   readonly calls: bigint;
   readonly guesses: number;
   readonly blockedAt: Date | null;
 };
 
-/** How a key is restricted; nothing given is no restriction. */
+/** The restrictions of a key; by default none. */
 export type Restrictions = {
   readonly scopes?: readonly Permission[] | undefined;
-  /** As `readNetwork` gives them. */
+  /** As `readNetwork` returns them. */
   readonly networks?: readonly string[] | undefined;
   readonly expiresAt?: Date | undefined;
 };
 
-/** Why a key cannot be made or changed so, in words for the operator. */
+/** Why a key cannot be made or changed, in words for the operator. */
 export class KeyRefused extends Error {}
 
 const ANYTHING: KeyTerms = { scopes: null, networks: null, expiresAt: null, perSecond: null, burst: null };
 
 /**
- * Makes a key for a merchant that exists. Others stay valid.
- * @throws KeyRefused where it would be restricted to what the merchant may not do, or has expired already
+ * Makes a key for a merchant that exists. Other keys stay valid.
+ * @throws KeyRefused for scopes that the merchant does not have, or an expiry in the past
  */
 export async function createKey(
   operator: Operator,
@@ -81,7 +81,7 @@ export async function createKey(
   });
 }
 
-/** A new key as a part of a transaction, which tells the audit of the change. */
+/** A new key as a part of a transaction, with its entry in the audit. */
 export async function makeKey(
   tx: Queries,
   merchantId: number,
@@ -107,11 +107,10 @@ type Locked = {
 };
 
 /**
- * Puts a new key of the same scopes, networks and limit beside a key, which goes on for the overlap and
- * then ends.
- * @param expiresAt of the new key; it does not take over the end of the old one
- * @returns the new key, and when the old one ends; undefined where there is none
- * @throws KeyRefused where the key has ended, or has been rotated
+ * Makes a key with the scopes, networks and limit of another key, which ends after the overlap.
+ * @param expiresAt of the new key, which does not take over the expiry of the old one
+ * @returns the new key, and when the old one ends; undefined if there is none
+ * @throws KeyRefused if the key has ended, or was rotated before
  */
 export async function rotateKey(
   operator: Operator,
@@ -149,7 +148,7 @@ export async function rotateKey(
   });
 }
 
-/** Limits how often a key may call, or ends its limit (null). @returns whether there is such a key */
+/** Limits how often a key may call, or removes its limit (null). @returns whether the key exists */
 export async function limitKey(operator: Operator, keyId: string, limit: Limit | null): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     const [old] = await tx.query<Locked>(lockKey(keyId));
@@ -162,7 +161,7 @@ export async function limitKey(operator: Operator, keyId: string, limit: Limit |
   });
 }
 
-/** Revokes a key, within a second on every process. @returns whether there is such a key */
+/** Revokes a key, within a second on every process. @returns whether the key exists */
 export async function revokeKey(
   operator: Operator,
   keyId: string,
@@ -181,7 +180,7 @@ export async function revokeKey(
 
 type Pardoned = { pardoned_guesses: number; before_guesses: number; before_blocked_at: Date | null };
 
-/** The operator's word: the key's guesses of today no longer count. @returns whether it had guessed today */
+/** The key's guesses of today no longer count. @returns whether it had guessed today */
 export async function pardon(operator: Operator, keyId: string): Promise<boolean> {
   const { service } = operator;
   return service.db.transaction(async (tx) => {
@@ -204,7 +203,7 @@ type Row = Locked & {
   last_call_at: Date | null;
 };
 
-/** A merchant's keys, and what each did today. */
+/** A merchant's keys, with their counts of today. */
 export async function listKeys(service: Service, merchantId: number): Promise<KeyInfo[]> {
   const rows = await service.db.query<Row>(listKeyRows(merchantId, null, dayOf(service.clock())));
   return rows.map(toInfo);

@@ -1,18 +1,18 @@
 import type { Service } from '../context.ts';
 
-/** How often a key may call: so many calls a second on average, and so many at once. */
+/** A rate limit: calls a second on average, and calls at once. */
 export type Limit = { readonly perSecond: number; readonly burst: number };
 
-/** What is left to a key after a call of it. */
+/** What a call leaves of the limit. */
 export type Allowance = {
   readonly limit: Limit;
   /** Whether this call is within the limit. */
   readonly admitted: boolean;
-  /** Calls that it could make at once now. */
+  /** Calls that are possible at once now. */
   readonly remaining: number;
-  /** Until then the whole burst is there again. */
+  /** Until the whole burst is there again. */
   readonly resetSeconds: number;
-  /** Until then one call is. */
+  /** Until one call is possible. */
   readonly retryAfterSeconds: number;
 };
 
@@ -20,13 +20,12 @@ type Bucket = { tokens: number; atMs: number };
 
 const buckets = new WeakMap<Service, Map<string, Bucket>>();
 
-/** Beyond it the key that has not called for the longest is forgotten: its burst is whole again. */
-const MOST_BUCKETS = 10_000;
+/** Above it, the key that has not called for the longest is removed: its burst is full again. */
+const BUCKETS_MAX = 10_000;
 
 /**
- * Counts a call of a key that has a limit: a bucket of tokens for each key, in the memory of this
- * process. A key that calls too often takes nothing from any other. Calls beyond the limit cost nothing,
- * so a client that keeps on is served at its rate.
+ * Counts a call of a key with a limit: a token bucket for each key, in the memory of this process.
+ * Calls over the limit cost nothing, so a client that does not stop is served at its rate.
  */
 export function takeCall(service: Service, keyId: string, limit: Limit, now: Date): Allowance {
   let own = buckets.get(service);
@@ -36,13 +35,13 @@ export function takeCall(service: Service, keyId: string, limit: Limit, now: Dat
   }
   const nowMs = now.getTime();
   const bucket = own.get(keyId) ?? { tokens: limit.burst, atMs: nowMs };
-  // A clock that is set back gives nothing, and takes nothing away.
+  // A clock that is set back neither adds nor removes tokens.
   const passedSeconds = Math.max(0, nowMs - bucket.atMs) / 1_000;
   const tokens = Math.min(limit.burst, bucket.tokens + passedSeconds * limit.perSecond);
   const admitted = tokens >= 1;
   const left = admitted ? tokens - 1 : tokens;
   own.delete(keyId);
-  if (own.size >= MOST_BUCKETS) own.delete(own.keys().next().value as string);
+  if (own.size >= BUCKETS_MAX) own.delete(own.keys().next().value as string);
   own.set(keyId, { tokens: left, atMs: nowMs });
   return {
     limit,

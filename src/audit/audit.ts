@@ -8,16 +8,16 @@ import { findHead, insertEntry, lockChain } from './queries.ts';
 
 /** A change by an operator. */
 export type Change = {
-  /** What was done: `merchant.suspend`. */
+  /** The action, such as `merchant.suspend`. */
   readonly action: string;
-  /** To what: `merchant 5`. */
+  /** Its subject, such as `merchant 5`. */
   readonly subject: string;
-  /** What the change is about, as it was and as it is, without a secret; left out where there is nothing. */
+  /** The values before and after, without secrets; undefined if there are none. */
   readonly before?: Details | undefined;
   readonly after?: Details | undefined;
 };
 
-/** What is written where the chain does not end with what was sealed: nobody appends it away. */
+/** The action of the entry that is added when the chain does not end with the sealed entry. */
 export const BROKEN = 'audit.broken';
 const GUARD: Actor = {
   kind: 'service',
@@ -26,15 +26,15 @@ const GUARD: Actor = {
   origin: 'the audit',
   requestId: null,
   reason:
-    'the chain did not end with the entry that was sealed: it was cut off, written anew, or added to from outside',
+    'the chain did not end with the entry that was sealed: it was cut off, rewritten, or added to from outside',
 };
 
 /**
- * Adds a change to the audit, in the transaction of the change: both are there, or neither. Call it last
- * in the transaction: from here until its end nobody else appends, and who then waits for a row lock
- * could wait for one that waits for this.
+ * Adds a change to the audit, in the transaction of the change: both exist, or neither. Call it last in
+ * the transaction: until the transaction ends, no other process can append, and waiting for a row lock
+ * after it could deadlock.
  * @param tx the transaction of the change; never the database itself
- * @param operator who changed it; its clock says when
+ * @param operator the author; its clock gives the time
  */
 export async function audit(
   tx: Queries,
@@ -59,9 +59,9 @@ export async function audit(
 }
 
 /**
- * Whether this process can append: where its key ring is lost, or is not that of the database, it cannot
- * seal the end of the chain.
- * @throws what the database says
+ * Whether this process can append. Without the key ring of the database it cannot seal the end of the
+ * chain.
+ * @throws errors of the database
  */
 export async function canAudit(tx: Queries, { keys }: Service): Promise<boolean> {
   try {
@@ -74,7 +74,7 @@ export async function canAudit(tx: Queries, { keys }: Service): Promise<boolean>
   }
 }
 
-/** Appends one entry behind an end. @returns the new end */
+/** Appends one entry after an end. @returns the new end */
 async function insert(tx: Queries, end: End, occurredAt: string, actor: Actor, change: Change): Promise<End> {
   const { action, subject, before, after } = change;
   const link = {

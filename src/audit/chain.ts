@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 
-/** What an entry tells, every column of it but its hash. */
+/** The columns of an entry, without its hash. */
 export type Link = {
   readonly sequence: bigint;
-  /** UTC with microseconds, as the database tells it. */
+  /** UTC with microseconds, as the database returns it. */
   readonly occurredAt: string;
   readonly actorKind: string;
   readonly actorId: string | null;
@@ -18,13 +18,12 @@ export type Link = {
   readonly previousHash: Buffer;
 };
 
-/** What the first entry follows. */
+/** The hash before the first entry. */
 export const GENESIS = Buffer.alloc(32);
 
 /**
- * The hash of an entry: SHA-256 over the hash before it and over its columns, written as one JSON array
- * in a fixed order.
- * In an array of JSON texts no two entries are written alike, whatever stands in them.
+ * The hash of an entry: SHA-256 over the hash before it and its columns, written as one JSON array in a
+ * fixed order. No two different entries are written alike.
  */
 export function hashOf(link: Link): Buffer {
   const { sequence, occurredAt, actor, origin, action, subject, reason, before, after, previousHash } = link;
@@ -37,7 +36,7 @@ export function hashOf(link: Link): Buffer {
   );
 }
 
-/** What can stand before and after a change. */
+/** Values before or after a change. */
 export type Details = { readonly [name: string]: Detail };
 type Detail = string | number | bigint | boolean | null | Date | readonly Detail[] | Details;
 

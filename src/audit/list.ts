@@ -17,7 +17,9 @@ export type AuditEntry = {
   readonly hash: string;
 };
 
-/** The end of the chain: what is published, to prove later that nothing before it was changed or cut off. */
+/**
+ * The end of the chain. Once it is published, it proves that nothing before it was changed or cut off.
+ */
 export type Head = { readonly sequence: bigint; readonly hash: string; readonly occurredAt: Date };
 
 type Row = {
@@ -63,7 +65,7 @@ export async function pageOfAudit(
   }));
 }
 
-/** @returns undefined where nothing was changed yet */
+/** @returns undefined if there is no entry yet */
 export async function auditHead(db: Queries): Promise<Head | undefined> {
   const [row] = await db.query<{ sequence: bigint; hash: Buffer; occurred_at: Date }>(findHead());
   return row && { sequence: row.sequence, hash: row.hash.toString('hex'), occurredAt: row.occurred_at };

@@ -1,7 +1,7 @@
 import { type Sql, sql } from '../db/sql.ts';
 import type { Link } from './chain.ts';
 
-/** One appends at a time, until its transaction ends. The number is this lock's own. */
+/** One transaction appends at a time, until it ends. No other lock has this number. */
 export function lockChain(): Sql {
   return sql`select pg_advisory_xact_lock(7311990002)`;
 }
@@ -31,10 +31,7 @@ values (${link.sequence}, ${link.occurredAt}, ${link.actorKind}, ${link.actorId}
     ${hash})`;
 }
 
-/**
- * A page of the chain behind a number. The time is read as text: a Date would lose what is below a
- * millisecond.
- */
+/** A page of the chain after a number. The time is read as text, since a Date would lose microseconds. */
 export function listLinks(after: bigint, count: number): Sql {
   return sql`
 select sequence, to_char(occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as occurred_at,
@@ -67,14 +64,16 @@ export function listEntries(filter: AuditFilter, before: bigint | null, count: n
   add(
     (value) => `occurred_at < ${value}::timestamptz and sequence <= coalesce((
       select max(e.sequence) from (
-        select n.sequence from audit n where n.occurred_at < ${value}::timestamptz order by n.occurred_at desc, n.sequence desc limit 100
+        select n.sequence from audit n where n.occurred_at < ${value}::timestamptz
+          order by n.occurred_at desc, n.sequence desc limit 100
       ) e), 0)`,
     filter.until,
   );
   add((value) => `occurred_at >= ${value}::timestamptz`, filter.from);
   return {
     text: `
-select sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason, before, after, hash
+select sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason,
+  before, after, hash
 from audit where ${conditions.join(' and ')} order by sequence desc limit $1`,
     values,
   };

@@ -6,11 +6,11 @@ import { listLinks } from './queries.ts';
 
 export type Verification = {
   readonly ok: boolean;
-  /** Entries that were looked at and are whole. */
+  /** Entries that were checked and are right. */
   readonly entries: number;
-  /** The hash of the last of them; null of an empty chain. */
+  /** The hash of the last of them; null for an empty chain. */
   readonly head: string | null;
-  /** The first thing that is wrong. Behind it nothing is proven. */
+  /** The first thing that is wrong. Nothing after it is proven. */
   readonly broken: { readonly sequence: bigint | null; readonly problem: string } | null;
 };
 
@@ -35,29 +35,29 @@ type Row = {
 const PAGE = 1_000;
 
 /**
- * Walks the whole chain and tells the first entry that was changed, left out, moved or put in between;
- * then holds its end against the one that was sealed under the key ring.
- * @param published a head that was published earlier (hex): it must be one of the entries. Without it
- *   nobody can tell that
- *   somebody who has the key ring wrote them anew, or put back an older state of the database as a whole.
+ * Reads the whole chain and finds the first entry that was changed, deleted, moved or inserted. Then it
+ * compares the end with the one that was sealed under the key ring.
+ * @param published the hash (hex) of a head that was published earlier: it must be one of the entries.
+ *   Without it, nothing can show that somebody with the key ring rewrote the chain, or restored an
+ *   older database.
  */
 export async function verifyAudit({ db, keys }: Service, published: string | null): Promise<Verification> {
   let last: End = { sequence: 0n, hash: GENESIS };
   let found = published === null;
-  const told = (problem: string | null, sequence: bigint | null = null): Verification => ({
+  const result = (problem: string | null, sequence: bigint | null = null): Verification => ({
     ok: problem === null,
     entries: Number(last.sequence),
     head: last.sequence === 0n ? null : last.hash.toString('hex'),
     broken: problem === null ? null : { sequence, problem },
   });
-  // Below the first number too: nothing may stand there.
+  // Numbers below the first one must not exist either.
   let after = -(2n ** 63n);
   let sealed: Buffer | undefined;
   for (;;) {
     const rows = await db.query<Row>(listLinks(after, PAGE));
     for (const row of rows) {
       const problem = problemOf(row, last);
-      if (problem) return told(problem, row.sequence);
+      if (problem) return result(problem, row.sequence);
       last = { sequence: row.sequence, hash: row.hash };
       after = row.sequence;
       if (row.hash.toString('hex') === published) found = true;
@@ -65,15 +65,15 @@ export async function verifyAudit({ db, keys }: Service, published: string | nul
     if (rows.length === PAGE) continue;
     const newest = await readSealed(db);
     if (isSealed(keys, newest, last)) break;
-    // Where somebody has just appended, the walk goes on; where nobody has, this is the end.
+    // If another process has just appended, the walk continues. If not, this is the end.
     if (!newest || sealed?.equals(newest))
-      return told(
-        'the chain does not end with the entry that was sealed: it was cut off at the end, or written anew',
+      return result(
+        'the chain does not end with the entry that was sealed: it was cut off at the end, or rewritten',
       );
     sealed = newest;
   }
-  return told(
-    found ? null : 'the published head is not in the chain: entries were cut off at the end, or written anew',
+  return result(
+    found ? null : 'the published head is not in the chain: entries were cut off at the end, or rewritten',
   );
 }
 
@@ -93,6 +93,6 @@ function problemOf(row: Row, last: End): string | null {
     return 'it does not follow the entry before it: one of them was replaced';
   if (!hash.equals(hashOf(link))) return 'it was changed';
   if (row.action === BROKEN)
-    return 'it tells that the chain before it did not end with the entry that was sealed';
+    return 'it says that the chain before it did not end with the entry that was sealed';
   return null;
 }

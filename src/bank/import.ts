@@ -45,8 +45,8 @@ export type BankReport = {
 const INSERTED = 1_000;
 
 /**
- * Imports a statement of a bank, as a whole or not at all. Anything wrong refuses it, by line and field: a field that cannot be read, an entry
- * that stands twice, one that was imported before.
+ * Imports a statement of a bank, as a whole or not at all. Anything wrong refuses it, by line and field:
+ * a field that cannot be read, an entry that stands twice, one that was imported before.
  * @param dryRun only shows what would be imported
  * @throws Refusal `60` for an unknown account or mapping; `94` for a file that was imported before
  */
@@ -123,7 +123,10 @@ async function getBankAccount(db: Queries, name: string): Promise<AccountRow> {
   return account;
 }
 
-/** Makes a bank account, or changes what of it is the operator's own. @throws Refusal `94` for another currency */
+/**
+ * Makes a bank account, or changes what of it is the operator's own. @throws Refusal `94` for another
+ * currency
+ */
 export async function setBankAccount(
   operator: Operator,
   {

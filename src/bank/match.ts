@@ -28,8 +28,9 @@ const DAY_MS = 86_400_000;
 const REFERENCE_MIN = 4;
 
 /**
- * Matches what is exact: an entry that names the reference of one movement (or the number of its settlement), of the same amount. Suggests what
- * has the same amount within three days, where that is true of one entry and one movement only.
+ * Matches what is exact: an entry that names the reference of one movement (or the number of its
+ * settlement), of the same amount. Suggests what has the same amount within three days, where that is
+ * true of one entry and one movement only.
  * @param accept whether suggestions are matched too
  */
 export async function matchBank(operator: Operator, accept: boolean): Promise<Matched> {
@@ -104,7 +105,8 @@ function isNear({ booked_on }: EntryRow, { occurred_on }: MovementRow): boolean 
 }
 
 /**
- * Matches by hand: one entry with one or several movements, or several entries with one movement. What is left of both sides must be equal.
+ * Matches by hand: one entry with one or several movements, or several entries with one movement. What is
+ * left of both sides must be equal.
  * @throws Refusal `60` for what does not exist; `13` where the sums differ; `30` for several on both sides
  */
 export async function matchByHand(

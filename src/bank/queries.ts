@@ -12,8 +12,10 @@ select name, currency, decimals, own_minor from bank_accounts order by currency,
 /** Makes an account, or changes what of it is the operator's own. Its currency stays. */
 export function upsertBankAccount(name: string, currency: string, decimals: number, ownMinor: bigint): Sql {
   return sql`
-insert into bank_accounts (name, currency, decimals, own_minor) values (${name}, ${currency}, ${decimals}, ${ownMinor})
-on conflict (name) do update set own_minor = excluded.own_minor where bank_accounts.currency = excluded.currency
+insert into bank_accounts (name, currency, decimals, own_minor)
+  values (${name}, ${currency}, ${decimals}, ${ownMinor})
+on conflict (name) do update set own_minor = excluded.own_minor
+  where bank_accounts.currency = excluded.currency
 returning name`;
 }
 
@@ -36,7 +38,8 @@ export function findFile(digest: Buffer): Sql {
 /** Which of these references an account has entries of. */
 export function listKnownReferences(account: string, references: readonly string[]): Sql {
   return sql`
-select entry_reference from bank_entries where account = ${account} and entry_reference = any (${references}::text[])`;
+select entry_reference from bank_entries where account = ${account}
+  and entry_reference = any (${references}::text[])`;
 }
 
 export function insertFile(file: {
@@ -52,7 +55,8 @@ export function insertFile(file: {
   const { digest, account, format, entries, closingMinor, closingOn, by, now } = file;
   return sql`
 insert into bank_files (digest, account, format, entries, closing_minor, closing_on, imported_by, imported_at)
-values (${digest}, ${account}, ${format}, ${entries}, ${closingMinor}, ${closingOn}::date, ${by}, ${now}) returning id`;
+values (${digest}, ${account}, ${format}, ${entries}, ${closingMinor}, ${closingOn}::date, ${by}, ${now})
+  returning id`;
 }
 
 /** The arrays stand side by side. */
@@ -82,13 +86,16 @@ export type EntryRow = {
 
 const ENTRIES = `
 select e.id, e.account, a.currency, e.entry_reference, e.booked_on::text, e.amount_minor, e.description,
-  coalesce((select sum(m.amount_minor) from bank_matches m where m.entry_id = e.id), 0)::bigint as matched_minor
+  coalesce((select sum(m.amount_minor) from bank_matches m where m.entry_id = e.id),
+    0)::bigint as matched_minor
 from bank_entries e join bank_accounts a on a.name = e.account`;
 
 /** Entries that are not matched as a whole, oldest first. */
 export function listOpenEntries(): Sql {
   return {
-    text: `select * from (${ENTRIES}) e where e.matched_minor <> e.amount_minor order by e.booked_on, e.id limit 20000`,
+    text: `
+      select * from (${ENTRIES}) e where e.matched_minor <> e.amount_minor order by e.booked_on, e.id
+      limit 20000`,
     values: [],
   };
 }
@@ -123,12 +130,19 @@ export type MovementRow = {
   matched_minor: bigint;
 };
 
-/** Movements on the funding accounts: what the operator's bank is to show. Each voucher of an import is one, so those are left out. */
+/**
+ * Movements on the funding accounts: what the operator's bank is to show. Each voucher of an import is
+ * one, so those are left out.
+ */
 const MOVEMENTS = `
-select j.id, j.kind::text as kind, j.currency, to_char(j.occurred_at at time zone 'UTC', 'YYYY-MM-DD') as occurred_on, j.occurred_at,
-  case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor, j.reference, p.bank_reference,
-  case when s.number is not null then s.merchant_id || '-' || s.year || '-' || lpad(s.number::text, 4, '0') end as number,
-  coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id), 0)::bigint as matched_minor
+select j.id, j.kind::text as kind, j.currency, to_char(j.occurred_at at time zone 'UTC',
+  'YYYY-MM-DD') as occurred_on, j.occurred_at,
+  case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor,
+    j.reference, p.bank_reference,
+  case when s.number is not null then s.merchant_id || '-' || s.year || '-' || lpad(s.number::text, 4,
+    '0') end as number,
+  coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id),
+    0)::bigint as matched_minor
 from journal j
 join accounts f on f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
 left join settlement_payouts p on p.id = j.id
@@ -171,8 +185,8 @@ export function deleteMatches(entryId: number): Sql {
 export const lockMatching = sql`select pg_advisory_xact_lock(7311990017)`;
 
 /**
- * By currency, before a day and its end: what the bank says, what the books say, and what is under way: entries whose movement is not booked
- * then, and movements whose entry is not there then.
+ * By currency, before a day and its end: what the bank says, what the books say, and what is under way:
+ * entries whose movement is not booked then, and movements whose entry is not there then.
  */
 export function summarizeBank(before: string, endsAt: Date): Sql {
   return sql`
@@ -187,22 +201,28 @@ with stated as (
   select s.currency, sum(s.own_minor)::bigint as own_minor, bool_and(s.closing_on is not null) as is_stated,
     sum(case when s.closing_on is null then s.own_minor else s.closing_minor end
       + coalesce((select sum(e.amount_minor) from bank_entries e
-        where e.account = s.name and e.booked_on < ${before}::date and (s.closing_on is null or e.booked_on > s.closing_on)), 0))::bigint
+        where e.account = s.name and e.booked_on < ${before}::date
+          and (s.closing_on is null or e.booked_on > s.closing_on)), 0))::bigint
       as closing_minor
   from stated s group by s.currency
 ), entries as (
-  select a.currency, sum(e.amount_minor - coalesce((select sum(m.amount_minor) from bank_matches m join journal j on j.id = m.movement_id
+  select a.currency, sum(e.amount_minor - coalesce((select sum(m.amount_minor) from bank_matches m
+    join journal j on j.id = m.movement_id
     where m.entry_id = e.id and j.occurred_at < ${endsAt}), 0))::bigint as open_minor
-  from bank_entries e join bank_accounts a on a.name = e.account where e.booked_on < ${before}::date group by a.currency
+  from bank_entries e join bank_accounts a on a.name = e.account where e.booked_on < ${before}::date
+    group by a.currency
 ), movements as (
-  select j.currency, sum(case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end)::bigint as booked_minor,
+  select j.currency, sum(case when j.debit_account = f.id then j.amount_minor
+    else -j.amount_minor end)::bigint as booked_minor,
     sum(coalesce((select sum(m.amount_minor) from bank_matches m join bank_entries e on e.id = m.entry_id
       where m.movement_id = j.id and e.booked_on < ${before}::date), 0))::bigint as matched_minor
   from journal j join accounts f on f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
   where j.occurred_at < ${endsAt} group by j.currency
 )
-select b.currency, b.own_minor, b.closing_minor, b.is_stated, coalesce(m.booked_minor, 0)::bigint as booked_minor,
-  coalesce(e.open_minor, 0)::bigint as entries_minor, (coalesce(m.booked_minor, 0) - coalesce(m.matched_minor, 0))::bigint as movements_minor
+select b.currency, b.own_minor, b.closing_minor, b.is_stated,
+  coalesce(m.booked_minor, 0)::bigint as booked_minor,
+  coalesce(e.open_minor, 0)::bigint as entries_minor,
+    (coalesce(m.booked_minor, 0) - coalesce(m.matched_minor, 0))::bigint as movements_minor
 from bank b left join entries e on e.currency = b.currency left join movements m on m.currency = b.currency
 order by b.currency`;
 }

@@ -3,7 +3,10 @@ import { parse } from 'csv-parse/sync';
 import { XMLParser } from 'fast-xml-parser';
 import { parseDecimal } from '../money.ts';
 
-/** Reads statements of a bank: camt.053, or CSV by a saved mapping of its columns. Statements are small: they are read as a whole. */
+/**
+ * Reads statements of a bank: camt.053, or CSV by a saved mapping of its columns. Statements are small:
+ * they are read as a whole.
+ */
 
 /** How the columns of a bank's CSV are read. */
 export type Mapping = {
@@ -182,7 +185,10 @@ const PARSER = new XMLParser({
   isArray: (name) => LISTS.has(name),
 });
 
-/** A statement in camt.053, of any version. Entries that are not booked are left out. `line` counts the entries. */
+/**
+ * A statement in camt.053, of any version. Entries that are not booked are left out. `line` counts the
+ * entries.
+ */
 export function readCamt(bytes: Buffer, { currency, decimals }: Currency): Statement {
   const collected = new Collected();
   let closing: Statement['closing'] = null;

@@ -12,14 +12,14 @@ export type Batch = {
   readonly reference: string;
   readonly status: 'PROCESSING' | 'COMPLETED' | 'CANCELED';
   readonly quantity: number;
-  /** How many of them exist by now. */
+  /** How many of them exist now. */
   readonly produced: number;
-  /** Of each voucher; null where it is given at activation. */
+  /** The value of each voucher; null if it is given at activation. */
   readonly value: Money | null;
   readonly currency: string;
   readonly expiresAt: Date;
   readonly acceptedAt: Date;
-  /** Whether its vouchers carry their value from the start, paid from its reserve. */
+  /** Whether its vouchers are active from the start, paid from its reserve. */
   readonly immediate: boolean;
 };
 
@@ -70,7 +70,10 @@ export function batchData({ reference, transactionId, status, expiresAt, value }
   };
 }
 
-/** Tells the merchant that a batch is `COMPLETED` or `CANCELED`, in the transaction that made it so. */
+/**
+ * Adds the event that a batch is `COMPLETED` or `CANCELED` to the outbox, in the transaction that made
+ * it so.
+ */
 export async function enqueueBatchEvent(
   service: Service,
   tx: Queries,

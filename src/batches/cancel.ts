@@ -20,9 +20,10 @@ import {
 const CHUNK = 5_000;
 
 /**
- * Cancels a batch that is being produced: from this transaction on none of its vouchers can be seen or
- * spent, and the whole float is back. The vouchers made so far are taken back in the background.
- * @param failure why, where something else than the operator's word ended it
+ * Cancels a batch that is being produced. From this transaction on none of its vouchers can be seen or
+ * spent, and the whole price is back on the float. The vouchers made so far are voided in the
+ * background.
+ * @param failure the cause, if not the operator but a failure ended it
  * @returns the batch as it is now, canceled only if it was still `PROCESSING`; undefined for an unknown
  *   transaction id
  */
@@ -45,8 +46,8 @@ export async function cancelBatch(
       await enqueue(tx, 'void-batch', batch.id);
       await enqueueBatchEvent(service, tx, after, now);
       const { status, produced, quantity } = batch;
-      // The failure may be that of the key ring, without which nothing is sealed, the audit neither: the
-      // money goes back all the same.
+      // The failure may be a missing key, without which the audit cannot be sealed. The money goes back
+      // in any case.
       if (failure !== null && !(await canAudit(tx, service))) return after;
       await audit(tx, operator, {
         action: 'batch.cancel',
@@ -59,7 +60,7 @@ export async function cancelBatch(
   );
 }
 
-/** The whole price goes back from the reserve to the float. */
+/** The whole price moves from the reserve to the float. */
 async function release(
   tx: Queries,
   { id, merchantId, currency }: Batch,
@@ -84,9 +85,7 @@ async function release(
 
 type Voided = { voided: number; last: bigint | null };
 
-/**
- * The job that takes back the vouchers of a canceled batch, bucket by bucket, a chunk in each transaction.
- */
+/** The job that voids the vouchers of a canceled batch, bucket by bucket, a chunk in each transaction. */
 export async function voidBatch(service: Service, batchId: number): Promise<void> {
   const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
   if (row?.status !== 'CANCELED') return;
@@ -95,8 +94,7 @@ export async function voidBatch(service: Service, batchId: number): Promise<void
 }
 
 async function voidBucket({ db, clock }: Service, bucket: number, batchId: number): Promise<void> {
-  // Each chunk begins behind the one before: to look through those again would take the longer the more
-  // there are.
+  // Each chunk begins after the one before, so that no voucher is read twice.
   for (let after = 0n; ; ) {
     const now = clock();
     const ids = plainArray(Array.from({ length: CHUNK }, () => newId(now)));

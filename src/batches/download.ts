@@ -6,8 +6,8 @@ import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { findBatchByReference, findBatchByTransactionId, listVouchers } from './queries.ts';
 
 /**
- * A page is opened and written before the next one is read: this many vouchers are all that a download
- * holds. Opening them takes a millisecond, for which the calls at the till wait.
+ * A page is opened and written before the next one is read, so a download holds no more vouchers than
+ * this. Opening them takes a millisecond, for which the calls at the till wait.
  */
 const PAGE = 250;
 
@@ -25,8 +25,8 @@ export async function findBatch(context: Context, reference: string): Promise<Ba
 }
 
 /**
- * The vouchers of a completed batch in the order of their serial numbers, a page at a time, each read
- * when it is asked for. Nothing is held in between: no transaction, no connection.
+ * The vouchers of a completed batch in the order of their serial numbers, a page at a time, read on
+ * demand. No transaction and no connection is held in between.
  */
 export async function* readVouchers(
   { db, keys }: Service,
@@ -47,7 +47,9 @@ export async function* readVouchers(
   }
 }
 
-/** All vouchers of a completed batch, in order; undefined where it has more than `most`, or there is none. */
+/**
+ * All vouchers of a completed batch, in order; undefined if it has more than `most`, or does not exist.
+ */
 export async function readVouchersOf(service: Service, transactionId: string, most: number) {
   const [row] = await service.db.query<BatchRow>(findBatchByTransactionId(transactionId));
   if (row?.status !== 'COMPLETED' || row.quantity > most) return undefined;

@@ -14,26 +14,26 @@ import {
   type NewExport,
 } from './queries.ts';
 
-/** A voucher with everything that is printed of it. */
+/** A voucher with everything that is printed on its card. */
 export type PrintedVoucher = CodeAndPin & {
   readonly serialNumber: bigint;
-  /** Null where it is given at activation. */
+  /** Null if it is given at activation. */
   readonly value: Money | null;
   readonly currency: string;
   readonly expiresAt: Date;
 };
 
-/** More exports of one batch than anybody will look through. */
-const MOST_LISTED = 1_000;
+/** More exports of one batch than anybody reads. */
+const LISTED_MAX = 1_000;
 
-/** An export of a batch's codes and PINs, as it was written down. */
+/** The record of an export of a batch's codes and PINs. */
 export type ExportInfo = NewExport & {
   readonly id: number;
-  /** How many it holds; of one that has no end, how many it was to hold. */
+  /** How many it holds; of an export without an end, how many it was to hold. */
   readonly vouchers: number;
   readonly begunAt: Date;
   readonly endedAt: Date | null;
-  /** `begun`: it runs, or was cut off. `aborted`: some of its codes may be out all the same. */
+  /** `begun`: it is running, or was cut off. `aborted`: some of its codes may have left. */
   readonly state: 'begun' | 'complete' | 'aborted';
 };
 
@@ -49,10 +49,10 @@ type ExportRow = {
 };
 
 /**
- * Exports a completed batch: hands its vouchers to `write`, page by page. Who takes it is written down,
- * there and in the audit, before the first voucher is read, and how it ended in any case, be it that
+ * Exports a completed batch: passes its vouchers to `write`, page by page. The export is recorded,
+ * there and in the audit, before the first voucher is read. How it ended is recorded too, also if
  * `write` throws.
- * @returns what was written down
+ * @returns the record
  */
 export async function exportBatch(
   operator: Operator,
@@ -82,7 +82,7 @@ export async function exportBatch(
   try {
     await write(counted(), begun.vouchers);
   } catch (error) {
-    // Why it failed is what has to be told; without an end it is known as one that was cut off.
+    // The first error is reported. Without a recorded end the export counts as cut off.
     await end(false).catch(() => {});
     throw error;
   }
@@ -93,8 +93,8 @@ export async function exportBatch(
 type FaceRow = { serial_number: bigint; expires_at: Date; value_minor: bigint | null; decimals: number };
 
 /**
- * The vouchers of a batch as they are to be printed. Each has its own expiry and its own value, since
- * both may have changed after it was made: a voucher that was spent in part is worth what is left.
+ * The vouchers of a batch for print. Each has its own expiry and value, since both may have changed: a
+ * partly spent voucher is worth what is left.
  */
 async function* readPrinted(service: Service, batch: Batch): AsyncGenerator<PrintedVoucher[]> {
   for await (const page of readVouchers(service, batch)) {
@@ -104,8 +104,8 @@ async function* readPrinted(service: Service, batch: Batch): AsyncGenerator<Prin
     const faces = new Map(rows.map((row) => [row.serial_number, row]));
     yield page.flatMap(({ serialNumber, code, pin }) => {
       const face = faces.get(serialNumber);
-      // Replaced in the moment between the two looks: its replacement stands behind all others, and is
-      // still to come.
+      // Replaced between the two statements. Its successor has a higher serial number and is still to
+      // come.
       if (!face) return [];
       const value = face.value_minor === null ? null : { minor: face.value_minor, decimals: face.decimals };
       return [{ serialNumber, code, pin, value, currency: batch.currency, expiresAt: face.expires_at }];
@@ -115,7 +115,7 @@ async function* readPrinted(service: Service, batch: Batch): AsyncGenerator<Prin
 
 /** The exports of a batch, newest first. */
 export async function listExports(db: Queries, batchId: number): Promise<ExportInfo[]> {
-  const rows = await db.query<ExportRow>(listExportRows(batchId, MOST_LISTED));
+  const rows = await db.query<ExportRow>(listExportRows(batchId, LISTED_MAX));
   return rows.map((row) => ({
     id: row.id,
     format: row.format,

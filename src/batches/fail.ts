@@ -4,22 +4,19 @@ import { cancelBatch } from './cancel.ts';
 import { countFailure } from './queries.ts';
 
 /**
- * Chunks of a batch that fail in a row, some two seconds apart, before it is canceled: what was a
- * coincidence has passed by then.
+ * Failures in a row, some two seconds apart, before a batch is canceled. A coincidence has passed by
+ * then.
  */
-const MOST_FAILURES = 5;
-/**
- * How long a full disk may stay full: time for the operator to make room, far below the patience of who
- * waits for the batch.
- */
+const FAILURES_MAX = 5;
+/** How long a disk may stay full: time for the operator to make room. */
 const DISK_FULL_MS = 600_000;
 const DISK_FULL = '53100';
 
 /**
  * What a failed chunk means for its batch. A database that is away, overloaded or lost a race says
- * nothing about the batch: it waits. A full disk is given some minutes, any other failure a few tries;
- * then the batch is canceled, the whole float is back, and the cause is kept for the operator.
- * @throws the error itself, unless it ended the batch: the job is tried again then
+ * nothing about the batch: it waits. A full disk gets some minutes, any other failure a few tries. Then
+ * the batch is canceled, the whole price is back on the float, and the cause is kept for the operator.
+ * @throws the error itself, unless it ended the batch: the job is then tried again
  */
 export async function settleFailure(service: Service, batchId: number, error: unknown): Promise<void> {
   const isFull = sqlState(error) === DISK_FULL;
@@ -31,7 +28,7 @@ export async function settleFailure(service: Service, batchId: number, error: un
   if (!counted) throw error;
   const { transaction_id: transactionId, failures, failing_since: since } = counted;
   service.log.warn({ part: 'batches', transactionId, failures, err: error }, 'a batch could not go on');
-  if (isFull ? now.getTime() - since.getTime() < DISK_FULL_MS : failures < MOST_FAILURES) throw error;
+  if (isFull ? now.getTime() - since.getTime() < DISK_FULL_MS : failures < FAILURES_MAX) throw error;
   const failure = causeOf(error);
   const actor = {
     kind: 'service',
@@ -50,7 +47,7 @@ export async function settleFailure(service: Service, batchId: number, error: un
   }
 }
 
-/** What an operator is told: never what quotes a row, and no digits that could be a code or a PIN. */
+/** The cause for the operator. It never quotes a row, and has no digits that could be a code or a PIN. */
 function causeOf(error: unknown): string {
   const state = sqlState(error);
   if (state === DISK_FULL) return `the disk of the database is full (${state})`;

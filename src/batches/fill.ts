@@ -11,31 +11,32 @@ import { findBatchById, listStalled, lockBatch } from './queries.ts';
 import type { MadeRows } from './rows.ts';
 
 /**
- * Vouchers of one transaction: large enough that commits cost little, small enough that a crash loses a
- * blink of work.
+ * Vouchers of one transaction: enough that commits cost little, few enough that a crash loses little
+ * work.
  */
 const CHUNK = 2_000;
-/** Up to here vouchers are made in one small statement, without a thread. */
-const FEW = 250;
+/** Up to this number, vouchers are made in one statement, without a thread. */
+const SMALL_CHUNK = 250;
 /** Chunks of a process in the database at a time. */
-const MOST_AT_ONCE = 2;
-/** A large batch gives way to others after this long, and goes to the end of the queue. */
+const CHUNKS_MAX = 2;
+/** After this time a large batch goes to the end of the queue. */
 const TURN_MS = 1_000;
 /**
- * From so many vouchers on, the codes of a chunk are looked up before it is written. Of ten million, one
- * chunk in fifty draws a code that exists, and is made again; of a billion, nine in ten would be.
+ * In batches of this size, the codes of a chunk are looked up before it is written. With ten million
+ * vouchers, one chunk in fifty draws an existing code and is made again; with a billion, nine in ten
+ * would.
  */
 const LOOK_UP_FROM = 10_000_000;
 /**
- * A batch without progress for this long has lost its worker: even on a busy machine a chunk takes well
- * below a second.
+ * A batch without progress for this long has lost its worker. Even on a busy machine a chunk takes much
+ * less than a second.
  */
 const QUIET_SECONDS = 5;
 
 /**
- * The job that produces a batch. Every chunk is a transaction of its own that holds the batch's row and
- * books its progress, so a crash anywhere, or two workers on one batch, end with exactly the quantity
- * ordered. A failure that does not pass cancels the batch.
+ * The job that produces a batch. Every chunk is a transaction that holds the batch's row and books its
+ * progress. So after a crash, or with two workers on one batch, it ends with exactly the quantity
+ * ordered. A permanent failure cancels the batch.
  */
 export async function fillBatch(service: Service, batchId: number, stopping: () => boolean): Promise<void> {
   try {
@@ -46,7 +47,7 @@ export async function fillBatch(service: Service, batchId: number, stopping: () 
   }
 }
 
-/** Works on a batch for a turn; returns whether there is nothing left to do. */
+/** Works on a batch for a turn. @returns whether nothing is left to do */
 async function takeTurn(service: Service, batchId: number, stopping: () => boolean): Promise<boolean> {
   const until = Date.now() + TURN_MS;
   const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
@@ -58,22 +59,23 @@ async function takeTurn(service: Service, batchId: number, stopping: () => boole
   for (let last = false; batch.status === 'PROCESSING' && !last; ) {
     last = Date.now() >= until || stopping();
     batch =
-      batch.quantity - batch.produced <= FEW || isRotating(service)
+      batch.quantity - batch.produced <= SMALL_CHUNK || isRotating(service)
         ? await bookFew(service, batchId)
         : await run(service, batch, looksUp, () => Date.now() >= until || stopping());
   }
   return batch.status !== 'PROCESSING';
 }
 
-/** While vouchers are looked up under two keys, a code is looked for under both, which COPY cannot. */
+/**
+ * While vouchers are looked up under two keys, a new code is compared with both, which COPY cannot do.
+ */
 function isRotating({ keys }: Service): boolean {
   return keys.inUse.length > 1;
 }
 
 /**
- * Makes and books chunk after chunk until little is left, or it is to give way. Several things go on at a
- * time: two chunks are made, one is written, and one is committed, which is waiting for the disk above
- * all.
+ * Makes and books chunk after chunk until little is left, or the turn is over. Two chunks are prepared,
+ * one is written and one is committed at the same time; a commit mostly waits for the disk.
  */
 async function run(
   service: Service,
@@ -85,7 +87,7 @@ async function run(
   let after = batch;
   const ahead = () => {
     const count = Math.min(CHUNK, batch.quantity - claimed);
-    if (count <= FEW || after.status !== 'PROCESSING') return undefined;
+    if (count <= SMALL_CHUNK || after.status !== 'PROCESSING') return undefined;
     claimed += count;
     return quietly(prepare(service, batch, count));
   };
@@ -93,7 +95,7 @@ async function run(
   const made = [ahead(), ahead()];
   for (let next = made.shift(); next; next = made.shift()) {
     const rows = await orBothEnd(next, booked);
-    // What is made already is booked in any case.
+    // A chunk that is ready is booked in any case.
     if (!givesWay()) made.push(ahead());
     const before = booked;
     booked = quietly(book(service, batch.id, rows, looksUp));
@@ -102,15 +104,15 @@ async function run(
   return (await booked) ?? after;
 }
 
-/** Whoever awaits it gets its error; where nobody does any more, it must not end the process. */
+/** Awaiting the promise reports its error. Without that, the error must not end the process. */
 function quietly<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
 /**
- * Waits for one of two. Where it fails, that is told once the other has ended too: nothing of a turn goes
- * on behind it.
+ * Waits for one of two promises. If it fails, the error is reported after the other has ended too: no
+ * work of a turn continues after it.
  */
 function orBothEnd<T>(one: Promise<T>, other: Promise<unknown> | undefined): Promise<T> {
   return one.catch(async (error: unknown) => {
@@ -120,15 +122,15 @@ function orBothEnd<T>(one: Promise<T>, other: Promise<unknown> | undefined): Pro
 }
 
 /**
- * What was made ahead is not wanted as it is: the batch has ended, or lacks fewer, or another key seals
- * by now.
+ * A prepared chunk that no longer fits: the batch has ended, lacks fewer vouchers, or another key seals
+ * now.
  */
 class Surplus extends Error {}
 
 /**
- * Books a chunk that was made ahead in one transaction. The batch's row is held at its end only, so that
- * a second chunk can be written meanwhile, and a cancel waits for neither. What turns out to be too much
- * is rolled back.
+ * Books a prepared chunk in one transaction. The batch's row is locked at its end only, so that a
+ * second chunk can be written meanwhile, and a cancel waits for neither. Surplus vouchers are rolled
+ * back.
  */
 async function book(service: Service, batchId: number, chunk: MadeRows, looksUp: boolean): Promise<Batch> {
   try {
@@ -142,8 +144,8 @@ async function book(service: Service, batchId: number, chunk: MadeRows, looksUp:
       return advance(service, tx, batch, made.count, service.clock());
     });
   } catch (error) {
-    // Too much, too old, or a code that exists already: what is missing is made anew, in the way that
-    // leaves such a code out.
+    // Too many, too old, or an existing code: the missing vouchers are made by the statement that skips
+    // existing codes.
     if (error instanceof Surplus || isCodeTaken(error) || isStampRefused(error))
       return bookFew(service, batchId);
     throw error;
@@ -153,11 +155,11 @@ async function book(service: Service, batchId: number, chunk: MadeRows, looksUp:
 /** Makes and books a few vouchers under the batch's lock, or finds that it has ended. */
 function bookFew(service: Service, batchId: number): Promise<Batch> {
   return inTransaction(service, async (tx) => {
-    // In the same order as a chunk that was made ahead: the key ring, then the batch.
+    // In the same order as a prepared chunk: the key ring, then the batch.
     await holdKeyRing(tx, service.keys);
     const batch = await lock(tx, batchId);
     if (batch.status !== 'PROCESSING') return batch;
-    return produce(service, tx, batch, Math.min(FEW, batch.quantity - batch.produced));
+    return produce(service, tx, batch, Math.min(SMALL_CHUNK, batch.quantity - batch.produced));
   });
 }
 
@@ -180,14 +182,13 @@ type Gate = { inside: number; readonly waiting: (() => void)[] };
 const gates = new WeakMap<Database, Gate>();
 
 /**
- * Lets chunks into the database in the order of asking: two at a time, and one while the tills are busy.
- * So batches share the work chunk by chunk, and the tills share the database with one of them, not with
- * all.
+ * Lets chunks into the database in the order of their requests: two at a time, and one while the tills
+ * are busy. So batches share the work chunk by chunk, and the tills compete with one of them at most.
  */
 async function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const gate = gates.get(db) ?? { inside: 0, waiting: [] };
   gates.set(db, gate);
-  const room = () => gate.inside < (db.isBusy() ? 1 : MOST_AT_ONCE);
+  const room = () => gate.inside < (db.isBusy() ? 1 : CHUNKS_MAX);
   if (gate.waiting.length > 0 || !room()) await new Promise<void>((resolve) => gate.waiting.push(resolve));
   else gate.inside++;
   try {
@@ -201,7 +202,7 @@ async function inTurn<T>(db: Database, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Puts batches back into the queue whose worker died without a word. Harmless for those that merely wait. */
+/** Puts batches back into the queue whose worker died silently. Harmless for those that merely wait. */
 export async function resumeStalled(service: Service): Promise<void> {
   const stalled = await service.db.query<{ id: number; task: Task }>(listStalled(QUIET_SECONDS));
   for (const { id, task } of stalled) await keepQueued(service.db, task, id);

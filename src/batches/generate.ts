@@ -21,10 +21,10 @@ import {
 
 export type Generate = {
   readonly reference: string;
-  /** Left out: the merchant's default product. */
+  /** By default, the merchant's default product. */
   readonly productCode?: string | undefined;
   readonly quantity: number;
-  /** Of each voucher, in major units. Left out: given at activation. */
+  /** Of each voucher, in major units. Without it, the value is given at activation. */
   readonly value?: number | undefined;
   readonly expiryDate?: Date | undefined;
 };
@@ -44,24 +44,25 @@ type Product = {
   merchant_id: number | null;
 };
 
-/** Up to here a batch is answered with its vouchers; above, it is produced in the background. */
+/**
+ * Up to this quantity a batch is answered with its vouchers. Larger ones are produced in the
+ * background.
+ */
 const IMMEDIATE_MAX = 10;
 const DAY_MS = 86_400_000;
-/** The end of the fingerprint of an order that names no product. */
+/** The end of the fingerprint of an order without a product. */
 const BY_DEFAULT = ' by default';
 /**
- * How long a request may have traveled: one that asks for exactly one day is accepted, one for a second
+ * How long a request may have traveled: a request for exactly one day is accepted, one for a second
  * less is not.
  */
 const TRAVEL_MS = 900;
 
 /**
- * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one step. The
- * same request under its reference again is a replay, and is answered as a download would be: whatever
- * has changed since, be it that the expiry date has come near, that the product is off sale, or that its
- * limits are lower.
- * @param operator the operator that orders on the merchant's behalf, for the audit; left out where the
- *   merchant does so itself
+ * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one
+ * transaction. The same request again under its reference is a replay and is answered like a download,
+ * whatever has changed since: an expiry date that has come near, a product off sale, lower limits.
+ * @param operator orders for the merchant, for the audit; undefined if the merchant orders itself
  * @throws Refusal `18`, `16`, `13`, `03`, `94`, `17`, `15`, `61`, `50`
  */
 export async function generate(
@@ -74,7 +75,7 @@ export async function generate(
   const valueUnits = request.value === undefined ? null : toPositiveUnits(request.value);
   const { service, now } = context;
   const product = await productOf(context, request.productCode);
-  // A value that the product's currency cannot hold is wrong whatever else holds.
+  // A value that the product's currency cannot hold is declined first.
   if (product && valueUnits !== null && valueUnits % unitOf(product.decimals) !== 0n) throw new Refusal('13');
   await permitAmount(context, 'generate', valueUnits);
   const order = { ...request, valueUnits, id: newId(now) };
@@ -92,8 +93,8 @@ export async function generate(
 type Order = Generate & { readonly valueUnits: bigint | null; readonly id: string };
 
 /**
- * The product of an order; undefined for an unknown code. PostgreSQL takes no NUL in a text: no product
- * has such a code.
+ * The product of an order; undefined for an unknown code. PostgreSQL takes no NUL in a text, so no
+ * product has such a code.
  */
 async function productOf(
   { service, merchant }: Context,
@@ -105,10 +106,10 @@ async function productOf(
 }
 
 /**
- * Claims the reference. What makes an order the same: quantity, value, requested expiry and product. An
- * order that names no product is for the merchant's default product of its time, so its retry is the same
- * order whatever the default product is by then.
- * @returns the transaction id of the batch that the reference names
+ * Claims the reference. Orders are the same if quantity, value, requested expiry and product are. An
+ * order without a product is for the merchant's default product of its time, so its retry is the same
+ * order even if the default has changed.
+ * @returns the transaction id of the batch under the reference
  * @throws Refusal `94`
  */
 async function claimOrder(
@@ -198,7 +199,7 @@ async function accept({ service }: Context, tx: Queries, wanted: NewBatch): Prom
 /** Moves the price of a batch from the float to its reserve. @throws Refusal `50` */
 async function reserve(tx: Queries, { id, quantity, value }: Batch, now: Date): Promise<void> {
   if (!value) return;
-  // What no float can hold may be more than the database can compare a balance with.
+  // No float can hold it, and the database might not be able to compare it with a balance.
   if (value.minor * BigInt(quantity) > MINOR_MAX) throw new Refusal('50');
   const [reserved] = await tx.query<{ done: boolean }>(reservePrice(id, newId(now), newId(now), now));
   if (!reserved?.done) throw new Refusal('50');

@@ -102,9 +102,11 @@ export function checkStamp(now: Date): Sql {
 
 /** Rows in the text format, made by import.ts: the order of the columns is the order of its fields. */
 export const copyImportedVouchers = sql`
-copy vouchers (serial_number, batch_id, bucket, code_key, pin_key, sealed, expires_at, value_minor, balance_minor, activated_at)
+copy vouchers (serial_number, batch_id, bucket, code_key, pin_key, sealed,
+  expires_at, value_minor, balance_minor, activated_at)
 from stdin`;
 
 export const copyImportedEntries = sql`
-copy journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, bucket, occurred_at, reference)
+copy journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+  serial_number, bucket, occurred_at, reference)
 from stdin`;

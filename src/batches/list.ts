@@ -9,16 +9,16 @@ import {
   listBatchRows,
 } from './queries.ts';
 
-/** What the operator is told of a batch beside what its merchant sees. */
+/** What the operator sees of a batch, in addition to what its merchant sees. */
 export type BatchDetails = {
   readonly product: string;
   readonly failure: string | null;
   readonly endedAt: Date | null;
   /** Vouchers that are neither canceled nor replaced. */
   readonly open: number;
-  /** Vouchers that were activated; one that was replaced counts once, as the one in its place. */
+  /** Activated vouchers; a replaced one counts once, with its successor. */
   readonly activated: number;
-  /** What its vouchers carry together, in minor units of a currency with that many decimals. */
+  /** What its vouchers carry together, in minor units. */
   readonly balanceMinor: bigint;
   readonly decimals: number;
 };
@@ -43,9 +43,7 @@ export async function pageOfBatches(
   return (await db.query<BatchRow>(listBatchRows(filter, before, limit))).map(toBatch);
 }
 
-/**
- * A batch by its transaction id, with what the operator wants to know of it; undefined where there is none.
- */
+/** A batch by its transaction id, with details for the operator; undefined if there is none. */
 export async function findBatchForOperator(
   { readDb }: Service,
   transactionId: string,
@@ -71,10 +69,7 @@ export async function findBatchForOperator(
   };
 }
 
-/**
- * A batch as it is by now, and why it was canceled where it was by a failure: cheap enough to be asked
- * time and again.
- */
+/** A batch as it is now, and its failure if one canceled it. Cheap enough to be polled. */
 export async function findProgress(
   db: Queries,
   transactionId: string,
@@ -85,7 +80,7 @@ export async function findProgress(
   return row && { batch: toBatch(row), failure: row.failure };
 }
 
-/** How much of a batch exists, in whole percent: 100 only when all of it does. */
+/** How much of a batch exists, in whole percent: 100 only if it is complete. */
 export function percentOf({ produced, quantity }: Pick<Batch, 'produced' | 'quantity'>): number {
   return Math.floor((100 * produced) / quantity);
 }

@@ -23,21 +23,18 @@ import { firstRows, type MadeRows, withoutRows } from './rows.ts';
 import { makeRowsAside } from './rows.worker.ts';
 
 /**
- * Makes `count` vouchers of a batch and books the progress, within the caller's transaction. The caller
- * holds the batch's row, so two that work on the same batch take turns.
+ * Makes `count` vouchers of a batch and books the progress, in the caller's transaction. The caller
+ * holds the batch's row, so two workers on one batch take turns.
  */
 export async function produce(service: Service, tx: Queries, batch: Batch, count: number): Promise<Batch> {
   const now = service.clock();
   await holdKeyRing(tx, service.keys);
-  // A code that exists is left out, and another one drawn in its place.
+  // An existing code is skipped, and another one drawn.
   for (let missing = count; missing > 0; ) missing -= await create(service, tx, batch, missing, now);
   return advance(service, tx, batch, count, now);
 }
 
-/**
- * Makes vouchers of a batch ahead of their transaction, while the database is busy with others. Numbers
- * that are not used stay gone.
- */
+/** Prepares vouchers of a batch before their transaction. Unused numbers are lost. */
 export async function prepare(
   { db, buckets, keys, clock }: Service,
   batch: Batch,
@@ -53,8 +50,8 @@ export async function prepare(
 }
 
 /**
- * Leaves out vouchers whose codes exist: COPY knows no `on conflict`, and one of them would undo the
- * whole chunk.
+ * Removes vouchers with existing codes: COPY has no `on conflict`, and one of them would undo the whole
+ * chunk.
  */
 export async function withoutTaken(tx: Queries, made: MadeRows): Promise<MadeRows> {
   const taken = await tx.query<{ code_key: string }>(findCodeKeys(plainArray(made.codeKeys)));
@@ -62,8 +59,8 @@ export async function withoutTaken(tx: Queries, made: MadeRows): Promise<MadeRow
 }
 
 /**
- * Writes vouchers that were made ahead, within the caller's transaction, which holds the key ring;
- * `advance` books them. A code that exists fails the transaction.
+ * Writes prepared vouchers in the caller's transaction, which holds the key ring; `advance` books them.
+ * An existing code fails the transaction.
  */
 export async function write(tx: Transaction, { at, count, vouchers, entries }: MadeRows): Promise<void> {
   await tx.query(checkStamp(at));
@@ -93,8 +90,8 @@ async function takeNumbers(tx: Queries, count: number): Promise<bigint[]> {
 }
 
 /**
- * Draws codes that no voucher has under a key before the newest one. Under the newest the unique index
- * decides; a voucher that is sealed anew between the two is found by one of them, as it moves in one
+ * Draws codes that no voucher has under an older key. Under the newest key the unique index decides. A
+ * voucher that is resealed between the two checks is found by one of them, since it moves in one
  * direction only.
  */
 async function drawCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set<string>> {

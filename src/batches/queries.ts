@@ -9,7 +9,7 @@ from products p where case when ${code ?? null}::text is null then p.id = ${defa
   else p.code = ${code ?? null} end`;
 }
 
-/** By the merchant and the reference, which the batch keeps beside its claim. */
+/** By merchant and reference. The batch keeps the reference beside its claim. */
 export function findBatchByReference(merchantId: number, reference: string): Sql {
   return sql`select * from batches where merchant_id = ${merchantId} and reference = ${reference}`;
 }
@@ -59,28 +59,25 @@ values (${batch.transactionId}, ${batch.merchantId}, ${batch.reference}, ${batch
 returning *`;
 }
 
-/**
- * Moves the price of a batch from the float to its reserve; `done` is false where the float does not
- * cover it.
- */
+/** Moves the price of a batch from the float to its reserve; `done` is false if the float is too low. */
 export function reservePrice(batchId: number, entryId: string, lowId: string, now: Date): Sql {
   return sql`select reserve_price(${batchId}, ${entryId}, ${lowId}, ${now}) as done`;
 }
 
-/** Which of these keys of codes are taken. */
+/** Which of these code keys are taken. */
 export function findCodeKeys(codeKeys: string): Sql {
   return sql`select code_key from find_code_keys(${codeKeys}::uuid[])`;
 }
 
-/** Draws numbers for vouchers: ascending, each once. */
+/** Draws numbers for vouchers, ascending and unique. */
 export function drawNumbers(count: number): Sql {
   return sql`
     select array_agg(nextval('voucher_numbers')::text) as numbers from generate_series(1, ${count}::int)`;
 }
 
 /**
- * A few vouchers of a batch (sql/012-vouchers.sql). A code that exists is left out; the number that was
- * made is returned.
+ * A few vouchers of a batch (sql/012-vouchers.sql). Existing codes are skipped; the number of new
+ * vouchers is returned.
  */
 export function createVouchers(
   batchId: number,
@@ -101,22 +98,24 @@ select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${co
   ${sealed}::bytea[], ${entryIds}::uuid[], ${now}) as made`;
 }
 
-/** Fails where the stamp of rows that are copied is too old for the books (sql/005-rules.sql). */
+/** Fails if the timestamp of copied rows is too old for the books (sql/005-rules.sql). */
 export function checkStamp(at: Date): Sql {
   return sql`select check_stamp(${at})`;
 }
 
-/** Works as the role that may copy rows into vouchers and journal, until the transaction ends. */
+/** Becomes the role that may copy rows into vouchers and journal, until the transaction ends. */
 export const becomeProducer = sql`set local role scrip_producer`;
 export const becomeService = sql`set local role scrip_service`;
 
-/** Rows in the binary format, made by rows.ts: the order of the columns is the order of its fields. */
+/** Rows in the binary format, made by rows.ts. The order of the columns is that of its fields. */
 export const copyVouchers = sql`
-copy vouchers (serial_number, batch_id, bucket, code_key, pin_key, sealed, expires_at, value_minor, balance_minor, activated_at)
+copy vouchers (serial_number, batch_id, bucket, code_key, pin_key, sealed,
+  expires_at, value_minor, balance_minor, activated_at)
 from stdin (format binary)`;
 
 export const copyEntries = sql`
-copy journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, batch_id, bucket, occurred_at)
+copy journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+  serial_number, batch_id, bucket, occurred_at)
 from stdin (format binary)`;
 
 /** Books progress in the transaction that made it; the last voucher completes the batch. */
@@ -134,7 +133,7 @@ export function cancelBatchRow(id: number, now: Date, failure: string | null): S
 update batches set status = 'CANCELED', ended_at = ${now}, failure = ${failure} where id = ${id} returning *`;
 }
 
-/** A page of a batch's vouchers behind a serial number. */
+/** A page of a batch's vouchers, after a serial number. */
 export function listVouchers(batchId: number, after: bigint, count: number): Sql {
   return sql`
 select serial_number, sealed from vouchers
@@ -142,10 +141,7 @@ where batch_id = ${batchId} and serial_number > ${after} and closed is null
 order by serial_number limit ${count}`;
 }
 
-/**
- * Takes back vouchers of a canceled batch in one bucket, one for each id, behind a serial number
- * (sql/012-vouchers.sql).
- */
+/** Voids vouchers of a canceled batch in one bucket, after a serial number (sql/012-vouchers.sql). */
 export function voidVouchers(
   bucket: number,
   batchId: number,
@@ -168,7 +164,7 @@ update batches set failures = least(failures + ${more}::int, 32767),
 where id = ${id} and status = 'PROCESSING' returning transaction_id, failures, failing_since`;
 }
 
-/** Batches without progress for a while, to be produced or taken back: their worker is gone. */
+/** Batches without progress for a while, to be produced or voided: their worker is gone. */
 export function listStalled(quietSeconds: number): Sql {
   return sql`
 (select id, 'fill-batch' as task from batches
@@ -199,7 +195,7 @@ export function listBatchRows(
   };
 }
 
-/** What the operator sees of a batch beside what the merchant sees. Reads all its vouchers. */
+/** What the operator sees of a batch in addition to the merchant. Reads all its vouchers. */
 export function findBatchDetails(id: number): Sql {
   return sql`
 select p.code as product, b.failure, b.ended_at, b.decimals, v.open, v.activated, v.balance_minor
@@ -214,20 +210,17 @@ cross join (
 where b.id = ${id}`;
 }
 
-/** Five million vouchers take longer than a request may. */
+/** Reading five million vouchers takes longer than a request may. */
 export const allowLongDetails = sql`set local statement_timeout = '2min'`;
 
 export type NewExport = {
   readonly format: 'csv' | 'pdf';
-  /** Who asks for it. */
+  /** The operator. */
   readonly by: string;
   readonly reason: string | null;
 };
 
-/**
- * Records an export with the number of vouchers that it is going to hold: of a completed batch, as many
- * as were ordered.
- */
+/** Records an export with the number of vouchers that it will hold: that of the completed batch. */
 export function insertExport(batchId: number, { format, by, reason }: NewExport, now: Date): Sql {
   return sql`
 insert into batch_exports (batch_id, format, exported_by, reason, vouchers, begun_at)
@@ -255,8 +248,8 @@ select count(*)::int as exports, max(begun_at) as last from batch_exports where 
 }
 
 /**
- * What is printed of a page of vouchers beside their codes. The value of one that is not active yet is
- * its batch's.
+ * What is printed beside the codes of a page of vouchers. An inactive voucher has the value of its
+ * batch.
  */
 export function listFaces(batchId: number, first: bigint, last: bigint): Sql {
   return sql`

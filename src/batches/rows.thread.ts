@@ -4,9 +4,9 @@ import { KeyRing } from '../keyring/ring.ts';
 import { makeRows, type RowsWanted } from './rows.ts';
 import type { ThreadAnswer } from './rows.worker.ts';
 
-/** The thread on which the vouchers of large batches are made: it asks nobody, and answers with rows. */
+/** Lower than the calls at the till, if both want the same core. */
 
-/** Behind the calls at the till, where both want the same core. */
+/** On Linux each thread has its own priority. Elsewhere it would be that of the process. */
 const PRIORITY = 5;
 
 // On Linux a priority is a thread's own. Elsewhere it would be the whole process's.

@@ -11,9 +11,7 @@ import { newId } from '../ledger/id.ts';
  * as text, and the database reads them faster too.
  */
 
-/**
- * What is wanted: a voucher for each number, and its activation where it carries its value from the start.
- */
+/** The wanted rows: a voucher for each number, and its activation if it is active from the start. */
 export type RowsWanted = {
   /** A serial number is made of a number and the slot of the code. */
   readonly numbers: readonly bigint[];
@@ -21,7 +19,7 @@ export type RowsWanted = {
   readonly buckets: readonly number[];
   readonly batchId: number;
   readonly expiresAt: Date;
-  /** When the vouchers are activated. */
+  /** The time of the activations. */
   readonly now: Date;
   readonly activation: Activation | null;
 };
@@ -33,15 +31,15 @@ type Activation = {
   readonly reserveAccount: bigint;
 };
 
-/** Rows of a table, equally long, behind the head of a COPY. */
+/** Rows of equal length, after the head of a COPY. */
 export type Rows = { readonly bytes: Uint8Array; readonly rowBytes: number };
 export type MadeRows = {
   /** The key that they are sealed under. */
   readonly keyId: string;
-  /** When the vouchers are activated. */
+  /** The time of the activations. */
   readonly at: Date;
   readonly count: number;
-  /** What their codes are found by, in the order of the rows. */
+  /** The code keys, in the order of the rows. */
   readonly codeKeys: readonly string[];
   readonly vouchers: Rows;
   readonly entries: Rows | null;
@@ -58,7 +56,7 @@ export function firstRows({ bytes, rowBytes }: Rows, count: number): Uint8Array[
   return [bytes.subarray(0, HEAD.length + count * rowBytes), TAIL];
 }
 
-/** Leaves out the rows of some vouchers: the last ones take their places. */
+/** Removes the rows of some vouchers; the last ones take their places. */
 export function withoutRows(made: MadeRows, codeKeys: ReadonlySet<string>): MadeRows {
   if (codeKeys.size === 0) return made;
   const kept = [...made.codeKeys];
@@ -77,15 +75,15 @@ export function withoutRows(made: MadeRows, codeKeys: ReadonlySet<string>): Made
 }
 
 /**
- * Draws a code and a PIN for each number, seals them, and writes the rows in the order of `copyVouchers`
- * and `copyEntries`.
+ * Draws a code and a PIN for each number, seals them, and writes the rows in the order of
+ * `copyVouchers` and `copyEntries`.
  */
 export function makeRows(keys: KeyRing, wanted: RowsWanted): MadeRows {
   const count = wanted.numbers.length;
   const buckets = bucketsOf(wanted.buckets);
   const codes = new Set<string>();
   while (codes.size < count) codes.add(randomCode());
-  // The length of a sealed voucher depends on the id of the key alone.
+  // The length of a sealed voucher depends only on the id of the key.
   const sealedBytes = keys.seal(0n, randomCode(), randomPin()).length;
   const vouchers = repeat(voucherFields(wanted, sealedBytes), count);
   const entries =
@@ -116,7 +114,7 @@ export function makeRows(keys: KeyRing, wanted: RowsWanted): MadeRows {
   return { keyId: keys.current, at: wanted.now, count, codeKeys, vouchers, entries };
 }
 
-/** In the order of `copyVouchers`; what differs from row to row is empty. */
+/** In the order of `copyVouchers`; fields that differ from row to row are empty. */
 function voucherFields(
   { batchId, expiresAt, activation, now }: RowsWanted,
   sealedBytes: number,
@@ -152,7 +150,7 @@ function entryFields(batchId: number, activation: Activation, now: Date): Buffer
   ];
 }
 
-/** A row as often as it is wanted, and where its fields begin. */
+/** Repeats a row, and says where its fields begin. */
 function repeat(fields: readonly (Buffer | null)[], count: number) {
   const parts: Buffer[] = [int16(fields.length)];
   const starts: number[] = [];
@@ -162,7 +160,7 @@ function repeat(fields: readonly (Buffer | null)[], count: number) {
     starts.push(rowBytes + 4);
     rowBytes += 4 + (field?.length ?? 0);
   }
-  // A buffer of its own, which goes from thread to thread without being copied.
+  // A buffer of its own can be passed between threads without a copy.
   const bytes = Buffer.from(new ArrayBuffer(HEAD.length + count * rowBytes));
   HEAD.copy(bytes);
   bytes.fill(Buffer.concat(parts), HEAD.length);

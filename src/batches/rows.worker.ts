@@ -2,12 +2,12 @@ import { Worker } from 'node:worker_threads';
 import type { KeyRing } from '../keyring/ring.ts';
 import type { MadeRows, RowsWanted } from './rows.ts';
 
-/** What comes back from the thread. */
+/** An answer of the thread. */
 export type ThreadAnswer =
   | { readonly made: MadeRows; readonly error?: never }
   | { readonly made?: never; readonly error: unknown };
 
-/** A thread holds some ten megabytes: one without work for this long ends. */
+/** A thread holds some ten megabytes, so an idle one ends after this time. */
 const IDLE_MS = 5_000;
 
 type Waiting = { readonly resolve: (made: MadeRows) => void; readonly reject: (error: unknown) => void };
@@ -15,13 +15,12 @@ type Waiting = { readonly resolve: (made: MadeRows) => void; readonly reject: (e
 const threads = new WeakMap<KeyRing, Thread>();
 
 /**
- * Makes rows on a thread of its own, so that the calls at the till do not wait for it: two thousand
- * vouchers take some twenty milliseconds. There is one thread for each key ring; it makes one order after
- * the other.
+ * Makes rows on a thread, so that the calls at the till do not wait: two thousand vouchers take some
+ * twenty milliseconds. There is one thread for each key ring, which makes one order after the other.
  */
 export function makeRowsAside(keys: KeyRing, wanted: RowsWanted): Promise<MadeRows> {
   let thread = threads.get(keys);
-  // One that was started before a rotation seals under the key before it.
+  // A thread from before a rotation seals under an older key.
   if (!thread || thread.ended || thread.keyId !== keys.current) {
     thread = new Thread(keys);
     threads.set(keys, thread);
@@ -40,7 +39,7 @@ class Thread {
     this.keyId = keys.current;
     this.#worker = new Worker(new URL('./rows.thread.ts', import.meta.url), {
       workerData: keys.share(),
-      // Nothing of the process's own arguments and environment is for the thread.
+      // The thread gets none of the process's arguments and environment.
       execArgv: [],
       env: {},
     });
@@ -51,7 +50,7 @@ class Thread {
 
   make(wanted: RowsWanted): Promise<MadeRows> {
     clearTimeout(this.#idle);
-    // Who waits for vouchers keeps the process alive; the thread alone does not.
+    // A request for vouchers keeps the process alive; the thread alone does not.
     this.#worker.ref();
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });

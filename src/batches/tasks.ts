@@ -5,10 +5,10 @@ import { resolveOldHolds } from '../ledger/holds.ts';
 import { voidBatch } from './cancel.ts';
 import { fillBatch, resumeStalled } from './fill.ts';
 
-/** Everything that is done in the background. */
+/** The tasks of background work. */
 export const TASKS: Record<Task, TaskRun> = { 'fill-batch': fillBatch, 'void-batch': voidBatch };
 
-/** What is looked for every few seconds: what a process has left that died. */
+/** Runs every few seconds, and resumes what a dead process has left. */
 export async function sweep(service: Service): Promise<void> {
   await resumeStalled(service);
   if (isSharded(service)) await resolveOldHolds(service);

@@ -24,8 +24,8 @@ type Wanted = {
 export type Booking = { readonly tx: Queries; readonly id: string; readonly now: Date };
 
 /**
- * Runs a money command of the operator once under its reference: booking and audit entry in one transaction. A repetition returns the
- * first result.
+ * Runs a money command of the operator once under its reference: booking and audit entry in one
+ * transaction. A repetition returns the first result.
  * @param run books the row with the given id, and returns what the audit says of it
  * @throws Refusal `18`; `94` where the reference was used for another command; what `run` throws
  */

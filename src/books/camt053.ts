@@ -2,8 +2,9 @@ import { type Account, amountText, type ClosedDay, type Movement, type Names } f
 import { cut, element, opening, text, type Xml } from './xml.ts';
 
 /**
- * Statements of floats and settlement accounts as a bank would send them (ISO 20022, camt.053.001.08): one for each account and closed
- * day, numbered by the day without a gap. A credit is what the merchant has more.
+ * Statements of floats and settlement accounts as a bank would send them (ISO 20022, camt.053.001.08):
+ * one for each account and closed day, numbered by the day without a gap. A credit is what the merchant
+ * has more.
  */
 
 const NAMESPACE = 'urn:iso:std:iso:20022:tech:xsd:camt.053.001.08';

@@ -6,8 +6,8 @@ const EXAMPLES = 10;
 export type ClosedDay = { readonly day: string; readonly from: Date; readonly to: Date };
 
 /**
- * What must hold of a day that is being closed (docs/books.md). One statement for each check. Out: what differs, as JSON, or
- * null; amounts are text in minor units.
+ * What must hold of a day that is being closed (docs/explanation/books.md). One statement for each check. Out: what
+ * differs, as JSON, or null; amounts are text in minor units.
  */
 export const dayChecks: Readonly<Record<string, (day: ClosedDay) => Sql>> = {
   'account kinds sum to zero': ({ day }) => sql`
@@ -24,7 +24,8 @@ select json_agg(d) as differing from (
 
   'liability is what the vouchers hold': ({ day }) => sql`
 select json_agg(d) as differing from (
-  select currency, product_id as "productId", issuer_id as "issuerId", l.balance_minor::text as "liabilityMinor",
+  select currency, product_id as "productId", issuer_id as "issuerId",
+    l.balance_minor::text as "liabilityMinor",
     a.amount_minor::text as "vouchersMinor"
   from (
     select currency, product_id, issuer_id, balance_minor from book_balances
@@ -44,7 +45,8 @@ select json_agg(d) as differing from (
   from (
     select currency, product_id, issuer_id, kind,
       sum(case when credit_kind = 'VOUCHER' then amount_minor else -amount_minor end) as minor
-    from book_movements where day = ${day}::date and 'VOUCHER' in (debit_kind, credit_kind) and kind <> 'REPLACEMENT'
+    from book_movements where day = ${day}::date and 'VOUCHER' in (debit_kind, credit_kind)
+      and kind <> 'REPLACEMENT'
     group by 1, 2, 3, 4
   ) m
   full join (
@@ -62,7 +64,8 @@ with since as (
   cross join lateral (
     values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)
   ) as s (account, amount)
-  where j.id >= id_floor(${to}::timestamptz - interval '1 hour') and j.occurred_at >= ${to} and s.account < 5000000000
+  where j.id >= id_floor(${to}::timestamptz - interval '1 hour') and j.occurred_at >= ${to}
+    and s.account < 5000000000
   group by 1
 )
 select json_agg(d) as differing from (
@@ -71,7 +74,8 @@ select json_agg(d) as differing from (
   from floats f
   left join since s on s.account = f.account_id
   full join (
-    select merchant_id, currency, balance_minor from book_balances where day = ${day}::date and account_kind = 'FLOAT'
+    select merchant_id, currency, balance_minor from book_balances where day = ${day}::date
+      and account_kind = 'FLOAT'
   ) b on b.merchant_id = f.merchant_id and b.currency = f.currency
   where coalesce(f.balance_minor, 0) - coalesce(s.net, 0) <> coalesce(b.balance_minor, 0) limit ${EXAMPLES}
 ) d`,
@@ -81,7 +85,8 @@ select json_agg(d) as differing from (
   select starts_at as "slice", s.rows::text as "rows", m.rows::text as "summedUp"
   from (select starts_at, rows from book_seals where starts_at >= ${from} and starts_at < ${to}) s
   full join (
-    select starts_at, sum(rows) as rows from book_slices where starts_at >= ${from} and starts_at < ${to} group by 1
+    select starts_at, sum(rows) as rows from book_slices where starts_at >= ${from} and starts_at < ${to}
+      group by 1
   ) m using (starts_at)
   where s.rows is distinct from m.rows limit ${EXAMPLES}
 ) d`,

@@ -24,14 +24,16 @@ insert into book_seals (starts_at, rows, hash, listing)
 select r.slice_at, count(*), sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)),
   string_agg(uuid_send(r.id) || substring(r.digest from 1 for 4), ''::bytea order by r.occurred_at, r.id)
 from (
-  select s.slice_at, (s.j).occurred_at, (s.j).id, entry_digest(s.j) as digest from slice_rows(${from}, ${to}) s
+  select s.slice_at, (s.j).occurred_at, (s.j).id, entry_digest(s.j) as digest
+    from slice_rows(${from}, ${to}) s
 ) r
 group by r.slice_at`;
 }
 
 export function insertSlices(from: Date, to: Date): Sql {
   return sql`
-insert into book_slices (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
+insert into book_slices (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id,
+  product_id,
   rows, amount_minor)
 select * from slice_movements(${from}, ${to})`;
 }
@@ -58,7 +60,8 @@ select (s.j).id, (s.j).occurred_at, ${bookedIn}, ${day}::date
 from slice_rows(${sliceAt}, ${sliceAt}::timestamptz + interval '15 minutes') s
 where not exists (
   select from book_seals b, generate_series(0, b.rows - 1) as i (at)
-  where b.starts_at = ${sliceAt} and substring(b.listing from (20 * i.at + 1)::int for 16) = uuid_send((s.j).id)
+  where b.starts_at = ${sliceAt} and substring(b.listing
+    from (20 * i.at + 1)::int for 16) = uuid_send((s.j).id)
 )
 returning id`;
 }
@@ -67,7 +70,8 @@ export function insertMovements(day: string, from: Date, to: Date): Sql {
   return sql`
 insert into book_movements (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
   rows, amount_minor)
-select ${day}::date, s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant_id, s.issuer_id, s.product_id,
+select ${day}::date, s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant_id, s.issuer_id,
+  s.product_id,
   sum(s.rows), sum(s.amount_minor)
 from book_slices s where s.starts_at >= ${from} and s.starts_at < ${to} group by 2, 3, 4, 5, 6, 7, 8`;
 }
@@ -76,7 +80,8 @@ from book_slices s where s.starts_at >= ${from} and s.starts_at < ${to} group by
 export function insertBalances(day: string, before: string | null): Sql {
   return sql`
 insert into book_balances (day, currency, account_kind, merchant_id, issuer_id, product_id, balance_minor)
-select ${day}::date, p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id, sum(p.balance_minor)
+select ${day}::date, p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id,
+  sum(p.balance_minor)
 from (
   select currency, account_kind, merchant_id, issuer_id, product_id, balance_minor
   from book_balances where day = ${before}::date
@@ -91,10 +96,14 @@ from (
 group by 2, 3, 4, 5, 6 having sum(p.balance_minor) <> 0`;
 }
 
-/** What moved vouchers on a day, by the month of their activation. What a replacement moves stays in its cohort. */
+/**
+ * What moved vouchers on a day, by the month of their activation. What a replacement moves stays in its
+ * cohort.
+ */
 export function insertCohorts(day: string, from: Date, to: Date, zone: string): Sql {
   return sql`
-insert into book_cohorts (day, currency, product_id, issuer_id, issue_month, kind, is_credit, rows, amount_minor)
+insert into book_cohorts (day, currency, product_id, issuer_id, issue_month, kind, is_credit, rows,
+  amount_minor)
 select ${day}::date, b.currency, b.product_id, b.merchant_id,
   date_trunc('month', v.activated_at at time zone ${zone})::date, (s.j).kind,
   (s.j).credit_account = v.serial_number, count(*), sum((s.j).amount_minor)
@@ -106,8 +115,8 @@ group by 2, 3, 4, 5, 6, 7`;
 }
 
 /**
- * Vouchers with a balance at an instant, by the days until they expire, and by the days since they were activated or last
- * redeemed: from what they hold now, less what has moved since.
+ * Vouchers with a balance at an instant, by the days until they expire, and by the days since they were
+ * activated or last redeemed: from what they hold now, less what has moved since.
  */
 export function insertAging(day: string, at: Date): Sql {
   return sql`
@@ -118,7 +127,8 @@ with since as (
   cross join lateral (
     values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)
   ) as s (serial, amount)
-  where j.id >= id_floor(${at}::timestamptz - interval '1 hour') and j.occurred_at >= ${at} and s.serial > 10000000000
+  where j.id >= id_floor(${at}::timestamptz - interval '1 hour') and j.occurred_at >= ${at}
+    and s.serial > 10000000000
   group by 1, 2
 ), held as (
   select b.currency, b.product_id, b.merchant_id, v.balance_minor - coalesce(s.net, 0) as balance_minor,
@@ -134,7 +144,8 @@ with since as (
   where (v.balance_minor > 0 or s.net <> 0) and v.balance_minor - coalesce(s.net, 0) > 0
 )
 select ${day}::date, h.currency, h.product_id, h.merchant_id, a.basis,
-  (array[0, 31, 61, 91, 181, 366])[width_bucket(greatest(a.days, 0), array[0, 31, 61, 91, 181, 366]::numeric[])],
+  (array[0, 31, 61, 91, 181, 366])[width_bucket(greatest(a.days, 0), array[0, 31, 61, 91, 181,
+    366]::numeric[])],
   count(*), sum(h.balance_minor)
 from held h
 cross join lateral (values ('expires', h.days_left), ('idle', h.days_idle)) as a (basis, days)
@@ -191,19 +202,23 @@ export type ClosingRow = {
 
 export function insertClosing(row: ClosingRow, hash: Buffer): Sql {
   return sql`
-insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, rows_hash, totals, version, closed_at,
+insert into book_closings (day, starts_at, ends_at, zone, rows, first_id, last_id, rows_hash, totals,
+  version, closed_at,
   previous_hash, hash)
 values (${row.day}::date, ${row.starts_at}, ${row.ends_at}, ${row.zone}, ${row.rows}, ${row.first_id}::uuid,
-  ${row.last_id}::uuid, ${row.rows_hash}, ${row.totals}, ${row.version}, ${row.closed_at}, ${row.previous_hash}, ${hash})`;
+  ${row.last_id}::uuid, ${row.rows_hash}, ${row.totals}, ${row.version}, ${row.closed_at},
+    ${row.previous_hash}, ${hash})`;
 }
 
 /** The closings of an interval of days, oldest first. */
 export function listClosings(from: string | null, to: string | null): Sql {
   return sql`
-select day::text as day, starts_at, ends_at, zone, rows, first_id::text as first_id, last_id::text as last_id, rows_hash,
+select day::text as day, starts_at, ends_at, zone, rows, first_id::text as first_id,
+  last_id::text as last_id, rows_hash,
   totals, version, closed_at, previous_hash, hash
 from book_closings
-where (${from}::date is null or day >= ${from}::date) and (${to}::date is null or day < ${to}::date) order by day`;
+where (${from}::date is null or day >= ${from}::date) and (${to}::date is null or day < ${to}::date)
+  order by day`;
 }
 
 export function findLastClosing(): Sql {

@@ -38,7 +38,10 @@ export type Closed = { readonly day: string; readonly hash: string; readonly fai
 export type Waiting = { readonly day: string; readonly reason: string };
 export type Closing = { readonly closed: readonly Closed[]; readonly waiting: Waiting | null };
 
-/** What is booked into a day while it is closed, such as commission: stamped within the day, before its last slice is sealed. */
+/**
+ * What is booked into a day while it is closed, such as commission: stamped within the day, before its
+ * last slice is sealed.
+ */
 export type DayEnd = (operator: Operator, tx: Queries, day: Day) => Promise<void>;
 
 type Options = {
@@ -49,7 +52,8 @@ type Options = {
 };
 
 /**
- * Closes the days that are due, in order, each in one transaction: sweep, commission, last slice, totals, checks, closing, audit.
+ * Closes the days that are due, in order, each in one transaction: sweep, commission, last slice, totals,
+ * checks, closing, audit.
  * @returns what was closed, and why the next day was not
  */
 export async function closeDays(operator: Operator, options: Options = {}): Promise<Closing> {
@@ -143,7 +147,10 @@ function closeDay(
   }, 'read committed');
 }
 
-/** Looks for rows that slipped into a slice after it was sealed: they are booked in the last slice of the day that is closed. */
+/**
+ * Looks for rows that slipped into a slice after it was sealed: they are booked in the last slice of the
+ * day that is closed.
+ */
 async function recount(tx: Queries, day: string, endsAt: Date, sealedUntil: Date): Promise<string[]> {
   const [start] = await tx.query<{ starts_at: Date | null }>(findRecountStart(RECOUNTED_DAYS));
   if (!start?.starts_at) return [];

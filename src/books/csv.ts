@@ -1,13 +1,19 @@
 import { stringify } from 'csv-stringify/sync';
 
-/** CSV of the books: UTF-8, RFC 4180, a header, ISO dates, amounts with a point. `european` separates by `;` and writes amounts with a comma. */
+/**
+ * CSV of the books: UTF-8, RFC 4180, a header, ISO dates, amounts with a point. `european` separates by
+ * `;` and writes amounts with a comma.
+ */
 
 export type CsvStyle = 'standard' | 'european';
 
 /** An amount, or another cell. */
 export type Cell = string | number | null | { readonly amount: string };
 
-/** Rows as text. A cell that a spreadsheet would take for a formula gets an apostrophe in front; an amount never looks like one. */
+/**
+ * Rows as text. A cell that a spreadsheet would take for a formula gets an apostrophe in front; an amount
+ * never looks like one.
+ */
 export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle): string {
   const isEuropean = style === 'european';
   const cells = rows.map((row) =>

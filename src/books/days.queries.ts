@@ -1,6 +1,9 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** The row of the books, locked until the transaction ends: no day is closed, no slice sealed and no voucher swept meanwhile. */
+/**
+ * The row of the books, locked until the transaction ends: no day is closed, no slice sealed and no
+ * voucher swept meanwhile.
+ */
 export function lockBooks(): Sql {
   return sql`
 select zone, grace_minutes, sealed_until, passed_at, database_time() as now from books for update`;

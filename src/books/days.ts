@@ -80,7 +80,8 @@ export async function listDays(
 const DAY_MIN_MS = 3_600_000;
 
 /**
- * Sets the zone of the books from the first day on that has not begun, and the grace after which a day is closed.
+ * Sets the zone of the books from the first day on that has not begun, and the grace after which a day is
+ * closed.
  * @throws Refusal `30` for an unknown zone, or one in which the next day would have ended before it begins
  */
 export async function setBooks(

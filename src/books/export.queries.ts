@@ -3,7 +3,8 @@ import { type Sql, sql } from '../db/sql.ts';
 /** The closed days of an interval, which ends before `to`, in order. */
 export function listClosings(from: string, to: string): Sql {
   return sql`
-select day::text, starts_at, ends_at, zone, closed_at, hash, (day - (select min(day) from book_closings)) + 1 as number
+select day::text, starts_at, ends_at, zone, closed_at, hash,
+  (day - (select min(day) from book_closings)) + 1 as number
 from book_closings where day >= ${from}::date and day < ${to}::date order by day`;
 }
 
@@ -18,15 +19,18 @@ order by currency, account_kind, merchant_id, issuer_id, product_id`;
 /** The movements of a closed day, summed. 0 stands for none. */
 export function listMovements(day: string): Sql {
   return sql`
-select null::uuid as id, null::timestamptz as occurred_at, kind::text, currency, debit_kind, credit_kind, merchant_id, issuer_id,
-  product_id, rows, amount_minor, null::bigint as serial_number, null::text as reference, null::uuid as original_id
+select null::uuid as id, null::timestamptz as occurred_at, kind::text, currency, debit_kind, credit_kind,
+  merchant_id, issuer_id,
+  product_id, rows, amount_minor, null::bigint as serial_number, null::text as reference,
+    null::uuid as original_id
 from book_movements where day = ${day}::date
 order by currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id`;
 }
 
 /**
- * A cursor over the rows of a time, in the order of time and id. Ids begin with the time at which they were made, an hour around the stamp
- * at most; 5,000,000,000 and 10,000,000,000 are where reserves and vouchers begin.
+ * A cursor over the rows of a time, in the order of time and id. Ids begin with the time at which they
+ * were made, an hour around the stamp at most; 5,000,000,000 and 10,000,000,000 are where reserves and
+ * vouchers begin.
  * @param merchantId only the rows on its float and its settlement account, account by account; null: all rows
  */
 export function openRows(startsAt: Date, endsAt: Date, merchantId: number | null, byAccount: boolean): Sql {
@@ -36,11 +40,14 @@ export function openRows(startsAt: Date, endsAt: Date, merchantId: number | null
   const text = `
 declare export_rows no scroll cursor for
 select * from (
-  select j.id, j.occurred_at, j.kind::text as kind, j.currency, 1::bigint as rows, j.amount_minor, j.serial_number, j.reference,
+  select j.id, j.occurred_at, j.kind::text as kind, j.currency, 1::bigint as rows, j.amount_minor,
+    j.serial_number, j.reference,
     j.original_id, s.account_kind,
-    case when j.debit_account >= 10000000000 then 'VOUCHER' when j.debit_account >= 5000000000 then 'RESERVE' else d.kind::text end
+    case when j.debit_account >= 10000000000 then 'VOUCHER' when j.debit_account >= 5000000000
+      then 'RESERVE' else d.kind::text end
       as debit_kind,
-    case when j.credit_account >= 10000000000 then 'VOUCHER' when j.credit_account >= 5000000000 then 'RESERVE' else c.kind::text end
+    case when j.credit_account >= 10000000000 then 'VOUCHER' when j.credit_account >= 5000000000
+      then 'RESERVE' else c.kind::text end
       as credit_kind,
     coalesce(nullif(greatest(d.merchant_id, c.merchant_id), 0), j.merchant_id, 0) as merchant_id,
     coalesce(n.merchant_id, 0) as issuer_id, coalesce(n.product_id, 0) as product_id
@@ -52,7 +59,8 @@ select * from (
   cross join lateral (
     select case when d.kind in ('FLOAT', 'SETTLEMENT') then d.kind::text else c.kind::text end as account_kind
   ) s
-  where j.id >= id_floor($1::timestamptz - interval '1 hour') and j.id < id_floor($2::timestamptz + interval '1 hour')
+  where j.id >= id_floor($1::timestamptz - interval '1 hour')
+    and j.id < id_floor($2::timestamptz + interval '1 hour')
     and j.occurred_at >= $1 and j.occurred_at < $2
     and (not $3::boolean or d.kind in ('FLOAT', 'SETTLEMENT') or c.kind in ('FLOAT', 'SETTLEMENT'))
     and ($4::integer is null or $4 in (d.merchant_id, c.merchant_id))
@@ -110,5 +118,6 @@ export function upsertGlAccount(row: GlAccountRow): Sql {
   return sql`
 insert into gl_accounts (account_kind, merchant_id, product_id, account, tax_code)
 values (${account_kind}, ${merchant_id}, ${product_id}, ${account}, ${tax_code})
-on conflict (account_kind, merchant_id, product_id) do update set account = excluded.account, tax_code = excluded.tax_code`;
+on conflict (account_kind, merchant_id, product_id) do update set account = excluded.account,
+  tax_code = excluded.tax_code`;
 }

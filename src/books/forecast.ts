@@ -14,7 +14,10 @@ export type Forecast = Float & {
 const USE_DAYS = 28;
 const DAY_MS = 86_400_000;
 
-/** The floats of a merchant, each with its forecast. What is used: orders and activations, less what was released. */
+/**
+ * The floats of a merchant, each with its forecast. What is used: orders and activations, less what was
+ * released.
+ */
 export async function forecastFloats({ db, clock }: Service, merchantId: number): Promise<Forecast[]> {
   const now = clock();
   const since = new Date(now.getTime() - USE_DAYS * DAY_MS);

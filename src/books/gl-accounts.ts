@@ -17,7 +17,9 @@ export const GL_KINDS = [
   'BREAKAGE',
 ] as const;
 
-/** Gives a kind of account its number in another bookkeeping: of one merchant, of one product, or of all (0). */
+/**
+ * Gives a kind of account its number in another bookkeeping: of one merchant, of one product, or of all (0).
+ */
 export async function setGlAccount(operator: Operator, row: GlAccountRow): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
     await tx.query(upsertGlAccount(row));

@@ -3,7 +3,10 @@ import type { GlAccountRow } from './export.queries.ts';
 import { listGlAccounts } from './export.queries.ts';
 import type { Account, ClosedDay, Movement } from './export.rows.ts';
 
-/** The general ledger (R12): movements on the account numbers of another bookkeeping. Each movement is two lines, a debit and a credit. */
+/**
+ * The general ledger (R12): movements on the account numbers of another bookkeeping. Each movement is two
+ * lines, a debit and a credit.
+ */
 
 export type GlLine = {
   readonly date: string;
@@ -33,7 +36,9 @@ export class Unmapped extends Error {
 
 type Mapped = { readonly account: string; readonly taxCode: string | null };
 
-/** The account numbers of another bookkeeping, by kind of account, and where given by merchant and product. */
+/**
+ * The account numbers of another bookkeeping, by kind of account, and where given by merchant and product.
+ */
 export class GlMapping {
   readonly #byKey: ReadonlyMap<string, Mapped>;
 
@@ -76,7 +81,9 @@ function describe({ kind, merchantId, productId }: Account): string {
 
 const NUMBER_DIGITS = 3;
 
-/** Numbers the lines of a day. Movements within one account number are left out: they change nothing there. */
+/**
+ * Numbers the lines of a day. Movements within one account number are left out: they change nothing there.
+ */
 export class GlDay {
   readonly #mapping: GlMapping;
   readonly #day: ClosedDay;

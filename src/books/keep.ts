@@ -13,8 +13,8 @@ const KEEPER: Actor = {
 };
 
 /**
- * Keeps the books: sweeps what has expired, seals slices, and closes the days that are due. Done by one process at a time: another
- * one finds them in use, and leaves them alone.
+ * Keeps the books: sweeps what has expired, seals slices, and closes the days that are due. Done by one
+ * process at a time: another one finds them in use, and leaves them alone.
  */
 export async function keepBooks(
   service: Service,

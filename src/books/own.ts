@@ -3,7 +3,10 @@ import { getAccount, post } from '../ledger/movements.ts';
 import { toText } from '../money.ts';
 import { type Booked, bookOnce } from './book-once.ts';
 
-/** What an operator moves between its own accounts and its bank: income, tax, goodwill, and what is paid to a state. */
+/**
+ * What an operator moves between its own accounts and its bank: income, tax, goodwill, and what is paid
+ * to a state.
+ */
 
 type Amount = {
   readonly currency: string;
@@ -16,7 +19,8 @@ export const INCOME = ['fees', 'breakage', 'vat'] as const;
 export type Transfer = Amount & { readonly account: (typeof INCOME)[number] | 'goodwill' };
 
 /**
- * Takes income out or pays tax (fees, breakage, VAT → funding), or covers goodwill (funding → goodwill): OWN_TRANSFER.
+ * Takes income out or pays tax (fees, breakage, VAT → funding), or covers goodwill (funding → goodwill):
+ * OWN_TRANSFER.
  * @throws Refusal `18`, `94`, `51` where the account holds less
  */
 export function transferOwn(operator: Operator, transfer: Transfer): Promise<Booked> {

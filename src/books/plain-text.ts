@@ -10,8 +10,9 @@ import {
 } from './export.rows.ts';
 
 /**
- * Journals for beancount and hledger: a transaction for each movement, and the balances at the end of each day as assertions, so that
- * these programs prove what was exported without any code of this service. Debits are positive, as both have it.
+ * Journals for beancount and hledger: a transaction for each movement, and the balances at the end of
+ * each day as assertions, so that these programs prove what was exported without any code of this
+ * service. Debits are positive, as both have it.
  */
 
 export type PlainTextFormat = 'beancount' | 'hledger';
@@ -51,7 +52,10 @@ export class PlainText {
     this.#names = names;
   }
 
-  /** The head, with the balances before the first day: they sum to 0 in each currency, so they are one transaction. */
+  /**
+   * The head, with the balances before the first day: they sum to 0 in each currency, so they are one
+   * transaction.
+   */
   begin(days: readonly ClosedDay[], opening: readonly Balance[]): string {
     const [first, last] = [days[0] as ClosedDay, days.at(-1) as ClosedDay];
     this.#firstDay = dayBefore(first.day);
@@ -87,7 +91,10 @@ export class PlainText {
     return `${lines.join('\n')}\n`;
   }
 
-  /** What each account holds at the end of a day, of those that moved on it; at the end of the last day, of all. */
+  /**
+   * What each account holds at the end of a day, of those that moved on it; at the end of the last day,
+   * of all.
+   */
   end(day: string, balances: readonly Balance[], isLast: boolean): string {
     const held = new Map(
       balances.map(({ account, balanceMinor }) => [keyOf(account), { account, balanceMinor }]),

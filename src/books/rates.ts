@@ -4,7 +4,8 @@ import { Refusal } from '../refusal.ts';
 import { insertRate } from './reports/queries.ts';
 
 /**
- * Sets what part of the vouchers of a product is estimated never to be redeemed (R5): with its author and reason; never posted.
+ * Sets what part of the vouchers of a product is estimated never to be redeemed (R5): with its author and
+ * reason; never posted.
  * @throws Refusal `30` without a reason
  */
 export async function setBreakageRate(

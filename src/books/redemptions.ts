@@ -25,8 +25,8 @@ type Row = {
 };
 
 /**
- * Corrects the amount of a redemption on a merchant's behalf, as the merchant's own update would: once, in one step. The same
- * correction again returns the first result.
+ * Corrects the amount of a redemption on a merchant's behalf, as the merchant's own update would: once,
+ * in one step. The same correction again returns the first result.
  * @param amountMinor 0 reverses it in full
  * @returns the transaction id of the reversal
  * @throws Refusal `30` without a reason; `44`, `43`, `54`, `58`, `51`

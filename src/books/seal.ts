@@ -18,14 +18,20 @@ const LEAST_MS = 4 * SLICE_MS;
 
 const floorToSlice = (ms: number) => new Date(Math.floor(ms / SLICE_MS) * SLICE_MS);
 
-/** Until when slices may be sealed: nothing is stamped before it any more, and nothing stamped before it is still under way. */
+/**
+ * Until when slices may be sealed: nothing is stamped before it any more, and nothing stamped before it
+ * is still under way.
+ */
 export function sealableUntil({ now, passed_at, grace_minutes }: Books): Date {
   const graceMs = grace_minutes * MINUTE_MS;
   if (!passed_at) return new Date(0);
   return floorToSlice(Math.min(now.getTime() - graceMs, passed_at.getTime() - graceMs / 2));
 }
 
-/** Notes how far all transactions have ended: the second look finds what the first one noted, unless something still runs. */
+/**
+ * Notes how far all transactions have ended: the second look finds what the first one noted, unless
+ * something still runs.
+ */
 export async function passMark({ db }: Pick<Service, 'db'>): Promise<void> {
   await db.query(advanceMark());
   await db.query(advanceMark());
@@ -40,8 +46,8 @@ export async function sealUntil(tx: Queries, from: Date, until: Date): Promise<v
 }
 
 /**
- * Seals what is due, but for the last slice of the day, which its close seals: commission is booked into that one. In steps, so
- * that a long absence is made good piece by piece. The sweep comes before it.
+ * Seals what is due, but for the last slice of the day, which its close seals: commission is booked into
+ * that one. In steps, so that a long absence is made good piece by piece. The sweep comes before it.
  */
 export async function sealDue(service: Service, stopping: () => boolean = () => false): Promise<void> {
   const { db } = service;

@@ -20,7 +20,8 @@ const BATCHES = 100;
 type Voucher = { readonly serial_number: bigint; readonly bucket: number };
 
 /**
- * Books what has expired: an EXPIRY for each voucher with a balance. Safe to run in several processes at once, and to interrupt.
+ * Books what has expired: an EXPIRY for each voucher with a balance. Safe to run in several processes at
+ * once, and to interrupt.
  * @returns how many vouchers were swept
  */
 export async function sweepExpired(service: Service, stopping: () => boolean = () => false): Promise<number> {

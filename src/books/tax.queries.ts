@@ -10,8 +10,10 @@ export type DormancyRule = {
 
 export function upsertDormancyRule({ name, basis, months, productId }: DormancyRule): Sql {
   return sql`
-insert into dormancy_rules (name, basis, months, product_id) values (${name}, ${basis}, ${months}, ${productId})
-on conflict (name) do update set basis = excluded.basis, months = excluded.months, product_id = excluded.product_id`;
+insert into dormancy_rules (name, basis, months, product_id)
+  values (${name}, ${basis}, ${months}, ${productId})
+on conflict (name) do update set basis = excluded.basis, months = excluded.months,
+  product_id = excluded.product_id`;
 }
 
 export type VatTreatment = {
@@ -26,7 +28,8 @@ export type VatTreatment = {
 export function insertVatTreatment({ productId, from, treatment, country, ratePpm }: VatTreatment): Sql {
   return sql`
 insert into voucher_vat (product_id, valid_from, treatment, country, rate_ppm)
-values (${productId}, ${from}::date, ${treatment}, ${country}, ${ratePpm}) on conflict do nothing returning product_id`;
+values (${productId}, ${from}::date, ${treatment}, ${country}, ${ratePpm}) on conflict do nothing
+  returning product_id`;
 }
 
 export type DormantRow = {
@@ -40,23 +43,28 @@ export type DormantRow = {
   balance_minor: bigint;
 };
 
-/** The vouchers that are dormant at an instant, with what they held then: movements since then are taken back. */
+/**
+ * The vouchers that are dormant at an instant, with what they held then: movements since then are taken back.
+ */
 export function listDormant(at: Date, countMax: number): Sql {
   return sql`
 select d.* from (
   select r.name as rule, v.serial_number, p.code as product, b.currency, v.activated_at as issued_at,
     coalesce(u.used_at, v.activated_at) as used_at, h.balance_minor,
-    case r.basis when 'issue' then v.activated_at else coalesce(u.used_at, v.activated_at) end + make_interval(months => r.months) as due_at
+    case r.basis when 'issue' then v.activated_at else coalesce(u.used_at,
+      v.activated_at) end + make_interval(months => r.months) as due_at
   from dormancy_rules r
   join vouchers v on v.activated_at <= ${at}::timestamptz - make_interval(months => r.months)
   join batches b on b.id = v.batch_id and b.status = 'COMPLETED' and r.product_id in (0, b.product_id)
   join products p on p.id = b.product_id
   left join lateral (
     select max(j.occurred_at) as used_at from journal j
-    where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION' and j.occurred_at < ${at}
+    where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
+      and j.occurred_at < ${at}
   ) u on true
   cross join lateral (
-    select v.balance_minor + coalesce(sum(case when j.debit_account = v.serial_number then j.amount_minor else -j.amount_minor end), 0)::bigint
+    select v.balance_minor + coalesce(sum(case when j.debit_account = v.serial_number then j.amount_minor
+      else -j.amount_minor end), 0)::bigint
       as balance_minor
     from journal j
     where j.bucket = v.bucket and j.serial_number = v.serial_number and j.occurred_at >= ${at}
@@ -79,14 +87,20 @@ export type VatRow = {
   expired_minor: bigint;
 };
 
-/** What was issued, redeemed and expired of each product on closed days, by the treatment that held on each of them. */
+/**
+ * What was issued, redeemed and expired of each product on closed days, by the treatment that held on
+ * each of them.
+ */
 export function sumVat(from: string, to: string): Sql {
   return sql`
 select p.code as product, m.currency, t.treatment, t.country, t.rate_ppm,
-  sum(case m.kind when 'ACTIVATION' then m.amount_minor when 'VOID' then -m.amount_minor else 0 end)::bigint as issued_minor,
+  sum(case m.kind when 'ACTIVATION' then m.amount_minor when 'VOID' then -m.amount_minor
+    else 0 end)::bigint as issued_minor,
   sum(case m.kind when 'IMPORT' then m.amount_minor else 0 end)::bigint as imported_minor,
-  sum(case m.kind when 'REDEMPTION' then m.amount_minor when 'REDEMPTION_REVERSAL' then -m.amount_minor else 0 end)::bigint as redeemed_minor,
-  sum(case m.kind when 'EXPIRY' then m.amount_minor when 'REINSTATEMENT' then -m.amount_minor else 0 end)::bigint as expired_minor
+  sum(case m.kind when 'REDEMPTION' then m.amount_minor when 'REDEMPTION_REVERSAL' then -m.amount_minor
+    else 0 end)::bigint as redeemed_minor,
+  sum(case m.kind when 'EXPIRY' then m.amount_minor when 'REINSTATEMENT' then -m.amount_minor
+    else 0 end)::bigint as expired_minor
 from book_movements m
 join products p on p.id = m.product_id
 left join lateral (
@@ -94,7 +108,8 @@ left join lateral (
   where v.product_id = m.product_id and v.valid_from <= m.day order by v.valid_from desc limit 1
 ) t on true
 where m.day >= ${from}::date and m.day < ${to}::date
-  and m.kind in ('ACTIVATION', 'VOID', 'IMPORT', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'EXPIRY', 'REINSTATEMENT')
+  and m.kind in ('ACTIVATION', 'VOID', 'IMPORT', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'EXPIRY',
+    'REINSTATEMENT')
 group by p.code, m.currency, t.treatment, t.country, t.rate_ppm
 order by m.currency, p.code, t.country, t.rate_ppm`;
 }

@@ -4,9 +4,11 @@ import { type Sql, sql } from '../db/sql.ts';
 export function listBrokenSlices(from: Date, to: Date): Sql {
   return sql`
 with found as (
-  select r.slice_at, count(*) as rows, sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash
+  select r.slice_at, count(*) as rows, sha256(string_agg(r.digest, ''::bytea order by r.occurred_at,
+    r.id)) as hash
   from (
-    select s.slice_at, (s.j).occurred_at, (s.j).id, entry_digest(s.j) as digest from slice_rows(${from}, ${to}) s
+    select s.slice_at, (s.j).occurred_at, (s.j).id, entry_digest(s.j) as digest
+      from slice_rows(${from}, ${to}) s
   ) r
   group by r.slice_at
 )
@@ -18,7 +20,10 @@ where f.hash is distinct from b.hash or f.rows is distinct from b.rows
 order by 1`;
 }
 
-/** The rows of a slice that are not as its listing names them. A row that was moved to another time is missed in one slice, added in another. */
+/**
+ * The rows of a slice that are not as its listing names them. A row that was moved to another time is
+ * missed in one slice, added in another.
+ */
 export function listBrokenRows(sliceAt: Date): Sql {
   return sql`
 with listed as (
@@ -29,7 +34,8 @@ with listed as (
   select (s.j).id, substring(entry_digest(s.j) from 1 for 4) as mark
   from slice_rows(${sliceAt}, ${sliceAt}::timestamptz + interval '15 minutes') s
 )
-select coalesce(l.id, f.id) as id, case when f.id is null then 'removed' when l.id is null then 'added' else 'altered' end as change
+select coalesce(l.id, f.id) as id, case when f.id is null then 'removed' when l.id is null then 'added'
+  else 'altered' end as change
 from listed l full join found f on f.id = l.id
 where f.mark is distinct from l.mark
 order by 1 limit 1000`;
@@ -51,7 +57,8 @@ with sliced as (
     sum(amount_minor) as amount_minor
   from book_slices where starts_at >= ${from} and starts_at < ${to} group by 1, 2, 3, 4, 5, 6, 7
 ), carried as (
-  select p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id, sum(p.balance_minor) as balance_minor
+  select p.currency, p.account_kind, p.merchant_id, p.issuer_id, p.product_id,
+    sum(p.balance_minor) as balance_minor
   from (
     select currency, account_kind, merchant_id, issuer_id, product_id, balance_minor
     from book_balances where day = ${before}::date
@@ -84,7 +91,8 @@ export function listBrokenAggregates(from: Date, to: Date): Sql {
 select slice_at, currency, kind::text as kind
 from slice_movements(${from}, ${to}) m
 full join (
-  select starts_at as slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, rows,
+  select starts_at as slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id,
+    rows,
     amount_minor
   from book_slices where starts_at >= ${from} and starts_at < ${to}
 ) s using (slice_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)

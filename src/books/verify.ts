@@ -16,8 +16,9 @@ import {
 export type Break = {
   readonly day: string;
   /**
-   * `altered`, `removed`, `added`: a row of the journal; `late`: a row that slipped in and was booked on a later day; `aggregate`, `seal`,
-   * `totals`: what was computed from the rows; `closing`, `chain`, `audit`: the closing itself; `check`: one that failed at the close.
+   * `altered`, `removed`, `added`: a row of the journal; `late`: a row that slipped in and was booked on
+   * a later day; `aggregate`, `seal`, `totals`: what was computed from the rows; `closing`, `chain`,
+   * `audit`: the closing itself; `check`: one that failed at the close.
    */
   readonly change: string;
   readonly transactionId?: string;
@@ -35,7 +36,8 @@ export type Verified = {
 type Stored = ClosingRow & { readonly hash: Buffer };
 
 /**
- * Computes closed days again, from the rows up to the chain of closings, and names whatever is not as it was closed.
+ * Computes closed days again, from the rows up to the chain of closings, and names whatever is not as it
+ * was closed.
  * @param interval days from (inclusive) and to (exclusive); all of them where they are left out
  */
 export async function verifyBooks(

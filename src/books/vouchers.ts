@@ -23,7 +23,8 @@ const balances = ({ balance_minor, decimals }: Locked, deltaMinor: bigint) => {
 };
 
 /**
- * Corrects the balance of a voucher by a signed amount, never to an amount: ADJUSTMENT, from goodwill to the voucher or back.
+ * Corrects the balance of a voucher by a signed amount, never to an amount: ADJUSTMENT, from goodwill to
+ * the voucher or back.
  * @throws Refusal `30` without a reason; `18`, `94`, `14`, `44`, `54`, `40`, `51`, `13`
  */
 export async function adjustVoucher(
@@ -57,8 +58,8 @@ type CashOut = {
 };
 
 /**
- * Books a remainder that was paid out in cash: CASH_OUT, from the voucher to the settlement account of the merchant that
- * paid, or to funding.
+ * Books a remainder that was paid out in cash: CASH_OUT, from the voucher to the settlement account of
+ * the merchant that paid, or to funding.
  * @throws Refusal `18`, `94`, `14`, `44`, `43`, `54`, `40`, `42`, `51`
  */
 export async function cashOut(operator: Operator, wanted: CashOut): Promise<Booked> {

@@ -33,7 +33,7 @@ export function registerBackup(program: Command): void {
     .command('create', { isDefault: true })
     .description('back up the database while it is in use; `scrip backup DIR` does the same')
     .argument('<dir>', 'the folder that holds the backups')
-    .option('--with-keys', 'put the key ring into the backup: whoever has it can spend every voucher')
+    .option('--with-keys', 'put the key ring into the backup: with it, anybody can spend every voucher')
     .option('--keep <n>', 'remove older backups until this many are left')
     .option('--json', 'print JSON')
     .action(create);

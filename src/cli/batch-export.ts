@@ -29,7 +29,7 @@ import { listCommand, requireApproval } from './perform.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
 
-/** Characters of a reference in a file name. */
+/** The characters of a reference in a file name. */
 const NAME_MAX = 80;
 
 type Options = {
@@ -108,7 +108,7 @@ async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<vo
 
 type Writer = (vouchers: AsyncIterable<print.Voucher[]>, count: number) => AsyncIterable<string | Buffer>;
 
-/** The writer of a format. Its package is loaded only here: no other command needs fonts. */
+/** The writer of a format. Its package is loaded on demand: no other command needs fonts. */
 async function prepareWriter(
   format: 'csv' | 'pdf',
   batch: print.Batch,
@@ -153,7 +153,7 @@ async function findExportable(
   return { batch, printed };
 }
 
-/** Passes pages on, shows the progress, and ends them once the command is asked to stop. */
+/** Passes pages on, shows the progress, and stops when the command is asked to. */
 async function* withProgress(
   vouchers: AsyncIterable<PrintedVoucher[]>,
   count: number,
@@ -193,7 +193,7 @@ async function list(text: string, options: { json?: boolean }): Promise<void> {
   );
 }
 
-/** A merchant's reference as a file name: nothing in it leads into another folder, or hides the file. */
+/** A merchant's reference as a file name, which cannot lead into another folder or hide the file. */
 function fileName(reference: string, transactionId: string): string {
   const safe = reference
     .replace(/[^\p{L}\p{N}._-]+/gu, '-')

@@ -8,7 +8,8 @@ import { isUnavailable } from '../db/errors.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
 import { batches, newReference, type OrderedBatch } from '../operator/batches.ts';
 import { amountText, parseProduct } from './merchant.ts';
-import { explainOutcome, untilStopped } from './open.ts';
+import { untilStopped } from './open.ts';
+import { explainOutcome } from './outcome.ts';
 import { fail, interrupted, notFound, printFields, printJson } from './output.ts';
 import { parseCount, parseEnd, parseId, parseText, parseValue } from './parse.ts';
 import { performWith } from './perform.ts';
@@ -18,7 +19,7 @@ import type { Stop } from './stop.ts';
 const QUANTITY_MAX = 5_000_000;
 const REFERENCE_MAX = 100;
 const POLL_MS = 200;
-/** A batch that has not grown for this long has no worker: then this process produces it. */
+/** A batch that has not grown for this long has no worker, so this process produces it. */
 const IDLE_MS = 1_500;
 
 type Options = {
@@ -83,9 +84,9 @@ async function run(options: Options): Promise<void> {
 }
 
 /**
- * Waits until a batch ends. Where nobody produces it (no `serve` and no `work` on this database), this
- * process does.
- * @throws CommandError where the batch is canceled, or the wait is interrupted
+ * Waits until a batch ends. If neither `serve` nor `work` runs on this database, this process produces
+ * it.
+ * @throws CommandError if the batch is canceled, or the wait is interrupted
  */
 async function waitFor(service: Service, accepted: OrderedBatch, stop: Stop, quiet = false): Promise<Batch> {
   const { transactionId, reference, quantity } = accepted;

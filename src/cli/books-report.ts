@@ -90,7 +90,10 @@ function selectSection(made: Report, section: string | undefined): Report {
 /** What every row of a CSV begins with, so that a row says by itself what it is of. */
 const HEAD = ['report', 'from', 'to', 'zone', 'state', 'closingHash', 'section', 'currency'];
 
-/** A header for each kind of table; a report of a closed day is the same to the byte, whenever and wherever it is made. */
+/**
+ * A header for each kind of table; a report of a closed day is the same to the byte, whenever and
+ * wherever it is made.
+ */
 export function toCsv(made: Report, style: CsvStyle): string {
   const head = (table: Table) => [
     ...[made.report, made.from, made.to, made.zone, made.state, made.closingHash],

@@ -3,7 +3,7 @@ import { VARIANT_B } from '../http/variant-b/routes.ts';
 
 export type DemoVoucher = { readonly serialNumber: bigint; readonly code: string; readonly pin: string };
 
-/** What the curl lines order. Whoever prints them has made the same orders, and so knows the codes. */
+/** The orders of the curl lines. The caller has made the same orders, and so knows the codes. */
 export const DEMO_ORDER = { quantity: 2, value: 50 } as const;
 const ACTIVATION_VALUE = 25;
 

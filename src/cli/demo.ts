@@ -20,15 +20,15 @@ import { Refusal } from '../refusal.ts';
 import { actor } from './actor.ts';
 import { curlRound, DEMO_ORDER, type DemoVoucher } from './curl-round.ts';
 
-/** The top-up of each start, in major units: enough for a long afternoon of trying things out. */
+/** The top-up of each start, in major units: enough for a long afternoon. */
 const DEMO_FLOAT = 100_000n;
 /** A product whose vouchers are sold inactive. */
 const DEMO_PRODUCT = 'DEMO-CARD';
 
 /**
- * Makes sure of the demo merchant, and returns the whole round as curl lines that work as they are. Its
- * key is kept in the data folder, so a second start shows the same one. Each start makes the orders with
- * which the lines begin: pasted, they are replays, and the lines that follow can use the vouchers.
+ * Prepares the demo merchant, and returns the whole round as curl lines that work as they are. Its key
+ * is kept in the data folder, so a second start shows the same one. Each start makes the orders with
+ * which the lines begin: pasted, they are replays, and the next lines can use the vouchers.
  */
 export async function prepareDemo(service: Service, baseUrl: string, dataDir: string): Promise<string[]> {
   await makeDataFolder(dataDir);
@@ -74,7 +74,7 @@ async function findOrCreate(operator: Operator, product: Product, file: string):
     () => undefined,
   );
   if (kept) {
-    // The key of another database, or one that was revoked: then a new demo merchant is created.
+    // The key belongs to another database, or was revoked: then a new demo merchant is created.
     const known = await authenticate(operator.service, basic(kept)).catch((error: unknown) => {
       if (error instanceof Refusal && error.code === '01') return undefined;
       throw error;

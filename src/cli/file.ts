@@ -5,7 +5,7 @@ import { draftName, writePrivate } from '../draft.ts';
 import { CommandError, fail } from './output.ts';
 
 /**
- * Refuses, before anything is done, a path that cannot be written.
+ * Refuses a path that cannot be written, before anything is done.
  * @throws CommandError
  */
 export async function checkTarget(path: string, force: boolean): Promise<void> {
@@ -21,9 +21,8 @@ export async function checkTarget(path: string, force: boolean): Promise<void> {
 }
 
 /**
- * Writes a file that is there as a whole or not at all: under a name of its own until everything lies on
- * the disk.
- * @param force whether it may take the place of another
+ * Writes a file completely or not at all: it has a draft name until it is on the disk.
+ * @param force whether it may replace another file
  */
 export async function writeWhole(
   path: string,
@@ -32,14 +31,14 @@ export async function writeWhole(
 ): Promise<void> {
   const draft = draftName(join(dirname(path), `.${basename(path).slice(0, 100)}`));
   const discard = () => rmSync(draft, { force: true });
-  // Also where the process is ended in a hurry.
+  // Also if the process ends without waiting.
   process.once('exit', discard);
   try {
     await writePrivate(draft, pieces).catch((error: NodeJS.ErrnoException) => {
       throw error.syscall === 'open' ? explain(error, path) : error;
     });
     if (force) await rename(draft, path);
-    // A link is refused where another file has come to be meanwhile, which a rename would silently replace.
+    // A link fails if another file has been created meanwhile. A rename would replace it silently.
     else
       await link(draft, path).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'EEXIST') fail(`${path} is there already: --force overwrites it`);

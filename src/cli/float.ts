@@ -25,7 +25,7 @@ export function registerFloat(program: Command): void {
   float
     .command('warn')
     .description(
-      'set the threshold of a low float, which its merchant is told by webhook when the float crosses it',
+      'set the threshold of a low float, which its merchant learns by webhook when the float crosses it',
     )
     .requiredOption('--merchant <id>', 'the merchant')
     .requiredOption(

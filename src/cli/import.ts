@@ -22,7 +22,7 @@ import { oneOf, parseEnd, parseId, parseText } from './parse.ts';
 import { type Progress, showProgress } from './progress.ts';
 
 const REFERENCE_MAX = 100;
-/** Errors that people are shown; JSON has more. */
+/** Errors that are printed for people; JSON has more. */
 const SHOWN_MAX = 50;
 
 type Options = {

@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { Operator } from '../context.ts';
 import { keyFile } from '../keyring/file.ts';
-import { newRingKey } from '../keyring/ring.ts';
+import { newRingKey } from '../keyring/text.ts';
 import { keyring, type RingKeyInfo } from '../operator/keyring.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';
 import { actor } from './actor.ts';
-import { explainOutcome, untilStopped } from './open.ts';
+import { untilStopped } from './open.ts';
+import { explainOutcome } from './outcome.ts';
 import { fail, interrupted, printJson, printTable, say } from './output.ts';
 import { listCommand, requireApproval } from './perform.ts';
 import { showProgress } from './progress.ts';
@@ -70,7 +71,7 @@ async function rotate(options: Json): Promise<void> {
     const resealed = progressBar(total, stop, options, 'sealed again');
     const proven = progressBar(total, stop, options, 'proven');
     const prove: OnProgress = (vouchers) => {
-      // Two bars at one time would be drawn over each other.
+      // Two bars at the same time would overwrite each other.
       resealed.end();
       return proven.onProgress(vouchers);
     };
@@ -122,7 +123,7 @@ async function withRing(
   );
 }
 
-/** Follows work on every voucher with a progress bar, until it ends or is asked to stop. */
+/** Shows the progress of work on all vouchers, until it ends or is asked to stop. */
 function progressBar(
   total: number,
   stop: Stop,

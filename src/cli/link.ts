@@ -1,19 +1,19 @@
 import type { Config } from '../config.ts';
 
-/** An address that can be called: one that means "every address" cannot. */
+/** An address that can be called. One that means "every address" cannot. */
 export function addressToCall(host: string, port: number): string {
   const called = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host;
   return `http://${called.includes(':') ? `[${called}]` : called}:${port}`;
 }
 
-/** Whether only this machine reaches what listens at a host. */
+/** Whether a host is only reachable from this machine. */
 export function isLoopback(host: string): boolean {
   return /^(127\.\d+\.\d+\.\d+|::1|localhost)$/.test(host);
 }
 
 /**
- * Where browsers reach the service. A browser on this machine uses the name localhost: passkeys are bound to
- * a name.
+ * The address of the service for browsers. A browser on this machine uses the name localhost, since
+ * passkeys are bound to a name.
  */
 export function baseUrlOf({ publicUrl, host, port }: Pick<Config, 'publicUrl' | 'host' | 'port'>): string {
   const isHere = isLoopback(host) || /^(0\.0\.0\.0|::)$/.test(host);

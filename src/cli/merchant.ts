@@ -82,7 +82,7 @@ type CreateOptions = Json & {
 async function create(options: CreateOptions): Promise<void> {
   const { product, float: amount, currency, opaque = false } = options;
   if (currency !== undefined && amount === undefined) wrongUsage('--currency needs --float');
-  // A float of 0 is like none: it is funded later.
+  // A float of 0 is not funded yet.
   const isFunded = amount !== undefined && !/^0+(\.0+)?$/.test(amount);
   const input = {
     name: parseText(options.name, '--name', NAME_MAX),
@@ -142,7 +142,7 @@ async function set(
   await performCommand(merchants.set, input, options, () => say('done'));
 }
 
-/** The code of a product; what cannot be one is not repeated. */
+/** The code of a product. A malformed one is not repeated. */
 export function parseProduct(text: string): string {
   if (/^[\w.-]{1,50}$/.test(text)) return text;
   return notFound('such product: `scrip product list` shows all');

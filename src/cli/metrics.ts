@@ -3,9 +3,9 @@ import type { Service } from '../context.ts';
 import type { MetricsServer } from '../http/metrics.ts';
 
 /**
- * Serves the metrics, where they are wanted.
- * @param isSupervisor whether other processes answer the calls, and this one reports what they count
- * @throws StartError where the port cannot be used
+ * Serves the metrics, if they are configured.
+ * @param isSupervisor whether other processes answer the calls, and this one reports their counts
+ * @throws StartError if the port cannot be used
  */
 export async function startMetrics(
   service: Service,

@@ -6,7 +6,10 @@ import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
 import { notFound, printJson, say } from './output.ts';
 import { parseText } from './parse.ts';
 
-/** What the money commands have in common: a reference under which a repetition books once, and how they print. */
+/**
+ * What the money commands have in common: a reference under which a repetition books once, and how they
+ * print.
+ */
 
 const REFERENCE_MAX = 100;
 

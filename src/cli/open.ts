@@ -3,6 +3,7 @@ import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
 import { type Distribution, distribute } from '../db/distribute.ts';
+import { checkDurability } from '../db/durability.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
 import { isUnavailable, StartError, sqlState } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/hosts.ts';
@@ -41,8 +42,8 @@ type Opening = {
   readonly create: boolean;
   readonly log: Logger;
   /**
-   * Whether this is the service itself, whose settings say where the log is archived; a command leaves
-   * that as it is.
+   * Whether this is the service itself: its settings say where the log is archived, which a command leaves
+   * as it is, and it starts on a durable server only.
    */
   readonly isService?: boolean;
 };
@@ -77,6 +78,7 @@ export async function openService(
     const readDb =
       config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name);
     try {
+      if (isService) await checkDurability(db);
       db = await withWorkers(db, name);
       const keys = await openKeys(db, config, log);
       await ensureDefaultProduct(db, config.currency);

@@ -5,7 +5,7 @@ import Table from 'cli-table3';
 /** Exit statuses beside 0 (docs/reference/commands.md). */
 export const STATUS = { failed: 1, usage: 2, unknown: 3, interrupted: 130 } as const;
 
-/** Why a command fails, in one line: printed as `scrip: …`, or as a JSON document where `--json` is given. */
+/** Why a command fails, in one line: printed as `scrip: …`, or as a JSON document with `--json`. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly code: string;
@@ -18,12 +18,12 @@ export class CommandError extends Error {
   }
 }
 
-/** Ends the command: it cannot be done. */
+/** Ends the command: the request cannot be fulfilled. */
 export function fail(message: string, code?: string): never {
   throw new CommandError(message, code);
 }
 
-/** Ends the command: what it names does not exist. */
+/** Ends the command: its subject does not exist. */
 export function notFound(what: string): never {
   throw new CommandError(`there is no ${what}`, 'not-found');
 }
@@ -38,18 +38,18 @@ export function interrupted(message = 'interrupted: nothing was changed'): never
   throw new CommandError(message, 'interrupted', STATUS.interrupted);
 }
 
-/** A word without a digit: no code, PIN or secret looks like it. */
+/** A word without a digit. No code, PIN or secret looks like it. */
 const PLAIN_WORD = /^-{0,2}[A-Za-z][A-Za-z._-]{0,29}$/;
 
 /**
- * What was typed, for the message that refuses it: the word itself, or nothing that could be a code, a
- * PIN or a secret, since the messages of commands end up in logs.
+ * A typed argument, for the message that refuses it: the word itself, or nothing if it could be a code,
+ * a PIN or a secret. Messages of commands end up in logs.
  */
 export function quoted(text: string): string {
   return PLAIN_WORD.test(text) ? `"${text}"` : 'this value';
 }
 
-/** A message of the parser of command lines, without the values that it repeats. */
+/** A message of the command line parser, without the values that it repeats. */
 export function withoutValues(message: string): string {
   return message.replace(/(unknown (?:command|option)) '(.*)'/s, (_all, what: string, typed: string) => {
     const [name = ''] = typed.split('=');
@@ -57,7 +57,10 @@ export function withoutValues(message: string): string {
   });
 }
 
-/** Joiners and variation selectors, and what they belong behind: emoji, and the letters of some scripts. */
+/**
+ * Joiners and variation selectors, and the characters before them: emoji, and the letters of some
+ * scripts.
+ */
 const JOINER = String.raw`(?:[\u200c\u200d]|[\ufe0e\ufe0f])`;
 const JOINED = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}\p{sc=Arab}\p{sc=Deva}\p{sc=Beng}\p{M}]`;
 /**
@@ -71,7 +74,7 @@ export const INVISIBLE = new RegExp(`(?<!${JOINED})${JOINER}|(?!${JOINER})${UNSE
 
 const escapeOf = (character: string) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 
-/** Text of others with its invisible characters escaped, so that one thing cannot look like another. */
+/** External text with its invisible characters escaped, so that one text cannot look like another. */
 export function readable(text: string): string {
   return text.replace(INVISIBLE, escapeOf);
 }
@@ -128,8 +131,8 @@ function columns(): number {
 }
 
 /**
- * A table for people, no wider than the terminal. One that is too wide is shortened in the columns that
- * may be, and where that is not enough, each row becomes a list of names and values.
+ * A table for people, no wider than the terminal. A wider one is shortened in the given columns. If
+ * that is not enough, each row becomes a list of names and values.
  * @param shorten names of columns whose text may be cut; JSON has all of it
  */
 export function printTable(
@@ -181,7 +184,7 @@ function printRecord(head: readonly string[], row: readonly string[], most: numb
   process.stdout.write(`${'─'.repeat(Math.min(most, 40))}\n${lines.join('\n')}\n`);
 }
 
-/** Cuts a line where it is too long, at a space if there is one. */
+/** Cuts a line that is too long, at a space if there is one. */
 function wrap(line: string, width: number): string[] {
   const characters = [...line];
   if (characters.length <= width) return [line];
@@ -204,7 +207,7 @@ function fieldText(value: unknown): string {
   return String(value);
 }
 
-/** A secret that exists nowhere else from now on. */
+/** Prints a secret that cannot be shown again. */
 export function printSecret(made: object, isJson: boolean | undefined): void {
   if (isJson) {
     printJson(made);

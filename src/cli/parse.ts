@@ -3,7 +3,7 @@ import { isKeyId } from '../credentials.ts';
 import { decimalsOf, MINOR_MAX, parseDecimal } from '../money.ts';
 import { INVISIBLE, quoted, wrongUsage } from './output.ts';
 
-/** Values of arguments and options. A wrong one ends the command with the reason (exit status 2). */
+/** Parsers of arguments and options. A wrong value ends the command with the reason (exit status 2). */
 
 const ID_MAX = 2_147_483_647;
 
@@ -37,7 +37,7 @@ export function parseTransactionId(text: string): string {
   return wrongUsage(`${quoted(text)} is not a transaction id: \`scrip batch list\` shows those of batches`);
 }
 
-/** The id of an event, as it is listed or as receivers get it in the header webhook-id. */
+/** The id of an event, as in a list or in the header webhook-id. */
 export function parseEventId(text: string): string {
   const hex = text.replace(/^msg_/, '').replaceAll('-', '').toLowerCase();
   const [, ...parts] = /^([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(hex) ?? [];
@@ -53,7 +53,7 @@ export function parseCount(text: string, option: string, min: number, max: numbe
   return count;
 }
 
-/** Digits with a decimal point between them: no exponent, no sign, no separator of thousands. */
+/** Digits with a decimal point: no exponent, no sign, no separator of thousands. */
 const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
 const AMOUNT = 'takes an amount in plain digits, such as 100 or 99.50';
 
@@ -69,7 +69,7 @@ export function parseAmount(text: string, option: string, currency: string): big
   return minor;
 }
 
-/** An amount in major units for the core to judge: a number that is exactly what was typed. */
+/** An amount in major units that the core checks: exactly the typed number. */
 export function parseValue(text: string, option: string): number {
   const typed = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
   const read = parseDecimal(String(Number(text)));
@@ -126,7 +126,7 @@ function parseDate(text: string, option: string, timeOfDay: string): Date {
   return date;
 }
 
-/** One of the words that an option takes. */
+/** One of the words that an option accepts. */
 export function oneOf<Choice extends string>(
   text: string,
   option: string,
@@ -153,7 +153,7 @@ export function parsePermission(text: string): Permission {
   );
 }
 
-/** A line of text that people will read on terminals and pages. */
+/** A line of text for terminals and pages. */
 export function parseText(text: string, option: string, max: number): string {
   const line = text.trim();
   if (line.search(INVISIBLE) >= 0)

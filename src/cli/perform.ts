@@ -9,7 +9,8 @@ import { withOperator, withService } from './open.ts';
 import { printJson } from './output.ts';
 
 /**
- * The account of the machine that runs a command: whoever has the key ring and the database has every right.
+ * The account of the machine that runs a command. With the key ring and the database it has every
+ * right.
  */
 function commandLine(): Principal {
   const { kind, name, origin } = actor();
@@ -32,11 +33,11 @@ export const LISTED_MAX = 10_000;
 type Json = { readonly json?: boolean };
 
 /**
- * Runs a command that performs one operation, and prints what came of it: as JSON, the very answer of the
- * API; else by `print`.
- * @param input or a function that reads it, where it depends on what is in the database
- * @param command.create whether a database may be created where there is none
- * @param command.end what is done with the output whether it is printed as JSON or not
+ * Runs a command that performs one operation, and prints its result: with `--json` the answer of the
+ * API, else by `print`.
+ * @param input or a function that reads it, if it depends on the database
+ * @param command.create whether a missing database is created
+ * @param command.end called with the output, however it is printed
  * @throws Problem, Refusal
  */
 export async function performCommand<Input extends TObject, Output extends TSchema>(
@@ -104,7 +105,7 @@ const PAGE_MAX = 200;
 
 type Page<Item> = { readonly items: Item[]; readonly nextCursor: string | null };
 
-/** Performs an operation on a service that is open, as the account of the machine. */
+/** Performs an operation on an open service, as the account of the machine. */
 export async function performWith<Input extends TObject, Output extends TSchema>(
   service: Service,
   operation: Operation<Input, Output>,

@@ -8,25 +8,28 @@ import type { Stop } from './stop.ts';
 
 /**
  * Several processes that answer on one port. The first one holds the database, does the background work
- * and watches over the others; each of these serves by itself, as a process on another machine would, and
- * is replaced when it dies. Should the first one die, node:cluster ends the others at once: there would
- * be nobody left to stop them in order.
+ * and watches over the others. Each of them serves by itself, as a process on another machine would,
+ * and is replaced when it dies. If the first one dies, node:cluster ends the others at once, since
+ * nothing could stop them in order.
  */
 
-/** More processes than cores only take each other's time. */
-const MOST = 64;
-/** A core is left for the database and the background work. */
+/** More processes than cores only compete for time. */
+const PROCESSES_MAX = 64;
+/** One core is left for the database and the background work. */
 const SPARED_CORES = 1;
-/** Before a dead process is replaced: one that dies at its start must not take the machine with it. */
+/**
+ * The delay before a dead process is replaced: one that dies at its start must not overload the
+ * machine.
+ */
 const REPLACE_MS = 500;
 
-/** How many processes are to answer: what the option says, else one for each core but one. */
+/** The number of processes: the option, or one for each core but one. */
 export function countProcesses(option: string | undefined): number {
-  if (option !== undefined) return parseCount(option, '--processes', 1, MOST);
-  return Math.min(MOST, Math.max(1, availableParallelism() - SPARED_CORES));
+  if (option !== undefined) return parseCount(option, '--processes', 1, PROCESSES_MAX);
+  return Math.min(PROCESSES_MAX, Math.max(1, availableParallelism() - SPARED_CORES));
 }
 
-/** Whether this process is one of several that answer, started by `startProcesses`. */
+/** Whether this process was started by `startProcesses`. */
 export function isOneOfSeveral(): boolean {
   return cluster.isWorker;
 }
@@ -39,11 +42,11 @@ export type Processes = {
 
 /**
  * Starts processes that answer, and waits until each of them listens.
- * @throws StartError where one ends before
+ * @throws StartError if one ends before that
  */
 export async function startProcesses({ db, log }: Service, count: number, stop: Stop): Promise<Processes> {
-  // The password is in no argument; the key ring and all else they read from the same settings as this
-  // process.
+  // The password is not in an argument. The processes read the key ring and all else from the same
+  // settings.
   const fork = () => cluster.fork({ SCRIP_DATABASE_URL: db.url });
   let stopping = false;
   void stop.asked.then(() => {
@@ -61,7 +64,7 @@ export async function startProcesses({ db, log }: Service, count: number, stop: 
     log.error({ pid: worker.process.pid, status, signal }, 'a process that answers has died: replacing it');
     void sleep(REPLACE_MS).then(() => stopping || fork());
   });
-  void stop.hurried.then(() => signalAll());
+  void stop.urged.then(() => signalAll());
   return {
     port,
     async stop() {
@@ -71,7 +74,7 @@ export async function startProcesses({ db, log }: Service, count: number, stop: 
   };
 }
 
-/** The port at which a new process listens; 0 where it was asked to stop before. */
+/** The port of a new process; 0 if it was asked to stop before. */
 function listens(worker: Worker, stop: Stop): Promise<number> {
   return new Promise((resolve, reject) => {
     worker.once('listening', ({ port }) => resolve(port));

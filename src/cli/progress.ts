@@ -8,9 +8,9 @@ const NONE: Progress = { update() {}, stop() {} };
 const FPS = 5;
 
 /**
- * A progress bar on stderr, so that stdout stays clean. There is none where stderr is not a terminal, or
- * where `quiet`.
- * @param what the noun of what is counted, in the plural
+ * A progress bar on stderr, so that stdout stays clean. There is none if stderr is not a terminal, or
+ * with `quiet`.
+ * @param what the noun of the counted things, in the plural
  */
 export function showProgress(total: number, what: string, quiet = false): Progress {
   if (quiet || !process.stderr.isTTY) return NONE;

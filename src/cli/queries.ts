@@ -1,6 +1,6 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** Whether a database holds the schema of Scrip, in whatever version. */
+/** Whether a database holds the schema of Scrip, in any version. */
 export function findSchema(): Sql {
   return sql`select to_regclass('scrip.migrations') is not null as found`;
 }

@@ -42,7 +42,7 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
       await checkBeforeMigration(owner, keys.given, false).finally(() => owner.close());
     },
   );
-  // Last: a key file without its database would stop the start of a new one.
+  // Last: a key file without its database would prevent a new start.
   if (keys.fromBackup !== undefined) await createKeyFile(keyFile(config), keys.fromBackup);
   const { backup, lastTransactionAt, isShort, replaced } = restored;
   if (options.json)
@@ -62,9 +62,8 @@ type Keys = {
 };
 
 /**
- * The key ring that the restored database will be used with: the one that is configured, else the one in
- * the backup.
- * @throws CommandError where there is none: without it no voucher could be used
+ * The key ring for the restored database: the configured one, else the one in the backup.
+ * @throws CommandError if there is none: without it no voucher could be used
  */
 async function findKeyRingFor(dir: string, config: Config): Promise<Keys> {
   if ((await readKeyRingText(config)) !== undefined) return { given: config, fromBackup: undefined };

@@ -30,7 +30,10 @@ const VALUE = 100;
 const WRONG_PINS = 5;
 const HOUR_MS = 3_600_000;
 
-/** The settings of a sandbox: no database and no key ring but its own, and webhooks to the machine of a developer. */
+/**
+ * The settings of a sandbox: no database and no key ring but its own, and webhooks to the machine of a
+ * developer.
+ */
 export function sandboxConfig(config: Config): Config {
   return {
     ...config,

@@ -17,13 +17,13 @@ import { listenForStop, type Stop } from './stop.ts';
 import { startBackground } from './work.ts';
 
 /**
- * A service that is asked to stop still accepts connections for so long: load balancers learn of it from
+ * After SIGTERM the service accepts connections for this long: load balancers notice the stop from
  * `/readyz`.
  */
 const GRACE_MS = 1_000;
 /**
- * Connections that may wait to be accepted: a crowd that connects at once waits here, where the system
- * has room.
+ * Connections that may wait to be accepted. A crowd that connects at once waits in the operating
+ * system.
  */
 const BACKLOG = 4_096;
 
@@ -68,9 +68,9 @@ async function serve(options: ServeOptions): Promise<void> {
     if (options.demo && !isOneOfSeveral()) await playHistory(service, ownerUrl, stop);
     if (!stop.isAsked()) await serveUntilStopped(service, config, options, count, stop);
   } finally {
-    const hurried = await close(stop.hurried);
+    const urged = await close(stop.urged);
     await flushLog(log);
-    if (hurried || isOneOfSeveral()) process.exit(hurried ? 1 : 0);
+    if (urged || isOneOfSeveral()) process.exit(urged ? 1 : 0);
   }
 }
 
@@ -83,7 +83,7 @@ async function playHistory(service: Service, ownerUrl: string, stop: Stop): Prom
 }
 
 /** What answers: this process, or several that it supervises. */
-type Listener = { readonly port: number; close(): Promise<unknown>; hurry(): void };
+type Listener = { readonly port: number; close(): Promise<unknown>; closeNow(): void };
 
 async function serveUntilStopped(
   service: Service,
@@ -110,9 +110,9 @@ async function serveUntilStopped(
     await stop.asked;
     log.info('stopping: accepted requests are finished first');
     const finished = Promise.all([listener.close(), worker?.stop(), metrics?.close()]).then(() => true);
-    if (!(await Promise.race([finished, stop.hurried.then(() => false)]))) {
+    if (!(await Promise.race([finished, stop.urged.then(() => false)]))) {
       log.warn('stopping at once: accepted requests are abandoned');
-      listener.hurry();
+      listener.closeNow();
     }
   } catch (error) {
     await Promise.all([listener.close(), metrics?.close()]);
@@ -126,7 +126,7 @@ async function startOne(service: Service, config: Config, options: ServeOptions)
   try {
     await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
     const { port } = app.server.address() as AddressInfo;
-    return { port, close: () => app.close(), hurry: () => app.server.closeAllConnections() };
+    return { port, close: () => app.close(), closeNow: () => app.server.closeAllConnections() };
   } catch (error) {
     await app.close();
     throw explain(error as NodeJS.ErrnoException, config);
@@ -136,7 +136,7 @@ async function startOne(service: Service, config: Config, options: ServeOptions)
 /** A second signal reaches the processes by itself (processes.ts). */
 async function startSeveral(service: Service, count: number, stop: Stop): Promise<Listener> {
   const processes = await startProcesses(service, count, stop);
-  return { port: processes.port, close: () => processes.stop(), hurry: () => {} };
+  return { port: processes.port, close: () => processes.stop(), closeNow: () => {} };
 }
 
 /** Tries the address, and refuses it in one line. Port 0 is always free. */
@@ -176,7 +176,7 @@ async function greet(
   process.stdout.write(`${lines.join('\n')}\n\n`);
 }
 
-/** A link that signs the owner of the demo in; where others can reach this machine's port there is none. */
+/** A link that signs in the owner of the demo. There is none if others can reach this port. */
 async function signInLink(service: Service, config: Config): Promise<string | undefined> {
   if (!isLoopback(config.host) || config.publicUrl !== undefined) return undefined;
   const { inviteDemoOwner } = await import('../people/users.ts');

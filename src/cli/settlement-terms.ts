@@ -21,7 +21,7 @@ type SetOptions = Json & {
   leastPayout?: string;
   delay?: string;
   payee?: string;
-  last4?: string;
+  lastFour?: string;
 };
 
 /** Adds `terms` to the commands of settlement. */
@@ -45,7 +45,7 @@ export function addTerms(settlement: Command): void {
       'days from the end of the period to the payout (default: 0); not with --product',
     )
     .option('--payee <name>', 'how you name the bank account; not with --product')
-    .option('--last4 <characters>', 'the last four characters of the account number; not with --product')
+    .option('--last-four <characters>', 'the last four characters of the account number; not with --product')
     .option('--json', 'print JSON')
     .action(set);
   terms
@@ -83,25 +83,26 @@ function parsePercent(text: string, option: string): number {
   return ppm;
 }
 
-function merchantTerms({ period, leastPayout = '0', delay, payee, last4 }: SetOptions) {
+function merchantTerms({ period, leastPayout = '0', delay, payee, lastFour }: SetOptions) {
   if (!/^\d{1,12}(\.\d{1,4})?$/.test(leastPayout))
     wrongUsage('--least-payout takes an amount in plain digits, such as 25.00');
-  if (last4 !== undefined && !/^[A-Z0-9]{4}$/.test(last4)) wrongUsage('--last4 takes four letters or digits');
+  if (lastFour !== undefined && !/^[A-Z0-9]{4}$/.test(lastFour))
+    wrongUsage('--last-four takes four letters or digits');
   return {
     period: oneOf(period ?? 'month', '--period', ['day', 'week', 'month'] as const),
     leastPayout,
     delayDays: delay === undefined ? 0 : parseCount(delay, '--delay', 0, DELAY_MAX_DAYS),
     payee: payee === undefined ? null : parseText(payee, '--payee', PAYEE_MAX),
-    payeeLast4: last4 ?? null,
+    payeeLast4: lastFour ?? null,
   };
 }
 
 /** Of a product: what belongs to the merchant is left out. */
 function productTerms(options: SetOptions) {
-  const { period, leastPayout, delay, payee, last4 } = options;
-  if ([period, leastPayout, delay, payee, last4].some((each) => each !== undefined))
+  const { period, leastPayout, delay, payee, lastFour } = options;
+  if ([period, leastPayout, delay, payee, lastFour].some((each) => each !== undefined))
     wrongUsage(
-      '--period, --least-payout, --delay, --payee and --last4 belong to the merchant: leave out --product',
+      '--period, --least-payout, --delay, --payee and --last-four belong to the merchant: leave out --product',
     );
   return { period: null, leastPayout: null, delayDays: null, payee: null, payeeLast4: null };
 }

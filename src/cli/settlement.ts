@@ -31,7 +31,7 @@ export function registerSettlement(program: Command): void {
   addTerms(settlement);
   settlement
     .command('draft')
-    .description('draft what is due: of a merchant, or of all; a draft that stands is made anew')
+    .description('draft what is due: of a merchant, or of all; an existing draft is made again')
     .option('--merchant <id>', 'the merchant (default: all)')
     .option('--last-day <day>', 'the last day (default: the end of the last closed period of the terms)')
     .option('--json', 'print JSON')

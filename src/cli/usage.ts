@@ -3,11 +3,11 @@ import { SETTINGS } from '../config.ts';
 import { wrongUsage } from './output.ts';
 import { repeat } from './parse.ts';
 
-/** What all commands have in common: their help, and how they refuse a command line. */
+/** What all commands share: their help, and how they refuse a wrong command line. */
 
 const HELP_COLUMNS = 100;
 
-/** Prepares every command that is registered, down to the last. */
+/** Prepares every registered command and its subcommands. */
 export function prepare(command: Command): void {
   command
     .configureHelp({ showGlobalOptions: true, helpWidth: HELP_COLUMNS })
@@ -28,7 +28,7 @@ function pathOf(command: Command): string {
   return command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name();
 }
 
-/** Refuses an option that is given twice, unless it is a list: which of the two was meant, nobody knows. */
+/** Refuses an option that is given twice and is not a list: nobody knows which one was meant. */
 function refuseRepetition(command: Command): void {
   const given = new Set<string>();
   for (const option of command.options.filter((each) => !isList(each))) {

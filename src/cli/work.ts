@@ -40,12 +40,12 @@ async function work(): Promise<void> {
       log.info('working');
       await stop.asked;
       log.info('stopping');
-      await Promise.race([Promise.all([worker.stop(), metrics?.close()]), stop.hurried]);
+      await Promise.race([Promise.all([worker.stop(), metrics?.close()]), stop.urged]);
     }
   } finally {
-    const hurried = await close(stop.hurried);
+    const urged = await close(stop.urged);
     await flushLog(log);
-    if (hurried) process.exit(1);
+    if (urged) process.exit(1);
   }
 }
 

@@ -1,43 +1,29 @@
 import type { Metrics } from '../metrics.ts';
 import { Refusal } from '../refusal.ts';
 import { isAway, retrying } from './errors.ts';
+import { AGAIN, type Operation } from './operation.ts';
 import type { Database } from './pool.ts';
 import { Rate } from './rate.ts';
 
 /**
- * One operation of the hot path. Calls that wait at one moment go to the database as one call with arrays.
+ * More rows save little per row and make the first of them wait for the last: past a hundred the gain is
+ * below 5 %.
  */
-export type Operation<Request, Row, Answer> = {
-  /** What a request must have for itself within a call: its voucher, its reference. Two requests that share one never share a call. */
-  readonly keysOf: (request: Request) => readonly string[];
-  /** The merchant of a request: merchants take turns, so that one that floods does not keep the others waiting. Left out: one for all. */
-  readonly merchantOf?: (request: Request) => number;
-  /**
-   * Sends one call for all requests, which lie in one bucket. The rows stand in the order of the requests; AGAIN sends a request
-   * once more. Nothing else happens here: what is done with a row is `answer`'s, since it may fail for one request alone.
-   */
-  readonly run: (
-    db: Database,
-    requests: readonly Request[],
-    bucket: number,
-  ) => Promise<readonly (Row | typeof AGAIN)[]>;
-  /** Makes the answer of one request from its row, after the call was committed. An error here is that request's alone. */
-  readonly answer: (request: Request, row: Row) => Answer;
-};
-
-/** A request lost a race that only a newer snapshot can settle: it goes into the next call. */
-export const AGAIN: unique symbol = Symbol('again');
-
-/** More rows save little per row and make the first of them wait for the last: past a hundred the gain is below 5 %. */
 const ROWS_MAX = 128;
-/** The database works on one call while the next one is written; a third would only make each of them smaller. */
+/**
+ * The database works on one call while the next one is written; a third would only make each of them smaller.
+ */
 const IN_FLIGHT_MAX = 2;
 /**
- * A second call starts only if it holds at least this share of the rows in flight: a call of a few rows costs nearly as
- * much as one of many, and more requests arrive while the first is worked on. With few callers it starts at once.
+ * A second call starts only if it holds at least this share of the rows in flight: a call of a few rows
+ * costs nearly as much as one of many, and more requests arrive while the first is worked on. With few
+ * callers it starts at once.
  */
 const SECOND_CALL_SHARE = 0.5;
-/** Every turn settles at least one of the requests that met on a voucher; sixty-four in a row means that something is broken. */
+/**
+ * Every turn settles at least one of the requests that met on a voucher; sixty-four in a row means that
+ * something is broken.
+ */
 const TURNS_MAX = 64;
 
 type Waiting<Request, Answer> = {
@@ -53,9 +39,9 @@ type Waiting<Request, Answer> = {
 /**
  * Gathers the requests of each operation, a queue for each operation and bucket.
  *
- * An idle service sends a request in the same turn of the event loop; there is no timer. Under load, requests gather
- * while the calls before them are in flight. When more wait than can be settled soon, the merchant that has most of them
- * waiting is declined with `91` at once.
+ * An idle service sends a request in the same turn of the event loop; there is no timer. Under load,
+ * requests gather while the calls before them are in flight. When more wait than can be settled soon, the
+ * merchant that has most of them waiting is declined with `91` at once.
  */
 export class Batcher {
   readonly #db: Database;
@@ -96,7 +82,9 @@ class Queue<Request, Row, Answer> {
   readonly #operation: Operation<Request, Row, Answer>;
   readonly #bucket: number;
   readonly #metrics: Metrics | undefined;
-  /** The requests of each merchant in the order of their arrival; the merchants in the order of their turns. */
+  /**
+   * The requests of each merchant in the order of their arrival; the merchants in the order of their turns.
+   */
   readonly #lanes = new Map<number, Waiting<Request, Answer>[]>();
   readonly #held = new Set<string>();
   readonly #rate = new Rate();
@@ -139,7 +127,9 @@ class Queue<Request, Row, Answer> {
     });
   }
 
-  /** Declines the newest request of the merchant with most of them, unless that is the one that asks for room. */
+  /**
+   * Declines the newest request of the merchant with most of them, unless that is the one that asks for room.
+   */
   #makeRoom(merchant: number): boolean {
     let longest = this.#lanes.get(merchant) ?? [];
     const own = longest;
@@ -158,8 +148,9 @@ class Queue<Request, Row, Answer> {
   }
 
   /**
-   * Starts after the input that has arrived is read, so that requests that came together go together. A full call starts
-   * at once: with more than a thousand busy sockets, reading the input can take the event loop seconds.
+   * Starts after the input that has arrived is read, so that requests that came together go together. A
+   * full call starts at once: with more than a thousand busy sockets, reading the input can take the
+   * event loop seconds.
    */
   #schedule(): void {
     if (!this.#mayStart()) return;
@@ -193,10 +184,13 @@ class Queue<Request, Row, Answer> {
     if (this.#waiting > 0) this.#schedule();
   }
 
-  /** The requests that can go now, one of each merchant in turn: none whose voucher or reference is in flight. */
+  /**
+   * The requests that can go now, one of each merchant in turn: none whose voucher or reference is in flight.
+   */
   #take(): Waiting<Request, Answer>[] {
     const taken: Waiting<Request, Answer>[] = [];
-    // A request that must wait holds its keys too, so that those behind it for the same voucher do not overtake it.
+    // A request that must wait holds its keys too, so that those behind it for the same voucher do not
+    // overtake it.
     const passed = new Set<string>();
     const lanes = [...this.#lanes].map(([merchant, requests]) => ({
       merchant,
@@ -247,7 +241,8 @@ class Queue<Request, Row, Answer> {
       rows = await retrying(() => this.#operation.run(this.#db, requests, this.#bucket));
     } catch (error) {
       for (const { reject } of taken) reject(error);
-      // Those behind them would wait as long, only to fail alike. They were not sent: nothing of them can have happened.
+      // Those behind them would wait as long, only to fail alike. They were not sent: nothing of them can
+      // have happened.
       if (isAway(error)) this.#rejectWaiting(error);
       return;
     }

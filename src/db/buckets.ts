@@ -3,15 +3,20 @@ import type { Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
+<<<<<<< HEAD
  * Where things lie (docs/how-to/citus.md). A voucher has a slot, which follows from its code and from its serial
  * number alike; slots are spread over the buckets that the database has. On one server there is one
  * bucket.
+=======
+ * Where rows are stored. A voucher has a slot, which follows both from its code and from its serial
+ * number. Slots are spread over the buckets of the database. On one server there is one bucket.
+>>>>>>> main
  */
 
 /**
- * The slots of a code. A shard cannot be split below one, so this bounds the number of servers; and it
- * tells a thief of the database log₂ of it, six bits of a code's forty. It is printed into every serial
- * number: it never changes.
+ * The slots of codes. A slot cannot be split over shards, so this bounds the number of servers. Each
+ * slot also reveals six bits of a code's forty to a thief of the database. It is part of every printed
+ * serial number, so it never changes.
  */
 export const SLOTS = 64;
 
@@ -20,9 +25,9 @@ export type Buckets = {
   readonly all: readonly number[];
   ofSlot(slot: number): number;
   ofSerial(serialNumber: bigint): number;
-  /** Of what belongs to a merchant and to no voucher. */
+  /** The bucket of rows that belong to a merchant and to no voucher. */
   ofMerchant(merchantId: number): number;
-  /** Of the claim of a reference. */
+  /** The bucket of the claim of a reference. */
   ofReference(merchantId: number, operation: string, reference: string): number;
 };
 
@@ -45,7 +50,7 @@ export async function readBuckets(db: Queries): Promise<Buckets> {
   return bucketsOf(rows.map(({ bucket }) => bucket));
 }
 
-/** The slot of a serial number: what it leaves when divided by the number of slots. */
+/** The slot of a serial number: the remainder of a division by the number of slots. */
 export function slotOfSerial(serialNumber: bigint): number {
   return Number(serialNumber % BigInt(SLOTS));
 }

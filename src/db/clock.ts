@@ -2,8 +2,9 @@ import { openOwner } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
- * The clock by which the books go (database_time in sql/005-rules.sql), moved: for a demo, which tells of months in seconds, and
- * for tests. It takes the rights of the schema's owner, and is for databases that hold no money.
+ * The clock by which the books go (database_time in sql/005-rules.sql), moved: for a demo, which shows
+ * months in seconds, and for tests. It takes the rights of the schema's owner, and is for databases that
+ * hold no money.
  */
 export type MovedClock = {
   /** Sets it, for all processes. */
@@ -13,7 +14,8 @@ export type MovedClock = {
 };
 
 const MOVED = `
-create table if not exists scrip.moved_clock (only_row boolean primary key default true, at timestamptz not null);
+create table if not exists scrip.moved_clock (only_row boolean primary key default true,
+  at timestamptz not null);
 grant select on scrip.moved_clock to scrip_service, scrip_producer;
 create or replace function scrip.database_time() returns timestamptz language sql volatile as $$
   select coalesce((select at from scrip.moved_clock), clock_timestamp())
@@ -26,7 +28,8 @@ $$;
 drop table if exists scrip.moved_clock`;
 
 /**
- * Lets the clock run again where a demo was killed before it could. An account that may not do so leaves it alone.
+ * Lets the clock run again where a demo was killed before it could. An account that may not do so leaves
+ * it alone.
  * @param url of the schema's owner
  */
 export async function restoreClock(url: string): Promise<void> {
@@ -48,7 +51,9 @@ export async function moveClock(url: string): Promise<MovedClock> {
   return {
     async set(time) {
       await owner.query(
-        sql`insert into scrip.moved_clock (at) values (${time}) on conflict (only_row) do update set at = excluded.at`,
+        sql`
+          insert into scrip.moved_clock (at) values (${time}) on conflict (only_row) do update
+          set at = excluded.at`,
       );
     },
     async close() {

@@ -15,7 +15,7 @@ import {
 } from '@scrip/embedded';
 import type { Logger } from '../log.ts';
 import { StartError } from './errors.ts';
-import { SERVICE_ROLE } from './pool.ts';
+import { SERVICE_ROLE } from './session.ts';
 
 export type { Backup, Embedded };
 

@@ -1,8 +1,8 @@
-/** What an error of the database means for whoever asked it. */
+/** What an error of the database means for its caller. */
 
 /**
- * The SQLSTATE of an error of the database, if it is one. Each has a digit: EPIPE, an error of the
- * network, is none.
+ * The SQLSTATE of an error of the database, if it is one. It always has a digit; EPIPE, a network
+ * error, has none.
  */
 export function sqlState(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | undefined)?.code;
@@ -11,14 +11,14 @@ export function sqlState(error: unknown): string | undefined {
 
 const UNIQUE_VIOLATION = '23505';
 /**
- * Unique keys on which two transactions race for one reference, or for the one update of a redemption. On
- * Citus a shard's name follows.
+ * Unique keys on which two transactions race for one reference, or for the one update of a redemption.
+ * Citus appends the number of the shard.
  */
 const CLAIMED = /^(claims_pkey|redemption_updates_pkey|batches_reference_once)(_\d+)?$/;
 
 /**
- * Whether a statement lost a race against another one and may be sent again as it is: it then sees what
- * the other one did.
+ * Whether a statement lost a race and can be sent again unchanged: it then sees what the other
+ * transaction did.
  */
 export function isRetryable(error: unknown): boolean {
   const { constraint } = (error ?? {}) as { constraint?: unknown };
@@ -43,6 +43,7 @@ export function isStampRefused(error: unknown): boolean {
   return sqlState(error) === 'SC001';
 }
 
+<<<<<<< HEAD
 /** Whether the coordinator of Citus lost a worker in the middle of a transaction, which it rolls back then. */
 function isWorkerLost(error: unknown): boolean {
   const { message } = error as { message?: unknown };
@@ -50,6 +51,9 @@ function isWorkerLost(error: unknown): boolean {
 }
 
 /** Whether nobody answered at all: the server is gone, out of reach, or hangs. */
+=======
+/** Whether the server gave no answer: it is gone, out of reach, or hangs. */
+>>>>>>> main
 export function isAway(error: unknown): boolean {
   return sqlState(error) === undefined && !isBusy(error) && isUnavailable(error);
 }
@@ -78,14 +82,14 @@ const NETWORK = new Set([
   'ENFILE',
 ]);
 
-/** The service cannot serve the request now, for a reason that is no absence of the database. */
+/** The service cannot serve the request now, although the database is there. */
 const BUSY = new Set([
-  // A key of the key ring that another process was given, and this one was not yet.
+  // A key of the key ring that other processes have, and this one does not have yet.
   'EKEYMISSING',
   'EPOOLEXHAUSTED',
 ]);
 
-/** Whether an error means that there is no database to talk to just now (503), rather than a bug (500). */
+/** Whether an error means that the database is not available (503), rather than a bug (500). */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const state = sqlState(error);
@@ -110,25 +114,26 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
-/** How often work is sent again that lost against other work. More in a row would be no accident. */
-const MOST_RETRIES = 8;
+/** How often work is repeated after it lost a race. More in a row are no accident. */
+const RETRIES_MAX = 8;
 
 /**
- * Runs a statement or a transaction, and once more where it lost a race that says nothing about the request.
+ * Runs a statement or a transaction, and repeats it if it lost a race that says nothing about the
+ * request.
  */
 export async function retrying<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await run();
     } catch (error) {
-      if (attempt > MOST_RETRIES || !isRetryable(error)) throw error;
+      if (attempt > RETRIES_MAX || !isRetryable(error)) throw error;
     }
   }
 }
 
 /**
- * Why Scrip cannot start or go on, in one line for the operator. Every command prints it and ends with
- * status 1.
+ * Why Scrip cannot start or continue, in one line for the operator. Every command prints it and ends
+ * with status 1.
  */
 export class StartError extends Error {
   constructor(message: string) {

@@ -2,19 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 
 /**
- * Notices a server that no longer answers, although no connection to it has broken: its host lost power,
- * or the network between was cut. Without it every statement would wait for its own limit, and the pools
- * behind them would stay full.
+ * Notices a server that no longer answers, although its connections seem open: the host lost power, or
+ * the network was cut. Otherwise each statement would wait for its own time limit, and the pools would
+ * stay full.
  *
- * While a statement waits for long, a probe connects anew. If nobody answers it, every statement in
- * flight fails at once, and so does every new one, until a probe is answered. Connections that were lost
- * without a word end at the server by its own `client_connection_check_interval` and keep-alive.
+ * While a statement takes long, a probe opens a new connection. If it gets no answer, every statement
+ * in flight and every new one fails at once, until a probe is answered. The server ends lost
+ * connections by its own `client_connection_check_interval` and keep-alive.
  */
 
 /** A statement of the hot path takes milliseconds. */
 const SUSPECT_AFTER_MS = 1_000;
 /**
- * For a connection and one statement. Together with the above, a call waits two seconds for a dead server.
+ * For a connection and one statement. Together with the limit above, a call waits two seconds for a
+ * dead server.
  */
 const PROBE_TIMEOUT_MS = 1_000;
 const PROBE_INTERVAL_MS = 200;
@@ -26,17 +27,17 @@ export class Health {
   #isChecking = false;
   #isClosed = false;
 
-  /** @param open makes a client of the same server that is not connected yet */
+  /** @param open returns a client of the same server that is not connected yet */
   constructor(open: () => pg.Client) {
     this.#open = open;
   }
 
-  /** @throws while the server is away: what would be sent now would wait for nothing */
+  /** @throws while the server is away, so that no statement waits for it */
   check(): void {
     if (this.#isAway) throw silence();
   }
 
-  /** Runs a statement, or gives up on it when the server is found to be away. */
+  /** Runs a statement, and fails it if the server turns out to be away. */
   track<T>(statement: () => Promise<T>): Promise<T> {
     this.check();
     return new Promise((resolve, reject) => {
@@ -53,7 +54,7 @@ export class Health {
     this.#isClosed = true;
   }
 
-  /** For as long as something is in flight, or the server is away. */
+  /** Runs while statements are in flight, or the server is away. */
   async #check(): Promise<void> {
     this.#isChecking = true;
     while ((this.#inFlight.size > 0 || this.#isAway) && !this.#isClosed) {
@@ -62,7 +63,7 @@ export class Health {
       if (!this.#isAway && (!oldest || performance.now() - oldest.sentAt < SUSPECT_AFTER_MS)) continue;
       const answers = await this.#probe();
       if (answers) this.#isAway = false;
-      // A busy event loop may hold answers that it has not read yet: it reads them before this goes on.
+      // A busy event loop may hold answers that were not read yet. It reads them first.
       else if (!this.#isAway) await sleep(0).then(() => this.#giveUp());
     }
     this.#isChecking = false;

@@ -1,15 +1,15 @@
 import pg from 'pg';
 
 /**
- * An address may name several servers, of which one at a time takes writes:
+ * An address can name several servers, of which one takes writes:
  * `postgres://user:password@one:5432,two:5432/scrip?target_session_attrs=read-write`. The driver knows
- * one host a connection; so each new connection goes to the server that was right last, and where that is
- * gone, or only a standby, the next one goes to the following server.
+ * one host for a connection. So each new connection goes to the server that was right last. If that
+ * server is gone or only a standby, the next connection tries the following one.
  */
 
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^@/]*@)?)([^/?]*)(.*)$/;
 
-/** An address for each server of an address, in the order in which it names them. */
+/** One address for each server of an address, in the same order. */
 export function hostAddresses(url: string): string[] {
   const [, head = '', hosts = '', tail = ''] = PARTS.exec(url) ?? [];
   if (!hosts.includes(',') && !tail.includes('target_session_attrs')) return [url];
@@ -20,10 +20,7 @@ export function hostAddresses(url: string): string[] {
   });
 }
 
-/**
- * Whether an address is one that can be followed: each server a host with a port, and none asked for but
- * a primary.
- */
+/** Whether the address has several hosts with ports, and asks for nothing but a primary. */
 export function isAddress(url: string): boolean {
   if (!PARTS.test(url)) return false;
   const wish = /[?&]target_session_attrs=([^&]*)/.exec(url)?.[1];
@@ -35,20 +32,17 @@ export function isAddress(url: string): boolean {
   }
 }
 
-/** The hosts of an address, for people: never with its password. */
+/** The hosts of an address, for messages: never with the password. */
 export function hostsOf(url: string): string {
   return hostAddresses(url)
     .map((address) => new URL(address).host)
     .join(', ');
 }
 
-/**
- * The position of the server that was right last, for each address: what one connection has found out,
- * the next ones know.
- */
+/** The position of the server that was right last, for each address. All connections share it. */
 const rightHosts = new Map<string, number>();
 
-/** A server that is there, but a standby: the primary is another one, or none yet. */
+/** The server is there, but a standby. The primary is another one, or there is none yet. */
 function standby(): Error {
   return Object.assign(new Error('the server is a standby'), { code: '25006' });
 }
@@ -56,8 +50,8 @@ function standby(): Error {
 type Connected = (error: Error) => void;
 
 /**
- * The client of a pool that follows the primary. Who meets a server that is gone or a standby is told
- * that there is no database just now, and the next connection goes on to the following server.
+ * The client of a pool that follows the primary. A connection to a server that is gone or a standby
+ * fails as "no database", and the next connection tries the following server.
  * @returns the driver's own client for an address with one server
  */
 export function clientFor(url: string): typeof pg.Client {

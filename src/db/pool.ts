@@ -4,18 +4,11 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { PoolUsage } from '../metrics.ts';
 import { Health } from './health.ts';
 import { clientFor, hostAddresses } from './hosts.ts';
+import { configure, SESSION } from './session.ts';
 import type { HotStatement, Sql } from './sql.ts';
 import { types } from './types.ts';
 
-/**
- * The role that the service works as. It can neither change the schema nor write vouchers and journal but
- * by the functions of sql/.
- */
-export const SERVICE_ROLE = 'scrip_service';
-/** The role that copies the rows of large batches into vouchers and journal. */
-export const PRODUCER_ROLE = 'scrip_producer';
-
-/** Statements that belong together run through one of these: the database itself, or a transaction on it. */
+/** Statements that belong together run through one of these: the database, or a transaction on it. */
 export type Queries = {
   query<Row>(statement: Sql): Promise<Row[]>;
 };
@@ -30,26 +23,26 @@ export type Isolation = 'read committed' | 'repeatable read';
 
 export type Database = Queries & {
   readonly url: string;
-  /** Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it back. */
+  /**
+   * Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it
+   * back.
+   */
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>;
   /**
    * Runs a statement of the hot path: prepared, one round trip, its own transaction.
-   * @param bucket where its rows lie
+   * @param bucket where its rows are
    */
   hot<Row>(statement: HotStatement, values: readonly unknown[], bucket?: number): Promise<Row[]>;
   /** A pool for a library that runs statements of its own, as the service's role; the caller ends it. */
   openPool(name: string, size: number): pg.Pool;
-  /** Whether statements of the hot path run, or ran a moment ago: background work then gives way. */
+  /** Whether statements of the hot path run, or ran a moment ago. Background work then waits. */
   isBusy(): boolean;
   /** The connections of its pools. */
   readonly pools: Readonly<Record<string, PoolUsage>>;
   close(): Promise<void>;
 };
 
-/**
- * Connections for ordinary work, and those kept apart for calls at the till, so that neither starves the
- * other.
- */
+/** Connections for ordinary work. Calls at the till have others, so that neither starves the other. */
 const POOL_SIZE = 10;
 const HOT_POOL_SIZE = 6;
 /** What a process takes for calls. */
@@ -57,55 +50,30 @@ export const CONNECTIONS_MAX = POOL_SIZE + HOT_POOL_SIZE;
 /** A hundred processes together hold many connections: those that are not used are given back. */
 const IDLE_TIMEOUT_MS = 10_000;
 
-/** Nothing that serves a request takes longer; a statement that does is stuck. */
+/** No request takes longer. A statement that does is stuck. */
 const STATEMENT_TIMEOUT_MS = 15_000;
-/** Nobody waits longer at a till: a statement of the hot path takes milliseconds. */
+/** A statement of the hot path takes milliseconds. */
 const HOT_TIMEOUT_MS = 5_000;
 /** A connection attempt that began while the server was away must not keep calls waiting when it is back. */
 const CONNECT_TIMEOUT_MS = 1_500;
-/** Migrations and tests keep nobody at a till waiting, and run on busy machines. */
+/** Migrations and tests delay no till, and run on busy machines. */
 const OWNER_CONNECT_TIMEOUT_MS = 5_000;
-/** A server that hangs does not keep its own limits: the connection is given up this long after them. */
+/** A server that hangs does not keep its own limits. The connection is given up this long after them. */
 const GRACE_MS = 1_000;
-/** A connection that is silent for so long is checked: a migration, which has no limit, ends by this. */
+/** A silent connection is checked after this time. A migration, which has no time limit, ends by it. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** Tills that were busy this long ago are busy still: at ten calls a second there is always another one. */
+/** Tills that were busy so recently are busy: at ten calls a second there is always another one. */
 const BUSY_MS = 200;
 
-/**
- * What every session of the service needs. An account that has these by `alter role … set` (behind a
- * pooler, docs/how-to/operate.md) needs no statement for them. `pg_temp` stands last in the path, so that
- * no temporary table hides a table of the books. Pages of long lists are read along an index: in a young
- * table the planner would sort all that is left of the list for each page.
- */
-const SESSION: Readonly<Record<string, string>> = {
-  role: SERVICE_ROLE,
-  search_path: 'scrip, pg_temp',
-  TimeZone: 'UTC',
-  statement_timeout: '15s',
-  idle_in_transaction_session_timeout: '15s',
-  client_connection_check_interval: '2s',
-  enable_bitmapscan: 'off',
-};
-
-/** Sets what differs. A member of a role by inheritance is not that role: the current user decides. */
-const CONFIGURE = `
-select set_config(s.name, s.value, false) from unnest($1::text[], $2::text[]) as s (name, value)
-where case s.name when 'role' then current_user <> s.value else current_setting(s.name) <> s.value end`;
-
-async function configure(client: pg.ClientBase, session: Readonly<Record<string, string>>): Promise<void> {
-  await client.query(CONFIGURE, [Object.keys(session), Object.values(session)]);
-}
-
-/** Every connection of a pool is in use: the service is overloaded, the server need not be away. */
+/** Every connection of a pool is in use: the service is overloaded, and the server need not be away. */
 class PoolExhausted extends Error {
   readonly code = 'EPOOLEXHAUSTED';
 }
 
 /**
- * A pool of connections that may break at any time: the statement on one reports it. Without a listener
- * on each of them, one that breaks between two statements of a transaction would end the process.
+ * A pool of connections that may break at any time; the statement on one reports it. Without a listener
+ * on each, a connection that breaks between two statements of a transaction would end the process.
  */
 function poolOf(options: pg.PoolConfig): pg.Pool {
   return new pg.Pool({ idleTimeoutMillis: IDLE_TIMEOUT_MS, ...options })
@@ -187,10 +155,10 @@ export function openReader(url: string, name = 'scrip', size = POOL_SIZE): Datab
   return openDatabase(url, `${name}-reader`, true, size);
 }
 
-/** The pool's words for a wait in vain; a connection that cannot be made fails in its own. */
+/** The pool's message for a timeout. A connection that cannot be made has another one. */
 const NONE_FREE = 'timeout exceeded when trying to connect';
 
-/** Takes a connection of a pool; waiting in vain for one that is in use is overload, not absence. */
+/** Takes a connection of a pool. A timeout because all are in use is overload, not absence. */
 async function connect(pool: pg.Pool, health: Health): Promise<pg.PoolClient> {
   health.check();
   try {
@@ -214,8 +182,7 @@ async function onClient<T>(
     client.release();
     return result;
   } catch (error) {
-    // After an error of the network the connection is of no use, and one of the server may have been its
-    // last word.
+    // After a network error the connection is useless, and after an error of the server it may be.
     client.release(error as Error);
     throw error;
   }
@@ -242,13 +209,13 @@ async function connectOwner(url: string): Promise<pg.Client> {
   }
 }
 
-/** @param timeoutMs after which the connection is given up, of a server that does not keep its own limit */
+/** @param timeoutMs after which the connection is given up, if the server does not keep its own limit */
 async function rowsOf<Row>(
   on: pg.Pool | pg.PoolClient | pg.Client,
   statement: Sql,
   timeoutMs?: number,
 ): Promise<Row[]> {
-  // A statement without parameters goes as it is, which also lets a migration hold several.
+  // A statement without parameters is sent as it is, so that a migration can hold several.
   const values = statement.values.length > 0 ? { values: [...statement.values] } : {};
   const limit = timeoutMs === undefined ? {} : { query_timeout: timeoutMs };
   const result = await on.query({ text: statement.text, ...values, ...limit });
@@ -257,7 +224,7 @@ async function rowsOf<Row>(
 
 async function copyIn(client: pg.PoolClient, { text }: Sql, parts: readonly Uint8Array[]): Promise<void> {
   const stream = client.query(copyFrom(text));
-  // The driver's own limit holds for what it sends itself. Ending a client with work in flight breaks its
+  // The driver's own limit covers what it sends itself. Ending a client with work in flight breaks its
   // connection.
   const limit = setTimeout(() => void client.end(), STATEMENT_TIMEOUT_MS + GRACE_MS);
   try {
@@ -276,7 +243,7 @@ async function inTransaction<T>(
   isolation: Isolation | undefined,
 ): Promise<T> {
   const client = await connect(pool, health);
-  // A transaction with an isolation of its own reads through everything, and sets its own limit.
+  // A transaction with its own isolation reads everything, and sets its own limit.
   const limits = isolation === undefined;
   const ask = <Row>(statement: Sql, timeoutMs?: number) =>
     health.track(() => rowsOf<Row>(client, statement, timeoutMs));
@@ -303,8 +270,8 @@ async function inTransaction<T>(
 }
 
 /**
- * Whether the server did not answer at all: nothing that is sent after it on the same connection would be
- * answered.
+ * Whether the server gave no answer. It would not answer the next statement on the same connection
+ * either.
  */
 function isSilent(error: unknown): error is Error {
   return (

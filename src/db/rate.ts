@@ -1,13 +1,16 @@
 /** The longest that a request may wait for its call, judged by the recent rate: far below 0.1 s. */
 const WAIT_MAX_MS = 40;
 /**
- * As many may wait in any case: a pause of the database must not turn away what it settles a moment later, nor a
- * thousand copies of one request, which go one after the other.
+ * As many may wait in any case: a pause of the database must not turn away what it settles a moment
+ * later, nor a thousand copies of one request, which go one after the other.
  */
 const WAITING_MIN = 1_024;
 /** No more may wait, however fast calls seem to be: a bound on memory. */
 const WAITING_MAX = 4_096;
-/** The rate that is assumed until one is known: that of a large machine, so that a first burst is not turned away. */
+/**
+ * The rate that is assumed until one is known: that of a large machine, so that a first burst is not
+ * turned away.
+ */
 const FIRST_RATE_PER_MS = 25;
 /** Two calls that end in one turn of the event loop say nothing about time. */
 const INTERVAL_MIN_MS = 0.1;

@@ -1,7 +1,7 @@
 /** A statement and its parameters. */
 export type Sql = { readonly text: string; readonly values: readonly unknown[] };
 
-/** The tag of every statement: what is interpolated becomes a parameter, never text. */
+/** The tag of every statement. Interpolated values become parameters, never text. */
 export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]): Sql {
   let text = strings[0] ?? '';
   for (let index = 1; index < strings.length; index++) text += `$${index}${strings[index]}`;
@@ -9,21 +9,20 @@ export function sql(strings: TemplateStringsArray, ...values: readonly unknown[]
 }
 
 /**
- * A statement of the hot path: prepared once a connection under its name, with columns of values as its
- * parameters. One that nobody at a till waits for says so: work in the background gives way to tills, not
- * to other such work.
+ * A statement of the hot path: prepared once for each connection, with arrays as parameters.
+ * `background`: no till waits for it. Background work waits for tills, not for other background work.
  */
 export type HotStatement = { readonly name: string; readonly text: string; readonly background?: true };
 
 /**
- * Asks for nothing: it shows that the till's pool has a connection to spare, and that the server answers
- * on it.
+ * An empty statement. It shows that the pool of the tills has a free connection, and that the server
+ * answers.
  */
 export const PING: HotStatement = { name: 'ping', text: 'select 1', background: true };
 
 /**
- * An array parameter of numbers, bigints or uuids. Written by hand since none of these ever needs
- * quoting, which is what makes the driver's own array writer slow.
+ * An array parameter of numbers, bigints or uuids. None of them needs quoting, which makes the driver's
+ * own writer slow.
  */
 export function plainArray(values: readonly (string | number | bigint | null)[]): string {
   let text = '{';

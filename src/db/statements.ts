@@ -1,4 +1,7 @@
-/** What may hold a semicolon that ends no statement: a comment, a quoted text or name, a body between dollar signs. */
+/**
+ * What may hold a semicolon that ends no statement: a comment, a quoted text or name, a body between
+ * dollar signs.
+ */
 const WHOLE = /--[^\n]*|'(?:[^']|'')*'|"[^"]*"|(\$\w*\$)[\s\S]*?\1|;|[^;'"$-]+|./g;
 
 /** The statements of an SQL file, without empty ones. */

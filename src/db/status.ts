@@ -30,8 +30,10 @@ type BucketRow = { bucket: number; shard_id: bigint; worker: string };
 /** Which kind of database it is, its versions and its sizes. */
 export async function readStatus(db: Queries): Promise<DatabaseStatus> {
   const [server] = await db.query<ServerRow>(sql`
-select current_setting('server_version') as version, (select extversion from pg_extension where extname = 'citus') as citus,
-  (select name from migrations order by version desc limit 1) as schema, pg_database_size(current_database()) as bytes`);
+select current_setting('server_version') as version, (select extversion from pg_extension
+  where extname = 'citus') as citus,
+  (select name from migrations order by version desc limit 1) as schema,
+    pg_database_size(current_database()) as bytes`);
   if (!server) throw new Error('the server says nothing of itself');
   const { version: serverVersion, citus: citusVersion, schema, bytes } = server;
   const common = { serverVersion, citusVersion, schema, bytes };

@@ -2,9 +2,9 @@ import { sqlState } from './errors.ts';
 import type { Database, Transaction } from './pool.ts';
 
 /**
- * A database seen from within a transaction: whatever runs on it is a part of that transaction, and is
- * rolled back with it. What fails in the transaction fails for good: a retry inside of it gets the first
- * error, so that the whole transaction is run again.
+ * A database inside a transaction: statements on it belong to the transaction and are rolled back with
+ * it. A failure is final: a retry inside gets the first error, so that the whole transaction is run
+ * again.
  */
 export function within(db: Database, tx: Transaction): Database {
   let failure: unknown;

@@ -5,20 +5,26 @@ import { type Database, openDatabase } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 
 /**
+<<<<<<< HEAD
  * The workers of a Citus cluster (docs/how-to/citus.md). Calls of the hot path go straight to the worker that
  * has their bucket, by pools of its own: a worker that is away fails the calls of its buckets, and no
  * others. All else goes to the coordinator.
+=======
+ * The workers of a Citus cluster. Calls of the hot path go straight to the worker of their bucket,
+ * through pools of its own. A worker that is away fails the calls of its buckets and no others. All
+ * other statements go to the coordinator.
+>>>>>>> main
  *
- * A bucket that has moved is noticed a moment later. Until then its calls still reach a worker, which
- * sends the statements on to the one that has the bucket now: slower, and as safe.
+ * A moved bucket is noticed a moment later. Until then its calls reach the old worker, which forwards
+ * the statements: slower, and as safe.
  */
 
-/** How old the list of places may be: a shard is moved by hand, now and then. */
+/** How old the list of places may be. Shards are moved by hand, rarely. */
 const PLACES_MS = 2_000;
 
 type Place = { readonly bucket: number; readonly host: string; readonly port: number };
 
-/** Where each bucket lies. */
+/** Where each bucket is. */
 function listPlaces(): Sql {
   return sql`
 select b.bucket, n.nodename as host, n.nodeport as port
@@ -30,7 +36,7 @@ join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'`;
 /**
  * Finds out whether a database is distributed.
  * @param db of the one server, or of the coordinator
- * @returns the same database, with the workers behind it where there are any; closing it closes them
+ * @returns the same database, with its workers if there are any; closing it closes them
  */
 export async function withWorkers(db: Database, name?: string): Promise<Database> {
   if (!(await isDistributed(db))) return db;
@@ -57,7 +63,7 @@ export async function withWorkers(db: Database, name?: string): Promise<Database
 class Workers {
   readonly #coordinator: Database;
   readonly #name: string | undefined;
-  /** By host and port. One that has no bucket any more stays: buckets come back. */
+  /** By host and port. A worker without buckets stays: buckets come back. */
   readonly #open = new Map<string, Database>();
   #byBucket = new Map<number, Database>();
   #readAt = Number.NEGATIVE_INFINITY;
@@ -72,14 +78,14 @@ class Workers {
     return [...this.#open.values()];
   }
 
-  /** The worker of a bucket, as far as is known. */
+  /** The known worker of a bucket. */
   of(bucket: number): Database | undefined {
-    // While the coordinator is away, the places are those that were known last.
+    // While the coordinator is away, the last known places are used.
     if (performance.now() - this.#readAt > PLACES_MS && !this.#reading) void this.refresh().catch(() => {});
     return this.#byBucket.get(bucket);
   }
 
-  /** The places have changed, perhaps: the next call asks for them. */
+  /** The places may have changed: the next call reads them again. */
   expire(): void {
     this.#readAt = Math.min(this.#readAt, performance.now() - PLACES_MS);
   }

@@ -5,7 +5,7 @@ import { Refusal } from '../refusal.ts';
 
 /**
  * Requests that are worked on at the same time. A thousand copies of one request at one moment are all
- * answered, and as many as the database takes from one operation may wait for it (src/db/gather.ts).
+ * answered, and as many as the database takes from one operation may wait for it (src/db/batcher.ts).
  */
 const CONCURRENT_MAX = 1_024;
 /** Authorization headers whose merchant is remembered. A process is called by fewer keys than that. */

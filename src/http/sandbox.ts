@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PRECEDENCE, REFUSALS, Refusal, type RefusalCode } from '../refusal.ts';
 
 /**
- * What a sandbox adds to the interface: amounts that bring about each refusal, delays and outages, and a page that lists
- * them with the vouchers. It exists only where `scrip serve --sandbox` made it.
+ * What a sandbox adds to the interface: amounts that bring about each refusal, delays and outages, and a
+ * page that lists them with the vouchers. It exists only where `scrip serve --sandbox` made it.
  */
 
 /** A voucher of the sandbox, and what a redemption of it meets. */
@@ -58,7 +58,9 @@ function hundredthsOf(body: unknown): number | undefined {
   return typeof given === 'number' ? Math.round(given * HUNDRED) : undefined;
 }
 
-/** How a request is to end whose amount says so; `lost`: it breaks off, before or after it was carried out. */
+/**
+ * How a request is to end whose amount says so; `lost`: it breaks off, before or after it was carried out.
+ */
 export type Rehearsal = 'lost-before' | 'lost-after' | undefined;
 
 /**

@@ -11,6 +11,7 @@ import { accessLog } from '../log.ts';
 import type { ObserveCall } from '../metrics.ts';
 import type { OidcSettings } from '../people/oidc.ts';
 import { sendRefusal } from './answer.ts';
+import { serveConsole } from './console.ts';
 import { serveDocs } from './docs.ts';
 import { closeGracefully } from './drain.ts';
 import { bodyText } from './envelope.ts';
@@ -162,6 +163,7 @@ export function buildServer(
   serveSessions(app, operatorService.service, { publicUrl });
   serveOidc(app, operatorService.service, oidc, publicUrl);
   serveEntrance(app);
+  serveConsole(app, service);
   serveDocs(app, DIALECTS, OPERATOR_APIS);
   return app;
 }

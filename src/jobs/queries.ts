@@ -1,11 +1,14 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** Tries before a job is given up. Failures back off exponentially: the last try comes after some days. */
-const MOST_ATTEMPTS = 25;
+/**
+ * Attempts before a job is given up. The delays grow exponentially: the last attempt comes after some
+ * days.
+ */
+const ATTEMPTS_MAX = 25;
 
 export function addJob(task: string, batchId: number, mode: 'replace' | 'preserve_run_at'): Sql {
   return sql`
 select from graphile_worker.add_job(${task}, json_build_object('batchId', ${batchId}::int),
-  job_key => ${`${task}-${batchId}`}, max_attempts => ${MOST_ATTEMPTS}::int,
+  job_key => ${`${task}-${batchId}`}, max_attempts => ${ATTEMPTS_MAX}::int,
   job_key_mode => ${mode})`;
 }

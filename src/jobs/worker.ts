@@ -4,9 +4,7 @@ import { parseCronItems, type Runner, run, type WorkerEvents, Logger as WorkerLo
 import type { Service } from '../context.ts';
 import type { Task } from './enqueue.ts';
 
-/**
- * What a task does; `stopping` turns true when the worker is asked to stop, so that long work can give way.
- */
+/** A task. `stopping` becomes true when the worker is asked to stop, so that long work can end early. */
 export type TaskRun = (service: Service, batchId: number, stopping: () => boolean) => Promise<void>;
 
 /** What is done by the clock: `match` as in a crontab, in UTC. One process does it, whichever is free. */
@@ -17,23 +15,23 @@ export type Scheduled = {
 
 export type Worker = { stop(): Promise<void> };
 
-/** Batches produced side by side. Each takes a core for its codes, so more only makes all of them slower. */
+/** Batches produced at the same time. Each takes a core for its codes, so more would only be slower. */
 const CONCURRENCY = 4;
-/** How late a job starts at most where its notification was lost. */
+/** The longest delay of a job whose notification was lost. */
 const POLL_MS = 1_000;
-/** How often work is looked for whose worker has died. */
+/** The interval of the search for work that a dead worker left. */
 const SWEEP_MS = 2_000;
 /**
- * A queue that gives up waits for its jobs and the database, and may wait for ever. After so long it is
- * left to itself.
+ * A queue that gives up waits for its jobs and the database, perhaps for ever. After this time it is
+ * abandoned.
  */
 const GIVE_UP_MS = 5_000;
-/** Before a queue that has stopped is started again. */
+/** The delay before a stopped queue is started again. */
 const RESTART_MS = 500;
 
 /**
- * Starts the background work of this process: the tasks of the queue, and a look every few seconds for
- * what a dead worker has left behind.
+ * Starts the background work of this process: the tasks of the queue, and a periodic search for work
+ * that a dead worker left.
  */
 export async function startWorker(
   service: Service,
@@ -58,8 +56,8 @@ export async function startWorker(
     })),
   );
   const pgPool = service.db.openPool('scrip-worker', CONCURRENCY + 2);
-  // The delays of no time: a queue that writes the end of a job by itself leaves the failure of that to
-  // nobody, and the process ends with it. One that gathers them tries again, and tells.
+  // The delay of 0 makes the queue collect the ends of jobs, and try again when that fails. Otherwise
+  // nothing handles the failure, and the process ends.
   const start = async (): Promise<Queue> => {
     const events: WorkerEvents = new EventEmitter();
     const givesUp = once(events, 'pool:gracefulShutdown');
@@ -82,8 +80,8 @@ export async function startWorker(
   let queue = await start();
   const asked = new AbortController();
   const working = (async () => {
-    // The queue gives up when it loses the database in the middle of a job. That is no reason to end with
-    // it: the job stays where it is, and whoever works next goes on with it.
+    // The queue gives up when it loses the database in the middle of a job. The process continues: the
+    // job stays in the queue, and the next worker takes it.
     while (!stopping) {
       await ended(queue);
       if (stopping) break;
@@ -105,7 +103,7 @@ export async function startWorker(
       stopping = true;
       asked.abort();
       clearInterval(timer);
-      // A queue that has stopped by itself says so when it is asked to.
+      // A queue that has stopped by itself rejects the request to stop.
       await stopped(queue);
       await working;
       await Promise.race([pgPool.end(), pause()]);
@@ -118,8 +116,8 @@ type Queue = { readonly runner: Runner; readonly givesUp: Promise<unknown> };
 const pause = () => sleep(GIVE_UP_MS, undefined, { ref: false });
 
 /**
- * Until a queue has ended, or has given up and does not come to an end. What it still runs goes on: two
- * may work on a batch.
+ * Until a queue has ended, or has given up and does not end. Its running jobs continue; two workers on
+ * one batch are safe.
  */
 async function ended({ runner, givesUp }: Queue): Promise<void> {
   const end = runner.promise.catch(() => {});
@@ -127,7 +125,7 @@ async function ended({ runner, givesUp }: Queue): Promise<void> {
   await Promise.race([end, pause()]);
 }
 
-/** Asks a queue to stop; one that has given up before may never say that it did. */
+/** Asks a queue to stop. One that has given up before may never confirm it. */
 async function stopped({ runner, givesUp }: Queue): Promise<void> {
   const gaveUp = await Promise.race([givesUp.then(() => true), Promise.resolve(false)]);
   const stop = runner.stop().catch(() => {});

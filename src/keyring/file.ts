@@ -2,7 +2,7 @@ import { link, open, readdir, readFile, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path';
 import { makeDataFolder } from '../db/embedded.ts';
 import { DRAFT, draftName, writePrivate } from '../draft.ts';
-import { newKeyRing, newRingKey } from './ring.ts';
+import { newKeyRing, newRingKey } from './text.ts';
 
 /** The key file: the one that is configured, else that of the data folder. */
 export function keyFile({ dataDir, keysFile }: { dataDir: string; keysFile?: string | undefined }): string {
@@ -10,7 +10,8 @@ export function keyFile({ dataDir, keysFile }: { dataDir: string; keysFile?: str
 }
 
 /**
- * Whole or not at all, on the disk before it is used, and never over one that another process made meanwhile.
+ * Creates the key file completely or not at all, on the disk before it is used, and never over one that
+ * another process has just created.
  */
 export async function createKeyFile(file: string, text = `${newKeyRing()}\n`): Promise<void> {
   await makeDataFolder(dirname(file));
@@ -28,9 +29,9 @@ async function writeDraft(file: string, text: string): Promise<string> {
 }
 
 /**
- * Puts a new key in front of those of a key file. Whole or not at all, and on the disk before anything is
- * sealed under it. Only one may do so, or take one out, at a time.
- * @returns its id
+ * Puts a new key in front of those of a key file: completely or not at all, and on the disk before
+ * anything is sealed under it. The caller holds the lock of the key ring.
+ * @returns the id of the key
  */
 export async function addToKeyFile(file: string): Promise<string> {
   const key = newRingKey();
@@ -39,10 +40,7 @@ export async function addToKeyFile(file: string): Promise<string> {
   return key.slice(0, key.indexOf(':'));
 }
 
-/**
- * Takes a key out of a key file, and out of the folder what a process left there that died while it wrote
- * one.
- */
+/** Removes a key from a key file, and drafts that a process left behind when it died. */
 export async function removeFromKeyFile(file: string, keyId: string): Promise<void> {
   const entries = (await readFile(file, 'utf8')).split(/[,\n]/).map((entry) => entry.trim());
   const left = entries.filter((entry) => entry !== '' && !entry.startsWith(`${keyId}:`));
@@ -54,7 +52,7 @@ export async function removeFromKeyFile(file: string, keyId: string): Promise<vo
   await syncFolder(file);
 }
 
-/** A file that was renamed is there for good once its folder is on the disk. */
+/** A renamed file is durable once its folder is on the disk. */
 async function syncFolder(file: string): Promise<void> {
   const folder = await open(dirname(file), 'r');
   await folder.sync().finally(() => folder.close());

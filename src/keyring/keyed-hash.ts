@@ -2,12 +2,12 @@ import { hash } from 'node:crypto';
 
 const BLOCK_BYTES = 64;
 const HASH_BYTES = 32;
-/** The longest text that is ever hashed under a key is a code with its PIN. */
+/** The longest text that is hashed under a key is a code with its PIN. */
 const LONGEST_HASHED = 64;
 
 /**
- * HMAC-SHA-256 (RFC 2104) of short texts under one key, by two calls of the one-shot hash: a third of
- * what an HMAC object costs that is made for each text, which was a tenth of a balance enquiry.
+ * HMAC-SHA-256 (RFC 2104) of short texts under one key, by two one-shot hashes. An HMAC object for each
+ * text costs three times as much, which was a tenth of a balance.
  */
 export class KeyedHash {
   readonly #inner = Buffer.alloc(BLOCK_BYTES + LONGEST_HASHED, 0x36);
@@ -20,7 +20,7 @@ export class KeyedHash {
     }
   }
 
-  /** In hexadecimal digits. The text is of one byte a character, as digits are. */
+  /** In hexadecimal digits. Each character of the text is one byte, as digits are. */
   of(text: string): string {
     if (text.length > LONGEST_HASHED) throw new RangeError('no code or PIN is as long as this');
     const end = BLOCK_BYTES + this.#inner.write(text, BLOCK_BYTES, 'latin1');

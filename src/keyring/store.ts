@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { sameHash } from '../credentials.ts';
-import type { Operation } from '../db/batcher.ts';
 import { slotOfSerial } from '../db/buckets.ts';
 import { StartError } from '../db/errors.ts';
+import type { Operation } from '../db/operation.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { createKeyFile, keyFile } from './file.ts';
 import {
@@ -17,7 +17,8 @@ import {
   listNewestVouchers,
   ROUTING,
 } from './queries.ts';
-import { type KeyRing, readKeyRing } from './ring.ts';
+import type { KeyRing } from './ring.ts';
+import { readKeyRing } from './text.ts';
 
 type Known = {
   key_id: string;
@@ -32,10 +33,10 @@ type Given = {
 };
 
 /**
- * Holds the key ring against a database that is about to be migrated: a wrong one is told before anything
- * is touched.
+ * Compares the key ring with a database that is about to be migrated, so that a wrong one is refused
+ * before anything is changed.
  * @param owner a connection of the schema's owner
- * @param mayLack whether there need not be a key ring at all
+ * @param mayLack whether the key ring may be missing
  * @throws StartError as `openKeyRing`
  */
 export async function checkBeforeMigration(owner: Queries, config: Given, mayLack: boolean): Promise<void> {
@@ -47,8 +48,7 @@ export async function checkBeforeMigration(owner: Queries, config: Given, mayLac
 }
 
 /**
- * Whether the key file can be read by other accounts of this machine; a key ring that is a setting lies
- * in none.
+ * Whether other accounts of this machine can read the key file. A key ring from a setting has no file.
  */
 export async function isExposed(config: Given): Promise<boolean> {
   // Who can read a secret that is handed in is the business of what hands it in.
@@ -58,9 +58,10 @@ export async function isExposed(config: Given): Promise<boolean> {
 }
 
 /**
- * Opens the key ring: from the setting, else from the key file in the data folder, which a first start makes.
- * @throws StartError when the database belongs to another key ring, or to one that is missing; nothing is
- *   touched then
+ * Opens the key ring: from the setting, or from the key file of the data folder, which a first start
+ * creates.
+ * @throws StartError if the database belongs to another key ring, or to one that is missing; then
+ *   nothing is changed
  */
 export async function openKeyRing(db: Database, config: Given): Promise<KeyRing> {
   const known = await db.query<Known>(KNOWN);
@@ -77,7 +78,7 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
     await db.query(insertFirstKey(newest.keyId, newest.check));
   }
   await db.query(insertRouting(ring.routingCheck));
-  // Two first starts with two rings: one was first, and the other one learns it here.
+  // Two first starts may bring two key rings. One was first, and the other one fails here.
   const inUse = await db.query<Known>(KNOWN);
   if (inUse.some(({ key_id }) => !own.some(({ keyId }) => keyId === key_id))) {
     throw new StartError(
@@ -91,8 +92,8 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
 }
 
 /**
- * The serial numbers in print follow from the routing key: with another one, no voucher would be found on
- * the right shard.
+ * Printed serial numbers follow from the routing key. With another one, vouchers would be looked for on
+ * the wrong shard.
  */
 async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
   const [row] = await db.query<{ check_value: Buffer }>(ROUTING);
@@ -102,12 +103,12 @@ async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
     );
 }
 
-/** Vouchers that the start looks at: the newest ones are what a wrong key would have made. */
+/** Vouchers that a start checks: the newest ones are those that a wrong key would have made. */
 const CHECKED = 5;
 
 /**
- * The slot of a code must be that of its serial number: a voucher of which that is not so was not made by
- * this service.
+ * The slot of a code must be that of its serial number. Otherwise the voucher was not made with this
+ * key ring.
  */
 async function checkSlots(db: Queries, ring: KeyRing): Promise<void> {
   const newest = await db.query<{ serial_number: bigint; sealed: Buffer }>(listNewestVouchers(CHECKED));
@@ -118,7 +119,7 @@ async function checkSlots(db: Queries, ring: KeyRing): Promise<void> {
       );
 }
 
-/** Undefined for a voucher that cannot be opened: the calls for it report that. */
+/** Undefined for a voucher that cannot be opened: its calls report that. */
 function fits(ring: KeyRing, serialNumber: bigint, sealed: Buffer): boolean | undefined {
   try {
     return ring.slotOf(ring.open(serialNumber, sealed).code) === slotOfSerial(serialNumber);
@@ -128,16 +129,15 @@ function fits(ring: KeyRing, serialNumber: bigint, sealed: Buffer): boolean | un
 }
 
 /**
- * Learns which keys are in use now, and whether this key ring holds them.
- * @throws KeyMissing where it lacks one of them; Error where its keys are none of the database's: that
- *   was put back, or set up
- *   anew, under a running process
+ * Reads which keys are in use now, and whether this key ring holds them.
+ * @throws KeyMissing if it lacks one of them; Error if the database has other keys: it was restored, or
+ *   set up again, under a running process
  */
 export async function checkKeyRing(db: Queries, ring: KeyRing): Promise<void> {
   use(ring, await db.query<Known>(IN_USE));
 }
 
-/** Like `checkKeyRing`, one statement for all lookups that ask at one moment. */
+/** Like `checkKeyRing`; one statement for all lookups of the same moment. */
 export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
   keysOf: () => [],
   async run(db, rings) {
@@ -148,9 +148,8 @@ export const REFRESH_KEY_RING: Operation<KeyRing, readonly Known[], void> = {
 };
 
 /**
- * Begins to seal in a transaction: what is sealed from here on is sealed under the key that stays the
- * newest until the transaction ends. Putting another key to use waits for that, and so finds everything
- * that is to be sealed anew.
+ * Begins to seal in a transaction. The newest key stays the newest until the transaction ends: a
+ * rotation waits for it, and so finds everything that must be sealed again.
  * @throws as `checkKeyRing`
  */
 export async function holdKeyRing(tx: Queries, ring: KeyRing): Promise<void> {
@@ -167,13 +166,13 @@ function use(ring: KeyRing, inUse: readonly Known[]): void {
   ring.use(inUse.map(({ key_id }) => key_id));
 }
 
-/** The text of the key ring as it is given, for a copy of it; undefined where there is none. */
+/** The text of the key ring, for a copy of it; undefined if there is none. */
 export async function readKeyRingText(config: Given): Promise<string | undefined> {
   if (!(await findKeyRing(config))) return undefined;
   return config.keys ?? (await readFile(keyFile(config), 'utf8'));
 }
 
-/** The key ring as it is given; undefined where there is no setting, and no key file either. */
+/** The key ring; undefined if there is neither a setting nor a key file. */
 async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
   if (config.keys !== undefined) return readKeyRing(config.keys, 'SCRIP_KEYS');
   const file = keyFile(config);
@@ -192,7 +191,7 @@ async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
 }
 
 /**
- * @throws StartError where the key ring lacks a key that the database knows, or holds another one under
+ * @throws StartError if the key ring lacks a key that the database knows, or holds another one under
  *   its name
  */
 function fit(ring: KeyRing, known: readonly Known[], config: Given): void {

@@ -7,7 +7,8 @@ import { type Sql, sql } from '../db/sql.ts';
 export function insertAccounts(merchantId: number, currency: string, decimals: number): Sql {
   return sql`
 insert into accounts (kind, merchant_id, currency, decimals)
-select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end, ${currency}, ${decimals}
+select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end, ${currency},
+  ${decimals}
 from unnest(enum_range(null::account_kind)) as k (kind)
 where k.kind <> 'RESERVE' and (${merchantId}::int > 0 or k.kind not in ('FLOAT', 'SETTLEMENT'))
 on conflict do nothing`;
@@ -39,7 +40,7 @@ select id from accounts
 where merchant_id = ${merchantId} and currency = ${currency} and kind = ${kind}::account_kind`;
 }
 
-/** A movement between two accounts that are no vouchers (sql/012-vouchers.sql). */
+/** A movement between two accounts that are not vouchers (sql/012-vouchers.sql). */
 export type Posting = {
   readonly id: string;
   readonly kind: 'TOP_UP' | 'RESERVATION' | 'RELEASE' | 'HOLD' | 'HOLD_RELEASE';
@@ -60,7 +61,7 @@ select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${m
   ${now})`;
 }
 
-/** Takes an amount from a float, for a hold; `done` is false where the float does not cover it. */
+/** Takes an amount from a float, for a hold; `done` is false if the float is too low. */
 export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string, now: Date): Sql {
   return sql`select debit_float(${accountId}, ${amountMinor}, ${lowId}, ${now}) as done`;
 }

@@ -2,7 +2,7 @@ import type { Queries } from '../db/pool.ts';
 import { decimalsOf } from '../money.ts';
 import { type AccountKind, findAccount, insertAccounts, insertFloat } from './accounts.queries.ts';
 
-/** Accounts from here on are the reserves of batches: this number and the batch's. */
+/** Accounts from this number on are the reserves of batches: this number plus the batch's. */
 const FIRST_RESERVE = 5_000_000_000n;
 
 /** The account of a batch's reserve. */
@@ -11,8 +11,9 @@ export function reserveOf(batchId: number): bigint {
 }
 
 /**
- * Makes sure that a merchant has its accounts in a currency (float and settlement), and the operator its
- * own (funding and transit). Safe to repeat, and at the same time in several processes.
+ * Creates the accounts of a merchant in a currency (float and settlement), and the operator's own
+ * (funding and transit), if they are missing. Safe to repeat, and at the same time in several
+ * processes.
  * @param currency an ISO 4217 code
  */
 export async function ensureAccounts(db: Queries, merchantId: number, currency: string): Promise<void> {
@@ -23,7 +24,7 @@ export async function ensureAccounts(db: Queries, merchantId: number, currency: 
 }
 
 /**
- * The number of an account; undefined where it was not made yet.
+ * The number of an account; undefined if it does not exist yet.
  * @param merchantId 0 for the operator's own
  */
 export async function accountOf(

@@ -1,5 +1,5 @@
 import type { Service } from '../context.ts';
-import type { Operation } from '../db/batcher.ts';
+import type { Operation } from '../db/operation.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import {
@@ -16,12 +16,12 @@ import {
  * request make its claim as well, and nothing here is used.
  */
 
-/** A voucher as a request finds it before it makes a claim. */
+/** A voucher, as found before a claim is made. */
 export type FoundVoucher = {
   readonly serial_number: bigint;
   /** The merchant that generated it. */
   readonly merchant_id: number;
-  /** Its batch's; null where it is given at activation. */
+  /** The value of the batch; null if it is given at activation. */
   readonly value_minor: bigint | null;
   readonly decimals: number;
   readonly currency: string;
@@ -48,8 +48,8 @@ const findVouchers: Operation<Wanted, FoundVoucher | undefined, FoundVoucher | u
 };
 
 /**
- * A voucher of a completed batch, by the key of its code or by its serial number; undefined where there
- * is none.
+ * A voucher of a completed batch, by the key of its code or by its serial number; undefined if there is
+ * none.
  */
 export function findVoucher(
   { batcher }: Service,
@@ -65,7 +65,7 @@ type ClaimRequest = {
   readonly merchantId: number;
   readonly operation: ClaimedOperation;
   readonly reference: string;
-  /** Of the transaction to be; null for a look without a claim. */
+  /** The id of the transaction; null to look without making a claim. */
   readonly id: string | null;
   readonly serialNumber: bigint | null;
   readonly fingerprint: string;
@@ -73,7 +73,7 @@ type ClaimRequest = {
 
 type Claim = { readonly id: string; readonly serial_number: bigint | null; readonly fingerprint: string };
 
-/** One for each operation of a merchant, so that a call carries one operation. */
+/** One for each operation of a merchant, so that a call has one operation. */
 const claims = {
   activate: claimOperation('activate'),
   redeem: claimOperation('redeem'),
@@ -106,12 +106,13 @@ function claimOperation(
   };
 }
 
-/** A transaction that may have been booked, and the bucket in which it lies then. */
+/** A transaction that may have been booked, and its bucket. */
 export type Candidate = { readonly id: string; readonly bucket: number };
 
 /**
- * Over shards: what a reference may name, of these operations in their order; a transaction without a
- * reference goes by its id. A claim whose transaction was never booked is among them.
+ * Over shards: the transactions that a reference may mean, in the order of these operations. A
+ * transaction without a reference is found by its id. A claim whose transaction was never booked is
+ * among them.
  */
 export async function findCandidates(
   { batcher, buckets, db }: Service,
@@ -141,12 +142,11 @@ export async function findCandidates(
 
 /**
  * Claims the reference of a request.
- * @param request.serialNumber of its voucher; null where that is unknown: then nothing is claimed
- * @param request.id the id of its transaction, where the claim is new
- * @param voided an id that this request held before, and that was voided
- * @returns the id to go on under; `used` where another request has used the reference (`94`); undefined
- *   where the voucher is unknown and
- *   the reference is free
+ * @param request.serialNumber of its voucher; null if that is unknown: then nothing is claimed
+ * @param request.id the id of its transaction, if the claim is new
+ * @param voided an id that this request had before, and that was voided
+ * @returns the id to continue with; `used` if another request has used the reference (`94`); undefined
+ *   if the voucher is unknown and the reference is free
  */
 export async function claimReference(
   service: Service,
@@ -184,9 +184,8 @@ export type OperatorOperation =
   | 'import';
 
 /**
- * Claims the reference of an operation that names no voucher, in the transaction that books it.
- * @returns the claim that stands: with the given id where it is new; else the caller decides whether its
- *   fingerprint is that of the same request
+ * Claims the reference of an operation without a voucher, in the transaction that books it.
+ * @returns the claim: with the given id if it is new; else the caller compares its fingerprint
  */
 export async function claimIn(
   tx: Queries,

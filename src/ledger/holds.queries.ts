@@ -11,7 +11,7 @@ export type NewHold = {
   readonly now: Date;
 };
 
-/** No row comes back where the hold exists. */
+/** Returns no row if the hold exists. */
 export function insertHold(hold: NewHold): Sql {
   const { id, accountId, merchantId, amountMinor, bucket, serialNumber, entryId, now } = hold;
   return sql`

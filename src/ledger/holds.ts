@@ -7,10 +7,10 @@ import { type HoldRow, insertHold, listOldHolds, setHoldEnded } from './holds.qu
 import { newId } from './id.ts';
 
 /**
- * Over shards, a float and the voucher that it pays for may lie on different servers. The money goes from
- * the float to the transit account under the id of the activation, and from there to the voucher; where
- * the activation is declined, it goes back. A hold that a crash has left is settled by the sweep: it is
- * ended where the activation was booked, and released where it never will be.
+ * Over shards, a float and the voucher that it pays for may be on different servers. The money moves from
+ * the float to the transit account under the id of the activation, and from there to the voucher, or back
+ * if the activation is declined. The sweep resolves holds that a crash has left: it ends a hold whose
+ * activation was booked, and releases the others.
  */
 
 type Hold = {
@@ -28,12 +28,12 @@ type Hold = {
 class Uncovered extends Error {}
 
 /**
- * Moves an activation's amount out of the float, once for each id. @returns false where the float does
- * not cover it
+ * Moves the amount of an activation out of the float, once for each id. @returns false if the float is
+ * too low
  */
 export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boolean> {
   const { id, lowId, merchantId, currency, amountMinor, bucket, serialNumber } = hold;
-  // Accounts are written on all workers: only where they are missing.
+  // Accounts are written on all workers, so only if they are missing.
   if ((await accountOf(db, merchantId, currency, 'FLOAT')) === undefined)
     await ensureAccounts(db, merchantId, currency);
   const debit = (await accountOf(db, merchantId, currency, 'FLOAT')) as bigint;
@@ -61,8 +61,8 @@ export async function holdFloat({ db, clock }: Service, hold: Hold): Promise<boo
 }
 
 /**
- * Releases a hold whose activation was declined. Its id is voided first: another copy of the request may
- * be on its way under the same id, and must not be booked any more.
+ * Releases a hold whose activation was declined. Its id is voided first: another copy of the request
+ * may be on its way with the same id, and must not be booked any more.
  */
 export async function releaseHold(
   service: Service,
@@ -101,11 +101,11 @@ export async function endHold({ db, clock }: Service, id: string, isBooked: bool
   );
 }
 
-/** An activation takes milliseconds: one that has not ended by then was cut off. */
+/** An activation takes milliseconds. One that has not ended by then was cut off. */
 const OLD_MS = 300_000;
 const PAGE = 100;
 
-/** Settles what crashes have left. A hold whose bucket is away waits, and none behind it does. */
+/** Resolves what crashes have left. A hold whose bucket is away waits; the holds behind it do not. */
 export async function resolveOldHolds(service: Service): Promise<void> {
   const { db, clock, log } = service;
   const before = new Date(clock().getTime() - OLD_MS);
@@ -114,6 +114,6 @@ export async function resolveOldHolds(service: Service): Promise<void> {
   );
   for (const { id, bucket, serial_number: serialNumber } of rows)
     await releaseHold(service, { id, bucket, serialNumber }).catch((error: Error) =>
-      log.warn({ part: 'holds', id, error: error.message }, 'a hold cannot be settled'),
+      log.warn({ part: 'holds', id, error: error.message }, 'a hold cannot be resolved'),
     );
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Random bytes are drawn for this many ids at a time: a call to the system's generator costs as much as
+ * Random bytes are drawn for this number of ids: one call of the system's generator costs as much as
  * fifty ids.
  */
 const POOL_IDS = 512;
@@ -9,18 +9,16 @@ const RANDOM_BYTES = 8;
 
 let pool = Buffer.alloc(0);
 let offset = 0;
-/**
- * Ids that run further ahead of the time than this were made by a clock that was wrong: they are left behind.
- */
+/** Ids further ahead of the time than this came from a wrong clock. They are ignored. */
 const AHEAD_MAX_MS = 600_000n;
 /** Milliseconds and counter of the last id, as one number of 60 bits. */
 let last = 0n;
 
 /**
- * A new transaction id: a UUID of version 7 (RFC 9562), ordered by time and, within this process,
- * strictly increasing: the twelve bits behind the milliseconds count, and borrow from the next
- * millisecond when they run over.
- * @param now the time it tells
+ * A new transaction id: a UUID of version 7 (RFC 9562), ordered by time and strictly increasing within
+ * this process. The twelve bits after the milliseconds count, and borrow from the next millisecond when
+ * they overflow.
+ * @param now the time of the id
  */
 export function newId(now: Date): string {
   const time = BigInt(now.getTime()) << 12n;
@@ -37,13 +35,15 @@ export function newId(now: Date): string {
   return `${head.slice(0, 8)}-${head.slice(8, 12)}-7${head.slice(12)}-${tail.slice(0, 4)}-${tail.slice(4)}`;
 }
 
-/** The least id of a time: all ids made since then are as great or greater. */
+/** The lowest id of a time: all later ids are equal or higher. */
 export function idFloor(time: Date): string {
   const head = Math.max(0, time.getTime()).toString(16).padStart(12, '0');
   return `${head.slice(0, 8)}-${head.slice(8)}-7000-8000-000000000000`;
 }
 
-/** The id of a row that is stamped into the past, such as commission: of that time, with the rest of a new id. */
+/**
+ * The id of a row that is stamped into the past, such as commission: of that time, with the rest of a new id.
+ */
 export function idAt(id: string, time: Date): string {
   return `${idFloor(time).slice(0, 13)}${id.slice(13)}`;
 }

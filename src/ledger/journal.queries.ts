@@ -1,7 +1,8 @@
 import { type Sql, sql } from '../db/sql.ts';
 
 const COLUMNS = `
-j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference, j.serial_number, v.sealed, j.original_id,
+j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference, j.serial_number,
+v.sealed, j.original_id,
   u.original_id is not null as canceled`;
 
 const JOINS = `
@@ -46,6 +47,7 @@ select ${COLUMNS} from (
 export function findClaimedTransactions(merchantId: number, reference: string): Sql {
   return sql`
 select id from claims
-where merchant_id = ${merchantId} and reference = ${reference} and operation in ('redeem', 'activate', 'top-up')
+where merchant_id = ${merchantId} and reference = ${reference}
+  and operation in ('redeem', 'activate', 'top-up')
 order by case operation when 'redeem' then 1 when 'activate' then 2 else 3 end`;
 }

@@ -74,7 +74,10 @@ export type EntryFilter = {
 /** The last id there can be. */
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** A page of the journal, newest first, before an id. Of a merchant: its activations, redemptions and reversals. */
+/**
+ * A page of the journal, newest first, before an id. Of a merchant: its activations, redemptions and
+ * reversals.
+ */
 export async function pageOfJournal(
   { readDb, keys }: Service,
   { merchantId, serialNumber, from, until }: EntryFilter,

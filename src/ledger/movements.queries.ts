@@ -47,14 +47,16 @@ export function bookVoucher(movement: VoucherMovement): Sql {
   const { kind, id, bucket, serialNumber, account, toVoucher, amountMinor, eventId, now } = movement;
   return sql`
 select book_voucher(${kind}::entry_kind, ${id}, ${bucket}, ${serialNumber}, ${account}, ${toVoucher},
-  ${amountMinor}, ${movement.originalId ?? null}, ${movement.reference ?? null}, ${eventId}, ${now}) as outcome`;
+  ${amountMinor}, ${movement.originalId ?? null}, ${movement.reference ?? null}, ${eventId},
+    ${now}) as outcome`;
 }
 
 /** A row of the journal, by its id, whichever bucket it lies in. */
 export function findEntry(id: string): Sql {
   return sql`
 select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.merchant_id,
-  j.serial_number, j.reference, j.original_id, (select min(a.decimals) from accounts a where a.currency = j.currency)
+  j.serial_number, j.reference, j.original_id, (select min(a.decimals) from accounts a
+    where a.currency = j.currency)
   as decimals
 from journal j where j.id = ${id}::uuid`;
 }

@@ -32,16 +32,16 @@ const DECLINED: Partial<Record<RefusalCode, string>> = {
 /** Books a movement between two accounts. @throws Refusal for what the database declines */
 export async function post(tx: Queries, movement: Omit<Movement, 'eventId'>): Promise<void> {
   const eventId = newId(movement.now);
-  await settle(tx.query<{ outcome: string }>(book({ ...movement, eventId })));
+  await checkBooked(tx.query<{ outcome: string }>(book({ ...movement, eventId })));
 }
 
 /** Books a movement between a voucher and an account. @throws Refusal for what the database declines */
 export async function postVoucher(tx: Queries, movement: Omit<VoucherMovement, 'eventId'>): Promise<void> {
   const eventId = newId(movement.now);
-  await settle(tx.query<{ outcome: string }>(bookVoucher({ ...movement, eventId })));
+  await checkBooked(tx.query<{ outcome: string }>(bookVoucher({ ...movement, eventId })));
 }
 
-async function settle(booking: Promise<{ outcome: string }[]>): Promise<void> {
+async function checkBooked(booking: Promise<{ outcome: string }[]>): Promise<void> {
   const [{ outcome } = { outcome: '' }] = await booking;
   if (outcome === 'ok') return;
   const code = outcome as RefusalCode;

@@ -4,19 +4,23 @@ import type { Sql } from '../db/sql.ts';
 export const EXAMPLES = 10;
 
 export type Scope = {
-  /** Over shards: what is compared across them was booked before this; null on one server, where all is compared. */
-  readonly settledBefore: Date | null;
+  /**
+   * Over shards: what is compared across them was booked before this; null on one server, where all is
+   * compared.
+   */
+  readonly quietBefore: Date | null;
   /** The bucket of each position. */
   readonly buckets: readonly number[];
 };
 
 /**
- * One statement for each check, over the whole database. Out: how many rows were checked, and examples of what differs, as JSON, or null.
- * Each reads its tables once or twice from end to end and joins them by hash, whatever their size; amounts are text in minor units,
- * since what differs can be of any size. Examples stand in no order: sorted, they would be found by walking an index.
+ * One statement for each check, over the whole database. Out: how many rows were checked, and examples of
+ * what differs, as JSON, or null. Each reads its tables once or twice from end to end and joins them by
+ * hash, whatever their size; amounts are text in minor units, since what differs can be of any size.
+ * Examples stand in no order: sorted, they would be found by walking an index.
  *
- * Over shards there is no snapshot of all of them at one moment. So everything that changes while the tills run is compared within a
- * bucket (joined by it, without a union): a shard answers from one snapshot of its own. What spans shards is compared only where it
- * has settled before `settledBefore`.
+ * Over shards there is no snapshot of all of them at one moment. So everything that changes while the
+ * tills run is compared within a bucket (joined by it, without a union): a shard answers from one
+ * snapshot of its own. What spans shards is compared only where it has been quiet since `quietBefore`.
  */
 export type Checks = Readonly<Record<string, (scope: Scope) => Sql>>;

@@ -14,25 +14,31 @@ const FIRST_VOUCHER = 10_000_000_000n;
 const SIDES = `
   select j.bucket, j.kind, j.currency, s.account, s.amount_minor
   from journal j
-  cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)) as s (account, amount_minor)`;
+  cross join lateral (values (j.credit_account, j.amount_minor),
+    (j.debit_account, -j.amount_minor)) as s (account, amount_minor)`;
 
-/** What is stored of floats and vouchers against the journal, and every row of the journal against its accounts. */
+/**
+ * What is stored of floats and vouchers against the journal, and every row of the journal against its
+ * accounts.
+ */
 const BALANCES: Checks = {
   // Over shards these are candidates: each is looked at again while its float is locked (reconcile.ts).
-  'float-balances': ({ settledBefore }) => sql`
+  'float-balances': ({ quietBefore }) => sql`
 with moved as (
   select s.account, sum(s.amount_minor) as amount_minor from (
     select l.account, l.amount_minor from journal j
-    cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)) as l (account, amount_minor)
+    cross join lateral (values (j.credit_account, j.amount_minor),
+      (j.debit_account, -j.amount_minor)) as l (account, amount_minor)
   ) s
   where s.account < ${FIRST_RESERVE} group by s.account
 )
 select (select count(*) from floats) as checked, json_agg(d) as differing from (
-  select f.account_id as account, f.merchant_id as "merchantId", f.currency, f.balance_minor::text as "balanceMinor",
+  select f.account_id as account, f.merchant_id as "merchantId", f.currency,
+    f.balance_minor::text as "balanceMinor",
     coalesce(m.amount_minor, 0)::text as "journalMinor"
   from floats f left join moved m on m.account = f.account_id
   where f.balance_minor <> coalesce(m.amount_minor, 0)
-  limit case when ${settledBefore}::timestamptz is null then ${EXAMPLES}::int else ${CANDIDATES}::int end
+  limit case when ${quietBefore}::timestamptz is null then ${EXAMPLES}::int else ${CANDIDATES}::int end
 ) d`,
 
   // The full join also finds money on vouchers that do not exist.
@@ -43,7 +49,8 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
     coalesce(m.amount_minor, 0)::text as "journalMinor", b.currency, m.currency as "journalCurrency"
   from vouchers v
   full join (
-    select s.bucket, s.account, sum(s.amount_minor) as amount_minor, min(s.currency) as currency, max(s.currency) as other_currency
+    select s.bucket, s.account, sum(s.amount_minor) as amount_minor, min(s.currency) as currency,
+      max(s.currency) as other_currency
     from (${SIDES}) s where s.account >= ${FIRST_VOUCHER} group by s.bucket, s.account
   ) m on m.bucket = v.bucket and m.account = v.serial_number
   left join batches b on b.id = v.batch_id
@@ -54,23 +61,30 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
     values: [],
   }),
 
-  // One row moves one amount between two accounts, so it balances by itself: if both exist, are of the kinds that its own kind allows, and
-  // are in its currency and of its merchant. An activation is paid from its own batch's reserve, or from the float (over shards, the
-  // transit account) where its batch has none. Vouchers that do not exist: voucher-balances.
+  // One row moves one amount between two accounts, so it balances by itself: if both exist, are of the
+  // kinds that its own kind allows, and are in its currency and of its merchant. An activation is paid
+  // from its own batch's reserve, or from the float (over shards, the transit account) where its batch
+  // has none. Vouchers that do not exist: voucher-balances.
   'journal-entries': () => ({
     text: `
 select (select count(*) from journal) as checked, json_agg(e) as differing from (
-  select s.id as "transactionId", s.kind, s.debit_account as "debitAccount", s.credit_account as "creditAccount",
+  select s.id as "transactionId", s.kind, s.debit_account as "debitAccount",
+    s.credit_account as "creditAccount",
     s.debit as "debitKind", s.credit as "creditKind", s.currency
   from (
     select j.*, v.batch_id as voucher_batch, n.value_minor as batch_value,
-      case when j.debit_account >= ${FIRST_VOUCHER} then 'VOUCHER' when j.debit_account >= ${FIRST_RESERVE} then 'RESERVE'
+      case when j.debit_account >= ${FIRST_VOUCHER} then 'VOUCHER' when j.debit_account >= ${FIRST_RESERVE}
+        then 'RESERVE'
         else d.kind::text end as debit,
-      case when j.credit_account >= ${FIRST_VOUCHER} then 'VOUCHER' when j.credit_account >= ${FIRST_RESERVE} then 'RESERVE'
+      case when j.credit_account >= ${FIRST_VOUCHER} then 'VOUCHER'
+        when j.credit_account >= ${FIRST_RESERVE} then 'RESERVE'
         else c.kind::text end as credit,
-      coalesce(d.currency, r.currency, j.currency) as debit_currency, coalesce(c.currency, r.currency, j.currency) as credit_currency,
-      case when d.kind in ('FLOAT', 'SETTLEMENT') then d.merchant_id when c.kind in ('FLOAT', 'SETTLEMENT') then c.merchant_id
-        when j.kind = 'ACTIVATION' and d.kind is not null then j.merchant_id when j.kind = 'REPLACEMENT' then null
+      coalesce(d.currency, r.currency, j.currency) as debit_currency,
+        coalesce(c.currency, r.currency, j.currency) as credit_currency,
+      case when d.kind in ('FLOAT', 'SETTLEMENT') then d.merchant_id when c.kind in ('FLOAT', 'SETTLEMENT')
+        then c.merchant_id
+        when j.kind = 'ACTIVATION' and d.kind is not null then j.merchant_id when j.kind = 'REPLACEMENT'
+          then null
         else coalesce(r.merchant_id, j.merchant_id) end as owner,
       case when j.credit_account >= ${FIRST_VOUCHER} then j.credit_account
         when j.debit_account >= ${FIRST_VOUCHER} then j.debit_account end as voucher
@@ -78,7 +92,8 @@ select (select count(*) from journal) as checked, json_agg(e) as differing from 
     left join accounts d on d.id = j.debit_account
     left join accounts c on c.id = j.credit_account
     left join batches r on r.id = case when j.debit_account between ${FIRST_RESERVE} and ${FIRST_VOUCHER} - 1
-      then j.debit_account - ${FIRST_RESERVE} when j.credit_account between ${FIRST_RESERVE} and ${FIRST_VOUCHER} - 1
+      then j.debit_account - ${FIRST_RESERVE} when j.credit_account between ${FIRST_RESERVE}
+        and ${FIRST_VOUCHER} - 1
       then j.credit_account - ${FIRST_RESERVE} end
     left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
     left join batches n on n.id = v.batch_id
@@ -100,11 +115,13 @@ select (select count(*) from journal) as checked, json_agg(e) as differing from 
     values: [],
   }),
 
-  // A voucher is activated or imported once, with its value, or has taken over the value of the voucher that it replaced.
+  // A voucher is activated or imported once, with its value, or has taken over the value of the voucher
+  // that it replaced.
   activations: () => ({
     text: `
 select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
-  select v.serial_number as "serialNumber", v.activated_at as "activatedAt", v.value_minor::text as "valueMinor",
+  select v.serial_number as "serialNumber", v.activated_at as "activatedAt",
+    v.value_minor::text as "valueMinor",
     coalesce(a.activations, 0) as activations, a.amount_minor::text as "activationMinor"
   from vouchers v
   left join (
@@ -125,11 +142,12 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
     values: [],
   }),
 
-  // Of the reserve of a batch, in each bucket: what its vouchers took is what they were activated with, and a canceled batch was given back
-  // all that its vouchers no longer carry.
+  // Of the reserve of a batch, in each bucket: what its vouchers took is what they were activated with,
+  // and a canceled batch was given back all that its vouchers no longer carry.
   'reserve-shares': () => ({
     text: `
-select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing from (
+select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing
+  from (
   select b.transaction_id as "transactionId", b.status, v.bucket, v.taken_minor::text as "expectedMinor",
     coalesce(m.amount_minor, 0)::text as "journalMinor"
   from (
@@ -137,7 +155,8 @@ select (select count(*) from batches where value_minor is not null) as checked, 
       count(*) filter (where n.activated_at is not null and n.closed is distinct from 'REPLACED') as active,
       coalesce(sum(n.balance_minor) filter (where n.closed is null), 0) as open_minor,
       case when c.status = 'CANCELED' then coalesce(sum(n.balance_minor) filter (where n.closed is null), 0)
-        else c.value_minor * count(*) filter (where n.activated_at is not null and n.closed is distinct from 'REPLACED') end
+        else c.value_minor * count(*) filter (where n.activated_at is not null and n.closed is distinct
+          from 'REPLACED') end
         as taken_minor
     from vouchers n join batches c on c.id = n.batch_id and c.value_minor is not null
     group by n.bucket, n.batch_id, c.status, c.value_minor
@@ -165,7 +184,8 @@ export function sumMoved(accounts: readonly bigint[], id: string, isBefore: bool
 select s.account, sum(s.amount_minor)::bigint as minor
 from (
   select l.account, l.amount_minor from journal j
-  cross join lateral (values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)) as l (account, amount_minor)
+  cross join lateral (values (j.credit_account, j.amount_minor),
+    (j.debit_account, -j.amount_minor)) as l (account, amount_minor)
   where j.id ${isBefore ? '<' : '>='} $2::uuid
 ) s
 where s.account = any ($1::bigint[]) group by s.account`,
@@ -179,19 +199,23 @@ export function lockFloat(account: bigint): Sql {
 }
 
 /**
- * What all accounts of a kind hold together, positive where more was credited than debited. Of floats and vouchers what is stored,
- * of all others what the journal moved: that they sum to zero proves that all stored balances together are right.
+ * What all accounts of a kind hold together, positive where more was credited than debited. Of floats and
+ * vouchers what is stored, of all others what the journal moved: that they sum to zero proves that all
+ * stored balances together are right.
  */
 export function sumByKind(): Sql {
   return {
     text: `
-select 'FLOAT' as kind, currency, min(decimals) as decimals, sum(balance_minor)::text as minor from floats group by currency
+select 'FLOAT' as kind, currency, min(decimals) as decimals, sum(balance_minor)::text as minor from floats
+  group by currency
 union all
 select 'VOUCHER', b.currency, min(b.decimals), sum(v.balance_minor)::text
-from (select batch_id, sum(balance_minor) as balance_minor from vouchers group by batch_id) v join batches b on b.id = v.batch_id
+from (select batch_id, sum(balance_minor) as balance_minor from vouchers group by batch_id) v join batches b
+  on b.id = v.batch_id
 group by b.currency
 union all
-select coalesce(a.kind::text, case when m.account >= ${FIRST_RESERVE} then 'RESERVE' else 'UNKNOWN' end), m.currency,
+select coalesce(a.kind::text, case when m.account >= ${FIRST_RESERVE} then 'RESERVE' else 'UNKNOWN' end),
+  m.currency,
   min(a.decimals), sum(m.amount_minor)::text
 from (
   select s.account, s.currency, sum(s.amount_minor) as amount_minor from (${SIDES}) s
@@ -204,7 +228,10 @@ order by 2, 1`,
   };
 }
 
-/** A reconciliation reads everything that ever happened: it may take longer than a request, and memory for its joins. */
+/**
+ * A reconciliation reads everything that ever happened: it may take longer than a request, and memory for
+ * its joins.
+ */
 export const allowLongReading: readonly Sql[] = [
   sql`set transaction read only`,
   sql`set local statement_timeout = '2h'`,

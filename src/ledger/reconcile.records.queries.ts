@@ -2,7 +2,10 @@ import { SLOTS } from '../db/buckets.ts';
 import { sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES } from './reconcile.check.ts';
 
-/** Every booking against what was recorded with it: updates, references, the audit, deliveries, holds, buckets. */
+/**
+ * Every booking against what was recorded with it: updates, references, the audit, deliveries, holds,
+ * buckets.
+ */
 export const RECORDS: Checks = {
   'redemption-updates': () => ({
     text: `
@@ -13,8 +16,10 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
     select * from journal
     where original_id is not null and kind in ('REDEMPTION', 'REDEMPTION_REVERSAL', 'REPLACEMENT')
   ) j on j.bucket = u.bucket and j.original_id = u.original_id
-  left join journal o on o.bucket = u.bucket and o.id = u.original_id and o.kind = 'REDEMPTION' and o.original_id is null
-  where u.original_id is null or o.id is null or j.id is null or j.currency <> o.currency or j.occurred_at <> u.updated_at
+  left join journal o on o.bucket = u.bucket and o.id = u.original_id and o.kind = 'REDEMPTION'
+    and o.original_id is null
+  where u.original_id is null or o.id is null or j.id is null or j.currency <> o.currency
+    or j.occurred_at <> u.updated_at
     or u.new_minor < 0 or (u.new_id is null) <> (u.new_minor = 0)
     or case j.kind
       when 'REDEMPTION_REVERSAL' then j.id = u.reversal_id and j.amount_minor = o.amount_minor
@@ -25,14 +30,16 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
         and j.debit_account = o.debit_account and j.credit_account = o.credit_account
         and j.reference is not distinct from 'NEW-' || o.reference
         and j.serial_number = o.serial_number and j.merchant_id = o.merchant_id
-      when 'REPLACEMENT' then j.debit_account = o.serial_number and j.amount_minor = o.amount_minor - u.new_minor
+      when 'REPLACEMENT' then j.debit_account = o.serial_number
+        and j.amount_minor = o.amount_minor - u.new_minor
     end is not true
   limit ${EXAMPLES}
 ) d`,
     values: [],
   }),
 
-  // What belongs to an update is there once: its reversal and, unless it reversed in full, its new redemption. A reversal belongs to one.
+  // What belongs to an update is there once: its reversal and, unless it reversed in full, its new
+  // redemption. A reversal belongs to one.
   'update-entries': () => ({
     text: `
 select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
@@ -49,10 +56,18 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
     values: [],
   }),
 
+<<<<<<< HEAD
   // A booking has used its reference up: without the claim a retry would be a second payment. The claim names the same voucher and amount,
   // which a fingerprint holds in ten-thousandths of a major unit: a retry of another request would else be a replay. On one server a
   // claim was written with its booking, so there is no claim without one either; over shards there may be.
   references: ({ settledBefore }) => sql`
+=======
+  // A booking has used its reference up: without the claim a retry would be a second payment. The claim
+  // names the same voucher and amount, which a fingerprint holds in ten-thousandths of a major unit: a
+  // retry of another request would else be a replay. On one server a claim was written with its booking,
+  // so there is no claim without one either.
+  references: ({ quietBefore }) => sql`
+>>>>>>> main
 with operations (kind, operation) as (
   values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'),
     ('FLOAT_REFUND', 'float-refund'), ('FLOAT_CORRECTION', 'float-correct'), ('ADJUSTMENT', 'adjust'),
@@ -63,17 +78,17 @@ with operations (kind, operation) as (
   from journal j join operations o on o.kind = j.kind::text
   where j.reference is not null and j.batch_id is null
     and (j.original_id is null or j.kind not in ('ACTIVATION', 'REDEMPTION'))
-    and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
+    and (${quietBefore}::timestamptz is null or j.occurred_at < ${quietBefore})
   union all
   select merchant_id, reference, transaction_id, null, null, 'generate' from batches
-  where ${settledBefore}::timestamptz is null or accepted_at < ${settledBefore}
+  where ${quietBefore}::timestamptz is null or accepted_at < ${quietBefore}
 )
 select (select count(*) from claims) as checked, json_agg(d) as differing from (
   select coalesce(b.id, c.id) as "transactionId", coalesce(b.operation, c.operation::text) as operation,
     c.id is not null as claimed, b.id is not null as booked
   from booked b
   full join claims c on c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
-  where c.id is null or (b.id is null and ${settledBefore}::timestamptz is null)
+  where c.id is null or (b.id is null and ${quietBefore}::timestamptz is null)
     or c.operation in ('generate', 'activate', 'redeem', 'top-up', 'payout', 'payout-return')
       and c.merchant_id <> b.merchant_id
     or b.id is not null and c.operation in ('activate', 'redeem')
@@ -90,7 +105,8 @@ select (select count(*) from voids) as checked, json_agg(d) as differing from (
   limit ${EXAMPLES}
 ) d`,
 
-  // A voucher lies in the bucket of its serial number, or no request finds it; and every bucket has its row, or nothing is booked there.
+  // A voucher lies in the bucket of its serial number, or no request finds it; and every bucket has its
+  // row, or nothing is booked there.
   buckets: ({ buckets }) => sql`
 select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
   select v.serial_number as "serialNumber", v.bucket from vouchers v
@@ -98,23 +114,26 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
   union all
   select null, c.bucket from claims c where c.bucket <> all (${buckets}::int[])
   union all
-  select null, b.bucket from unnest(${buckets}::int[]) as b (bucket) where b.bucket not in (select k.bucket from buckets k)
+  select null, b.bucket from unnest(${buckets}::int[]) as b (bucket)
+    where b.bucket not in (select k.bucket from buckets k)
   limit ${EXAMPLES}
 ) d`,
 
   // Every top-up was somebody's: its entry in the audit names the transaction.
-  'top-ups': ({ settledBefore }) => sql`
-with told as (
+  'top-ups': ({ quietBefore }) => sql`
+with noted as (
   select after::json ->> 'transactionId' as id from audit where action = 'float.top-up'
 )
 select (select count(*) from journal where kind = 'TOP_UP') as checked, json_agg(d) as differing from (
   select j.id as "transactionId", j.merchant_id as "merchantId", j.amount_minor::text as "amountMinor"
-  from journal j left join told t on t.id = j.id::text
-  where j.kind = 'TOP_UP' and t.id is null and (${settledBefore}::timestamptz is null or j.occurred_at < ${settledBefore})
+  from journal j left join noted t on t.id = j.id::text
+  where j.kind = 'TOP_UP' and t.id is null and (${quietBefore}::timestamptz is null
+    or j.occurred_at < ${quietBefore})
   limit ${EXAMPLES}
 ) d`,
 
-  // Every booking since an endpoint was enabled has its delivery to that endpoint, for as long as deliveries are kept.
+  // Every booking since an endpoint was enabled has its delivery to that endpoint, for as long as
+  // deliveries are kept.
   deliveries: () => ({
     text: `
 select (select count(*) from webhook_deliveries) as checked, json_agg(d) as differing from (
@@ -122,7 +141,8 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
   from journal j
   join webhook_endpoints e on e.merchant_id = j.merchant_id and e.disabled_at is null and e.removed_at is null
     and j.id >= id_floor(greatest(e.enabled_at + interval '1 minute', now() - interval '60 days'))
-    and (e.events is null or case j.kind when 'ACTIVATION' then 'voucher.activated' when 'REDEMPTION' then 'voucher.redeemed'
+    and (e.events is null or case j.kind when 'ACTIVATION' then 'voucher.activated' when 'REDEMPTION'
+      then 'voucher.redeemed'
       else 'redemption.updated' end = any (e.events))
   left join webhook_deliveries w on w.bucket = j.bucket and w.endpoint_id = e.id and w.event_id = j.id
   where w.event_id is null and j.batch_id is null
@@ -132,25 +152,29 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
     values: [],
   }),
 
-  // Over shards: what went into transit is held, and what left it was booked or released, each by its own row. An activation may be booked
-  // already whose hold has not ended. On one server nothing is ever held.
-  holds: ({ settledBefore }) => sql`
+  // Over shards: what went into transit is held, and what left it was booked or released, each by its own
+  // row. An activation may be booked already whose hold has not ended. On one server nothing is ever
+  // held.
+  holds: ({ quietBefore }) => sql`
 with moved as (
   select j.id, j.kind::text as kind, j.amount_minor, j.occurred_at
   from journal j join accounts a on a.kind = 'TRANSIT' and a.id in (j.credit_account, j.debit_account)
 ), held as (
   select entry_id as id, 'HOLD' as kind, amount_minor, held_at as at, true as is_due from float_holds
   union all
-  select release_id, 'HOLD_RELEASE', amount_minor, ended_at, true from float_holds where release_id is not null
+  select release_id, 'HOLD_RELEASE', amount_minor, ended_at, true from float_holds
+    where release_id is not null
   union all
-  select id, 'ACTIVATION', amount_minor, ended_at, ended_at is not null from float_holds where release_id is null
+  select id, 'ACTIVATION', amount_minor, ended_at, ended_at is not null from float_holds
+    where release_id is null
 )
 select (select count(*) from float_holds) as checked, json_agg(d) as differing from (
-  select coalesce(h.id, m.id) as "transactionId", coalesce(h.kind, m.kind) as kind, m.amount_minor::text as "journalMinor",
+  select coalesce(h.id, m.id) as "transactionId", coalesce(h.kind, m.kind) as kind,
+    m.amount_minor::text as "journalMinor",
     h.amount_minor::text as "heldMinor"
   from held h full join moved m on m.id = h.id and m.kind = h.kind and m.amount_minor = h.amount_minor
-  where (m.id is null and h.is_due and (${settledBefore}::timestamptz is null or h.at < ${settledBefore}))
-    or (h.id is null and (${settledBefore}::timestamptz is null or m.occurred_at < ${settledBefore}))
+  where (m.id is null and h.is_due and (${quietBefore}::timestamptz is null or h.at < ${quietBefore}))
+    or (h.id is null and (${quietBefore}::timestamptz is null or m.occurred_at < ${quietBefore}))
   limit ${EXAMPLES}
 ) d`,
 };

@@ -23,10 +23,11 @@ export type Reconciliation = {
 };
 
 /**
- * Over shards, what was stamped so long ago is visible on all of them: a stamp may be 150 seconds old when it is booked
- * (sql/005-rules.sql), and what a worker that failed has prepared is committed a minute after it is back.
+ * Over shards, what was stamped so long ago is visible on all of them: a stamp may be 150 seconds old
+ * when it is booked (sql/005-rules.sql), and what a worker that failed has prepared is committed a minute
+ * after it is back.
  */
-const SETTLED_MS = 300_000;
+const QUIET_MS = 300_000;
 
 /**
  * Proves the books: every stored balance against the journal, every journal row against its accounts,
@@ -37,24 +38,25 @@ const SETTLED_MS = 300_000;
  */
 export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock'>): Promise<Reconciliation> {
   const { db, clock } = service;
-  const settledBefore = isSharded(service) ? new Date(clock().getTime() - SETTLED_MS) : null;
-  const result = await check(service, settledBefore);
+  const quietBefore = isSharded(service) ? new Date(clock().getTime() - QUIET_MS) : null;
+  const result = await check(service, quietBefore);
   const floats = result.checks.find(({ name }) => name === 'float-balances');
-  if (settledBefore === null || !floats || floats.ok) return result;
+  if (quietBefore === null || !floats || floats.ok) return result;
   const differing: Check['differing'][number][] = [];
   for (const each of floats.differing)
-    if (!(await isBalanced(db, BigInt(String(each['account'])), settledBefore))) differing.push(each);
+    if (!(await isBalanced(db, BigInt(String(each['account'])), quietBefore))) differing.push(each);
   const looked = { ...floats, ok: differing.length === 0, differing: differing.slice(0, EXAMPLES) };
   const checks = result.checks.map((each) => (each === floats ? looked : each));
   return { ...result, ok: checks.every(({ ok }) => ok), checks };
 }
 
 /**
- * Over shards, a float and its journal rows are read at two moments. So what is settled is summed as it is, and only the rest under the
- * lock of the float, which its bookings hold until they are committed on all shards.
+ * Over shards, a float and its journal rows are read at two moments. So what is settled is summed as it
+ * is, and only the rest under the lock of the float, which its bookings hold until they are committed on
+ * all shards.
  */
-async function isBalanced(db: Database, account: bigint, settledBefore: Date): Promise<boolean> {
-  const floor = idFloor(settledBefore);
+async function isBalanced(db: Database, account: bigint, quietBefore: Date): Promise<boolean> {
+  const floor = idFloor(quietBefore);
   const [settled] = await db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
     return tx.query<{ minor: bigint }>(sumMoved([account], floor, true));
@@ -68,20 +70,20 @@ async function isBalanced(db: Database, account: bigint, settledBefore: Date): P
 
 function check(
   { db, buckets }: Pick<Service, 'db' | 'buckets'>,
-  settledBefore: Date | null,
+  quietBefore: Date | null,
 ): Promise<Reconciliation> {
   return db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
     const done: Check[] = [];
     for (const [name, statement] of Object.entries(checks)) {
       const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(
-        statement({ settledBefore, buckets: buckets.all }),
+        statement({ quietBefore, buckets: buckets.all }),
       );
       const differing = row?.differing ?? [];
       done.push({ name, ok: differing.length === 0, checked: Number(row?.checked ?? 0), differing });
     }
     const { check: sum, totals } = await balanceTotals(tx);
-    if (settledBefore === null) done.push(sum);
+    if (quietBefore === null) done.push(sum);
     return { ok: done.every(({ ok }) => ok), checks: done, totals };
   }, 'repeatable read');
 }

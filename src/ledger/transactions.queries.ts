@@ -1,6 +1,6 @@
 import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 
-/** The longest list of transactions that the interface gives. */
+/** The longest list of transactions in the API. */
 export const LIST_MAX = 50;
 
 /** The functions of sql/011-transactions.sql. */
@@ -15,13 +15,12 @@ export const ACTIVE_TRANSACTIONS: HotStatement = {
 };
 
 /**
- * The newest transactions that a merchant made, newest first, by an index of their own. What its batches
- * activated is not among them: see listBatchActivations.
- * @param inForce only activations, and redemptions that no update has canceled
+ * The newest transactions of a merchant, newest first, by an index of their own. Activations by its
+ * batches are not among them: see listBatchActivations.
  */
 export function listOwnTransactions(merchantId: number, inForce: boolean): Sql {
   const kinds = inForce ? `'ACTIVATION', 'REDEMPTION'` : `'ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'`;
-  // A condition of its own, not one beside a parameter: the planner would gather the updates of all
+  // A condition of its own, not one beside a parameter: the planner would read the updates of all
   // merchants for it.
   const isInForce =
     'and not exists (select from redemption_updates r where r.bucket = j.bucket and r.original_id = j.id)';
@@ -40,9 +39,7 @@ order by t.id desc`;
   return { text, values: [merchantId] };
 }
 
-/**
- * The newest completed batches of a merchant whose vouchers were activated by their generation, newest first.
- */
+/** The newest completed batches of a merchant whose vouchers were active at once, newest first. */
 export function listActivatedBatches(merchantId: number): Sql {
   return sql`
 select id, reference, quantity from batches
@@ -60,14 +57,15 @@ export function listSmallBatchActivations(batchIds: readonly number[]): Sql {
   return {
     text: `${ACTIVATIONS}
 from vouchers v
-join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION' and j.batch_id = v.batch_id
+join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'
+  and j.batch_id = v.batch_id
 join batches b on b.id = v.batch_id
 where v.batch_id = any ($1::int[])`,
     values: [batchIds],
   };
 }
 
-/** The activations of a batch's newest vouchers: a batch of millions is not read through for them. */
+/** The activations of a batch's newest vouchers, without reading a batch of millions. */
 export function listLargeBatchActivations(batchId: number): Sql {
   return {
     text: `${ACTIVATIONS}

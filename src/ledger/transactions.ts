@@ -1,5 +1,5 @@
 import { type Context, isSharded } from '../context.ts';
-import type { Operation } from '../db/batcher.ts';
+import type { Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import type { Money } from '../money.ts';
@@ -22,29 +22,29 @@ export type Transaction = {
   /** Negative for a reversal. */
   readonly amount: Money;
   readonly timestamp: Date;
-  /** The merchant's; null where the request had none. */
+  /** The merchant's; null if the request had none. */
   readonly reference: string | null;
-  /** The full code: every door masks it, or shows it only to the one who sent it. */
+  /** The full code. Every door masks it, or shows it only to the caller that sent it. */
   readonly code: string;
   readonly serialNumber: bigint;
   readonly refundStatus: 'CANCELLED' | 'NEW' | null;
   readonly note: string | null;
 };
 
-/** What a request came to: the transaction, and whether an earlier copy of the request made it. */
+/** The result of a request: the transaction, and whether an earlier copy of the request made it. */
 export type Outcome = { readonly transaction: Transaction; readonly replayed: boolean };
 
-/** The one update of a redemption: what it canceled, how, and what it put in place. */
+/** The one update of a redemption: what it canceled, how, and what replaced it. */
 export type RedemptionUpdate = {
   readonly original: Transaction;
   readonly cancellation: Transaction;
   /** The redemption in force now; null after a full reversal. */
   readonly replacement: Transaction | null;
-  /** What the redemption is known by: its reference, or its transaction id. */
+  /** The reference of the redemption, or its transaction id. */
   readonly reference: string;
 };
 
-/** A journal row with what else it takes to show it. */
+/** A journal row with what is needed to show it. */
 export type TransactionRow = {
   id: string;
   kind: Transaction['type'];
@@ -60,7 +60,8 @@ export type TransactionRow = {
 };
 
 /**
- * Turns a journal row into a transaction. refundStatus and note follow from the rows; nothing stores them.
+ * Turns a journal row into a transaction. refundStatus and note follow from the rows; they are not
+ * stored.
  */
 export function toTransaction(keys: KeyRing, row: TransactionRow): Transaction {
   const reversal = row.kind === 'REDEMPTION_REVERSAL';
@@ -85,7 +86,7 @@ function noteOf({ kind, canceled, original_id }: TransactionRow): string | null 
     : `Created by an update of redemption ${original_id}`;
 }
 
-/** What the database returns of an update; its three transactions lie on one voucher. */
+/** What the database returns for an update; its three transactions are on one voucher. */
 export type UpdateRow = {
   readonly original_id: string;
   readonly original_minor: bigint;
@@ -149,7 +150,7 @@ type ActiveRow = Omit<TransactionRow, 'canceled'> & {
   readonly outcome: 'ok' | 'reversed';
 };
 
-/** By reference, where references and vouchers lie in one bucket. */
+/** By reference, if references and vouchers are in one bucket. */
 const byReference: Operation<Lookup, ActiveRow | undefined, ActiveRow | undefined> = {
   merchantOf: ({ context }) => context.merchant.id,
   keysOf: () => [],
@@ -180,9 +181,9 @@ const byId: Operation<string, ActiveRow | undefined, ActiveRow | undefined> = {
 };
 
 /**
- * The active transaction of a reference: the redemption, or what an update put in its place, else the
- * activation. A transaction without a reference is found by its transaction id.
- * @returns undefined where there is none, also after a full reversal
+ * The active transaction of a reference: the redemption or its replacement by an update, else the
+ * activation. A transaction without a reference is found by its id.
+ * @returns undefined if there is none, also after a full reversal
  * @throws Refusal `18`
  */
 export async function findTransaction(context: Context, reference: string): Promise<Transaction | undefined> {

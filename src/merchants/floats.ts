@@ -18,16 +18,16 @@ export type TopUp = {
   readonly currency: string;
   /** Above zero, in minor units. */
   readonly amountMinor: bigint;
-  /** The operator's: with it the same top-up can be sent again, and is booked once. */
+  /** The operator's reference: the same top-up can be sent again, and is booked once. */
   readonly reference?: string | undefined;
 };
 
 export type ToppedUp = { readonly float: Float; readonly transactionId: string; readonly replayed: boolean };
 
 /**
- * Puts money on a merchant's float: the journal row and the balance in one step. The same top-up under
- * its reference again is a replay.
- * @throws Refusal `18`; `94` where the reference was used for another top-up; `13` where the float would
+ * Adds money to a merchant's float: the journal row and the balance in one transaction. The same top-up
+ * again under its reference is a replay.
+ * @throws Refusal `18`; `94` if the reference was used for another top-up; `13` if the float would
  *   exceed what a JSON number holds exactly
  */
 export async function topUp(operator: Operator, wanted: TopUp): Promise<ToppedUp> {
@@ -40,7 +40,7 @@ export async function topUp(operator: Operator, wanted: TopUp): Promise<ToppedUp
   );
 }
 
-/** A top-up as a part of a transaction, which adds `change` to the audit; a replay changes nothing. */
+/** A top-up as a part of a transaction, which adds `change` to the audit. A replay changes nothing. */
 export async function bookTopUp(
   service: Service,
   tx: Queries,
@@ -84,9 +84,9 @@ export async function bookTopUp(
 }
 
 /**
- * Sets from where on a float counts as low.
- * @param lowMinor in minor units; null for a tenth of what it held after its last top-up
- * @returns false where the merchant has no float in the currency
+ * Sets the threshold of a low float.
+ * @param lowMinor in minor units; null for a tenth of the float after its last top-up
+ * @returns false if the merchant has no float in the currency
  */
 export async function setLow(
   operator: Operator,
@@ -99,13 +99,13 @@ export async function setLow(
       updateLow(merchantId, currency, lowMinor),
     );
     if (!row) return false;
-    const told = (minor: bigint | null) =>
+    const textOf = (minor: bigint | null) =>
       minor === null ? null : toText({ minor, decimals: row.decimals });
     await audit(tx, operator, {
       action: 'float.warn',
       subject: `merchant ${merchantId}`,
-      before: { currency, below: told(row.before_minor) },
-      after: { currency, below: told(lowMinor) },
+      before: { currency, below: textOf(row.before_minor) },
+      after: { currency, below: textOf(lowMinor) },
     });
     return true;
   });

@@ -11,13 +11,12 @@ type Row = {
   default_product_id: number;
 };
 
-/** Stands in the place of an API key where the operator acts: no key has such a name. */
+/** Replaces the key id of a call when an operator acts: no key has this name. */
 const OPERATOR = 'operator';
 
 /**
- * What the operator does on behalf of a merchant is asked for as that merchant: its permissions and its
- * float hold.
- * @returns undefined where there is no such merchant
+ * Lets an operator act as a merchant, with the merchant's permissions and float.
+ * @returns undefined if there is no such merchant
  * @throws Refusal `04`
  */
 export async function actFor(service: Service, merchantId: number): Promise<Context | undefined> {

@@ -26,19 +26,19 @@ export type MerchantInfo = {
   readonly createdAt: Date;
 };
 
-/** What a new merchant may do; updating redemptions is a permission of its own. */
+/** The permissions of a new merchant; `update-redemption` must be given. */
 const NEW_MERCHANT: readonly Permission[] = ['generate', 'download', 'activate', 'balance', 'redeem'];
 
 export type CreateMerchant = {
   readonly name: string;
-  /** Beside those that every new merchant has. */
+  /** In addition to those of every new merchant. */
   readonly permit: readonly Permission[];
   readonly opaque: boolean;
   readonly productId: number;
   readonly float?: { readonly currency: string; readonly amountMinor: bigint } | undefined;
 };
 
-/** Makes a merchant with its first key and, if asked for, money on its float: all of it or nothing. */
+/** Makes a merchant with its first key and, on request, money on its float: all of it or nothing. */
 export async function createMerchant(
   operator: Operator,
   wanted: CreateMerchant,
@@ -78,12 +78,12 @@ export async function listMerchants(db: Queries): Promise<MerchantInfo[]> {
   return (await db.query<MerchantRow>(listMerchantRows())).map(toMerchant);
 }
 
-/** A page of merchants, oldest first, behind an id. */
+/** A page of merchants, oldest first, after an id. */
 export async function pageOfMerchants(db: Queries, after: number, limit: number): Promise<MerchantInfo[]> {
   return (await db.query<MerchantRow>(listMerchantRowsAfter(after, limit))).map(toMerchant);
 }
 
-/** Gives or takes a permission. @returns whether there is such a merchant */
+/** Gives or takes a permission. @returns whether the merchant exists */
 export async function permitMerchant(
   operator: Operator,
   id: number,
@@ -96,13 +96,13 @@ export async function permitMerchant(
   }));
 }
 
-/** Suspends a merchant, or lets it go on. @returns whether there is such a merchant */
+/** Suspends or resumes a merchant. @returns whether it exists */
 export async function suspendMerchant(operator: Operator, id: number, suspended: boolean): Promise<boolean> {
   const action = suspended ? 'merchant.suspend' : 'merchant.resume';
   return change(operator, id, action, setSuspended(id, suspended), ({ suspendedAt }) => ({ suspendedAt }));
 }
 
-/** Changes the name of a merchant, what it is told and what it sells; null leaves a setting as it is. */
+/** Changes the name of a merchant, its opacity and its default product; null leaves a setting as it is. */
 export async function changeMerchant(
   operator: Operator,
   id: number,
@@ -122,13 +122,13 @@ export async function changeMerchant(
 
 const subjectOf = (id: number) => `merchant ${id}`;
 
-/** Runs a change under the merchant's lock, and tells the audit what of it was, and is. */
+/** Runs a change under the merchant's lock, and writes both versions into the audit. */
 async function change(
   operator: Operator,
   id: number,
   action: string,
   statement: Sql,
-  tell: (merchant: MerchantInfo) => Details,
+  describe: (merchant: MerchantInfo) => Details,
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     await tx.query(lockMerchant(id));
@@ -136,7 +136,12 @@ async function change(
     if (!before) return false;
     await tx.query(statement);
     const after = (await findMerchant(tx, id)) ?? before;
-    await audit(tx, operator, { action, subject: subjectOf(id), before: tell(before), after: tell(after) });
+    await audit(tx, operator, {
+      action,
+      subject: subjectOf(id),
+      before: describe(before),
+      after: describe(after),
+    });
     return true;
   });
 }

@@ -3,16 +3,15 @@ import { DECIMALS_MAX, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { findFinestDecimals } from './queries.ts';
 
-/** Refuses (`03`) what the merchant has no permission for. */
+/** Refuses (`03`) a call for which the merchant lacks the permission. */
 export function permit({ merchant }: Context, permission: Permission): void {
   if (!merchant.permissions.has(permission)) throw new Refusal('03');
 }
 
 /**
- * Like `permit`, for a call with an amount: one that is finer than every currency in use is declined
- * first (`13`), whatever its voucher. Whether it fits the voucher's own currency is decided with the
- * voucher.
- * @param amountUnits in ten-thousandths of a major unit; null where there is none
+ * Like `permit`, for a call with an amount. An amount finer than every currency in use is declined
+ * first (`13`). Whether it fits the voucher's currency is decided with the voucher.
+ * @param amountUnits in ten-thousandths of a major unit; null if there is none
  */
 export async function permitAmount(
   context: Context,
@@ -23,7 +22,7 @@ export async function permitAmount(
   permit(context, permission);
 }
 
-/** The most decimals that a process has met: products are only ever added, so it can only grow. */
+/** The highest number of decimals in use. Products are only ever added, so it can only grow. */
 const known = new WeakMap<Service, number>();
 
 async function isTooFine(service: Service, amountUnits: bigint): Promise<boolean> {

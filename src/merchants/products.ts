@@ -16,17 +16,19 @@ import {
 
 export type Product = NewProduct & { readonly id: number; readonly onSale: boolean };
 
-/** The product that is always there. */
+/** The product that always exists. */
 export const DEFAULT_PRODUCT = 'DEFAULT';
 
 const VALIDITY_DAYS = 365;
-const MOST_QUANTITY = 100_000;
-/** The greatest value unless set, in major units. */
+const QUANTITY_DEFAULT_MAX = 100_000;
+/** The default of the highest value, in major units. */
 const GREATEST_VALUE = 100_000n;
-/** The least value unless set is a hundredth, or one minor unit where the currency has none as small. */
-const LEAST_DECIMALS = 2;
+/**
+ * The default of the lowest value is a hundredth, or one minor unit if the currency has no hundredths.
+ */
+const DECIMALS_MIN = 2;
 
-/** Bounds and terms of a product where nothing else is said. */
+/** The default terms of a product. */
 export function productDefaults(currency: string, decimals: number) {
   return {
     currency,
@@ -34,15 +36,15 @@ export function productDefaults(currency: string, decimals: number) {
     activation: 'immediate',
     scope: 'network',
     expiryPolicy: 'operator',
-    minValueMinor: 10n ** BigInt(Math.max(decimals - LEAST_DECIMALS, 0)),
+    minValueMinor: 10n ** BigInt(Math.max(decimals - DECIMALS_MIN, 0)),
     maxValueMinor: GREATEST_VALUE * 10n ** BigInt(decimals),
-    maxQuantity: MOST_QUANTITY,
+    maxQuantity: QUANTITY_DEFAULT_MAX,
     validityDays: VALIDITY_DAYS,
     merchantId: null,
   } as const;
 }
 
-/** Makes the product `DEFAULT` where it is missing; safe in several processes at once. */
+/** Makes the product `DEFAULT` if it is missing. Safe in several processes at once. */
 export async function ensureDefaultProduct(db: Queries, currency: string): Promise<void> {
   if (await findProduct(db, DEFAULT_PRODUCT)) return;
   const decimals = decimalsOf(currency);
@@ -52,7 +54,7 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
   );
 }
 
-/** Makes a product. @returns undefined where the code is taken */
+/** Makes a product. @returns undefined if the code is taken */
 export async function createProduct(operator: Operator, wanted: NewProduct): Promise<Product | undefined> {
   return operator.service.db.transaction(async (tx) => {
     const [row] = await tx.query<ProductRow>(insertProduct(wanted));
@@ -76,16 +78,16 @@ export async function listProducts(db: Queries): Promise<Product[]> {
   return (await db.query<ProductRow>(listProductRows())).map(toProduct);
 }
 
-/** A page of products, oldest first, behind an id. */
+/** A page of products, oldest first, after an id. */
 export async function pageOfProducts(db: Queries, after: number, limit: number): Promise<Product[]> {
   return (await db.query<ProductRow>(listProductRowsAfter(after, limit))).map(toProduct);
 }
 
-/** The least value of a product would be above its greatest one. */
+/** The lowest value of a product would exceed its highest. */
 export class ValuesNotOrdered extends Error {}
 
 /**
- * Changes terms of a product, for batches to come. @returns undefined where there is none
+ * Changes terms of a product, for future batches. @returns undefined if there is none
  * @throws ValuesNotOrdered
  */
 export async function changeProduct(
@@ -101,7 +103,7 @@ export async function changeProduct(
     if (least > (wanted.maxValueMinor ?? before.maxValueMinor)) throw new ValuesNotOrdered();
     const [changed] = await tx.query<ProductRow>(setProduct(code, wanted));
     const after = toProduct(changed as ProductRow);
-    const told = ({
+    const termsOf = ({
       name,
       expiryPolicy,
       minValueMinor,
@@ -119,14 +121,14 @@ export async function changeProduct(
     await audit(tx, operator, {
       action: 'product.set',
       subject: `product ${code}`,
-      before: told(before),
-      after: told(after),
+      before: termsOf(before),
+      after: termsOf(after),
     });
     return after;
   });
 }
 
-/** Puts a product on sale or takes it off: vouchers sold stay what they are. */
+/** Puts a product on sale or takes it off sale. Vouchers stay as they are. */
 export async function putOnSale(
   operator: Operator,
   code: string,

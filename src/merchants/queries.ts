@@ -1,11 +1,15 @@
 import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 
 const KEY = `
-  k.id as key_id, k.revoked_at is not null as revoked, k.secret_hash, m.id as merchant_id, m.name, m.permissions, m.opaque,
+  k.id as key_id, k.revoked_at is not null as revoked, k.secret_hash, m.id as merchant_id, m.name,
+  m.permissions, m.opaque,
   m.suspended_at is not null as suspended, m.default_product_id, d.blocked_at is not null as blocked,
   k.scopes, k.networks, k.expires_at, k.calls_per_second, k.calls_burst`;
 
-/** Looks keys up. In: column $1 key id; and $2, the day. Out: a row for each that exists and is not revoked. */
+/**
+ * Looks keys up. In: column $1 key ids; $2 the day. Out: a row for each key that exists and is not
+ * revoked.
+ */
 export const FIND_KEYS: HotStatement = {
   name: 'find-keys',
   text: `
@@ -13,13 +17,15 @@ select ${KEY}
 from unnest($1::text[]) as a (key_id)
 cross join lateral (select * from api_keys where id = a.key_id and revoked_at is null limit 1) k
 cross join lateral (select * from merchants where id = k.merchant_id limit 1) m
-left join lateral (select blocked_at from api_key_days where key_id = k.id and day = $2::date limit 1) d on true`,
+left join lateral (select blocked_at from api_key_days where key_id = k.id and day = $2::date limit 1) d
+  on true`,
 };
 
 /**
- * What has changed since a moment. In: $1 the horizon that the look before returned, or null for the first one; $2 the day; $3 the most rows.
- * Out: at least one row, with the new horizon: the oldest transaction that is still running. Every change by it or a later one is
- * reported again next time, so none is missed whatever the order of commits.
+ * The changes since a moment. In: $1 the horizon of the last call, or null; $2 the day; $3 the highest
+ * number of rows. Out: at least one row, with the new horizon: the oldest transaction that is still
+ * running. Changes by it or a later one are reported again next time, so none is missed, whatever the
+ * order of commits.
  */
 export const CHANGED_KEYS: HotStatement = {
   name: 'changed-keys',
@@ -40,28 +46,30 @@ left join lateral (
 ) c on true`,
 };
 
-/** Adds calls to the keys' day. Parameters are columns of equal length. */
+/** Adds calls to the days of keys. The parameters are columns of equal length. */
 export function addCalls(keyIds: string, calls: string, day: string, now: Date): Sql {
   return sql`
 insert into api_key_days as d (key_id, day, calls, last_call_at)
-select n.key_id, ${day}::date, n.calls, ${now}::timestamptz from unnest(${keyIds}::text[], ${calls}::bigint[]) as n (key_id, calls)
+select n.key_id, ${day}::date, n.calls, ${now}::timestamptz from unnest(${keyIds}::text[],
+  ${calls}::bigint[]) as n (key_id, calls)
 order by n.key_id
 on conflict (key_id, day) do update set calls = d.calls + excluded.calls,
   last_call_at = greatest(d.last_call_at, excluded.last_call_at)`;
 }
 
-/** Adds guesses to the keys' day and tells where each of them stands. */
+/** Adds guesses to the days of keys, and returns the new counts. */
 export function addGuesses(keyIds: string, day: string): Sql {
   return sql`
 insert into api_key_days as d (key_id, day, guesses)
-select n.key_id, ${day}::date, count(*) from unnest(${keyIds}::text[]) as n (key_id) group by n.key_id order by n.key_id
+select n.key_id, ${day}::date, count(*) from unnest(${keyIds}::text[]) as n (key_id) group by n.key_id
+  order by n.key_id
 on conflict (key_id, day) do update set guesses = d.guesses + excluded.guesses
 returning key_id, guesses - pardoned_guesses as guesses, blocked_at is not null as blocked`;
 }
 
 /**
- * Blocks a key that keeps guessing: more than `most` in the day, and more than `share` of its calls. Tells of one that another process
- * has just blocked too: whoever asks has to know.
+ * Blocks a key that keeps guessing: more than `most` in the day, and more than `share` of its calls. A
+ * key that another process has just blocked is returned too.
  */
 export function blockGuesser(keyId: string, day: string, most: number, share: number, now: Date): Sql {
   return sql`
@@ -80,13 +88,14 @@ export function pardonKey(keyId: string, day: string): Sql {
   return sql`
 update api_key_days d set pardoned_guesses = d.guesses, blocked_at = null
 from (
-  select key_id, day, pardoned_guesses, blocked_at from api_key_days where key_id = ${keyId} and day = ${day}::date for update
+  select key_id, day, pardoned_guesses, blocked_at from api_key_days where key_id = ${keyId}
+    and day = ${day}::date for update
 ) b
 where d.key_id = b.key_id and d.day = b.day
 returning d.pardoned_guesses, b.pardoned_guesses as before_guesses, b.blocked_at as before_blocked_at`;
 }
 
-/** Tells the caches of all processes that something about a key has changed that stands in another table. */
+/** Makes the caches of all processes read a key again after a change in another table. */
 export function touchKey(keyId: string): Sql {
   return sql`update api_keys set changed_by = pg_current_xact_id() where id = ${keyId}`;
 }
@@ -103,7 +112,9 @@ values (${name}, ${permissions}, ${opaque}, ${productId}) returning *`;
 }
 
 export function findMerchantRow(id: number): Sql {
-  return sql`select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id where m.id = ${id}`;
+  return sql`
+    select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id
+    where m.id = ${id}`;
 }
 
 export function lockMerchant(id: number): Sql {
@@ -112,7 +123,8 @@ export function lockMerchant(id: number): Sql {
 
 export function listMerchantRows(): Sql {
   return sql`
-select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id order by m.id limit 10000`;
+select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id order by m.id
+  limit 10000`;
 }
 
 export function listMerchantRowsAfter(after: number, limit: number): Sql {
@@ -180,22 +192,25 @@ export function insertProduct(product: NewProduct): Sql {
   return sql`
 insert into products (code, name, currency, decimals, activation, scope, expiry_policy, min_value_minor,
   max_value_minor, max_quantity, validity_days, merchant_id)
-values (${product.code}, ${product.name}, ${product.currency}, ${product.decimals}, ${product.activation}::product_activation,
+values (${product.code}, ${product.name}, ${product.currency}, ${product.decimals},
+  ${product.activation}::product_activation,
   ${product.scope}::product_scope, ${product.expiryPolicy}::expiry_policy, ${product.minValueMinor},
-  ${product.maxValueMinor}, ${product.maxQuantity},
+    ${product.maxValueMinor}, ${product.maxQuantity},
   ${product.validityDays}, ${product.merchantId})
 on conflict on constraint products_code_unique do nothing
 returning *`;
 }
 
-/** Changes terms of a product; null leaves one as it is. Batches keep the terms under which they were ordered. */
+/** Changes terms of a product; null leaves one as it is. Batches keep the terms of their order. */
 export function setProduct(
   code: string,
   { name, expiryPolicy, minValueMinor, maxValueMinor, maxQuantity, validityDays }: ProductChange,
 ): Sql {
   return sql`
-update products set name = coalesce(${name}, name), min_value_minor = coalesce(${minValueMinor}::bigint, min_value_minor),
-  max_value_minor = coalesce(${maxValueMinor}::bigint, max_value_minor), max_quantity = coalesce(${maxQuantity}::int, max_quantity),
+update products set name = coalesce(${name}, name), min_value_minor = coalesce(${minValueMinor}::bigint,
+  min_value_minor),
+  max_value_minor = coalesce(${maxValueMinor}::bigint, max_value_minor),
+    max_quantity = coalesce(${maxQuantity}::int, max_quantity),
   validity_days = coalesce(${validityDays}::int, validity_days),
   expiry_policy = coalesce(${expiryPolicy}::expiry_policy, expiry_policy)
 where code = ${code} returning *`;
@@ -224,7 +239,8 @@ export function setOnSale(code: string, onSale: boolean): Sql {
 
 export function topUpFloat(accountId: bigint, amountMinor: bigint): Sql {
   return sql`
-update floats set balance_minor = balance_minor + ${amountMinor}, topped_up_minor = balance_minor + ${amountMinor}
+update floats set balance_minor = balance_minor + ${amountMinor},
+  topped_up_minor = balance_minor + ${amountMinor}
 where account_id = ${accountId} returning balance_minor, decimals`;
 }
 
@@ -232,16 +248,20 @@ export function updateLow(merchantId: number, currency: string, lowMinor: bigint
   return sql`
 update floats f set low_minor = ${lowMinor}
 from (
-  select account_id, low_minor from floats where merchant_id = ${merchantId} and currency = ${currency} for update
+  select account_id, low_minor from floats where merchant_id = ${merchantId} and currency = ${currency}
+    for update
 ) b
 where f.account_id = b.account_id
 returning f.decimals, b.low_minor as before_minor`;
 }
 
 export function listFloatRows(merchantId: number): Sql {
-  return sql`select currency, decimals, balance_minor from floats where merchant_id = ${merchantId} order by currency`;
+  return sql`
+    select currency, decimals, balance_minor from floats where merchant_id = ${merchantId} order by currency`;
 }
 
 export function findBlock(keyId: string, day: string): Sql {
-  return sql`select blocked_at is not null as blocked from api_key_days where key_id = ${keyId} and day = ${day}::date`;
+  return sql`
+    select blocked_at is not null as blocked from api_key_days where key_id = ${keyId}
+    and day = ${day}::date`;
 }

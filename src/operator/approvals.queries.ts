@@ -1,6 +1,9 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-/** People of the operator who sign in with a second factor, here or at the identity provider: they could approve. */
+/**
+ * People of the operator who sign in with a second factor, here or at the identity provider: they could
+ * approve.
+ */
 export function countPeople(): Sql {
   return sql`
 select count(*)::integer as people from users u
@@ -30,7 +33,8 @@ export type ApprovalRow = {
 };
 
 const COLUMNS = `id, operation, input, effect, maker_id, maker, reason, mode, state, created_at, not_before,
-  expires_at, checker, is_break_glass, comment, decided_at, output`;
+  expires_at, checker,
+  is_break_glass, comment, decided_at, output`;
 
 export function insertApproval(approval: {
   readonly operation: string;
@@ -86,8 +90,9 @@ export function decideApproval(decision: {
   const { id, state, checkerId, checker, isBreakGlass, comment, now } = decision;
   return sql`
 update approvals
-set state = ${state}, checker_id = ${checkerId}, checker = ${checker},
-  is_break_glass = ${isBreakGlass}, comment = ${comment}, decided_at = ${now}
+set state = ${state}, checker_id = ${checkerId}, checker = ${checker}, is_break_glass = ${isBreakGlass},
+comment = ${comment},
+  decided_at = ${now}
 where id = ${id} and state = 'PENDING' returning id`;
 }
 

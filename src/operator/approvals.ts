@@ -177,7 +177,7 @@ export async function approve(
   if (operation.effect !== 'change') {
     await service.db.transaction(async (tx) => {
       await decide(tx);
-      await audit(tx, caller, told(found, caller, 'approve', decision.comment));
+      await audit(tx, caller, changeOf(found, caller, 'approve', decision.comment));
     });
     const output = await operation.run(asMaker(service), input);
     await service.db.query(setApprovalOutput(id, withoutSecrets(operation, output)));
@@ -190,7 +190,7 @@ export async function approve(
       const confirmed = decision.effect ?? (parsed(row.effect) as Effect[] | null);
       requireSameEffect(confirmed, await readEffect(tx));
       await tx.query(setApprovalOutput(id, withoutSecrets(operation, output)));
-      await audit(tx, caller, told(row, caller, 'approve', decision.comment));
+      await audit(tx, caller, changeOf(row, caller, 'approve', decision.comment));
       return output;
     }),
   );
@@ -207,7 +207,7 @@ function decisionOf(
   return { id, state, checkerId, checker: principal.name, isBreakGlass, comment, now: service.clock() };
 }
 
-function told(row: ApprovalRow, { principal }: Caller, verb: string, comment: string | null) {
+function changeOf(row: ApprovalRow, { principal }: Caller, verb: string, comment: string | null) {
   const { name } = makerOf(row);
   const after = {
     operation: row.operation,
@@ -236,7 +236,7 @@ export async function turnDown(
       throw new Problem('forbidden', 'only the person who proposed this can withdraw it: reject it instead');
     const state = verb === 'reject' ? 'REJECTED' : 'WITHDRAWN';
     await tx.query(decideApproval(decisionOf(caller, id, state, comment)));
-    await audit(tx, caller, told(row, caller, verb, comment));
+    await audit(tx, caller, changeOf(row, caller, verb, comment));
   });
 }
 

@@ -4,6 +4,7 @@ import { type Sql, sql } from '../db/sql.ts';
 export function countSince(action: string, kind: string, id: string, since: Date, most: number): Sql {
   return sql`
 select count(*)::int as count from (
-  select from audit where occurred_at > ${since} and action = ${action} and actor_kind = ${kind} and actor_id = ${id} limit ${most}
+  select from audit where occurred_at > ${since} and action = ${action} and actor_kind = ${kind}
+    and actor_id = ${id} limit ${most}
 ) a`;
 }

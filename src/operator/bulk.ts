@@ -12,7 +12,10 @@ import { type Caller, changing, reading } from './operations.ts';
 import { invalid, notFound } from './problem.ts';
 import { CARE } from './rights.ts';
 
-/** The same change of many vouchers: a list of serial numbers, or a whole batch. Looked at first, then done as a job. */
+/**
+ * The same change of many vouchers: a list of serial numbers, or a whole batch. Looked at first, then
+ * done as a job.
+ */
 
 const SERIALS_MAX = 10_000;
 const PAGE = 1_000;
@@ -72,7 +75,7 @@ async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInp
   return vouchers;
 }
 
-/** Why a voucher will be declined; null where it will be changed. The job decides anew. */
+/** Why a voucher will be declined; null where it will be changed. The job decides again. */
 function obstacle({ state, expiresAt }: FoundVoucher, { action, expiry }: BulkInput): string | null {
   if (state === 'CANCELED' || state === 'REPLACED') return '44';
   return action === 'extend' && toEnd(expiry as string, 'expiry') <= expiresAt ? '17' : null;

@@ -6,7 +6,7 @@ import { listOwnEntries } from './approvals.queries.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import { Problem } from './problem.ts';
 
-/** The effect of an operation: the changes that it makes, as the audit tells them. */
+/** The effect of an operation: the changes that it makes, as the audit shows them. */
 
 /** A change that an operation would make, as the audit would tell it. */
 export type Effect = {
@@ -74,7 +74,7 @@ export async function previewEffect(
 }
 
 /**
- * What must be as the maker saw it: what there was before. What is made anew gets other numbers each time.
+ * What must be as the maker saw it: what there was before. New rows get other numbers each time.
  */
 function foundIn(effect: readonly Effect[] | null): string {
   return canonical(

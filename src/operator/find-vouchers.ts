@@ -34,7 +34,7 @@ import { invalid, notFound, Problem } from './problem.ts';
 import { SEE_VOUCHERS } from './rights.ts';
 import { VOUCHER_STATES } from './vouchers.ts';
 
-/** Looking codes up tells which exist: more in a minute is no support case. */
+/** A lookup reveals which codes exist: more in a minute are not support. */
 const LOOK_UPS_MAX = 30;
 const MINUTE_MS = 60_000;
 

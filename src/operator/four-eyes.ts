@@ -26,7 +26,7 @@ const isLarge: Rule['applies'] = ({ amount, delta }, { approvalAmount }) =>
 const isBulk: Rule['applies'] = ({ serialNumbers }, { approvalVouchers }) =>
   !Array.isArray(serialNumbers) || serialNumbers.length > approvalVouchers;
 
-/** Roles that can approve what moves money. */
+/** Users with one of these roles can approve what moves money. */
 const POWERFUL = ['owner', 'finance'];
 const grantsPower = ({ roles }: Input) => [roles].flat().some((role) => POWERFUL.includes(String(role)));
 
@@ -62,7 +62,10 @@ type Named = Pick<AnyOperation, 'name' | 'risk'>;
 const ruleOf = ({ name, risk }: Named): Rule | undefined =>
   RULES[name] ?? (risk === 'four-eyes' ? {} : undefined);
 
-/** Whether somebody may propose an operation that their roles do not permit. A merchant's people propose nothing. */
+/**
+ * Whether somebody may propose an operation that their roles do not permit. A merchant's people propose
+ * nothing.
+ */
 export function mayPropose(
   operation: Named,
   { roles, merchantId }: Pick<Principal, 'roles' | 'merchantId'>,
@@ -70,7 +73,10 @@ export function mayPropose(
   return merchantId === null && (ruleOf(operation)?.proposers?.some((role) => roles.includes(role)) ?? false);
 }
 
-/** Whether an operation with this input has to be approved. What a merchant's people do concerns that merchant alone. */
+/**
+ * Whether an operation with this input has to be approved. What a merchant's people do concerns that
+ * merchant alone.
+ */
 export async function needsApproval(
   operation: Named,
   { service, principal }: Pick<Caller, 'service' | 'principal'>,
@@ -82,8 +88,8 @@ export async function needsApproval(
 }
 
 /**
- * Whether an account of the machine has to break the glass: once two people could approve, or one has chosen to
- * wait. Before that, the command line is how an operator begins.
+ * Whether an account of the machine has to break the glass: once two people could approve, or one has
+ * chosen to wait. Before that, the command line is how an operator begins.
  */
 async function isGlassClosed({ db }: Service): Promise<boolean> {
   const [row] = await db.query<{ people: number }>(countPeople());

@@ -92,9 +92,14 @@ const cancel = changing({
     const before = await requireJob(caller, id);
     const [job] = await db.query<JobRow>(cancelJobRow(before.id, clock()));
     if (!job) throw new Problem('conflict', `job ${id} is ${before.state}: it has ended`);
-    const told = { state: before.state, done: before.done };
+    const noted = { state: before.state, done: before.done };
     await db.transaction((tx) =>
-      audit(tx, caller, { action: 'job.cancel', subject: `job ${id}`, before: told, after: { asked: true } }),
+      audit(tx, caller, {
+        action: 'job.cancel',
+        subject: `job ${id}`,
+        before: noted,
+        after: { asked: true },
+      }),
     );
     return toJobJson(job);
   },

@@ -16,7 +16,8 @@ with job as (
   values (${operation}, ${input}, ${actor}, ${createdBy}, ${subjects.length}, ${now}) returning *
 ), rows as (
   insert into operator_job_rows (job_id, number, subject)
-  select job.id, s.number, s.subject from job cross join unnest(${subjects}::text[]) with ordinality s (subject, number)
+  select job.id, s.number, s.subject from job cross
+    join unnest(${subjects}::text[]) with ordinality s (subject, number)
 )
 select * from job`;
 }
@@ -38,7 +39,8 @@ update operator_jobs set state = 'RUNNING', started_at = coalesce(started_at, ${
   leased_until = ${now}::timestamptz + ${leaseMs} * interval '1 millisecond'
 where id = (
   select id from operator_jobs
-  where state in ('WAITING', 'RUNNING') and (leased_until is null or leased_until < ${now}) and (${id}::int is null or id = ${id})
+  where state in ('WAITING', 'RUNNING') and (leased_until is null or leased_until < ${now})
+    and (${id}::int is null or id = ${id})
   order by id limit 1 for update skip locked
 )
 returning *`;
@@ -66,7 +68,8 @@ export function endJob(
   now: Date,
 ): Sql {
   return sql`
-update operator_jobs set state = ${state}, result = ${result}, failure = ${failure}, ended_at = ${now}, leased_until = null,
+update operator_jobs set state = ${state}, result = ${result}, failure = ${failure}, ended_at = ${now},
+  leased_until = null,
   done = case when total = 0 then done else (
     select count(*) from operator_job_rows where job_id = ${id} and outcome is not null) end
 where id = ${id} and state = 'RUNNING'`;
@@ -84,18 +87,21 @@ where id = ${id} and state in ('WAITING', 'RUNNING') returning *`;
 /** The rows that are still to be done. */
 export function listOpenRows(id: number, limit: number): Sql {
   return sql`
-select number, subject from operator_job_rows where job_id = ${id} and outcome is null order by number limit ${limit}`;
+select number, subject from operator_job_rows where job_id = ${id} and outcome is null order by number
+  limit ${limit}`;
 }
 
 /** Locks a row, so that two processes never work on it; no row where it is done. */
 export function lockJobRow(id: number, number: number): Sql {
   return sql`
-select subject from operator_job_rows where job_id = ${id} and number = ${number} and outcome is null for update`;
+select subject from operator_job_rows where job_id = ${id} and number = ${number} and outcome is null
+  for update`;
 }
 
 export function endJobRow(id: number, number: number, outcome: string, message: string | null): Sql {
   return sql`
-update operator_job_rows set outcome = ${outcome}, message = ${message} where job_id = ${id} and number = ${number}`;
+update operator_job_rows set outcome = ${outcome}, message = ${message} where job_id = ${id}
+  and number = ${number}`;
 }
 
 export function listJobResults(id: number, after: number, limit: number): Sql {

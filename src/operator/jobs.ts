@@ -18,8 +18,9 @@ import type { Caller } from './operations.ts';
 import { Problem } from './problem.ts';
 
 /**
- * Long work, in the background: row by row, or as a whole. Each row is a transaction of its own, which also writes down what came of it:
- * whatever is interrupted goes on behind the last row that was done, and no row is done twice.
+ * Long work, in the background: row by row, or as a whole. Each row is a transaction of its own, which
+ * also writes down what came of it: whatever is interrupted goes on behind the last row that was done,
+ * and no row is done twice.
  */
 
 type JobState = 'WAITING' | 'RUNNING' | 'COMPLETED' | 'CANCELED' | 'FAILED';

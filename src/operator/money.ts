@@ -10,7 +10,10 @@ import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, tableOf } from './operations.ts';
 import { MONEY } from './rights.ts';
 
-/** What takes money off a float or changes that of a voucher. Each has a reference of the operator, under which it is booked once. */
+/**
+ * What takes money off a float or changes that of a voucher. Each has a reference of the operator, under
+ * which it is booked once.
+ */
 
 export const Reference = Line(100, 'Your reference: a repetition under it books once.', 'case-81');
 const NeededReason = Line(500, 'Why, for the audit.', 'The card was charged twice.');

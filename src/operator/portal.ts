@@ -22,8 +22,8 @@ import { transactions } from './transactions.ts';
 import { webhooks } from './webhooks.ts';
 
 /**
- * What a merchant's own people and tokens can do: the operations of the operator, bound to their merchant. What belongs to another merchant
- * is answered like what does not exist.
+ * What a merchant's own people and tokens can do: the operations of the operator, bound to their
+ * merchant. What belongs to another merchant is answered like what does not exist.
  */
 
 const ALL: readonly PortalRole[] = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'];
@@ -41,7 +41,9 @@ const ownIdOf = ({ principal }: Caller) => {
 type Binding = {
   readonly path: string;
   readonly roles: readonly PortalRole[];
-  /** What the operation names by an id, and the merchant that it belongs to; undefined where there is none. */
+  /**
+   * What the operation names by an id, and the merchant that it belongs to; undefined where there is none.
+   */
   readonly owner?: {
     readonly noun: string;
     readonly field: string;

@@ -68,5 +68,6 @@ export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   'settlement four-eyes': 'Who may approve is a setting of the machine that nobody lifts from afar.',
   'settlement terms list': 'Terms are agreed on paper, and set by the command line.',
   'settlement terms set': 'Terms are agreed on paper, and set by the command line.',
+  status: 'It examines the machines of the database.',
   work: 'It is the background work of the service.',
 };

@@ -28,9 +28,9 @@ import { actorOfUser, type Origin } from './sessions.ts';
 import { beginSecondFactor, signIn } from './sign-in.ts';
 
 /**
- * Single sign-on with an identity provider (OpenID Connect, authorization code with PKCE). The provider takes
- * the place of the password, for the operator's people who were invited. Unless it vouches for a second factor,
- * ours is asked for.
+ * Single sign-on with an identity provider (OpenID Connect, authorization code with PKCE). The provider
+ * takes the place of the password, for the operator's people who were invited. Unless it vouches for a
+ * second factor, ours is asked for.
  */
 
 export type OidcSettings = {

@@ -38,7 +38,8 @@ on conflict do nothing returning id`;
 /** Writes down a use; no row where another one came between. */
 export function usePasskey(id: string, before: bigint, counter: number, now: Date): Sql {
   return sql`
-update passkeys set counter = ${counter}, last_used_at = ${now} where id = ${id} and counter = ${before} returning id`;
+update passkeys set counter = ${counter}, last_used_at = ${now} where id = ${id} and counter = ${before}
+  returning id`;
 }
 
 export function deletePasskey(userId: number, id: string): Sql {

@@ -27,8 +27,8 @@ import { actorOfUser, type Door, type Origin, renewStepped, type Session } from 
 import { requireSteppedUp, signable, signIn } from './sign-in.ts';
 
 /**
- * Passkeys (WebAuthn): a key that a device, or a manager of passwords, keeps for this address. It asks its owner
- * for a fingerprint or a PIN, and so counts as both factors. A challenge is answered once.
+ * Passkeys (WebAuthn): a key that a device, or a manager of passwords, keeps for this address. It asks
+ * its owner for a fingerprint or a PIN, and so counts as both factors. A challenge is answered once.
  */
 
 const NAME = 'Scrip';

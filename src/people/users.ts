@@ -140,17 +140,17 @@ async function insertLink({ service }: Operator, tx: Queries, userId: number): P
   return { userId, token, expiresAt };
 }
 
-/** Changes a user in one transaction, with what the audit tells of it. */
+/** Changes a user in one transaction, with its entry in the audit. */
 async function changeUser<Result>(
   operator: Operator,
   id: number,
-  change: (tx: Queries, user: UserRow) => Promise<{ result: Result; told?: Change }>,
+  change: (tx: Queries, user: UserRow) => Promise<{ result: Result; audited?: Change }>,
 ): Promise<Result> {
   return operator.service.db.transaction(async (tx) => {
     const [user] = await tx.query<UserRow>(lockUserById(id));
     if (!user) throw notFound('such user');
-    const { result, told } = await change(tx, user);
-    if (told) await audit(tx, operator, told);
+    const { result, audited } = await change(tx, user);
+    if (audited) await audit(tx, operator, audited);
     return result;
   });
 }
@@ -178,13 +178,13 @@ export async function setUserRoles(
     if (!roles.includes('owner')) await requireAnotherOwner(tx, user);
     await tx.query(setRoles(id, user.name, roles));
     await endSessions(tx, id);
-    const told = {
+    const audited = {
       action: 'user.set-roles',
       subject: subjectOf(id),
       before: { roles: user.roles },
       after: { roles },
     };
-    return { result: toUser({ ...user, roles }), told };
+    return { result: toUser({ ...user, roles }), audited };
   });
 }
 
@@ -204,8 +204,8 @@ export async function setUserDisabled(operator: Operator, id: number, disabled: 
     const disabledAt = disabled ? operator.service.clock() : null;
     await tx.query(setDisabled(id, disabledAt));
     const action = disabled ? 'user.disable' : 'user.enable';
-    const told = { action, subject: subjectOf(id), before: { disabled: was }, after: { disabled } };
-    return { result: toUser({ ...user, disabled_at: disabledAt }), told };
+    const audited = { action, subject: subjectOf(id), before: { disabled: was }, after: { disabled } };
+    return { result: toUser({ ...user, disabled_at: disabledAt }), audited };
   });
 }
 
@@ -222,7 +222,7 @@ export async function resetUser(operator: Operator, id: number): Promise<Invitat
     const result = await insertLink(operator, tx, id);
     const before = { factors: toUser(user).factors };
     const after = { factors: [], expiresAt: result.expiresAt };
-    return { result, told: { action: 'user.reset-2fa', subject: subjectOf(id), before, after } };
+    return { result, audited: { action: 'user.reset-2fa', subject: subjectOf(id), before, after } };
   });
 }
 
@@ -230,13 +230,13 @@ export async function resetUser(operator: Operator, id: number): Promise<Invitat
 export async function endUserSessions(operator: Operator, id: number): Promise<number> {
   return changeUser(operator, id, async (tx, user) => {
     const result = await endSessions(tx, user.id);
-    const told = {
+    const audited = {
       action: 'user.end-sessions',
       subject: subjectOf(id),
       before: { sessions: result },
       after: { sessions: 0 },
     };
-    return { result, told };
+    return { result, audited };
   });
 }
 

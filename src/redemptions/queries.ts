@@ -31,5 +31,6 @@ export type Correction = {
 export function correctOne({ bucket, merchantId, originalId, amountUnits, ids, now }: Correction): Sql {
   return sql`
 select * from update_redemptions(${bucket}, array[${merchantId}::int], null, array[${originalId}::uuid],
-  array[${amountUnits}::bigint], array[${ids[0]}::uuid], array[${ids[1]}::uuid], array[${ids[2]}::uuid], ${now})`;
+  array[${amountUnits}::bigint], array[${ids[0]}::uuid], array[${ids[1]}::uuid], array[${ids[2]}::uuid],
+    ${now})`;
 }

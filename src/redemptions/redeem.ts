@@ -1,5 +1,5 @@
 import { type Context, isSharded } from '../context.ts';
-import { AGAIN, type Operation } from '../db/batcher.ts';
+import { AGAIN, type Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import type { LookUp } from '../keyring/ring.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
@@ -18,7 +18,7 @@ export type Redeem = {
   readonly code: string;
   /** 4 digits. */
   readonly pin: string;
-  /** In major units, as the JSON number says. */
+  /** In major units, as in the JSON. */
   readonly amount: number;
   readonly reference?: string | undefined;
 };
@@ -26,7 +26,7 @@ export type Redeem = {
 type Request = Redeem &
   LookUp & {
     readonly context: Context;
-    /** Of the transaction to be; over shards, of its claim. */
+    /** The id of the transaction; over shards, of its claim. */
     readonly id: string;
     readonly amountUnits: bigint;
   };
@@ -34,7 +34,7 @@ type Request = Redeem &
 type Row = {
   readonly ord: number;
   /**
-   * `account`: the merchant has no settlement account in this currency yet; `void`: the claim was given
+   * `account`: the merchant has no settlement account in this currency yet. `void`: the claim was given
    * to another request.
    */
   readonly outcome: RefusalCode | 'ok' | 'replay' | 'account' | 'void';
@@ -76,8 +76,8 @@ const redemptions: Operation<Request, Row, Row> = {
 };
 
 /**
- * Redeems an amount from a voucher: the whole amount or nothing. The same request under its reference
- * again is a replay.
+ * Redeems an amount from a voucher: the whole amount or nothing. The same request again under its
+ * reference is a replay.
  * @throws Refusal `18`, `13`, `03`, `94`, `14`, `75`, `55`, `44`, `43`, `54`, `40`, `47`, `42`, `51`;
  *   `91` under overload
  */
@@ -103,7 +103,7 @@ export async function redeem(context: Context, request: Redeem): Promise<Outcome
   );
 }
 
-/** Books a redemption, or finds why not. A settlement account that is missing is made first. */
+/** Books a redemption, or finds why it is declined. A missing settlement account is created first. */
 async function book(request: Request): Promise<Row> {
   const { service, merchant } = request.context;
   const bucket = service.buckets.ofSlot(service.keys.slotOf(request.code));
@@ -136,7 +136,7 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
   for (let voided: string | undefined; ; id = newId(now)) {
     const claimed = await claimReference(service, { ...claim, id }, voided);
     if (claimed === 'used') return '94';
-    // An unknown code is looked for like any other, so that the time does not tell it apart.
+    // An unknown code takes the same path as any other, so that the time reveals nothing.
     const row = await book({ ...request, id: claimed ?? id });
     if (row.outcome !== 'void') return row;
     voided = claimed;

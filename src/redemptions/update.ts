@@ -1,5 +1,5 @@
 import { type Context, isSharded } from '../context.ts';
-import { AGAIN, type Operation } from '../db/batcher.ts';
+import { AGAIN, type Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { findCandidates } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
@@ -13,7 +13,7 @@ import { FIND_UPDATES, UPDATE_REDEMPTIONS } from './queries.ts';
 type Lookup = {
   readonly context: Context;
   readonly reference: string;
-  /** Over shards, the redemption that the reference names; null on one server, where the call looks it up. */
+  /** Over shards, the redemption of the reference. Null on one server, where the call finds it. */
   readonly originalId: string | null;
 };
 
@@ -21,7 +21,7 @@ type Request = Lookup & {
   readonly amountUnits: bigint;
   readonly reversalId: string;
   readonly newId: string;
-  /** Of the movement to the voucher that replaced this one, if one did. */
+  /** The id of the movement to the voucher that replaced this one, if there is one. */
   readonly replacementId: string;
 };
 
@@ -30,7 +30,7 @@ type Row = UpdateRow & { readonly ord: number; readonly outcome: RefusalCode | '
 
 const keyOf = ({ context, reference }: Lookup) => `${context.merchant.id} ${reference}`;
 
-/** Null for all where the call looks the references up. */
+/** Null for all if the call finds the references itself. */
 function originalsOf(requests: readonly Lookup[]): string | null {
   return requests[0]?.originalId === null ? null : plainArray(requests.map(({ originalId }) => originalId));
 }
@@ -82,11 +82,12 @@ const lookups: Operation<Lookup, UpdateRow | undefined, UpdateRow | undefined> =
 };
 
 /**
- * Updates a redemption of the merchant, once: the original is canceled and reversed, and a new redemption
- * of `amountUsed` stands in its place, or none where that is 0. All of it or nothing.
- * @param request.reference of the redemption, or its transaction id where it has none
+ * Updates a redemption of the merchant once. The original is canceled and reversed, and a new
+ * redemption of `amountUsed` takes its place, unless that is 0: all of it or nothing.
+ * @param request.reference of the redemption, or its transaction id if it has none
  * @param request.amountUsed in major units, 0 or more
- * @throws Refusal `18`, `13`, `03`, `60`, `44`, `43`, `54`, `58` (with the first update as its data), `51`
+ * @throws Refusal `18`, `13`, `03`, `60`, `44`, `43`, `54`, `58` (with the first update as its data),
+ *   `51`
  */
 export async function updateRedemption(
   context: Context,
@@ -108,7 +109,7 @@ export async function updateRedemption(
 
 /**
  * The update of a redemption, by the redemption's reference (or transaction id).
- * @throws Refusal `18`, `60` where there is none
+ * @throws Refusal `18`, `60` if there is none
  */
 export async function findUpdate(context: Context, reference: string): Promise<RedemptionUpdate> {
   checkLookupReference(reference);
@@ -119,7 +120,7 @@ export async function findUpdate(context: Context, reference: string): Promise<R
   return toUpdate(service.keys, row);
 }
 
-/** Where the redemption of a reference lies. @throws Refusal `60`, over shards, where there is none */
+/** Where the redemption of a reference is. @throws Refusal `60`, over shards, if there is none */
 async function locate(
   { service, merchant }: Context,
   reference: string,

@@ -7,16 +7,16 @@ from keyring_keys k order by k.activation nulls last, k.key_id`;
 }
 
 /**
- * One changes the key ring at a time, its file included, until its transaction ends. The number is this
- * lock's own.
+ * One process changes the key ring and its file at a time, until its transaction ends. No other lock
+ * has this number.
  */
 export function lockKeyRing(): Sql {
   return sql`select pg_advisory_xact_lock(7311990003)`;
 }
 
 /**
- * Ends the time of the key that seals. The lock of the key ring is held: every transaction that seals
- * under it has ended.
+ * Ends the use of the key that seals. The caller holds the lock, so every transaction that sealed under
+ * it has ended.
  */
 export function supersede(now: Date): Sql {
   return sql`
@@ -29,7 +29,7 @@ export function insertRingKey(keyId: string, check: Uint8Array, activation: numb
     insert into keyring_keys (key_id, check_value, activation) values (${keyId}, ${check}, ${activation})`;
 }
 
-/** Nothing is looked up any more under the keys before the newest. */
+/** Vouchers are no longer looked up under the keys before the newest. */
 export function retireOlder(newest: string, now: Date): Sql {
   return sql`
 update keyring_keys set retired_at = ${now}
@@ -50,7 +50,8 @@ where bucket = ${bucket} and serial_number > ${after} order by serial_number lim
 }
 
 /**
- * Puts vouchers of a bucket under another key (sql/012-vouchers.sql). Parameters are columns of equal length.
+ * Puts vouchers of a bucket under another key (sql/012-vouchers.sql). The parameters are columns of
+ * equal length.
  */
 export function resealVouchers(
   bucket: number,
@@ -68,7 +69,7 @@ select reseal_vouchers(${bucket}, ${serials}::bigint[], ${before}::bytea[], ${se
   ${codeKeys}::uuid[], ${pinKeys}::uuid[])`;
 }
 
-/** How many of a page of vouchers are sealed under which key, and where the page ends. */
+/** How many vouchers of a page are sealed under each key, and where the page ends. */
 export function countPage(bucket: number, after: bigint, count: number): Sql {
   return sql`
 select convert_from(substring(p.sealed from 2 for get_byte(p.sealed, 0)), 'LATIN1') as key_id,
@@ -103,13 +104,13 @@ export function endProgress(keyId: string, now: Date): Sql {
 }
 
 /**
- * How many vouchers there are, as the statistics have it: to count a billion takes longer than a
+ * The estimated number of vouchers, from the statistics. Counting a billion takes longer than a
  * statement may.
  */
 export const estimateVouchers = sql`
 select greatest(reltuples, 0)::bigint as vouchers from pg_class where oid = 'vouchers'::regclass`;
 
-/** Every secret, those of endpoints that were removed too: nothing may depend on a key unseen. */
+/** Every secret, including those of removed endpoints: nothing may depend on a key unnoticed. */
 export function listSecrets(): Sql {
   return sql`select id, secret, previous_secret from webhook_endpoints order by id`;
 }

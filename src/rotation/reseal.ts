@@ -17,30 +17,25 @@ import {
   setSecrets,
 } from './queries.ts';
 
-/**
- * Vouchers of one transaction: it holds their locks for some milliseconds, which a redemption does not feel.
- */
+/** Vouchers of one transaction. It holds their locks for some milliseconds. */
 const CHUNK = 500;
-/** Vouchers that are counted, or read, by one statement. */
+/** Vouchers that one statement counts, or reads. */
 const PAGE = 20_000;
 const READ = 2_000;
 
-/** Why something cannot be done to the key ring, in words for the operator. */
+/** Why the key ring cannot be changed, in words for the operator. */
 export class RingRefused extends Error {}
 
 type Row = { serial_number: bigint; sealed: Buffer; code_key: string; pin_key: string };
 
-/**
- * Called between chunks, with how many vouchers were looked at since the last call. @returns whether to
- * stop here
- */
+/** Called after each chunk with the number of its vouchers. @returns whether to stop */
 export type OnProgress = (vouchers: number) => boolean;
 
 /**
- * Puts every voucher under the key that seals now: the sealed bytes, what it is found by and what its PIN
- * is compared with, all in one update. It goes on where an earlier run was interrupted. Vouchers that are
- * made meanwhile are under that key from the start.
- * @returns whether it came to the end
+ * Seals every voucher under the newest key: the sealed bytes and the values for code and PIN, in one
+ * update. It continues where an earlier run was interrupted. New vouchers are under that key from the
+ * start.
+ * @returns whether it reached the end
  */
 export async function resealAll(service: Service, onProgress: OnProgress): Promise<boolean> {
   for (const bucket of service.buckets.all)
@@ -60,7 +55,7 @@ async function resealBucket(service: Service, bucket: number, onProgress: OnProg
     await retrying(() =>
       db.transaction(async (tx) => {
         await holdKeyRing(tx, keys);
-        // A voucher must never move back: another rotation has its own walk.
+        // A voucher must never move back: another rotation has its own run.
         if (keys.current !== target)
           throw new RingRefused(`another key than ${target} has been put to use meanwhile: run this again`);
         if (due.length > 0) await tx.query(resealVouchers(bucket, resealed(service, due)));
@@ -84,8 +79,8 @@ function resealed({ keys }: Service, rows: readonly Row[]): Parameters<typeof re
 }
 
 /**
- * Whether a voucher is sealed, looked up and compared under the newest key: by opening it, not by what is
- * noted of it.
+ * Whether a voucher is sealed and found under the newest key. It is opened for that; no note is
+ * trusted.
  */
 function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pin_key }: Row): boolean {
   if (sealedUnder(sealed) !== keys.current) return false;
@@ -95,8 +90,8 @@ function isUnderCurrent({ keys }: Service, { serial_number, sealed, code_key, pi
 }
 
 /**
- * How many vouchers are not wholly under the newest key: each is opened and compared. Undefined where it
- * was stopped.
+ * How many vouchers are not under the newest key. Each is opened and compared. Undefined if it was
+ * stopped.
  */
 export async function countLeftBehind(service: Service, onProgress: OnProgress): Promise<number | undefined> {
   let left = 0;
@@ -135,7 +130,7 @@ type SecretRow = { id: number; secret: Buffer; previous_secret: Buffer | null };
 const secretsOf = ({ secret, previous_secret }: SecretRow) =>
   previous_secret ? [secret, previous_secret] : [secret];
 
-/** Puts the secrets of all endpoints under the key that seals now, an endpoint in each transaction. */
+/** Seals the secrets of all endpoints under the newest key, one transaction for each endpoint. */
 export async function resealSecrets({ db, keys }: Service): Promise<void> {
   for (const { id } of await db.query<SecretRow>(listSecrets())) {
     await db.transaction(async (tx) => {

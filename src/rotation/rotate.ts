@@ -27,11 +27,11 @@ import {
 } from './reseal.ts';
 
 /**
- * Rotating the key ring while traffic runs (docs/how-to/api-keys.md, "How it stays right").
+ * Rotates the key ring while traffic runs (docs/explanation/key-ring.md).
  *
- * A new key is put to use: from one moment on, in all processes, it seals what is new. Then every voucher
- * is sealed anew and looked up under it, a few at a time. Then the keys before it are retired, and can be
- * dropped once it is proven, voucher by voucher, that nothing depends on them.
+ * From one moment on, all processes seal under a new key. Then every voucher is sealed again under it,
+ * a few at a time. Then the older keys are retired. They can be dropped once it is proven, voucher by
+ * voucher, that nothing depends on them.
  */
 
 type RingRow = {
@@ -50,7 +50,7 @@ export type RingKeyInfo = {
   readonly state: RingKeyState;
   readonly inKeyRing: boolean;
   readonly since: Date | null;
-  /** Sealed under it. */
+  /** How many are sealed under it. */
   readonly vouchers: number;
   readonly webhookSecrets: number;
 };
@@ -61,12 +61,12 @@ function stateOf(row: RingRow): RingKeyState {
   return row.superseded_at ? 'being replaced' : 'in use';
 }
 
-/** Every key that is in the key ring or ever was in use, and what depends on it. */
+/** Every key that is in the key ring or was ever in use, and what depends on it. */
 export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
   const rows = await service.db.query<RingRow>(listRingKeys());
   const [vouchers, secrets] = [await countSealed(service), await countSecrets(service.db)];
   const held = service.keys.checks().map(({ keyId }) => keyId);
-  const told = (keyId: string, state: RingKeyState, since: Date | null): RingKeyInfo => ({
+  const infoOf = (keyId: string, state: RingKeyState, since: Date | null): RingKeyInfo => ({
     keyId,
     state,
     inKeyRing: held.includes(keyId),
@@ -76,17 +76,16 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
   });
   const unused = held.filter((id) => !rows.some(({ key_id }) => key_id === id));
   return [
-    ...unused.map((id) => told(id, 'unused', null)),
-    ...rows.map((row) => told(row.key_id, stateOf(row), row.first_used_at)).reverse(),
+    ...unused.map((id) => infoOf(id, 'unused', null)),
+    ...rows.map((row) => infoOf(row.key_id, stateOf(row), row.first_used_at)).reverse(),
   ];
 }
 
 /**
- * Puts a new key to use, unless an earlier rotation is not finished, or somebody else has just begun one:
- * then that one goes on.
- * @param keyFile where a new key is made if the key ring holds none that was not used; undefined where it
- *   cannot be written
- * @throws RingRefused where there is no new key
+ * Starts using a new key. If an earlier rotation is unfinished, that one continues.
+ * @param keyFile where a new key is added if the ring has no unused one; undefined if it cannot be
+ *   written
+ * @throws RingRefused if there is no new key
  */
 export async function beginRotation(
   operator: Operator,
@@ -94,7 +93,7 @@ export async function beginRotation(
 ): Promise<{ keyId: string; resumed: boolean }> {
   const { db, keys, clock } = operator.service;
   const resumed = await db.transaction(async (tx) => {
-    // Two that read the key file, and write it, at one moment would lose a key that is put to use.
+    // Two processes that change the key file at the same time could lose a key that is in use.
     await tx.query(lockKeyRing());
     await checkKeyRing(tx, keys);
     if (keys.inUse.length > 1) return true;
@@ -123,16 +122,16 @@ async function findUnused(tx: Queries, keys: KeyRing, keyFile: string | undefine
   );
 }
 
-/** How many vouchers there are to look at, roughly. */
+/** The estimated number of vouchers. */
 export async function estimateAll(db: Queries): Promise<number> {
   const [row] = await db.query<{ vouchers: bigint }>(estimateVouchers);
   return Number(row?.vouchers ?? 0);
 }
 
 /**
- * Seals everything anew under the key in use, proves that nothing is left under another one, and retires
- * those before it.
- * @returns the ids of the keys that were retired; undefined where it was stopped, to be gone on with later
+ * Seals everything under the newest key, proves that nothing is left under another one, and retires the
+ * older keys.
+ * @returns the ids of the retired keys; undefined if it was stopped
  */
 export async function finishRotation(
   operator: Operator,
@@ -152,7 +151,7 @@ export async function finishRotation(
     );
   return db.transaction(async (tx) => {
     await tx.query(lockKeyRing());
-    // In the order in which a page of vouchers does: the keys, then the progress.
+    // In the order of the pages of vouchers: the keys, then the progress.
     const retired = (await tx.query<{ key_id: string }>(retireOlder(keys.current, clock()))).map(
       (row) => row.key_id,
     );
@@ -169,12 +168,12 @@ export async function finishRotation(
 }
 
 /**
- * Lets the key ring go without a key. That nothing depends on it is not noted anywhere but looked up:
- * every voucher is opened and compared, every secret looked at. One that was dropped and is in the key
- * file still is taken out of it: so ends what was interrupted between the two.
- * @param keyFile out of which the key is taken; undefined where it cannot be written
- * @returns whether it was done; false where it was stopped
- * @throws RingRefused where something depends on it
+ * Removes a key from the key ring. Every voucher and every secret is opened to prove that nothing
+ * depends on it. A key that was already dropped in the database is only removed from the file: that
+ * completes an interrupted run.
+ * @param keyFile from which the key is removed; undefined if it cannot be written
+ * @returns whether it was done; false if it was stopped
+ * @throws RingRefused if something depends on the key
  */
 export async function dropKey(
   operator: Operator,
@@ -197,10 +196,7 @@ export async function dropKey(
   return true;
 }
 
-/**
- * The part of the database, where a key that is noted as dropped is not asked for any more. False where
- * it was stopped.
- */
+/** The part in the database. False if it was stopped. */
 async function noteDropped(operator: Operator, row: RingRow, prove: OnProgress): Promise<boolean> {
   const { service } = operator;
   const { db, clock } = service;

@@ -19,8 +19,10 @@ import { getSettlement, linesOf, numberText, type Settlement } from './settlemen
 import { termsOn } from './terms.ts';
 
 /**
- * Approves a draft: it gets its number, and its documents are frozen. Nothing of it changes any more. An approved settlement is returned as it is.
- * @throws Refusal `60`; `03` where four eyes are on and the same person drafted it; `58` where the draft has to be made anew
+ * Approves a draft: it gets its number, and its documents are frozen. Nothing of it changes any more. An
+ * approved settlement is returned as it is.
+ * @throws Refusal `60`; `03` where four eyes are on and the same person drafted it; `58` where the draft
+ *   has to be made again
  */
 export async function approve(
   operator: Operator,
@@ -110,7 +112,10 @@ export function settlementData({
   };
 }
 
-/** Turns four eyes on or off: whether a settlement must be approved by another person than the one who drafted it. */
+/**
+ * Turns four eyes on or off: whether a settlement must be approved by another person than the one who
+ * drafted it.
+ */
 export async function requireFourEyes(operator: Operator, on: boolean): Promise<void> {
   await operator.service.db.transaction(async (tx) => {
     const [before] = await tx.query<{ four_eyes: boolean }>(findRules);

@@ -3,7 +3,10 @@ import { type Cell, csvText } from '../books/csv.ts';
 import { type Money, toText } from '../money.ts';
 import type { Line, Settlement } from './settlements.ts';
 
-/** The documents of a settlement: CSV, whose hash names its content, and PDF. The same settlement has the same bytes. */
+/**
+ * The documents of a settlement: CSV, whose hash names its content, and PDF. The same settlement has the
+ * same bytes.
+ */
 
 type Approved = Settlement & { readonly number: string; readonly approvedAt: Date };
 
@@ -22,7 +25,10 @@ const HEADER = [
   'closingHash',
 ];
 
-/** The statement as CSV: what was carried over, a row for each product and kind of movement, and what is left to pay. */
+/**
+ * The statement as CSV: what was carried over, a row for each product and kind of movement, and what is
+ * left to pay.
+ */
 export function writeStatement(settlement: Approved, lines: readonly Line[]): string {
   const { number, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash } = settlement;
   const row = (product: string | null, kind: string, rows: number | null, amount: Money): Cell[] => {

@@ -26,7 +26,8 @@ const DAY_MS = 86_400_000;
 type Computed = Omit<NewSettlement, 'by' | 'now'> & { readonly lines: readonly LineRow[] };
 
 /**
- * Drafts the settlement of a merchant in each currency: from the day after its last approved settlement to `lastDay`. A draft that stands is made anew.
+ * Drafts the settlement of a merchant in each currency: from the day after its last approved settlement
+ * to `lastDay`. An existing draft is made again.
  * @param lastDay the last day; left out: the end of the last period of the merchant's terms that is closed
  * @returns the drafts; none where nothing is due
  * @throws Refusal `17` where a day is not closed
@@ -87,7 +88,8 @@ async function computeAll(tx: Queries, merchantId: number, lastDay: string | und
 }
 
 /**
- * What a settlement is: sums of movements of closed days. Nothing is calculated but these sums, and what is left to pay.
+ * What a settlement is: sums of movements of closed days. Nothing is calculated but these sums, and what
+ * is left to pay.
  * @returns undefined where no day is due
  */
 async function compute(

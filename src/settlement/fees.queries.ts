@@ -10,13 +10,15 @@ export type NetRow = {
 };
 
 /**
- * What each merchant redeemed on a day, less what was reversed, by product, with the terms of the day: those of the product, else those of the
- * merchant. Merchants without terms are left out. Sealed slices are read from their sums, the rest of the day from the journal.
+ * What each merchant redeemed on a day, less what was reversed, by product, with the terms of the day:
+ * those of the product, else those of the merchant. Merchants without terms are left out. Sealed slices
+ * are read from their sums, the rest of the day from the journal.
  */
 export function listNets(day: string, startsAt: Date, endsAt: Date): Sql {
   return sql`
 with sealed as (
-  select greatest(coalesce(sealed_until, ${startsAt}::timestamptz), ${startsAt}::timestamptz) as until from books
+  select greatest(coalesce(sealed_until, ${startsAt}::timestamptz), ${startsAt}::timestamptz) as until
+    from books
 ), moved as (
   select s.merchant_id, s.product_id, s.currency, s.kind, s.amount_minor
   from book_slices s, sealed
@@ -25,8 +27,10 @@ with sealed as (
   union all
   select j.merchant_id, b.product_id, j.currency, j.kind, j.amount_minor
   from sealed
-  join journal j on j.id >= id_floor(sealed.until - interval '1 hour') and j.id < id_floor(${endsAt}::timestamptz + interval '1 hour')
-    and j.occurred_at >= sealed.until and j.occurred_at < ${endsAt} and j.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
+  join journal j on j.id >= id_floor(sealed.until - interval '1 hour')
+    and j.id < id_floor(${endsAt}::timestamptz + interval '1 hour')
+    and j.occurred_at >= sealed.until and j.occurred_at < ${endsAt}
+      and j.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL')
   join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
   join batches b on b.id = v.batch_id
 )
@@ -73,7 +77,9 @@ export function insertFee(fee: NewFee): Sql {
     vatId,
   } = fee;
   return sql`
-insert into settlement_fees (day, merchant_id, product_id, currency, net_minor, commission_ppm, vat_ppm, fee_minor, vat_minor, fee_id, vat_id)
-values (${day}::date, ${merchantId}, ${productId}, ${currency}, ${netMinor}, ${commissionPpm}, ${vatPpm}, ${feeMinor}, ${vatMinor}, ${feeId},
+insert into settlement_fees (day, merchant_id, product_id, currency, net_minor, commission_ppm, vat_ppm,
+  fee_minor, vat_minor, fee_id, vat_id)
+values (${day}::date, ${merchantId}, ${productId}, ${currency}, ${netMinor}, ${commissionPpm}, ${vatPpm},
+  ${feeMinor}, ${vatMinor}, ${feeId},
   ${vatId})`;
 }

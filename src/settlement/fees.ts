@@ -7,7 +7,8 @@ import { insertFee, listNets, type NetRow } from './fees.queries.ts';
 const MILLION = 1_000_000n;
 
 /**
- * A share of an amount, in parts per million: rounded to whole minor units, half away from zero. The only place where anything is rounded.
+ * A share of an amount, in parts per million: rounded to whole minor units, half away from zero. The only
+ * place where anything is rounded.
  */
 export function shareOf(minor: bigint, ppm: number): bigint {
   const size = ((minor < 0n ? -minor : minor) * BigInt(ppm) + MILLION / 2n) / MILLION;
@@ -15,8 +16,9 @@ export function shareOf(minor: bigint, ppm: number): bigint {
 }
 
 /**
- * Books the commission of a day, and the VAT on it: one movement for each merchant, product and currency, stamped into the last
- * millisecond of the day. Reversals that exceed the redemptions of a day give commission back.
+ * Books the commission of a day, and the VAT on it: one movement for each merchant, product and currency,
+ * stamped into the last millisecond of the day. Reversals that exceed the redemptions of a day give
+ * commission back.
  * @param tx the transaction that closes the day; its last slice is not sealed yet
  */
 const bookFees: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {

@@ -20,8 +20,10 @@ type Wanted = {
 };
 
 /**
- * Books that an approved settlement was paid: PAYOUT, from the settlement account to funding. One that was returned can be paid again.
- * @throws Refusal `18`, `94`, `60`; `58` where it is no settlement to be paid; `51` where the account holds less
+ * Books that an approved settlement was paid: PAYOUT, from the settlement account to funding. One that
+ * was returned can be paid again.
+ * @throws Refusal `18`, `94`, `60`; `58` where it is no settlement to be paid; `51` where the account
+ *   holds less
  */
 export function pay(operator: Operator, wanted: Wanted): Promise<Booked & { settlement: Settlement }> {
   return move(operator, wanted, 'PAYOUT');

@@ -9,8 +9,8 @@ import type { Settlement } from './settlements.ts';
 import { termsOn } from './terms.ts';
 
 /**
- * Files of payouts for the operator's bank: pain.001.001.09 or CSV. Account numbers come from a file of the operator's and are not kept; the last
- * four characters must be those of the merchant's terms.
+ * Files of payouts for the operator's bank: pain.001.001.09 or CSV. Account numbers come from a file of
+ * the operator's and are not kept; the last four characters must be those of the merchant's terms.
  */
 
 export type PayeeAccount = { readonly name: string; readonly iban: string; readonly bic: string | null };
@@ -61,8 +61,10 @@ export function readAccounts(csv: string): Map<number, PayeeAccount> {
 type Paid = { readonly settlement: Settlement; readonly account: PayeeAccount };
 
 /**
- * A file that pays approved settlements, and those that were returned. It books nothing: `pay` does, once the bank has paid.
- * @throws Refusal `30` where one cannot be paid, or its merchant has no account, or another one than its terms say
+ * A file that pays approved settlements, and those that were returned. It books nothing: `pay` does, once
+ * the bank has paid.
+ * @throws Refusal `30` where one cannot be paid, or its merchant has no account, or another one than its
+ *   terms say
  */
 export async function makePayoutFile(
   operator: Operator,

@@ -28,8 +28,10 @@ export type SettlementRow = {
 };
 
 const COLUMNS = `
-  s.id, s.merchant_id, m.name as merchant, s.currency, s.decimals, s.first_day::text, s.last_day::text, s.starts_at, s.ends_at, s.zone,
-  s.state, s.carried_minor, s.closing_minor, s.outstanding_minor, s.payable_minor, s.due_on::text, s.closing_hash, s.made_by, s.made_at,
+  s.id, s.merchant_id, m.name as merchant, s.currency, s.decimals, s.first_day::text, s.last_day::text, s.starts_at,
+  s.ends_at, s.zone,
+  s.state, s.carried_minor, s.closing_minor, s.outstanding_minor, s.payable_minor, s.due_on::text, s.closing_hash,
+  s.made_by, s.made_at,
   s.year, s.number, s.approved_by, s.approved_at, s.content_hash`;
 
 export function findSettlement(id: number): Sql {
@@ -55,11 +57,14 @@ order by s.id desc limit 1000`,
   };
 }
 
-/** The closed days: the first, the last, and the last that a settlement of the merchant and currency took in. */
+/**
+ * The closed days: the first, the last, and the last that a settlement of the merchant and currency took in.
+ */
 export function findReach(merchantId: number, currency: string): Sql {
   return sql`
 select min(day)::text as first, max(day)::text as last,
-  (select max(last_day)::text from settlements where merchant_id = ${merchantId} and currency = ${currency} and state <> 'DRAFT') as settled
+  (select max(last_day)::text from settlements where merchant_id = ${merchantId} and currency = ${currency}
+    and state <> 'DRAFT') as settled
 from book_closings`;
 }
 
@@ -68,13 +73,15 @@ export function listCurrencies(merchantId: number, day: string): Sql {
   return sql`
 select a.currency, a.decimals from accounts a
 where a.merchant_id = ${merchantId} and a.kind = 'SETTLEMENT' and exists (
-  select from book_movements b where b.day <= ${day}::date and b.merchant_id = a.merchant_id and b.currency = a.currency
+  select from book_movements b where b.day <= ${day}::date and b.merchant_id = a.merchant_id
+    and b.currency = a.currency
     and 'SETTLEMENT' in (b.debit_kind, b.credit_kind))
 order by a.currency`;
 }
 
 /** The merchants with a settlement account. */
-export const listSettled = sql`select distinct merchant_id from accounts where kind = 'SETTLEMENT' order by merchant_id`;
+export const listSettled = sql`
+  select distinct merchant_id from accounts where kind = 'SETTLEMENT' order by merchant_id`;
 
 /** Holds the merchant's settlements: one at a time is drafted or approved. */
 export function lockMerchantSettlements(merchantId: number): Sql {
@@ -92,26 +99,35 @@ from book_closings f, book_closings t where f.day = ${from}::date and t.day = ${
 export function findBalance(merchantId: number, currency: string, day: string): Sql {
   return sql`
 select coalesce(sum(balance_minor), 0)::bigint as minor from book_balances
-where day = ${day}::date and account_kind = 'SETTLEMENT' and merchant_id = ${merchantId} and currency = ${currency}`;
+where day = ${day}::date and account_kind = 'SETTLEMENT' and merchant_id = ${merchantId}
+  and currency = ${currency}`;
 }
 
-/** Sums of the movements on a settlement account, positive where the merchant has more. Commission and VAT: by the product that they are of. */
+/**
+ * Sums of the movements on a settlement account, positive where the merchant has more. Commission and
+ * VAT: by the product that they are of.
+ */
 export function listLines(merchantId: number, currency: string, from: string, to: string): Sql {
   return sql`
 select product_id, kind::text, sum(rows)::bigint as rows, sum(amount_minor)::bigint as amount_minor
 from (
-  select product_id, kind, rows, case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end as amount_minor
+  select product_id, kind, rows, case when credit_kind = 'SETTLEMENT' then amount_minor
+    else -amount_minor end as amount_minor
   from book_movements
   where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
-    and 'SETTLEMENT' in (debit_kind, credit_kind) and kind not in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
+    and 'SETTLEMENT' in (debit_kind, credit_kind) and kind not in ('FEE', 'FEE_REVERSAL', 'FEE_VAT',
+      'FEE_VAT_REVERSAL')
   union all
   select product_id, case when fee_minor > 0 then 'FEE' else 'FEE_REVERSAL' end::entry_kind, 1, -fee_minor
   from settlement_fees
-  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency} and fee_minor <> 0
+  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
+    and fee_minor <> 0
   union all
-  select product_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end::entry_kind, 1, -vat_minor
+  select product_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end::entry_kind, 1,
+    -vat_minor
   from settlement_fees
-  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency} and vat_minor <> 0
+  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
+    and vat_minor <> 0
 ) l
 group by product_id, kind order by product_id, kind`;
 }
@@ -125,7 +141,8 @@ left join lateral (
   select sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end) as paid_minor
   from settlement_payouts where settlement_id = s.id and occurred_at < ${endsAt}
 ) p on true
-where s.merchant_id = ${merchantId} and s.currency = ${currency} and s.state <> 'DRAFT' and s.first_day < ${before}::date`;
+where s.merchant_id = ${merchantId} and s.currency = ${currency} and s.state <> 'DRAFT'
+  and s.first_day < ${before}::date`;
 }
 
 export type NewSettlement = {
@@ -147,16 +164,25 @@ export type NewSettlement = {
   readonly now: Date;
 };
 
-/** Makes a draft, or makes the one that stands anew. Returns nothing where the settlement is no draft any more. */
+/**
+ * Makes a draft, or makes the existing one again. Returns nothing where the settlement is no draft any
+ * more.
+ */
 export function upsertDraft(s: NewSettlement): Sql {
   return sql`
-insert into settlements as s (merchant_id, currency, decimals, first_day, last_day, starts_at, ends_at, zone, carried_minor, closing_minor,
+insert into settlements as s (merchant_id, currency, decimals, first_day, last_day, starts_at, ends_at,
+  zone, carried_minor, closing_minor,
   outstanding_minor, payable_minor, due_on, closing_hash, made_by, made_at)
-values (${s.merchantId}, ${s.currency}, ${s.decimals}, ${s.firstDay}::date, ${s.lastDay}::date, ${s.startsAt}, ${s.endsAt}, ${s.zone},
-  ${s.carriedMinor}, ${s.closingMinor}, ${s.outstandingMinor}, ${s.payableMinor}, ${s.dueOn}::date, ${s.closingHash}, ${s.by}, ${s.now})
-on conflict (merchant_id, currency, first_day) do update set last_day = excluded.last_day, ends_at = excluded.ends_at, zone = excluded.zone,
-  carried_minor = excluded.carried_minor, closing_minor = excluded.closing_minor, outstanding_minor = excluded.outstanding_minor,
-  payable_minor = excluded.payable_minor, due_on = excluded.due_on, closing_hash = excluded.closing_hash, made_by = excluded.made_by,
+values (${s.merchantId}, ${s.currency}, ${s.decimals}, ${s.firstDay}::date, ${s.lastDay}::date,
+  ${s.startsAt}, ${s.endsAt}, ${s.zone},
+  ${s.carriedMinor}, ${s.closingMinor}, ${s.outstandingMinor}, ${s.payableMinor}, ${s.dueOn}::date,
+    ${s.closingHash}, ${s.by}, ${s.now})
+on conflict (merchant_id, currency, first_day) do update set last_day = excluded.last_day,
+  ends_at = excluded.ends_at, zone = excluded.zone,
+  carried_minor = excluded.carried_minor, closing_minor = excluded.closing_minor,
+    outstanding_minor = excluded.outstanding_minor,
+  payable_minor = excluded.payable_minor, due_on = excluded.due_on, closing_hash = excluded.closing_hash,
+    made_by = excluded.made_by,
   made_at = excluded.made_at
 where s.state = 'DRAFT'
 returning s.id`;
@@ -191,7 +217,8 @@ export function setFourEyes(on: boolean): Sql {
 export function takeNumber(merchantId: number, year: number): Sql {
   return sql`
 insert into settlement_numbers as n (merchant_id, year, last_number) values (${merchantId}, ${year}, 1)
-on conflict (merchant_id, year) do update set last_number = n.last_number + 1 returning last_number as number`;
+on conflict (merchant_id, year) do update set last_number = n.last_number + 1
+  returning last_number as number`;
 }
 
 export function approveSettlement(
@@ -208,7 +235,8 @@ export function approveSettlement(
 ): Sql {
   const { year, number, by, now, contentHash, csv, pdf } = approved;
   return sql`
-update settlements set state = 'APPROVED', year = ${year}, number = ${number}, approved_by = ${by}, approved_at = ${now},
+update settlements set state = 'APPROVED', year = ${year}, number = ${number}, approved_by = ${by},
+  approved_at = ${now},
   content_hash = ${contentHash}, csv = ${csv}, pdf = ${pdf}
 where id = ${id} and state = 'DRAFT'`;
 }
@@ -234,8 +262,10 @@ export type NewPayout = {
 export function insertPayout(payout: NewPayout): Sql {
   const { id, settlementId, kind, amountMinor, bankReference, valueDate, now } = payout;
   return sql`
-insert into settlement_payouts (id, settlement_id, kind, amount_minor, bank_reference, value_date, occurred_at)
-values (${id}, ${settlementId}, ${kind}::entry_kind, ${amountMinor}, ${bankReference}, ${valueDate}::date, ${now})`;
+insert into settlement_payouts (id, settlement_id, kind, amount_minor, bank_reference, value_date,
+  occurred_at)
+values (${id}, ${settlementId}, ${kind}::entry_kind, ${amountMinor}, ${bankReference}, ${valueDate}::date,
+  ${now})`;
 }
 
 export function listPayouts(settlementId: number): Sql {

@@ -21,9 +21,11 @@ export type NewTerms = {
 export function insertTerms(terms: NewTerms): Sql {
   const { merchantId, productId, validFrom, commissionPpm, vatPpm, period, leastPayout, delayDays } = terms;
   return sql`
-insert into settlement_terms (merchant_id, product_id, valid_from, commission_ppm, vat_ppm, period, least_payout, delay_days, payee,
+insert into settlement_terms (merchant_id, product_id, valid_from, commission_ppm, vat_ppm, period,
+  least_payout, delay_days, payee,
   payee_last4, made_by, made_at)
-values (${merchantId}, ${productId}, ${validFrom}::date, ${commissionPpm}, ${vatPpm}, ${period}::settlement_period, ${leastPayout}::numeric,
+values (${merchantId}, ${productId}, ${validFrom}::date, ${commissionPpm}, ${vatPpm},
+  ${period}::settlement_period, ${leastPayout}::numeric,
   ${delayDays}, ${terms.payee}, ${terms.payeeLast4}, ${terms.by}, ${terms.now})
 on conflict do nothing returning merchant_id`;
 }
@@ -49,7 +51,8 @@ export type TermsRow = {
 
 export function listTerms(merchantId: number): Sql {
   return sql`
-select t.merchant_id, t.product_id, p.code as product, t.valid_from::text, t.commission_ppm, t.vat_ppm, t.period,
+select t.merchant_id, t.product_id, p.code as product, t.valid_from::text, t.commission_ppm, t.vat_ppm,
+  t.period,
   trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4, t.made_by
 from settlement_terms t left join products p on p.id = t.product_id
 where t.merchant_id = ${merchantId} order by t.product_id, t.valid_from limit 10000`;
@@ -58,7 +61,8 @@ where t.merchant_id = ${merchantId} order by t.product_id, t.valid_from limit 10
 /** The merchant's own terms (not those of a product) on a day. */
 export function findMerchantTerms(merchantId: number, day: string): Sql {
   return sql`
-select t.merchant_id, t.product_id, null as product, t.valid_from::text, t.commission_ppm, t.vat_ppm, t.period,
+select t.merchant_id, t.product_id, null as product, t.valid_from::text, t.commission_ppm, t.vat_ppm,
+  t.period,
   trim_scale(t.least_payout)::text as least_payout, t.delay_days, t.payee, t.payee_last4, t.made_by
 from settlement_terms t
 where t.merchant_id = ${merchantId} and t.product_id = 0 and t.valid_from <= ${day}::date

@@ -17,7 +17,8 @@ export type Terms = Omit<NewTerms, 'now'> & {
 };
 
 /**
- * Makes terms for a merchant, or for one product of a merchant, from a day on. Terms are never edited: newer ones take their place.
+ * Makes terms for a merchant, or for one product of a merchant, from a day on. Terms are never edited:
+ * newer ones take their place.
  * @throws Refusal `17` where the day is closed; `94` where there are terms from this day on already
  */
 export async function makeTerms(

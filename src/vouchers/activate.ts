@@ -1,5 +1,5 @@
 import { type Context, isSharded } from '../context.ts';
-import { AGAIN, type Operation } from '../db/batcher.ts';
+import { AGAIN, type Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
 import { ensureAccounts } from '../ledger/accounts.ts';
 import { claimReference, type FoundVoucher, findVoucher } from '../ledger/claims.ts';
@@ -16,37 +16,37 @@ import { ACTIVATE } from './queries.ts';
 
 export type Activate = {
   /**
-   * By code (12 digits) and PIN (4 digits), or by serial number: then only vouchers that the merchant
+   * By code (12 digits) and PIN (4 digits); or by serial number, for vouchers that the merchant
    * generated itself.
    */
   readonly voucher: { readonly code: string; readonly pin: string } | { readonly serialNumber: number };
-  /** In major units; left out: the batch's value, else 5000. */
+  /** In major units; by default the value of the batch, else 5000. */
   readonly value?: number | undefined;
   readonly reference?: string | undefined;
 };
 
-/** In major units, for a voucher whose batch has no value, where the request names none either. */
+/** In major units, if neither the batch nor the request has a value. */
 const DEFAULT_VALUE = 5_000n;
 
 type Request = {
   readonly context: Context;
   readonly bucket: number;
-  /** Of the transaction to be; over shards, of its claim. */
+  /** The id of the transaction; over shards, of its claim. */
   readonly id: string;
-  /** Of the event that reports a float which this activation makes low. */
+  /** The id of the event, if this activation takes the float below its threshold. */
   readonly lowId: string;
   readonly codeKey: string | null;
   readonly pinKey: string | null;
   readonly serialNumber: number | null;
   readonly valueUnits: bigint | null;
   readonly reference: string | undefined;
-  /** Over shards: whether the float does not cover it. */
+  /** Over shards: the float is too low. */
   readonly isUnfunded?: boolean;
 };
 
 type Row = {
   readonly ord: number;
-  /** As of a redemption. */
+  /** As for a redemption. */
   readonly outcome: RefusalCode | 'ok' | 'replay' | 'account' | 'void';
   readonly id: string;
   readonly occurred_at: Date;
@@ -91,8 +91,8 @@ const byCode: Operation<Request, Row, Row> = {
 };
 
 /**
- * The same by serial number, in calls of their own: in one call, the code and the serial number of one
- * voucher would be two keys, and the call would hold it twice.
+ * The same by serial number, in calls of its own. In one call, the code and the serial number of one
+ * voucher would be two keys, and the call could hold the voucher twice.
  */
 const bySerialNumber: Operation<Request, Row, Row> = { ...byCode };
 
@@ -138,8 +138,8 @@ export async function activate(context: Context, { voucher, value, reference }: 
 }
 
 /**
- * Books an activation, or finds why not. A float that is missing is made first: the activation is then
- * declined for it.
+ * Books an activation, or finds why it is declined. A missing float is created first; being empty, it
+ * declines the activation.
  */
 async function book(request: Request): Promise<Row> {
   const { service, merchant } = request.context;
@@ -160,7 +160,7 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
   const { service, merchant, now } = context;
   const serialNumber = request.serialNumber === null ? null : BigInt(request.serialNumber);
   const found = await findVoucher(service, bucket, { codeKey, serialNumber });
-  // By serial number a voucher exists for its own merchant only.
+  // By serial number a voucher exists only for the merchant that generated it.
   const voucher = codeKey === null && found?.merchant_id !== merchant.id ? undefined : found;
   if (reference === undefined) return fundAndBook(request, voucher);
   const claim = {
@@ -187,8 +187,8 @@ function valueFor({ valueUnits }: Request, { value_minor, decimals }: FoundVouch
 }
 
 /**
- * Over shards, a voucher that no batch has paid for: its value goes from the float to the transit account
- * before it is activated.
+ * Over shards, a voucher that its batch has not paid for: its value moves from the float to the transit
+ * account before the activation.
  */
 async function fundAndBook(request: Request, voucher: FoundVoucher | undefined): Promise<Row> {
   if (!voucher || voucher.value_minor !== null) return book(request);
@@ -211,8 +211,8 @@ async function fundAndBook(request: Request, voucher: FoundVoucher | undefined):
 }
 
 /**
- * @param codeOf opens the code where the request did not bring it: after the activation was booked, and
- *   for this request alone
+ * @param codeOf opens the code if the request did not have it: after the booking, and for this request
+ *   alone
  */
 function toOutcome(
   row: Row | '94',

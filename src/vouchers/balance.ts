@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { AGAIN, type Operation } from '../db/batcher.ts';
+import { AGAIN, type Operation } from '../db/operation.ts';
 import type { Database } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
@@ -13,27 +13,27 @@ import { CHECK_PINS, READ_BALANCES, readHistory } from './queries.ts';
 export type VoucherBalance = {
   readonly serialNumber: bigint;
   readonly balance: Money;
-  /** The balance, or 0 when the voucher is not active, blocked, expired, canceled or replaced. */
+  /** The balance, or 0 if the voucher is not active, blocked, expired, canceled or replaced. */
   readonly usable: Money;
   /** The value at activation; null before it. */
   readonly value: Money | null;
-  /** What is in force, oldest first. */
+  /** Those in force, oldest first. */
   readonly transactions: readonly {
     readonly transactionId: string;
     readonly type: 'ACTIVATION' | 'REDEMPTION';
     readonly amount: Money;
     /** ISO 8601, UTC, to the millisecond. */
     readonly timestamp: string;
-    /** The caller's own; null where it gave none, and "" for a transaction of another merchant. */
+    /** The caller's own; null if it gave none, and "" for a transaction of another merchant. */
     readonly reference: string | null;
   }[];
 };
 
-/** The longest history that an answer shows: the newest entries. */
+/** The longest history of an answer: the newest entries. */
 export const HISTORY_MAX = 50;
 /**
- * Rows that are read for it: a history with fewer is whole, and what is in force follows from the rows
- * themselves.
+ * Rows that are read for it. A shorter history is complete, and the rows themselves show which entries
+ * are in force.
  */
 const HISTORY_ROWS = 60;
 
@@ -43,7 +43,7 @@ type Entry = readonly [
   id: string,
   kind: 'ACTIVATION' | 'IMPORT' | 'REPLACEMENT' | 'REDEMPTION' | 'REDEMPTION_REVERSAL',
   amountMinor: number,
-  /** As JSON of PostgreSQL writes it. */
+  /** As PostgreSQL writes it in JSON. */
   at: string,
   reference: string | null,
   originalId: string | null,
@@ -62,9 +62,9 @@ type BalanceRow = {
 type Row = BalanceRow | RefusalCode;
 
 /**
- * A plain read for all, and the look under the lock for those it returns nothing for. Both belong to one
- * turn of a voucher: if the read did not wait for the count of the guess before it, a thousand guesses at
- * once would all be looked at.
+ * A plain read for all, then a check under the lock for vouchers that it did not return. Both belong to
+ * one turn of a voucher: if the read did not wait for the count of the guess before it, a thousand
+ * guesses at once would all be compared.
  */
 const balances: Operation<Request, Row, Row> = {
   merchantOf: ({ context }) => context.merchant.id,
@@ -74,7 +74,7 @@ const balances: Operation<Request, Row, Row> = {
     const rest = requests.filter((_, index) => rows[index] === undefined);
     if (rest.length === 0) return rows as Row[];
     const checked = await check(db, rest, bucket);
-    // A right PIN after wrong ones: they count no more, and the plain read returns the voucher.
+    // A right PIN after wrong ones resets the count, and the plain read then returns the voucher.
     const right = rest.filter((_, index) => checked[index] === 'ok');
     const again = right.length > 0 ? await read(db, right, bucket) : [];
     return rows.map((row) => {
@@ -118,7 +118,7 @@ function keysOf(requests: readonly Request[]): [codeKeys: string, pinKeys: strin
 }
 
 /**
- * A voucher's balance, usable amount and history, for a caller that knows code and PIN.
+ * The balance, usable amount and history of a voucher, for a caller with its code and PIN.
  * @throws Refusal `03`, `14`, `75`, `55`; `91` under overload
  */
 export async function balance(context: Context, { code, pin }: CodeAndPin): Promise<VoucherBalance> {
@@ -139,7 +139,7 @@ export async function balance(context: Context, { code, pin }: CodeAndPin): Prom
 
 type Transactions = VoucherBalance['transactions'];
 
-/** What is in force, oldest first. */
+/** The entries in force, oldest first. */
 async function historyOf(
   { service, merchant }: Context,
   bucket: number,
@@ -147,7 +147,7 @@ async function historyOf(
 ): Promise<Transactions> {
   const entries = row.history ?? [];
   if (entries.length < HISTORY_ROWS) return render(inForce(entries), row.decimals);
-  // Which entries of a longer history are in force only the database can say.
+  // Only the database knows which entries of a longer history are in force.
   const rows = await service.db.query<HistoryRow>(
     readHistory(bucket, merchant.id, row.serial_number, HISTORY_MAX),
   );
@@ -166,9 +166,9 @@ type HistoryRow = {
 };
 
 /**
- * What is in force, oldest first: no reversal, and no redemption that one has reversed. The movements
- * that filled a voucher which replaced another count as one activation. A reversal may have a smaller id
- * than its redemption: ids are drawn when a request arrives, and an update may have come before the
+ * The entries in force, oldest first: no reversals, and no reversed redemptions. The movements that
+ * filled a voucher which replaced another count as one activation. A reversal may have a smaller id
+ * than its redemption: ids are drawn when a request arrives, and an update may have arrived before the
  * redemption that it waited for.
  */
 export function inForce(newestFirst: readonly Entry[]): Entry[] {

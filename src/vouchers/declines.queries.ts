@@ -17,8 +17,10 @@ export function insertDeclines(columns: {
     columns;
   return sql`
 insert into declines (id, serial_number, merchant_id, key_id, operation, code, amount_units, reference)
-select u.id, coalesce(u.serial_number, v.serial_number), u.merchant_id, u.key_id, u.operation, u.code, u.amount_units, u.reference
-from unnest(${ids}::uuid[], ${serials}::bigint[], ${codeKeys}::uuid[], ${olderKeys}::uuid[], ${merchants}::int[], ${keyIds}::text[],
+select u.id, coalesce(u.serial_number, v.serial_number), u.merchant_id, u.key_id, u.operation, u.code,
+  u.amount_units, u.reference
+from unnest(${ids}::uuid[], ${serials}::bigint[], ${codeKeys}::uuid[], ${olderKeys}::uuid[],
+  ${merchants}::int[], ${keyIds}::text[],
   ${operations}::text[], ${codes}::text[], ${amounts}::bigint[], ${references}::text[])
   as u (id, serial_number, code_key, older_key, merchant_id, key_id, operation, code, amount_units, reference)
 left join lateral (

@@ -12,8 +12,9 @@ import {
 } from './declines.queries.ts';
 
 /**
- * Declines: the requests that named a voucher and were refused. They are kept 90 days for support, and never hold a code or a PIN. A till
- * does not wait for them: they are collected, and written a moment later, many at once. A crash loses at most that moment.
+ * Declines: the requests that named a voucher and were refused. They are kept 90 days for support, and
+ * never hold a code or a PIN. A till does not wait for them: they are collected, and written a moment
+ * later, many at once. A crash loses at most that moment.
  */
 
 /** What a request that named a voucher asked for. */
@@ -35,7 +36,10 @@ type Decline = Asked & {
 };
 
 const FLUSH_MS = 1_000;
-/** Declines that wait to be written. A crowd that guesses may make more: those are counted in the log, and not kept. */
+/**
+ * Declines that wait to be written. A crowd that guesses may make more: those are counted in the log, and
+ * not kept.
+ */
 const WAITING_MAX = 5_000;
 const DAY_MS = 86_400_000;
 const KEEP_DAYS = 90;

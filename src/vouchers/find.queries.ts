@@ -3,7 +3,10 @@ import { type Sql, sql } from '../db/sql.ts';
 /** Vouchers looked through for one page of a list with a state: a page may hold fewer than its limit. */
 export const SCAN_MAX = 5_000;
 
-/** The states of a voucher, as conditions on its row; $1 is the time. The order is that in which a redemption is refused. */
+/**
+ * The states of a voucher, as conditions on its row; $1 is the time. The order is that in which a
+ * redemption is refused.
+ */
 const STATES = `
 case when v.closed is not null then v.closed::text
   when v.blocked_at is not null then 'BLOCKED'
@@ -13,7 +16,8 @@ case when v.closed is not null then v.closed::text
   else 'ACTIVE' end`;
 
 const COLUMNS = `
-v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at, v.replaced_by, ${STATES} as state,
+v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at,
+v.replaced_by, ${STATES} as state,
   b.merchant_id, b.transaction_id, b.currency, b.decimals, p.code as product`;
 
 const OWNERS = `
@@ -23,7 +27,9 @@ join products p on p.id = b.product_id`;
 /** Vouchers by the keys of their codes. */
 export function listByCodeKeys(codeKeys: string, now: Date, limit: number): Sql {
   return {
-    text: `select ${COLUMNS} from vouchers v ${OWNERS} where v.code_key = any ($2::uuid[]) order by v.serial_number limit $3`,
+    text: `
+      select ${COLUMNS} from vouchers v ${OWNERS} where v.code_key = any ($2::uuid[])
+      order by v.serial_number limit $3`,
     values: [now, codeKeys, limit],
   };
 }
@@ -31,14 +37,16 @@ export function listByCodeKeys(codeKeys: string, now: Date, limit: number): Sql 
 /** Vouchers by their serial numbers. */
 export function listBySerials(serials: string, now: Date): Sql {
   return {
-    text: `select ${COLUMNS} from vouchers v ${OWNERS} where v.serial_number = any ($2::bigint[]) order by v.serial_number`,
+    text: `
+      select ${COLUMNS} from vouchers v ${OWNERS} where v.serial_number = any ($2::bigint[])
+      order by v.serial_number`,
     values: [now, serials],
   };
 }
 
 /**
- * The next vouchers of a batch, or of all batches, behind a serial number: at most SCAN_MAX are looked at, and those in the state, or in any,
- * are returned. Each row tells the last one that was looked at.
+ * The next vouchers of a batch, or of all batches, behind a serial number: at most SCAN_MAX are looked
+ * at, and those in the state, or in any, are returned. Each row shows the last one that was read.
  */
 export function listVoucherRows(
   batchId: number | null,
@@ -72,7 +80,8 @@ left join lateral (
 export function findClaimed(merchantId: number, reference: string): Sql {
   return sql`
 select operation, serial_number, id from claims
-where merchant_id = ${merchantId} and reference = ${reference} and operation in ('redeem', 'activate', 'generate')`;
+where merchant_id = ${merchantId} and reference = ${reference}
+  and operation in ('redeem', 'activate', 'generate')`;
 }
 
 /** The voucher of a journal row. */

@@ -13,7 +13,10 @@ import {
 } from './find.queries.ts';
 import type { VoucherState } from './operate.ts';
 
-/** Finding vouchers, for the operator: by code, by masked code, by what was done with them, and batch by batch. */
+/**
+ * Finding vouchers, for the operator: by code, by masked code, by what was done with them, and batch by
+ * batch.
+ */
 
 export type FoundVoucher = {
   readonly serialNumber: bigint;
@@ -89,8 +92,8 @@ export function findByCode(service: Service, code: string): Promise<FoundVoucher
 }
 
 /**
- * Vouchers by a masked code: the ten thousand codes that it can stand for are looked up at once, by the index of codes. So no part
- * of a code has to be stored.
+ * Vouchers by a masked code: the ten thousand codes that it can stand for are looked up at once, by the
+ * index of codes. So no part of a code has to be stored.
  * @param masked such as `4829****7641`
  */
 export function findByMask(service: Service, masked: string): Promise<FoundVoucher[]> {
@@ -141,7 +144,8 @@ type Scanned = { scanned_to: bigint | null; scanned: bigint } & (Row | { serial_
  * The next vouchers of a batch, or of all batches, in the order of their serial numbers.
  * @param batchId null: all batches
  * @param after a serial number, or 0
- * @returns at most `limit` vouchers, and from where the next page goes on; undefined where this is the last one
+ * @returns at most `limit` vouchers, and from where the next page goes on; undefined where this is the
+ *   last one
  */
 export async function pageOfVouchers(
   { readDb, keys, clock }: Service,

@@ -8,13 +8,12 @@ import { Refusal, type RefusalCode } from '../refusal.ts';
 import { type Asked, recordDecline } from './declines.ts';
 
 /**
- * Looks a voucher up by its code.
+ * Finds a voucher by its code.
  *
  * An unknown code and a wrong PIN count as guesses of the API key before they are answered. An opaque
- * merchant gets the same answer for both, and for a locked PIN, after the same time: answers wait for the
- * end of a fixed step, counted from the start of the request.
- * @param asked what the request is, for the record of declines
- * @throws Refusal whatever code `ask` returns
+ * merchant gets the same answer for both, and for a locked PIN, after the same time: answers wait for
+ * the end of a fixed step, counted from the start of the request.
+ * @throws Refusal with the code that `ask` returns
  */
 export async function lookUp<Answer extends object>(
   context: Context,
@@ -49,19 +48,19 @@ function isHidden(answer: RefusalCode): boolean {
 }
 
 /**
- * Asks under each key that a voucher could be found by. Nearly always there is one.
+ * Asks under each key under which a voucher can be found; nearly always there is one.
  *
- * During a rotation there are two, and vouchers move from the older to the newer. They are asked in that
- * order, so a voucher that moves in between is found under one of them. After nothing was found, the
- * database is asked for a newer key that this process does not know yet: a key is put to use before the
- * first voucher moves to it, so a voucher that has moved away is looked for again. "Not found" is
- * returned only after that.
+ * During a rotation there are two, and vouchers move from the older to the newer. The older one is
+ * asked first, so a voucher that moves in between is found under one of them. If none finds it, the
+ * database is asked for a newer key that this process does not know yet. A key is in use before the
+ * first voucher moves to it, so a voucher that has moved is then found. "Not found" is returned only
+ * after that.
  *
- * A used reference is reported (`94`) before the voucher is looked at, so also under a key that does not
- * find it: that is not the last word either.
+ * A used reference (`94`) is found before the voucher is, so also under a key that does not find the
+ * voucher. That is not final either.
  *
- * For an opaque merchant a wrong or locked PIN takes the same work as an unknown code: once the voucher
- * was found, the remaining keys are asked for a code that nobody has, and the database for a newer key.
+ * For an opaque merchant a wrong or locked PIN takes the same work as an unknown code: the remaining
+ * keys are asked for a code that does not exist, and the database for a newer key.
  */
 async function find<Answer extends object>(
   { service, merchant }: Context,
@@ -83,17 +82,17 @@ async function find<Answer extends object>(
   }
 }
 
-/** Keys that no voucher is found by. */
+/** Keys under which no voucher is found. */
 const nobody = (): LookUp => ({ codeKey: randomUUID(), pinKey: randomUUID() });
 
 /**
- * Far longer than any of the looks takes, even under load. A customer who mistyped a PIN does not notice it.
+ * Much longer than the work takes, even under load. A customer with a mistyped PIN does not notice it.
  */
 const STEP_MS = 50;
 
 /**
- * Steps of time from the start of a request. A wait that is computed after the work would be rounded by
- * the timer, and the rest would reveal how long the work took.
+ * Steps of time from the start of a request. A wait computed after the work would be rounded by the
+ * timer, and the remainder would reveal how long the work took.
  */
 class Steps {
   #timer: NodeJS.Timeout | undefined;

@@ -1,31 +1,18 @@
 import { audit, type Change } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
-import { randomCode, randomPin } from '../credentials.ts';
-import { serialOf, slotOfSerial } from '../db/buckets.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray } from '../db/sql.ts';
-import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
 import { listExpiries } from '../ledger/movements.queries.ts';
 import { postVoucher } from '../ledger/movements.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import {
-  drawNumber,
-  findCodeKeys,
-  findVoucher,
-  listVoucherEntries,
-  lockVoucher,
-  replaceBy,
-  resetPin,
-  setBlock,
-  setExpiry,
-} from './queries.ts';
+import { findVoucher, listVoucherEntries, lockVoucher, resetPin, setBlock, setExpiry } from './queries.ts';
+import { insertReplacement } from './replacement.ts';
 
 /**
- * What the operator can do to a single voucher. Each either takes effect in full, or is declined and
+ * What an operator can do to a single voucher. Each change happens completely, or is declined and
  * changes nothing.
  */
 
@@ -40,7 +27,7 @@ export type VoucherState =
 
 export type VoucherInfo = {
   readonly serialNumber: bigint;
-  /** The full code: every door masks it. The PIN is not read at all. */
+  /** The full code: every door masks it. The PIN is not read. */
   readonly code: string;
   readonly state: VoucherState;
   /** The merchant that generated it. */
@@ -66,7 +53,7 @@ export type VoucherInfo = {
     readonly amount: Money;
     readonly timestamp: Date;
     readonly merchantId: number | null;
-    /** The merchant's; null where it gave none. */
+    /** The merchant's; null if it gave none. */
     readonly reference: string | null;
   }[];
 };
@@ -101,10 +88,7 @@ type Entry = {
   reference: string | null;
 };
 
-/**
- * A voucher by its serial number. @throws Refusal `14` for an unknown one, or one of a batch that is not
- * completed
- */
+/** A voucher by its serial number. @throws Refusal `14` if it is unknown, or its batch is not complete */
 export async function showVoucher(
   { db, buckets, keys, clock }: Service,
   serialNumber: bigint,
@@ -143,7 +127,7 @@ export async function showVoucher(
   };
 }
 
-/** Derived from what is stored, in the order in which a redemption would be refused for it. */
+/** Follows from what is stored, in the order in which a redemption would be declined for it. */
 function stateOf(row: VoucherRow, now: Date): VoucherState {
   if (row.closed) return row.closed;
   if (row.blocked_at) return 'BLOCKED';
@@ -158,8 +142,8 @@ function pinLock(row: VoucherRow, now: Date): VoucherInfo['pinLocked'] {
 }
 
 /**
- * Blocks a voucher: nothing is spent from it or activated (`43`) until it is unblocked. @throws Refusal
- * `14`, `44`
+ * Blocks a voucher: it cannot be spent or activated (`43`) until it is unblocked. @throws Refusal `14`,
+ * `44`
  */
 export async function blockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   const now = operator.service.clock();
@@ -177,7 +161,7 @@ export async function unblockVoucher(operator: Operator, serialNumber: bigint): 
   });
 }
 
-/** Forgets wrong PINs and ends their lock, also the one without an end. @throws Refusal `14`, `44` */
+/** Resets the count of wrong PINs and ends the lock. @throws Refusal `14`, `44` */
 export async function unlockPin(operator: Operator, serialNumber: bigint): Promise<void> {
   await change(operator, serialNumber, 'voucher.unlock-pin', async (tx, { bucket, wrong_pins }) => {
     await tx.query(resetPin(bucket, serialNumber));
@@ -186,9 +170,9 @@ export async function unlockPin(operator: Operator, serialNumber: bigint): Promi
 }
 
 /**
- * Extends a voucher, also one that has expired: what the sweep has taken from it comes back to it in the same step.
- * @param expiresAt later than now and than its present expiry
- * @throws Refusal `14`, `44`, `17`; `50` where that went to the issuer's float, which no longer covers it
+ * Extends a voucher, also one that has expired.
+ * @param expiresAt later than now and than the present expiry
+ * @throws Refusal `14`, `44`, `17`
  */
 export async function extendVoucher(
   operator: Operator,
@@ -221,10 +205,9 @@ async function reinstate({ service }: Operator, tx: Queries, bucket: number, ser
 }
 
 /**
- * Replaces a voucher by a new one with its own code and PIN, for a card that was lost or seen: balance,
- * activation and expiry go over, wrong PINs and a block do not; the old one is closed for good. The new
- * voucher belongs to the same batch, so the merchant gets its code by downloading the batch, where it
- * stands in the place of the old one.
+ * Replaces a voucher with a new code and PIN, for a card that was lost or seen. The new voucher takes
+ * over balance, activation and expiry, but neither wrong PINs nor a block. The old one is closed for
+ * good. The new voucher belongs to the same batch: the merchant gets its code by downloading the batch.
  * @returns the new serial number
  * @throws Refusal `14`, `44`
  */
@@ -239,45 +222,7 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
   return replacedBy;
 }
 
-/** A code that exists is drawn again. */
-async function insertReplacement(
-  { keys, clock }: Service,
-  tx: Queries,
-  bucket: number,
-  replaced: bigint,
-): Promise<bigint> {
-  const now = clock();
-  for (;;) {
-    const [drawn] = await tx.query<{ number: bigint }>(drawNumber());
-    const code = randomCodeOf(keys, slotOfSerial(replaced));
-    const serialNumber = serialOf(drawn?.number as bigint, slotOfSerial(replaced));
-    const older = keys.olderCodeKeys(code);
-    if (older.length > 0 && (await tx.query(findCodeKeys(plainArray(older)))).length > 0) continue;
-    const pin = randomPin();
-    const by = {
-      serialNumber,
-      codeKey: keys.codeKey(code),
-      pinKey: keys.pinKey(code, pin),
-      sealed: keys.seal(serialNumber, code, pin),
-      entryId: newId(now),
-    };
-    const [made] = await tx.query<{ done: boolean }>(replaceBy(bucket, replaced, by, now));
-    if (made?.done) return serialNumber;
-  }
-}
-
-/**
- * A code of a given slot, so that a voucher and the one in its place lie in one bucket: one in 64 that
- * are drawn.
- */
-function randomCodeOf(keys: KeyRing, slot: number): string {
-  for (;;) {
-    const code = randomCode();
-    if (keys.slotOf(code) === slot) return code;
-  }
-}
-
-/** A voucher of a batch that is not completed cannot be seen, by the operator either. */
+/** A voucher of an incomplete batch cannot be seen, by the operator either. */
 function unknownVoucher(): Refusal {
   return new Refusal('14', { message: 'Invalid voucher: no completed batch has this serial number' });
 }
@@ -291,7 +236,7 @@ type Locked = {
   readonly wrong_pins: number;
 };
 
-/** Runs a change under the voucher's lock, with its entry in the audit. What is closed is closed for good. */
+/** Runs a change under the voucher's lock, with its entry in the audit. A closed voucher stays closed. */
 async function change(
   operator: Operator,
   serialNumber: bigint,

@@ -21,13 +21,10 @@ export function readHistory(bucket: number, merchantId: number, serialNumber: bi
   return sql`select * from read_history(${bucket}, ${merchantId}, ${serialNumber}, ${entries})`;
 }
 
-/** Entries of a voucher's history that are shown. */
+/** Entries of a voucher's history that are shown to the operator. */
 const HISTORY = 100;
 
-/**
- * A voucher as the operator sees it. Those of a batch that is not completed cannot be seen, by the
- * operator either.
- */
+/** A voucher as the operator sees it. Vouchers of an incomplete batch cannot be seen. */
 export function findVoucher(bucket: number, serialNumber: bigint): Sql {
   return sql`
 select v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
@@ -47,7 +44,7 @@ select id, kind, amount_minor, occurred_at, merchant_id, reference from journal
 where bucket = ${bucket} and serial_number = ${serialNumber} order by id desc limit ${HISTORY}`;
 }
 
-/** Locks a voucher, so that what is decided of it holds until the transaction ends. */
+/** Locks a voucher until the transaction ends. */
 export function lockVoucher(bucket: number, serialNumber: bigint): Sql {
   return sql`select * from lock_voucher(${bucket}, ${serialNumber})`;
 }
@@ -68,7 +65,7 @@ export function drawNumber(): Sql {
   return sql`select nextval('voucher_numbers') as number`;
 }
 
-/** Which of these keys of codes are taken. */
+/** Which of these code keys are taken. */
 export function findCodeKeys(codeKeys: string): Sql {
   return sql`select from find_code_keys(${codeKeys}::uuid[])`;
 }
@@ -78,11 +75,11 @@ export type Replacement = {
   readonly codeKey: string;
   readonly pinKey: string;
   readonly sealed: Buffer;
-  /** Of the movement from the old voucher to the new one. */
+  /** The id of the movement from the old voucher to the new one. */
   readonly entryId: string;
 };
 
-/** `done` is false where the new code exists. */
+/** `done` is false if the new code exists. */
 export function replaceBy(bucket: number, replaced: bigint, by: Replacement, now: Date): Sql {
   return sql`
 select replace_voucher(${bucket}, ${replaced}, ${by.serialNumber}, ${by.codeKey}::uuid, ${by.pinKey}::uuid,

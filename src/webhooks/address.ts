@@ -4,28 +4,28 @@ import ipaddr from 'ipaddr.js';
 import { type Resolve, resolverOf } from './resolve.ts';
 
 /**
- * Where webhooks may go. A merchant's address is input that makes this service call somewhere: without
- * these rules it could reach what only the operator's own network should (server-side request forgery).
+ * Where webhooks may be sent. A merchant's address makes this service call somewhere. Without these
+ * rules it could reach what only the operator's own network should (server-side request forgery).
  */
 
-/** Why an address is not called. */
+/** Why an address is refused. */
 export class ForbiddenAddress extends Error {}
 
 const HTTPS_PORT = 443;
-/** Below are the ports of other services: mail, databases of old, remote shells. */
+/** Lower ports belong to other services: mail, old databases, remote shells. */
 const FIRST_FREE_PORT = 1_024;
 const LONGEST_URL = 2_000;
 
-/** All of IPv6 that was ever given out to be routed; `::127.0.0.1` and its like lie outside. */
+/** The routed part of IPv6; `::127.0.0.1` and similar forms are outside. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
 
 /**
- * Whether an address is one of the public internet: no private, loopback, link-local, carrier, multicast,
- * documentation or reserved one, and no form of IPv6 that carries an IPv4 address within it, since that
- * one is where it ends up.
+ * Whether an address is on the public internet: not private, loopback, link-local, carrier, multicast,
+ * documentation or reserved, and no form of IPv6 with an IPv4 address in it, which would be the real
+ * target.
  */
 export function isPublic(address: string): boolean {
-  // The library also reads spellings that are none, such as 1.2.3.
+  // The library also accepts incomplete spellings, such as 1.2.3.
   if (isIP(address) === 0) return false;
   const parsed = ipaddr.parse(address);
   return parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(GLOBAL_IPV6));
@@ -33,9 +33,8 @@ export function isPublic(address: string): boolean {
 
 /**
  * Reads the URL of an endpoint.
- * @returns it as it will be called: the parser has turned every odd spelling of an IP address into the
- *   plain one
- * @throws ForbiddenAddress with what is wrong, for the operator
+ * @returns the URL as it will be called: the parser has normalized every spelling of an IP address
+ * @throws ForbiddenAddress with the reason, for the operator
  */
 export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
   if (text.length > LONGEST_URL)
@@ -53,27 +52,24 @@ export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
     throw new ForbiddenAddress(
       `port ${port} belongs to another service: use 443, or one from ${FIRST_FREE_PORT}`,
     );
-  // A last dot means the same name; without it, it would pass for another one.
+  // A name with a final dot is the same name, and would otherwise pass as another one.
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
   if (isIP(host) ? !isPublic(host) : isPrivateName(host))
     throw new ForbiddenAddress(`${host} is not a public address`);
   return url;
 }
 
-/**
- * Names that never leave a network: they have no dot, or end in one of the names kept for that (RFC 6761,
- * 6762, 8375).
- */
+/** Names that never leave a network: without a dot, or with a reserved ending (RFC 6761, 6762, 8375). */
 function isPrivateName(host: string): boolean {
   return !host.includes('.') || /\.(localhost|local|internal|home\.arpa|test|invalid|onion)$/i.test(host);
 }
 
 /**
- * A look-up for connections that gives public addresses only: if one of a name's addresses is not, none
- * of them is called. The connection is made to what was checked here; there is no second look-up that
- * could say something else.
- * @param resolve but for tests the name servers; for development the system's own look-up, which knows
- *   `localhost` and its like
+ * A lookup for connections that returns public addresses only. If one address of a name is not public,
+ * none is called. The connection is made to the checked address; there is no second lookup with another
+ * result.
+ * @param resolve by default the name servers; in development the system's own lookup, which knows
+ *   `localhost`
  */
 export function guardedLookup(
   allowPrivate: boolean,

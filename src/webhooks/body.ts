@@ -6,10 +6,11 @@ import { type TransactionRow, toTransaction, toUpdate, type UpdateRow } from '..
 import { listSubjects } from './queries.ts';
 
 /**
- * What a delivery tells: made when it is sent, of rows that never change, so every attempt tells the same.
+ * The body of a delivery. It is made when the delivery is sent, from rows that never change, so every
+ * attempt has the same body.
  */
 
-/** A delivery that was taken to be sent, with its endpoint. */
+/** A claimed delivery, with its endpoint. */
 export type Delivery = {
   readonly bucket: number;
   readonly endpoint_id: number;
@@ -30,7 +31,7 @@ export type Delivery = {
 
 type BatchVoucher = { readonly serialNumber: bigint } & CodeAndPin;
 
-/** Reads the vouchers of a completed batch, or nothing where there are more than `most`. */
+/** Reads the vouchers of a completed batch, or nothing if there are more than `most`. */
 export type ReadBatch = (
   service: Service,
   transactionId: string,
@@ -46,10 +47,10 @@ type SubjectRow = TransactionRow & { readonly subject_id: string } & (
       })
   );
 
-/** A batch of more is told without its vouchers also where they are asked for: it is downloaded. */
-const MOST_VOUCHERS = 1_000;
+/** A larger batch is sent without its vouchers, also to a `full` endpoint: it is downloaded. */
+const FULL_VOUCHERS_MAX = 1_000;
 
-/** The bodies of deliveries, in their order; where one cannot be made, why. */
+/** The bodies of deliveries, in their order; an error if one cannot be made. */
 export async function makeBodies(
   service: Service,
   deliveries: readonly Delivery[],
@@ -93,13 +94,13 @@ function describe(keys: KeyRing, subject: SubjectRow | undefined): object {
   return updateData(toUpdate(keys, { ...subject, reference: subject.original_reference }));
 }
 
-/** Codes travel to endpoints that were set so, and never unencrypted. */
+/** Codes go only to `full` endpoints, and never unencrypted. */
 function tellsVouchers({ type, full_vouchers, url }: Delivery): boolean {
   return type === 'voucher.batch.completed' && full_vouchers && url.startsWith('https:');
 }
 
 async function vouchersOf(service: Service, { subject_id }: Delivery, read: ReadBatch): Promise<object> {
-  const vouchers = await read(service, subject_id ?? '', MOST_VOUCHERS);
+  const vouchers = await read(service, subject_id ?? '', FULL_VOUCHERS_MAX);
   if (!vouchers) return {};
   return {
     vouchers: vouchers.map(({ serialNumber, code, pin }) => ({

@@ -9,23 +9,25 @@ import { judgeEndpoints, type Made, recordAttempts } from './record.ts';
 import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.ts';
 
 /**
- * How late an event is noticed at most. A notification of every redemption would make all commits wait
- * for one lock.
+ * The longest delay of an event. A notification for every redemption would make all commits wait for
+ * one lock.
  */
 const POLL_MS = 200;
-/** Deliveries in flight at one endpoint: enough to keep a fast one busy, too few to flood it. */
+/** Deliveries in flight at one endpoint: enough for a fast one, too few to flood it. */
 const ENDPOINT_MAX = 64;
-/** At one that fails, so that a few hundred dead ones leave room for all others. */
+/** For a failing endpoint, so that hundreds of dead ones leave room for all others. */
 const FAILING_ENDPOINT_MAX = 2;
-/** In flight in this process: each holds a socket. */
+/** In flight in this process; each holds a socket. */
 const IN_FLIGHT_MAX = 1_024;
-/** Taken by one call: what is prepared at once must not hold up the calls at the till. */
+/** Deliveries of one claim: preparing them must not delay the calls at the till. */
 const CLAIM_MAX = 128;
-/** Endpoints that one call looks at: with a thousand dead ones, each is looked at once in a second. */
+/** Endpoints that one claim visits. With a thousand dead ones, each is visited once a second. */
 const VISITS_MAX = 200;
-/** A sender that has not reported by then is dead: well above the time that a receiver has to answer. */
+/** A sender that has not reported by then is dead: longer than a receiver has to answer. */
 export const LEASE_MS = 25_000;
-/** Deliveries in flight when the service stops get this long; then they are given back to be sent again. */
+/**
+ * Deliveries in flight when the service stops get this long. Then they are released, to be sent again.
+ */
 const GRACE_MS = 3_000;
 const MAINTAIN_MS = 600_000;
 
@@ -37,7 +39,7 @@ export function prepare({ keys, clock }: Service, delivery: Delivery, body: stri
   return { url: delivery.url, headers: signedHeaders(delivery.event_id, body, secrets, clock()), body };
 }
 
-/** Sends what is due, for as long as the process lives. Any number of processes may do so side by side. */
+/** Sends what is due until it is stopped. Any number of processes can do so at the same time. */
 export function startDelivery(service: Service, sender: Sender, read: ReadBatch): { stop(): Promise<void> } {
   const deliverer = new Deliverer(service, sender, read);
   const running = deliverer.run();
@@ -55,15 +57,15 @@ class Deliverer {
   readonly #sender: Sender;
   readonly #read: ReadBatch;
   readonly #stopping = new AbortController();
-  readonly #hurrying = new AbortController();
+  readonly #abandoning = new AbortController();
   /** The deliveries in flight of each endpoint. */
   readonly #inFlight = new Map<number, number>();
-  /** The endpoint at which the turns go on, of each bucket. */
+  /** For each bucket, the endpoint after which the next claim continues. */
   readonly #next = new Map<number, number>();
   #all = 0;
   #made: Made[] = [];
   #recording = false;
-  /** Resolved, and succeeded by another one, whenever there is room again. */
+  /** Resolved, and replaced by a new one, whenever there is room again. */
   #progress = Promise.withResolvers<void>();
 
   constructor(service: Service, sender: Sender, read: ReadBatch) {
@@ -88,9 +90,9 @@ class Deliverer {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const hurry = setTimeout(() => this.#hurrying.abort(), GRACE_MS);
+    const grace = setTimeout(() => this.#abandoning.abort(), GRACE_MS);
     while (this.#all > 0) await Promise.race([this.#progress.promise, sleep(POLL_MS)]);
-    clearTimeout(hurry);
+    clearTimeout(grace);
   }
 
   #pause(): Promise<void> {
@@ -102,8 +104,8 @@ class Deliverer {
   }
 
   /**
-   * Takes what is due in every bucket; a bucket that is away keeps none of the others. @returns how many
-   * were taken
+   * Claims what is due in every bucket. A bucket that is away does not delay the others. @returns how
+   * many were claimed
    */
   async #claimAll(): Promise<number> {
     let claimed = 0;
@@ -137,7 +139,7 @@ class Deliverer {
       ],
       bucket,
     );
-    // The last row is no delivery: it tells where to go on.
+    // The last row is not a delivery: it says where the next claim continues.
     this.#next.set(bucket, rows.at(-1)?.endpoint_id ?? 0);
     const deliveries = rows.slice(0, -1).map((row) => ({ ...row, bucket }));
     for (const { endpoint_id } of deliveries)
@@ -161,10 +163,10 @@ class Deliverer {
     let attempt: Attempt;
     try {
       if (body instanceof Error) throw body;
-      attempt = await this.#sender.send(prepare(this.#service, delivery, body), this.#hurrying.signal);
+      attempt = await this.#sender.send(prepare(this.#service, delivery, body), this.#abandoning.signal);
     } catch (error) {
-      // Nothing that the receiver did: a key that is missing from the ring, or a bug. It is tried again
-      // like any failure.
+      // Not the receiver's fault: a key is missing from the ring, or a bug. It is tried again like any
+      // failure.
       log.error(
         { part: 'webhooks', event: delivery.event_id, error: (error as Error).message },
         'cannot be sent',
@@ -176,12 +178,12 @@ class Deliverer {
       };
       attempt = { attemptedAt: clock(), durationMs: 0, ...failed };
     }
-    if (attempt.error !== null && this.#hurrying.signal.aborted) return this.#release(delivery);
+    if (attempt.error !== null && this.#abandoning.signal.aborted) return this.#release(delivery);
     this.#made.push({ delivery, attempt });
     if (!this.#recording) await this.#record();
   }
 
-  /** What has come in while the last record was written is written by the next one. */
+  /** Attempts that end while a record is written go into the next record. */
   async #record(): Promise<void> {
     this.#recording = true;
     while (this.#made.length > 0) {
@@ -191,14 +193,15 @@ class Deliverer {
         await recordAttempts(this.#service, made);
       } catch (error) {
         this.#warn(error as Error, 'attempts cannot be recorded');
-        // What is never recorded is sent again when its lease ends: so it is when the service is stopping.
+        // An unrecorded delivery is sent again when its lease ends, so nothing is lost while the
+        // service stops.
         if (!this.#stopping.signal.aborted) {
           this.#made.unshift(...made);
           await this.#pause();
           continue;
         }
       }
-      // The places are free from here on, whatever becomes of the endpoints.
+      // The places are free now, whatever happens to the endpoints.
       this.#free(made.map(({ delivery }) => delivery));
       await judgeEndpoints(this.#service, made).catch((error: Error) =>
         this.#warn(error, 'endpoints cannot be judged'),

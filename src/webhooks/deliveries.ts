@@ -15,17 +15,17 @@ import {
   resendFailed,
   resendOne,
 } from './queries.ts';
-import { settle } from './record.ts';
+import { recordAll } from './record.ts';
 import type { Attempt, Sender } from './send.ts';
 
-/** An event at an endpoint, with the last attempt. */
+/** An event for an endpoint, with the last attempt. */
 export type DeliveryRecord = {
   readonly eventId: string;
   readonly type: string;
   readonly occurredAt: Date;
   readonly state: 'PENDING' | 'DELIVERED' | 'FAILED';
   readonly attempts: number;
-  /** Of one that is waiting: when it is tried next. */
+  /** If it is pending: when it is tried next. */
   readonly dueAt: Date | null;
   readonly lastAttempt: {
     readonly at: Date;
@@ -91,7 +91,7 @@ export async function listDeliveries(
   }));
 }
 
-/** Every attempt to tell an endpoint of an event, the first one first. */
+/** Every attempt to deliver an event to an endpoint, oldest first. */
 export async function listAttempts(
   db: Queries,
   endpointId: number,
@@ -107,11 +107,11 @@ export async function listAttempts(
   }));
 }
 
-/** Deliveries sent again by one transaction: a moment's work. */
+/** Deliveries that one transaction sends again. */
 const RESEND_PART = 5_000;
 
 /**
- * Sends again: one event, or all that failed since a time. Each gets all its tries anew.
+ * Sends one event again, or all that failed since a time, with all their attempts.
  * @returns how many
  */
 export async function resend(
@@ -142,8 +142,8 @@ export async function resend(
 }
 
 /**
- * Sends a test to an endpoint from this process, once, whether the endpoint is enabled or not.
- * @returns the attempt; undefined where there is no such endpoint
+ * Sends a test to an endpoint from this process, once, even if the endpoint is disabled.
+ * @returns the attempt; undefined if there is no such endpoint
  */
 export async function sendTest(
   operator: Operator,
@@ -171,7 +171,7 @@ export async function sendTest(
   const [body] = await makeBodies(service, [delivery], async () => undefined);
   if (typeof body !== 'string') throw body;
   const attempt = await sender.send(prepare(service, delivery, body));
-  await settle(service, [{ delivery, attempt, final: true }]);
+  await recordAll(service, [{ delivery, attempt, final: true }]);
   return attempt;
 }
 

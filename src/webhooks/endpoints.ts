@@ -20,7 +20,7 @@ import {
   rotateSecretRow,
 } from './queries.ts';
 
-/** Where a merchant is told of events. */
+/** A URL that receives a merchant's events. */
 export type Endpoint = {
   readonly id: number;
   readonly merchantId: number;
@@ -51,10 +51,10 @@ type EndpointRow = {
 type CountRow = { pending: bigint; failed: bigint };
 
 /** Every event is written once for each endpoint that takes it. */
-const MOST_ENDPOINTS = 20;
+const ENDPOINTS_MAX = 20;
 const OVERLAP_MS = 24 * 3_600_000;
 
-/** A merchant has as many endpoints as it may have. */
+/** The merchant has the highest number of endpoints. */
 export class TooManyEndpoints extends Error {}
 
 type NewEndpoint = {
@@ -67,8 +67,8 @@ type NewEndpoint = {
 
 /**
  * Adds an endpoint to a merchant that exists.
- * @returns its id, and its secret, which is shown this once
- * @throws ForbiddenAddress where webhooks may not go there; TooManyEndpoints
+ * @returns its id, and its secret, which is shown once
+ * @throws ForbiddenAddress if webhooks may not be sent there; TooManyEndpoints
  */
 export async function addEndpoint(
   operator: Operator,
@@ -85,8 +85,8 @@ export async function addEndpoint(
   return db.transaction(async (tx) => {
     await tx.query(lockMerchant(merchantId));
     const [counted] = await tx.query<{ count: number }>(countEndpoints(merchantId));
-    if ((counted?.count ?? 0) >= MOST_ENDPOINTS)
-      throw new TooManyEndpoints(`a merchant has at most ${MOST_ENDPOINTS} endpoints`);
+    if ((counted?.count ?? 0) >= ENDPOINTS_MAX)
+      throw new TooManyEndpoints(`a merchant has at most ${ENDPOINTS_MAX} endpoints`);
     await holdKeyRing(tx, keys);
     const [next] = await tx.query<{ id: number }>(nextEndpointId());
     const id = next?.id as number;
@@ -100,15 +100,12 @@ export async function addEndpoint(
   });
 }
 
-/** Whom a sealed secret belongs to. */
+/** The owner of a sealed secret. */
 export function ownerOf(endpointId: number): string {
   return `webhook:${endpointId}`;
 }
 
-/**
- * A name that resolves to a private address is refused here already; one that does not resolve may do so
- * later.
- */
+/** A name that resolves to a private address is refused. One that does not resolve may do so later. */
 async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
   const url = readEndpointUrl(text, allowPrivate);
   if (allowPrivate) return url;
@@ -119,7 +116,7 @@ async function checkTarget(text: string, allowPrivate: boolean): Promise<URL> {
   return url;
 }
 
-/** A page of endpoints that were not removed, of one merchant or of all, oldest first, behind an id. */
+/** A page of endpoints that were not removed, of one merchant or of all, oldest first, after an id. */
 export async function pageOfEndpoints(
   db: Queries,
   merchantId: number | null,
@@ -157,8 +154,8 @@ async function toEndpoint(db: Queries, row: EndpointRow): Promise<Endpoint> {
 const subjectOf = (id: number) => `webhook ${id}`;
 
 /**
- * Ends an endpoint: nothing more is sent to it. Its attempts can be seen for their 90 days. False where
- * there is none.
+ * Removes an endpoint: no more events are sent to it. Its attempts stay visible for 90 days. @returns
+ * whether it exists
  */
 export function removeEndpoint(operator: Operator, id: number): Promise<boolean> {
   const now = operator.service.clock();
@@ -175,8 +172,8 @@ export function removeEndpoint(operator: Operator, id: number): Promise<boolean>
 }
 
 /**
- * Turns an endpoint on again; what happened while it was off is not sent by itself. False where there is
- * none.
+ * Enables an endpoint. Events from the time when it was disabled are not sent by themselves. @returns
+ * whether it exists
  */
 export function enableEndpoint(operator: Operator, id: number): Promise<boolean> {
   const now = operator.service.clock();
@@ -191,10 +188,10 @@ export function enableEndpoint(operator: Operator, id: number): Promise<boolean>
 }
 
 /**
- * Gives an endpoint another secret. For 24 hours deliveries are signed by both, so that the receiver can
- * change in between.
- * @returns the new secret, which is shown this once, and until when the one before it holds; undefined
- *   where there is none
+ * Gives an endpoint a new secret. For 24 hours deliveries are signed with both, so that the receiver
+ * can change over.
+ * @returns the new secret, which is shown once, and the end of the old one; undefined if there is no
+ *   endpoint
  */
 export async function rotateSecret(
   operator: Operator,
@@ -217,7 +214,7 @@ export async function rotateSecret(
 type Locked = Omit<EndpointRow, 'pending' | 'failed'> & { previous_until: Date | null };
 
 /**
- * Changes the row of an endpoint under its lock, and tells the audit what was and what is; false where
+ * Changes the row of an endpoint under its lock, and writes both versions into the audit; false if
  * there is none.
  */
 function change(
@@ -225,14 +222,14 @@ function change(
   id: number,
   action: string,
   statement: Sql | ((tx: Queries) => Promise<Sql>),
-  tell: (old: Locked) => Pick<Change, 'before' | 'after'>,
+  describe: (old: Locked) => Pick<Change, 'before' | 'after'>,
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     const text = typeof statement === 'function' ? await statement(tx) : statement;
     const [old] = await tx.query<Locked>(lockEndpoint(id));
     if (!old) return false;
     await tx.query(text);
-    await audit(tx, operator, { action, subject: subjectOf(id), ...tell(old) });
+    await audit(tx, operator, { action, subject: subjectOf(id), ...describe(old) });
     return true;
   });
 }

@@ -5,14 +5,12 @@ import { createPartitions, dropOldDeliveries, failPending, listAbandoned } from 
 const DAY_MS = 86_400_000;
 /** How long an attempt is kept. */
 const KEEP_DAYS = 90;
-/** How far ahead there is a partition for each month: a service that is off for less misses none. */
+/** Partitions exist this far ahead: a service that is off for less misses none. */
 const AHEAD_DAYS = 365;
-/** Deliveries ended by one statement: a moment's work. */
+/** Deliveries that one statement ends. */
 const PART = 5_000;
 
-/**
- * What the tables of the journal and of webhooks need from time to time; any number of processes may do it.
- */
+/** Periodic maintenance of the partitions of journal and webhooks. Any number of processes may run it. */
 export async function maintain(service: Service): Promise<void> {
   const { db, log, clock } = service;
   const now = clock().getTime();
@@ -24,7 +22,7 @@ export async function maintain(service: Service): Promise<void> {
   if (isSharded(service)) await resolveOldHolds(service);
 }
 
-/** Ends what waits for endpoints that are disabled or removed, a part at a time. */
+/** Ends deliveries that wait for disabled or removed endpoints, a part at a time. */
 async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
   for (const { id } of await db.query<{ id: number }>(listAbandoned())) {
     for (const bucket of buckets.all) {

@@ -2,9 +2,7 @@ import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { insertDeliveries } from './queries.ts';
 
-/**
- * What merchants are told of (docs/how-to/receive-webhooks.md). An endpoint takes a list of these, or all.
- */
+/** The events (docs/reference/webhooks.md). An endpoint takes a list of these, or all. */
 export const EVENTS = [
   'voucher.batch.completed',
   'voucher.batch.canceled',
@@ -19,25 +17,25 @@ export const EVENTS = [
 
 export type EventType = (typeof EVENTS)[number];
 
-/** What the operator sends to see whether an endpoint answers. */
+/** Sent by the operator to see whether an endpoint answers. */
 export const TEST_EVENT = 'webhook.test';
 
 export type OutboxEvent = {
   readonly merchantId: number;
   readonly type: EventType;
-  /** Time-ordered and unique: what receivers know repeats by. */
+  /** Time-ordered and unique. Receivers recognize repetitions by it. */
   readonly eventId: string;
-  /** The journal row or batch that it tells of. */
+  /** The journal row or batch of the event. */
   readonly subjectId: string | null;
-  /** What is told, where it is fixed now. Never a full code or a PIN. */
+  /** The data, if it is fixed now. Never a full code or a PIN. */
   readonly data: object | null;
   readonly now: Date;
 };
 
 /**
- * Puts an event into the queue of each of the merchant's endpoints that takes it, in the transaction of
- * its cause: both are there, or neither. Statements of the hot path do the same by themselves
- * (docs/how-to/receive-webhooks.md, "When it is sent").
+ * Adds an event to the outbox: a delivery for each of the merchant's endpoints that takes it, in the
+ * transaction of its cause. Functions of the hot path do the same in SQL (`announce` in
+ * sql/005-rules.sql).
  */
 export async function enqueueEvent(
   { buckets }: Service,

@@ -28,8 +28,8 @@ export const RECORD_ATTEMPTS: HotStatement = {
 };
 
 /**
- * The journal rows that deliveries report and, of a reversal, the update that made it. In: arrays side by
- * side, bucket and id.
+ * The journal rows of deliveries and, for a reversal, the update that made it. Parameters: arrays of
+ * buckets and ids.
  */
 export function listSubjects(buckets: string, ids: string): Sql {
   return sql`
@@ -47,7 +47,7 @@ left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.orig
 left join journal o on o.bucket = u.bucket and o.id = u.original_id`;
 }
 
-/** Gives back deliveries that were taken and not sent. */
+/** Releases deliveries that were claimed and not sent. */
 export function releaseDeliveries(bucket: number, endpointId: number, eventId: string, now: Date): Sql {
   return sql`
 update webhook_deliveries set due_at = ${now}, attempts = attempts - 1, tries = tries - 1
@@ -81,10 +81,7 @@ where (disabled_at is not null or removed_at is not null)
 order by id limit 100`;
 }
 
-/**
- * Ends some of the pending deliveries of an endpoint that is off: they are not sent by themselves, and
- * can be sent again by hand.
- */
+/** Ends some pending deliveries of a disabled endpoint. They can be sent again by hand. */
 export function failPending(bucket: number, endpointId: number, count: number, now: Date): Sql {
   return sql`
 with failed as (
@@ -118,7 +115,7 @@ insert into webhook_endpoints (id, merchant_id, url, events, full_vouchers, secr
 values (${id}, ${merchantId}, ${url}, ${events}::text[], ${full}, ${secret}, ${now})`;
 }
 
-/** Deliveries of an endpoint in a state that a list counts: more are "this many or more". */
+/** Deliveries in a state are counted up to this number: "this many or more". */
 const COUNT_MAX = 100;
 
 /** Endpoints that were not removed, behind an id. */
@@ -149,7 +146,10 @@ export function countEndpoints(merchantId: number): Sql {
     and removed_at is null`;
 }
 
-/** Serializes what is added for a merchant, so that its number of endpoints stays within the limit. */
+/**
+ * Lets one transaction at a time add endpoints of a merchant, so that their number stays within the
+ * limit.
+ */
 export function lockMerchant(merchantId: number): Sql {
   return sql`select id from merchants where id = ${merchantId} for no key update`;
 }
@@ -203,14 +203,14 @@ select number, attempted_at, duration_ms, status, error from webhook_attempts
 where endpoint_id = ${endpointId} and event_id = ${eventId} order by number`;
 }
 
-/** Sends one again, whatever became of it; one that is waiting is sent at once. */
+/** Sends one delivery again, in any state. A pending one is sent at once. */
 export function resendOne(endpointId: number, eventId: string, now: Date): Sql {
   return sql`
 update webhook_deliveries set state = 'PENDING', tries = 0, due_at = ${now}, finished_at = null
 where endpoint_id = ${endpointId} and event_id = ${eventId} returning 1`;
 }
 
-/** Sends again some of what failed since a time: event ids begin with their time. */
+/** Sends again what failed since a time. Event ids begin with their time. */
 export function resendFailed(endpointId: number, since: Date, floor: string, count: number, now: Date): Sql {
   return sql`
 with again as (
@@ -228,7 +228,7 @@ with again as (
 select count(*)::int as count from again`;
 }
 
-/** A test, taken at once by the process that sends it. */
+/** A test, claimed by the process that sends it. */
 export function insertTest(
   bucket: number,
   endpointId: number,
@@ -243,7 +243,7 @@ insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occur
 values (${bucket}, ${endpointId}, ${eventId}, ${type}, '{}', ${now}, ${leaseUntil}, 1, 1)`;
 }
 
-/** An endpoint with what it takes to send a test to it. */
+/** An endpoint with what is needed to send a test to it. */
 export function findForTest(id: number, now: Date): Sql {
   return sql`
 select e.merchant_id, e.url, e.full_vouchers, e.secret, case when e.previous_until > ${now}

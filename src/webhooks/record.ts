@@ -6,7 +6,7 @@ import { disableEndpoint, markEndpoint, RECORD_ATTEMPTS } from './queries.ts';
 import { nextTry } from './retry.ts';
 import type { Attempt } from './send.ts';
 
-/** An attempt that was made; `final` where a failure is not tried again. */
+/** An attempt that was made; `final` if a failure is not tried again. */
 export type Made = { readonly delivery: Delivery; readonly attempt: Attempt; readonly final?: boolean };
 
 const GONE = 410;
@@ -25,7 +25,7 @@ function judge({ delivery, attempt, final }: Made, now: Date): Verdict {
   return { state: 'PENDING', dueAt: new Date(now.getTime() + delay) };
 }
 
-/** Records attempts and what becomes of their deliveries; safe to repeat. */
+/** Records attempts and the new state of their deliveries. Safe to repeat. */
 export async function recordAttempts({ db, clock }: Service, made: readonly Made[]): Promise<void> {
   const now = clock();
   for (const [bucket, attempts] of Map.groupBy(made, ({ delivery }) => delivery.bucket)) {
@@ -48,16 +48,16 @@ export async function recordAttempts({ db, clock }: Service, made: readonly Made
 }
 
 /**
- * What recorded attempts mean for their endpoints, one by one: the trouble of one endpoint is no other
- * one's. An endpoint that is gone, or has failed for five days, is disabled: one row. Its pending
- * deliveries are no longer taken, and are ended later (maintain.ts).
+ * What recorded attempts mean for their endpoints, one by one, so that the failure of one does not
+ * affect the others. An endpoint that answered 410, or has failed for five days, is disabled: one row.
+ * Its pending deliveries are no longer claimed, and are ended later (maintain.ts).
  */
 export async function judgeEndpoints({ db, log, clock }: Service, made: readonly Made[]): Promise<void> {
   const now = clock();
   for (const [id, attempts] of Map.groupBy(made, ({ delivery }) => delivery.endpoint_id)) {
     const failed = attempts.filter(({ attempt }) => attempt.error !== null);
     const succeeded = failed.length < attempts.length;
-    // An endpoint that was well already needs no write.
+    // A healthy endpoint needs no write.
     if (failed.length === 0 && attempts.every(({ delivery }) => delivery.failing_since === null)) continue;
     await retrying(() => db.query(markEndpoint(id, !succeeded, now)));
     if (failed.length === 0) continue;
@@ -75,7 +75,7 @@ export async function judgeEndpoints({ db, log, clock }: Service, made: readonly
 }
 
 /** Both, for a single attempt. */
-export async function settle(service: Service, made: readonly Made[]): Promise<void> {
+export async function recordAll(service: Service, made: readonly Made[]): Promise<void> {
   await recordAttempts(service, made);
   await judgeEndpoints(service, made);
 }

@@ -7,16 +7,15 @@ export type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** Of one question to one server; asked twice, the second time with more patience. */
+/** For one question to one server. It is asked twice, with a longer timeout the second time. */
 const TIMEOUT_MS = 2_000;
 const TRIES = 2;
 
 /**
- * Makes a look-up that asks the name servers itself. The system's own look-up waits on one of two threads
- * of the process: eight deliveries to a name whose servers are silent kept the names of all other
- * endpoints waiting for forty seconds. It knows DNS alone, and neither the file of hosts nor names that
- * are completed by the network's own: public names need neither.
- * @param servers to ask, as `address:port`; left out, those of the system, as they are at the time
+ * Makes a resolver that asks the name servers itself. The system's resolver runs on few threads: eight
+ * deliveries to a name with silent servers delayed all other endpoints by forty seconds. It knows only
+ * DNS, without the hosts file and search domains, which public names do not need.
+ * @param servers to ask, as `address:port`; by default those of the system
  */
 export function resolverOf(servers?: readonly string[]): Resolve {
   return (host, { family }, done) => {
@@ -29,8 +28,7 @@ export function resolverOf(servers?: readonly string[]): Resolve {
     void Promise.all(questions).then((answers) => {
       const found = answers.flatMap(({ addresses }) => addresses);
       if (found.length > 0) return done(null, found);
-      // A server that was silent may know it after all: only where every answer says so the name does not
-      // exist.
+      // A silent server may know the name. It does not exist only if every answer says so.
       const isUnknown = answers.every(({ code }) => code === 'ENOTFOUND' || code === 'ENODATA');
       const code = isUnknown ? 'ENOTFOUND' : 'EAI_AGAIN';
       done(Object.assign(new Error(`${host} cannot be resolved (${code})`), { code }), []);

@@ -1,33 +1,33 @@
-/** When a delivery that failed is tried again: pure, so that it can be read and tested without a network. */
+/** When a failed delivery is tried again. Pure, so that it can be tested without a network. */
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Behind the first attempt, each counted from the one before it. */
+/** After the first attempt, each counted from the one before. */
 const DELAYS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
-/** Up to a fifth is added at random: what failed together does not come back together. */
+/** Up to a fifth is added at random, so that deliveries that failed together do not return together. */
 const JITTER = 0.2;
-/** A receiver may put us off, but not for ever. */
-const MOST_PUT_OFF_MS = 24 * HOUR;
+/** A receiver may delay a delivery, but not for ever. */
+const RETRY_AFTER_MAX_MS = 24 * HOUR;
 
 /**
- * @param tries made so far, the one that has just failed included
- * @param retryAfterMs what the receiver asked for, if it did: it is never tried earlier
+ * @param tries made so far, including the one that has just failed
+ * @param retryAfterMs the delay that the receiver asked for: it is never tried earlier
  * @param random from 0 to 1
- * @returns how long to wait in milliseconds, or undefined where it is given up
+ * @returns the delay in milliseconds, or undefined if it is given up
  */
 export function nextTry(tries: number, retryAfterMs: number | undefined, random: number): number | undefined {
   const delay = DELAYS_MS[tries - 1];
   if (delay === undefined) return undefined;
-  return Math.max(delay * (1 + JITTER * random), Math.min(retryAfterMs ?? 0, MOST_PUT_OFF_MS));
+  return Math.max(delay * (1 + JITTER * random), Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
  * Reads the header Retry-After (RFC 9110): seconds, or a date.
- * @returns milliseconds from now, undefined where there is nothing to obey
+ * @returns milliseconds from now, undefined without a valid value
  */
 export function readRetryAfter(header: string | undefined, now: Date): number | undefined {
   if (header === undefined) return undefined;

@@ -4,7 +4,7 @@ import { ForbiddenAddress, guardedLookup, readEndpointUrl } from './address.ts';
 import type { Resolve } from './resolve.ts';
 import { readRetryAfter } from './retry.ts';
 
-/** One attempt: a request that is signed and ready, and what came of it. */
+/** One attempt: a signed request, and its result. */
 
 export type Prepared = {
   readonly url: string;
@@ -17,7 +17,7 @@ export type Attempt = {
   readonly durationMs: number;
   /** Null: there was no answer. */
   readonly status: number | null;
-  /** Why it counts as failed; null for an answer of 2xx. Never what the receiver sent. */
+  /** Why it failed; null for an answer of 2xx. Never what the receiver sent. */
   readonly error: string | null;
   readonly retryAfterMs: number | undefined;
 };
@@ -34,18 +34,15 @@ type SenderOptions = {
   readonly resolve?: Resolve;
 };
 
-/** The receiver's time to answer, connecting included. */
+/** For the whole answer, connecting included. */
 const TIMEOUT_MS = 15_000;
-/**
- * Of an answer's body nothing is of use; this much is read so that the connection can be kept for the
- * next delivery.
- */
-const MOST_READ_BYTES = 16_384;
-const MOST_HEADER_BYTES = 16_384;
+/** The body of an answer is not used. This much is read, so that the connection can be kept. */
+const BODY_READ_MAX_BYTES = 16_384;
+const HEADER_MAX_BYTES = 16_384;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Makes what sends. It keeps connections open, follows no redirect, and goes through no proxy of the
+ * Makes a sender. It keeps connections open, follows no redirects, and uses no proxy of the
  * environment.
  */
 export function createSender({
@@ -58,14 +55,14 @@ export function createSender({
     connect: { lookup: guardedLookup(allowPrivate, resolve), timeout: timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
-    maxHeaderSize: MOST_HEADER_BYTES,
+    maxHeaderSize: HEADER_MAX_BYTES,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     pipelining: 1,
   });
 
   async function attempt({ url, headers, body }: Prepared, signal: AbortSignal) {
-    // The setting may have changed since the endpoint was added; a literal address is looked up by nobody.
+    // The setting may have changed since the endpoint was added, and a literal address is not resolved.
     const target = readEndpointUrl(url, allowPrivate);
     const response = await request(target, {
       dispatcher: agent,
@@ -74,8 +71,8 @@ export function createSender({
       body,
       signal,
     });
-    // The status has been told: what becomes of the rest changes nothing.
-    await response.body.dump({ limit: MOST_READ_BYTES, signal }).catch(() => {});
+    // The status is known. The rest of the answer changes nothing.
+    await response.body.dump({ limit: BODY_READ_MAX_BYTES, signal }).catch(() => {});
     return { status: response.statusCode, retryAfter: response.headers['retry-after'] };
   }
 
@@ -84,12 +81,12 @@ export function createSender({
       const attemptedAt = clock();
       const started = performance.now();
       const limit = AbortSignal.timeout(timeoutMs);
-      const told = await attempt(prepared, signal ? AbortSignal.any([limit, signal]) : limit).catch(
+      const answer = await attempt(prepared, signal ? AbortSignal.any([limit, signal]) : limit).catch(
         (error: unknown) => ({ status: null, error: describe(error, limit.aborted) }),
       );
       const durationMs = Math.round(performance.now() - started);
-      if (told.status === null) return { attemptedAt, durationMs, ...told, retryAfterMs: undefined };
-      const { status, retryAfter } = told as { status: number; retryAfter: string | string[] | undefined };
+      if (answer.status === null) return { attemptedAt, durationMs, ...answer, retryAfterMs: undefined };
+      const { status, retryAfter } = answer as { status: number; retryAfter: string | string[] | undefined };
       const ok = status >= 200 && status < 300;
       const header = Array.isArray(retryAfter) ? retryAfter[0] : retryAfter;
       return {
@@ -108,7 +105,7 @@ export function createSender({
   };
 }
 
-const TOLD: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'connection closed without an answer',
   UND_ERR_SOCKET: 'connection closed without an answer',
@@ -119,7 +116,7 @@ const TOLD: Readonly<Record<string, string>> = {
 };
 
 /**
- * What went wrong in the words of a closed list, or the error's code: nothing that a receiver could have
+ * The failure in words of a closed list, or the error's code: nothing that a receiver could have
  * written.
  */
 function describe(error: unknown, timedOut: boolean): string {
@@ -127,12 +124,12 @@ function describe(error: unknown, timedOut: boolean): string {
   if (cause instanceof ForbiddenAddress) return cause.message;
   const code = (cause as { code?: unknown } | undefined)?.code;
   if (timedOut || (typeof code === 'string' && /TIMEOUT|TIMEDOUT/.test(code))) return 'no answer in time';
-  return typeof code === 'string' ? (TOLD[code] ?? `failed: ${code}`) : 'failed';
+  return typeof code === 'string' ? (REASONS[code] ?? `failed: ${code}`) : 'failed';
 }
 
 /**
- * The headers of a delivery (Standard Webhooks 1.0): its id, the time of this attempt, and a signature by
- * each secret that holds at the time, separated by spaces.
+ * The headers of a delivery (Standard Webhooks 1.0): its id, the time of this attempt, and a signature
+ * by each valid secret, separated by spaces.
  */
 export function signedHeaders(eventId: string, body: string, secrets: readonly string[], now: Date) {
   const id = `msg_${eventId.replaceAll('-', '')}`;

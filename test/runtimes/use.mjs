@@ -49,7 +49,7 @@ async function overBadNetwork({ scrip, voucher, reference, settings, connect }) 
   const shaky = (path, options = {}) =>
     connect({
       baseUrl: `${settings.faultyUrl}/${path}`,
-      attemptTimeoutMs: 1_000,
+      attemptTimeoutMs: 3_000,
       retryDelayMs: 1,
       onRetry: ({ error }) => retried.push(error.code),
       ...options,

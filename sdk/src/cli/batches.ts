@@ -13,8 +13,8 @@ export const GENERATE: Command = {
   name: 'generate',
   args: [],
   summary: 'order a batch of vouchers',
-  details: `Up to 10 vouchers are in the response. More are produced in the background: --wait waits for them, and so
-does --out. The same order under the same reference is the same batch, which is paid for once.`,
+  details: `Up to 10 vouchers are in the response. More are produced in the background: --wait waits for them,
+and so does --out. The same order under the same reference is the same batch, which is paid for once.`,
   options: {
     quantity: { value: 'N', summary: 'how many vouchers', required: true },
     value: {
@@ -71,15 +71,15 @@ async function finish(session: Session, line: Line, batch: Batch & Receipt, quan
   const isAwaited = batch.status === 'PROCESSING' && (line.has('wait') || out !== undefined);
   if (isAwaited) await wait(session, batch.reference);
   const isReady = batch.status === 'COMPLETED' || isAwaited;
-  const told = { ...head, status: isAwaited ? ('COMPLETED' as const) : batch.status, quantity };
+  const shown = { ...head, status: isAwaited ? ('COMPLETED' as const) : batch.status, quantity };
   const all = vouchers ?? session.scrip.downloadVouchers(batch.reference, session.call);
   if (out !== undefined && isReady) {
     const count = await toFile(out, line.has('force'), all, quantity);
-    if (line.has('json')) return write(`${JSON.stringify({ ...told, file: out })}\n`);
-    return printFields({ ...fieldsOf(told), file: `${out} (${count} vouchers)` });
+    if (line.has('json')) return write(`${JSON.stringify({ ...shown, file: out })}\n`);
+    return printFields({ ...fieldsOf(shown), file: `${out} (${count} vouchers)` });
   }
-  if (line.has('json')) return isReady ? writeJson(told, all) : write(`${JSON.stringify(told)}\n`);
-  await printFields(fieldsOf(told));
+  if (line.has('json')) return isReady ? writeJson(shown, all) : write(`${JSON.stringify(shown)}\n`);
+  await printFields(fieldsOf(shown));
   if (vouchers) {
     await write('\n');
     return printTable(

@@ -3,8 +3,9 @@ import { amountOf, CONNECTION, type Command, type Line, wrongUsage } from './com
 import { newReference, openSession } from './session.ts';
 import { askHidden, printFields, printJson, printTable, say, write } from './terminal.ts';
 
-const ABOUT_PIN = `CODE is the 12 digits without the PIN. The PIN is asked for without echo; if standard input is not a
-terminal, it is read from there, as a line. Without CODE, the code is read in the same way before the PIN:
+const ABOUT_PIN = `CODE is the 12 digits without the PIN. The PIN is asked for without echo; if standard
+input is not a terminal, it is read from there, as a line. Without CODE, the code is read in the same way
+before the PIN:
 12 digits, or 16 that hold both.`;
 
 export const BALANCE: Command = {

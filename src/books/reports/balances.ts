@@ -1,7 +1,10 @@
 import { countVouchers, listDayBalances, sumKinds } from './queries.ts';
 import { amount, byCurrency, type Cell, type Maker, nextDay } from './report.ts';
 
-/** The account kinds in the order in which reports print them: what is owed to others, what is the operator's own, and the money itself. */
+/**
+ * The account kinds in the order in which reports print them: what is owed to others, what is the
+ * operator's own, and the money itself.
+ */
 const KINDS = [
   'FLOAT',
   'RESERVE',
@@ -50,7 +53,10 @@ type DayRow = { day: string; currency: string; account_kind: string; balance_min
 const OWED = ['VOUCHER', 'RESERVE', 'FLOAT', 'SETTLEMENT', 'UNCLAIMED', 'VAT'] as const;
 const OWN = ['BREAKAGE', 'FEES', 'GOODWILL'] as const;
 
-/** R3: what was owed to others at the end of each day, what was the operator's own, and the money that is there for both. */
+/**
+ * R3: what was owed to others at the end of each day, what was the operator's own, and the money that is
+ * there for both.
+ */
 export const outstanding: Maker = async ({ tx, from, to, startsAt, endsAt, isClosed }) => {
   const rows = await tx.query<DayRow>(listDayBalances(from, to));
   type Counted = { day: string; currency: string; vouchers: bigint };

@@ -12,8 +12,8 @@ type SummaryRow = {
 };
 
 /**
- * R13: what the operator's bank holds against the books, at the end of the interval. What is not explained by own money, the books, and what is
- * under way is an error on one of the two sides.
+ * R13: what the operator's bank holds against the books, at the end of the interval. What is not
+ * explained by own money, the books, and what is under way is an error on one of the two sides.
  */
 export const bankReconciliation: Maker = async ({ tx, to, endsAt }) => {
   const rows = await tx.query<SummaryRow>(summarizeBank(to, endsAt));

@@ -12,7 +12,10 @@ type MovementRow = {
   readonly amount_minor: bigint;
 };
 
-/** R5: what expired, as it was booked; how cohorts are redeemed; and what is estimated never to be, which is never posted. */
+/**
+ * R5: what expired, as it was booked; how cohorts are redeemed; and what is estimated never to be, which
+ * is never posted.
+ */
 export const breakage: Maker = async (scope) => [
   ...(await booked(scope)),
   ...(await cohorts(scope)),

@@ -3,7 +3,10 @@ import { closedDays, sumsOf } from '../export.rows.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from '../gl.ts';
 import { amount, byCurrency, type Maker } from './report.ts';
 
-/** R12: the movements of closed days on the account numbers of another bookkeeping. Debits are equal to credits. */
+/**
+ * R12: the movements of closed days on the account numbers of another bookkeeping. Debits are equal to
+ * credits.
+ */
 export const generalLedger: Maker = async ({ tx, from, to, isClosed }) => {
   if (!isClosed)
     throw new Refusal('30', { message: 'Invalid request: the general ledger is made of closed days only' });

@@ -10,7 +10,7 @@ import { daysOf, type Maker, openScope, type Report, type Wanted } from './repor
 import { floatStatement, settlementStatement } from './statements.ts';
 import { dormancy, vat } from './tax.ts';
 
-/** The reports, by number and by name (docs/books.md). R8 streams: transactions.ts. */
+/** The reports, by number and by name (docs/explanation/books.md). R8 streams: transactions.ts. */
 type Kind = {
   readonly report: string;
   readonly name: string;

@@ -63,7 +63,10 @@ class Line {
 type Keyed = { readonly currency: string; readonly product_id: number; readonly issuer_id: number };
 const keyOf = ({ currency, product_id, issuer_id }: Keyed) => `${currency} ${product_id} ${issuer_id}`;
 
-/** R2: what vouchers hold, by product and issuer, rolled forward from the beginning of the interval to its end. */
+/**
+ * R2: what vouchers hold, by product and issuer, rolled forward from the beginning of the interval to its
+ * end.
+ */
 export const liability: Maker = async (scope) => {
   const { tx, names, startsAt, endsAt } = scope;
   const lines = new Map<string, Line & Keyed>();
@@ -129,7 +132,10 @@ type AgingRow = {
   readonly amount_minor: bigint;
 };
 
-/** R4: vouchers with a balance at the end of the interval, by the days until they expire, and by the days since they were used. */
+/**
+ * R4: vouchers with a balance at the end of the interval, by the days until they expire, and by the days
+ * since they were used.
+ */
 export const aging: Maker = async ({ tx, to }) => {
   const rows = await tx.query<AgingRow>(listAging(dayBefore(to)));
   return byCurrency(rows).map(([currency, own]) => ({

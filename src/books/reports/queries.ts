@@ -52,7 +52,8 @@ select currency, account_kind, merchant_id, issuer_id, product_id, balance_minor
 /** The movements of an interval. */
 export function listMovements(from: Date, to: Date): Sql {
   return sql`
-select currency, kind::text as kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, rows, amount_minor
+select currency, kind::text as kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, rows,
+  amount_minor
 from movements(${from}, ${to})`;
 }
 
@@ -69,7 +70,10 @@ select currency, product_id, issuer_id, basis, from_days, vouchers, amount_minor
 where day = ${day}::date order by currency, basis desc, from_days`;
 }
 
-/** Movements of vouchers by the month of their activation, up to a day, and those of the interval by themselves. */
+/**
+ * Movements of vouchers by the month of their activation, up to a day, and those of the interval by
+ * themselves.
+ */
 export function listCohorts(from: string | null, to: string): Sql {
   return sql`
 select currency, product_id, issuer_id, issue_month::text as issue_month, kind::text as kind, is_credit,
@@ -108,10 +112,12 @@ from floats f
 join journal j on f.account_id in (j.credit_account, j.debit_account)
 left join batches b on b.id = j.batch_id
 where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
-  and j.kind in ('TOP_UP', 'RESERVATION', 'RELEASE', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'EXPIRY', 'REINSTATEMENT',
+  and j.kind in ('TOP_UP', 'RESERVATION', 'RELEASE', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'EXPIRY',
+    'REINSTATEMENT',
     'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT')
   and (j.kind <> 'ACTIVATION' or j.batch_id is null)
-  and j.id >= id_floor(${from}::timestamptz - interval '1 hour') and j.id < id_floor(${to}::timestamptz + interval '1 hour')
+  and j.id >= id_floor(${from}::timestamptz - interval '1 hour')
+    and j.id < id_floor(${to}::timestamptz + interval '1 hour')
   and j.occurred_at >= ${from} and j.occurred_at < ${to}
 order by j.currency, j.occurred_at, j.id`;
 }
@@ -125,7 +131,8 @@ export function listMerchantRows(
   count: number,
 ): Sql {
   return sql`
-select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor, j.currency,
+select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
+  j.currency,
   j.reference, j.original_id
 from journal j
 join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
@@ -137,11 +144,15 @@ where j.merchant_id = ${merchantId} and j.batch_id is null
 order by j.id limit ${count}`;
 }
 
-/** The batches of a merchant whose vouchers were activated by their generation, and may have been in an interval. */
+/**
+ * The batches of a merchant whose vouchers were activated by their generation, and may have been in an
+ * interval.
+ */
 export function listGeneratedBatches(merchantId: number, from: Date, to: Date): Sql {
   return sql`
 select id from batches
-where merchant_id = ${merchantId} and value_minor is not null and activation = 'immediate' and status = 'COMPLETED'
+where merchant_id = ${merchantId} and value_minor is not null and activation = 'immediate'
+  and status = 'COMPLETED'
   and ended_at >= ${from} and accepted_at < ${to}
 order by accepted_at, id`;
 }
@@ -149,10 +160,12 @@ order by accepted_at, id`;
 /** A page of the activations of a batch behind a serial number. */
 export function listGeneratedRows(batchId: number, from: Date, to: Date, after: bigint, count: number): Sql {
   return sql`
-select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor, j.currency,
+select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
+  j.currency,
   b.reference, j.original_id
 from (
-  select * from vouchers where batch_id = ${batchId} and serial_number > ${after} order by serial_number limit ${count}
+  select * from vouchers where batch_id = ${batchId} and serial_number > ${after} order by serial_number
+    limit ${count}
 ) v
 join batches b on b.id = v.batch_id
 left join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'ACTIVATION'

@@ -82,7 +82,9 @@ const SETTLED: Readonly<Record<string, string>> = {
 };
 const COLUMNS = ['redeemed', 'reversed', 'cashedOut', 'commission', 'vat', 'paidOut'];
 
-/** R7: what was settled with each merchant, by product; then the settlement account from opening to closing. */
+/**
+ * R7: what was settled with each merchant, by product; then the settlement account from opening to closing.
+ */
 export const settlementStatement: Maker = async ({ tx, names, startsAt, endsAt, merchantId }) => {
   const isWanted = (id: number) => merchantId === undefined || id === merchantId;
   const openings = (await tx.query<BalanceRow>(listBalancesAt(startsAt))).filter(

@@ -32,8 +32,9 @@ export const dormancy: Maker = async ({ tx, endsAt }) => {
 };
 
 /**
- * R11: for the tax adviser. VAT is part of the value: of what was issued where a voucher has a single purpose, of what was redeemed where it has
- * several. The tax of each line is rounded once, half away from zero.
+ * R11: for the tax adviser. VAT is part of the value: of what was issued where a voucher has a single
+ * purpose, of what was redeemed where it has several. The tax of each line is rounded once, half away
+ * from zero.
  */
 export const vat: Maker = async ({ tx, from, to }) => {
   const rows = await tx.query<VatRow>(sumVat(from, to));

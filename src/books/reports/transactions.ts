@@ -40,8 +40,9 @@ export const TRANSACTION_COLUMNS = [
 ] as const;
 
 /**
- * R8: the transactions of a merchant in an interval, oldest first, however many: the ones that it made, in the order of their ids,
- * and those of vouchers that it generated active, batch by batch. Reads a page at a time. Never a full code or a PIN.
+ * R8: the transactions of a merchant in an interval, oldest first, however many: the ones that it made,
+ * in the order of their ids, and those of vouchers that it generated active, batch by batch. Reads a page
+ * at a time. Never a full code or a PIN.
  * @throws Refusal `30` for days of which the books know nothing
  */
 export async function* streamTransactions(

@@ -12,7 +12,10 @@ const NAMES = {
   session: { operator: '__Host-scrip_console', portal: '__Host-scrip_portal' },
   /** A sign-in that waits for its second factor. */
   begun: { operator: '__Host-scrip_console_begun', portal: '__Host-scrip_portal_begun' },
-  /** A browser that was sent to the identity provider: it comes back from another site, so that this cookie is `lax`. */
+  /**
+   * A browser that was sent to the identity provider: it comes back from another site, so that this
+   * cookie is `lax`.
+   */
   oidc: { operator: '__Host-scrip_console_oidc', portal: '__Host-scrip_portal_oidc' },
 } as const;
 

@@ -3,7 +3,10 @@ import { parametersOf } from '../../operator/fields.ts';
 import type { AnyOperation } from '../../operator/operations.ts';
 import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
 
-/** The OpenAPI 3.1 document of a table of operations, made when the service starts: it cannot be older than the routes. */
+/**
+ * The OpenAPI 3.1 document of a table of operations, made when the service starts: it cannot be older
+ * than the routes.
+ */
 
 type Json = { readonly [name: string]: unknown };
 

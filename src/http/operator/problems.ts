@@ -56,7 +56,7 @@ export const REFUSAL_STATUSES: Readonly<Record<RefusalCode, number>> = {
   '91': 503,
 };
 
-type Told = {
+type Described = {
   readonly status: number;
   readonly code: string;
   readonly title: string;
@@ -64,7 +64,7 @@ type Told = {
   readonly errors?: readonly FieldError[] | undefined;
 };
 
-function describe(error: unknown): Told {
+function describe(error: unknown): Described {
   if (error instanceof Problem) {
     const { code, title, message: detail, errors, details } = error;
     return { ...details, status: PROBLEM_STATUSES[code], code, title, detail, errors };
@@ -85,14 +85,14 @@ export function sendProblem(
   thrown: unknown,
 ): void {
   const error = isUnavailable(thrown) ? new Refusal('91') : thrown;
-  const { status, ...told } = describe(error);
+  const { status, ...problem } = describe(error);
   if (status === 500) service.log.error({ requestId: request.id, err: error }, 'a request failed');
-  request.trace.statusCode = told.code;
+  request.trace.statusCode = problem.code;
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   if (status === 503 || status === 429) reply.header('retry-after', '1');
   if (error instanceof TransportRefusal && error.allow) reply.header('allow', error.allow);
   reply
     .code(status)
     .type(PROBLEM_TYPE)
-    .send(JSON.stringify({ type: 'about:blank', ...told, status, requestId: request.id }));
+    .send(JSON.stringify({ type: 'about:blank', ...problem, status, requestId: request.id }));
 }

@@ -77,7 +77,10 @@ export function serveProgress(
   });
 }
 
-/** An event for each change of a job, until it has ended. Rights are looked up anew for each: one that is taken away ends it. */
+/**
+ * An event for each change of a job, until it has ended. Rights are looked up again for each: one that is
+ * taken away ends it.
+ */
 async function* events(first: Job, next: () => Promise<Job>, signal: AbortSignal): AsyncGenerator<string> {
   let sent = '';
   let quietMs = 0;

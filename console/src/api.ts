@@ -1,0 +1,81 @@
+/** The client of the documented API: the console speaks to /operator/v1, the portal to /portal/v1. */
+
+export type Door = 'operator' | 'portal';
+
+/** A problem document (RFC 9457), or what stands for one when no answer came. */
+export class ApiProblem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly requestId: string | undefined;
+  readonly fields: readonly { readonly field: string; readonly message: string }[];
+
+  constructor(status: number, body: Partial<ProblemBody>) {
+    super(body.detail ?? body.title ?? 'The service did not answer.');
+    this.status = status;
+    this.code = body.code ?? 'no-answer';
+    this.requestId = body.requestId;
+    this.fields = body.errors ?? [];
+  }
+}
+
+type ProblemBody = {
+  title: string;
+  detail: string;
+  code: string;
+  requestId: string;
+  errors: { field: string; message: string }[];
+};
+
+export type Page<Item> = { readonly items: readonly Item[]; readonly nextCursor: string | null };
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+type Sent = { readonly body?: unknown; readonly idempotencyKey?: string };
+
+let door: Door = 'operator';
+
+export function chooseDoor(chosen: Door): void {
+  door = chosen;
+}
+
+/** @throws ApiProblem */
+export function get<Answer>(path: string, query: Query = {}): Promise<Answer> {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return call('GET', search === '' ? path : `${path}?${search}`, {});
+}
+
+/**
+ * Sends a change. The caller keeps the key while it tries again: a change that arrived twice happens once.
+ * @throws ApiProblem
+ */
+export function send<Answer>(
+  method: 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  sent: Sent = {},
+): Promise<Answer> {
+  return call(method, path, sent);
+}
+
+async function call<Answer>(method: string, path: string, { body, idempotencyKey }: Sent): Promise<Answer> {
+  const headers: Record<string, string> = { accept: 'application/json', 'x-scrip-request': '1' };
+  if (body !== undefined) headers['content-type'] = 'application/json';
+  if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+  const response = await fetch(`/${door}/v1${path}`, {
+    method,
+    headers,
+    body: body === undefined ? undefined : JSON.stringify(body),
+  }).catch(() => undefined);
+  if (!response) throw new ApiProblem(0, {});
+  const text = await response.text();
+  const answer = parse(text);
+  if (!response.ok) throw new ApiProblem(response.status, (answer ?? {}) as Partial<ProblemBody>);
+  return answer as Answer;
+}
+
+function parse(text: string): unknown {
+  try {
+    return text === '' ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

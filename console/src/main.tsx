@@ -1,0 +1,45 @@
+import '@mantine/core/styles.css';
+import '@mantine/notifications/styles.css';
+import './ui/app.css';
+import { MantineProvider } from '@mantine/core';
+import { Notifications } from '@mantine/notifications';
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { type AnyRouter, RouterProvider } from '@tanstack/react-router';
+import { createRoot } from 'react-dom/client';
+import { ApiProblem, chooseDoor, type Door } from './api.ts';
+import { Languages } from './i18n/index.tsx';
+import { AppProvider } from './ui/app.tsx';
+import { theme } from './ui/theme.ts';
+
+/** The nonce of the policy of this page (src/http/console.ts): styles that are added at runtime carry it. */
+const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 5_000,
+      // A refusal does not change by asking again; a service that restarts answers soon.
+      retry: (count, error) =>
+        count < 3 && error instanceof ApiProblem && (error.status === 0 || error.status >= 500),
+    },
+  },
+});
+
+/** Starts a page: the console or the portal. */
+export function start(door: Door, router: AnyRouter): void {
+  chooseDoor(door);
+  const root = document.getElementById('root');
+  if (!root) throw new Error('the page has no root');
+  createRoot(root).render(
+    <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
+      <Notifications position="bottom-right" />
+      <QueryClientProvider client={client}>
+        <Languages>
+          <AppProvider door={door}>
+            <RouterProvider router={router} />
+          </AppProvider>
+        </Languages>
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+}

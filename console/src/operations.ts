@@ -1,0 +1,109 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Door } from './api.ts';
+
+/** A field of an operation's input, from the OpenAPI document of the service. */
+export type Field = {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'body';
+  readonly required: boolean;
+  readonly type: string;
+  readonly nullable: boolean;
+  readonly options: readonly string[];
+  readonly description: string;
+  readonly example: string;
+};
+
+export type Operation = {
+  readonly name: string;
+  readonly summary: string;
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly command: string | null;
+  readonly roles: readonly string[];
+  readonly risk: 'plain' | 'step-up' | 'four-eyes';
+  readonly fields: readonly Field[];
+};
+
+type Schema = {
+  type?: string | string[];
+  enum?: unknown[];
+  anyOf?: Schema[];
+  const?: unknown;
+  description?: string;
+  examples?: unknown[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+};
+type Described = {
+  operationId?: string;
+  summary?: string;
+  parameters?: {
+    name: string;
+    in: 'path' | 'query';
+    required?: boolean;
+    description?: string;
+    schema: Schema;
+  }[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+  'x-command'?: string;
+  'x-roles'?: string[];
+  'x-risk'?: Operation['risk'];
+};
+type Document = { paths: Record<string, Record<string, Described>> };
+
+/** The operations that the service offers: pages, actions and forms follow from them. */
+export function useOperations(door: Door): ReadonlyMap<string, Operation> | undefined {
+  const { data } = useQuery({
+    queryKey: ['operations', door],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async () => readDocument(await (await fetch(`/docs/${door}/openapi.json`)).json(), door),
+  });
+  return data;
+}
+
+function readDocument({ paths }: Document, door: Door): Map<string, Operation> {
+  const found = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, described]) =>
+      readOperation(path.replace(`/${door}/v1`, ''), method, described),
+    ),
+  );
+  return new Map(found.map((operation) => [operation.name, operation]));
+}
+
+function readOperation(path: string, method: string, described: Described): Operation {
+  const body = Object.values(described.requestBody?.content ?? {})[0]?.schema;
+  const given = (described.parameters ?? []).map(
+    ({ name, in: place, required = false, description, schema }) =>
+      readField(name, place, required, { ...schema, description: description ?? schema.description }),
+  );
+  const sent = Object.entries(body?.properties ?? {}).map(([name, schema]) =>
+    readField(name, 'body', body?.required?.includes(name) ?? false, schema),
+  );
+  return {
+    name: described.operationId ?? `${method} ${path}`,
+    summary: described.summary ?? '',
+    method: method.toUpperCase() as Operation['method'],
+    path,
+    command: described['x-command'] ?? null,
+    roles: described['x-roles'] ?? [],
+    risk: described['x-risk'] ?? 'plain',
+    fields: [...given, ...sent],
+  };
+}
+
+function readField(name: string, place: Field['in'], required: boolean, schema: Schema): Field {
+  const types = [schema, ...(schema.anyOf ?? [])].flatMap(({ type = [] }) => type);
+  const options = [schema, ...(schema.anyOf ?? [])].flatMap(
+    (each) => each.enum ?? (each.const === undefined ? [] : [each.const]),
+  );
+  return {
+    name,
+    in: place,
+    required,
+    type: types.find((type) => type !== 'null') ?? 'string',
+    nullable: types.includes('null'),
+    options: options.filter((option) => option !== null).map(String),
+    description: schema.description ?? '',
+    example: String(schema.examples?.[0] ?? ''),
+  };
+}

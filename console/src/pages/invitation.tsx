@@ -1,0 +1,130 @@
+import {
+  Alert,
+  Button,
+  Center,
+  Code,
+  Paper,
+  PasswordInput,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { QRCodeSVG } from 'qrcode.react';
+import { type FormEvent, useEffect, useState } from 'react';
+import { send } from '../api.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { Busy, Problem } from '../ui/parts.tsx';
+
+type Opened = {
+  readonly email: string;
+  readonly name: string | null;
+  readonly secret: string;
+  readonly uri: string;
+};
+
+/** A password and an authenticator for a new user. The link's token stands behind the `#`: it is in no log. */
+export function Screen() {
+  const texts = useTexts().invitation;
+  const signIn = useTexts().signIn;
+  const navigate = useNavigate();
+  const client = useQueryClient();
+  const [token] = useState(() => location.hash.slice(1));
+  const [opened, setOpened] = useState<Opened>();
+  const [codes, setCodes] = useState<readonly string[]>();
+  const [error, setError] = useState<unknown>();
+  const [values, setValues] = useState({ name: '', password: '', totp: '' });
+  const [isBusy, setBusy] = useState(false);
+
+  useEffect(() => {
+    send<Opened>('POST', '/enrollment', { body: { token } }).then((answer) => {
+      setOpened(answer);
+      setValues((before) => ({ ...before, name: answer.name ?? '' }));
+    }, setError);
+  }, [token]);
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(undefined);
+    try {
+      const { recoveryCodes } = await send<{ recoveryCodes: string[] }>('POST', '/enrollment/complete', {
+        body: { token, ...values },
+      });
+      await client.resetQueries();
+      setCodes(recoveryCodes);
+    } catch (caught) {
+      setError(caught);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const set = (name: keyof typeof values) => (event: { currentTarget: { value: string } }) =>
+    setValues({ ...values, [name]: event.currentTarget.value });
+  return (
+    <Center mih="100vh" p="md" component="main">
+      <Paper className="panel" p="xl" w={440} maw="100%">
+        <Stack>
+          <Title order={1}>{texts.title}</Title>
+          {codes ? (
+            <>
+              <Title order={2}>{texts.codes}</Title>
+              <Text size="sm">{texts.codesHint}</Text>
+              <Code block>{codes.join('\n')}</Code>
+              <Button onClick={() => navigate({ to: '/' })}>{texts.open}</Button>
+            </>
+          ) : (
+            <>
+              {!opened && error === undefined && <Busy />}
+              {opened && (
+                <form onSubmit={submit}>
+                  <Stack>
+                    <Text size="sm">
+                      {texts.lead} <b>{opened.email}</b>
+                    </Text>
+                    <TextInput
+                      label={texts.name}
+                      required
+                      autoComplete="name"
+                      value={values.name}
+                      onChange={set('name')}
+                    />
+                    <PasswordInput
+                      label={texts.password}
+                      description={texts.passwordHint}
+                      required
+                      minLength={12}
+                      autoComplete="new-password"
+                      value={values.password}
+                      onChange={set('password')}
+                    />
+                    <Text size="sm">{texts.scan}</Text>
+                    <Center>
+                      <QRCodeSVG value={opened.uri} size={160} marginSize={2} title="TOTP" />
+                    </Center>
+                    <Code block>{opened.secret}</Code>
+                    <TextInput
+                      label={signIn.factor}
+                      required
+                      inputMode="numeric"
+                      autoComplete="one-time-code"
+                      value={values.totp}
+                      onChange={set('totp')}
+                    />
+                    <Button type="submit" loading={isBusy}>
+                      {texts.finish}
+                    </Button>
+                  </Stack>
+                </form>
+              )}
+              {error !== undefined &&
+                (opened ? <Problem error={error} /> : <Alert color="red">{signIn.linkFailed}</Alert>)}
+            </>
+          )}
+        </Stack>
+      </Paper>
+    </Center>
+  );
+}

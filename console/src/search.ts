@@ -1,0 +1,21 @@
+/** What a text that somebody searches for could be. */
+export type Guess = {
+  readonly kind: 'code-with-pin' | 'code' | 'masked' | 'serial' | 'transaction' | 'reference';
+  readonly text: string;
+};
+
+/** Guesses by the shape. Sixteen digits are a code with its PIN: they are never sent. */
+export function guess(typed: string): Guess | undefined {
+  const text = typed.trim();
+  if (text === '') return undefined;
+  const digits = text.replace(/[\s-]/g, '');
+  if (/^\d{16}$/.test(digits)) return { kind: 'code-with-pin', text: '' };
+  if (/^\d{4}\*{1,8}\d{4}$/.test(digits))
+    return { kind: 'masked', text: `${digits.slice(0, 4)}****${digits.slice(-4)}` };
+  if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text))
+    return { kind: 'transaction', text: text.toLowerCase() };
+  // A serial number has up to 15 digits, and 12 of them could be a code.
+  if (/^[1-9]\d{11}$/.test(digits)) return { kind: 'code', text: digits };
+  if (/^[1-9]\d{0,14}$/.test(digits)) return { kind: 'serial', text: digits };
+  return { kind: 'reference', text };
+}

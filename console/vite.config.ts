@@ -1,0 +1,48 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import react from '@vitejs/plugin-react';
+import { defineConfig, type Plugin } from 'vite';
+
+/** Text files of the build, compressed once: the service sends them as they are. */
+function precompress(): Plugin {
+  return {
+    name: 'precompress',
+    apply: 'build',
+    enforce: 'post',
+    // Last of all: before it, names of chunks are still placeholders.
+    generateBundle: {
+      order: 'post',
+      handler(_options, bundle) {
+        for (const [fileName, file] of Object.entries(bundle)) {
+          if (!/\.(js|css)$/.test(fileName)) continue;
+          const source = file.type === 'chunk' ? file.code : file.source;
+          this.emitFile({ type: 'asset', fileName: `${fileName}.br`, source: brotliCompressSync(source) });
+          this.emitFile({ type: 'asset', fileName: `${fileName}.gz`, source: gzipSync(source) });
+        }
+      },
+    },
+  };
+}
+
+/** The console and the portal are two pages of one build. src/http/console.ts serves it. */
+export default defineConfig({
+  root: import.meta.dirname,
+  base: '/console/',
+  plugins: [react(), precompress()],
+  build: {
+    manifest: true,
+    // A policy without inline scripts: nothing may be inlined.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 800,
+    rollupOptions: {
+      input: { console: `${import.meta.dirname}/index.html`, portal: `${import.meta.dirname}/portal.html` },
+    },
+  },
+  server: {
+    proxy: {
+      '/operator': 'http://127.0.0.1:8080',
+      '/portal/v1': 'http://127.0.0.1:8080',
+      '/docs': 'http://127.0.0.1:8080',
+    },
+  },
+});

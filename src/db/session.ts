@@ -1,0 +1,41 @@
+import type pg from 'pg';
+
+/**
+ * The role of the service. It cannot change the schema, and writes vouchers and journal only through
+ * the functions of sql/.
+ */
+export const SERVICE_ROLE = 'scrip_service';
+/** The role that copies the rows of large batches into vouchers and journal. */
+export const PRODUCER_ROLE = 'scrip_producer';
+
+/**
+ * The settings of every session of the service. An account that has them by `alter role … set` (behind
+ * a pooler) needs no statement for them. `pg_temp` is last in the path, so that no temporary table
+ * hides a table of the books. Pages of long lists are read along an index: in a young table the planner
+ * would sort the rest of the list for each page.
+ */
+export const SESSION: Readonly<Record<string, string>> = {
+  role: SERVICE_ROLE,
+  search_path: 'scrip, pg_temp',
+  TimeZone: 'UTC',
+  statement_timeout: '15s',
+  idle_in_transaction_session_timeout: '15s',
+  client_connection_check_interval: '2s',
+  enable_bitmapscan: 'off',
+};
+
+/**
+ * Sets what differs. A member of a role by inheritance is not that role, so the current user is
+ * compared.
+ */
+const CONFIGURE = `
+select set_config(s.name, s.value, false) from unnest($1::text[], $2::text[]) as s (name, value)
+where case s.name when 'role' then current_user <> s.value else current_setting(s.name) <> s.value end`;
+
+/** Sets the settings of a session. */
+export async function configure(
+  client: pg.ClientBase,
+  session: Readonly<Record<string, string>>,
+): Promise<void> {
+  await client.query(CONFIGURE, [Object.keys(session), Object.values(session)]);
+}

@@ -1,0 +1,43 @@
+import { sql } from '../src/db/sql.ts';
+import { type Browser, enrolled, type Person } from './browser.ts';
+import { type ListeningService, testService } from './harness.ts';
+
+/** Two people who approve what the other one proposes. */
+
+type Scene = {
+  readonly listening: ListeningService;
+  readonly ada: Browser;
+  readonly bob: Browser;
+  readonly people: readonly [Person, Person];
+  readonly merchantId: string;
+};
+
+/** Two owners who are signed in, and a merchant. */
+export async function scene(t: Parameters<typeof testService>[0]): Promise<Scene> {
+  const listening = await testService(t);
+  const { id } = await listening.createMerchant();
+  const ada = await enrolled(listening);
+  const bob = await enrolled(listening, { email: 'bob@example.com' });
+  return {
+    listening,
+    ada: ada.browser,
+    bob: bob.browser,
+    people: [ada.person, bob.person],
+    merchantId: String(id),
+  };
+}
+
+/** A top-up above the limit, unless an amount is given. */
+export const topUp = (merchantId: string, amount = 20_000) => ({
+  merchantId,
+  amount,
+  reason: 'A transfer came in.',
+});
+
+/** What is on all floats, in minor units. */
+export async function floatOf({ service }: ListeningService): Promise<number> {
+  const [row] = await service.db.query<{ sum: bigint }>(
+    sql`select sum(balance_minor)::bigint as sum from floats`,
+  );
+  return Number(row?.sum ?? 0);
+}

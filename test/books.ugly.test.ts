@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { closeDays } from '../src/books/close.ts';
+import { listDays, setBooks } from '../src/books/days.ts';
+import { keepBooks } from '../src/books/keep.ts';
+import { verifyBooks } from '../src/books/verify.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { openLedger, sell, spend } from './books.ts';
+
+const HOUR_MS = 3_600_000;
+
+test('a process whose clock is an hour ahead, or behind, books nothing', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { clock } = ledger.started;
+  const shop = await ledger.merchant();
+  const [card] = await sell(shop, 1, 25);
+  assert.ok(card);
+  for (const offsetMs of [HOUR_MS, -HOUR_MS]) {
+    clock.set(new Date(Date.parse('2026-03-02T09:00:00Z') + offsetMs));
+    await assert.rejects(spend(shop, card, 10), { code: 'SC001' });
+  }
+  clock.set(new Date('2026-03-02T09:00:30Z'));
+  await spend(shop, card, 10);
+});
+
+test('a transaction that hangs over the cut-off delays the close, which names it, and falsifies nothing', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T23:59:00Z');
+  const { service, url } = ledger.started;
+  const shop = await ledger.merchant();
+  const [card] = await sell(shop, 1, 25);
+  assert.ok(card);
+  const hanging = await openOwner(url);
+  t.after(() => hanging.close());
+  const ask = (text: string) => hanging.query({ text, values: [] });
+  await ask('set search_path = scrip');
+  await ask('begin');
+  await ask("select check_stamp('2026-03-02T23:59:00Z')");
+  await ledger.at('2026-03-03T09:00:00Z');
+  const { closed, waiting } = await closeDays(ledger.operator);
+  assert.deepEqual(closed, []);
+  assert.match(waiting?.reason ?? '', /^a transaction that may belong to 2026-03-02 has not ended/);
+  await ask('commit');
+  assert.equal((await ledger.close()).closed.length, 1);
+  assert.deepEqual((await verifyBooks(service)).breaks, []);
+});
+
+test('days of a zone have 23 and 25 hours where its clocks change, and quarters of an hour', async (t) => {
+  for (const [zone, start, lengths] of [
+    ['Europe/Rome', '2026-03-28T12:00:00Z', [24, 23, 24]],
+    ['Europe/Rome', '2026-10-24T12:00:00Z', [24, 25, 24]],
+    ['Asia/Kathmandu', '2026-03-28T12:00:00Z', [24, 24, 24]],
+  ] as const) {
+    const ledger = await openLedger(t, start);
+    const { service } = ledger.started;
+    await ledger.sql(`update scrip.books set zone = '${zone}'`);
+    const shop = await ledger.merchant();
+    await sell(shop, 1, 25);
+    await ledger.at(new Date(Date.parse(start) + 72 * HOUR_MS));
+    await ledger.close();
+    const days = (await listDays(service)).filter(({ state }) => state === 'closed');
+    const hours = days.map(({ startsAt, endsAt }) => (endsAt.getTime() - startsAt.getTime()) / HOUR_MS);
+    assert.deepEqual(hours, lengths, zone);
+    assert.deepEqual((await verifyBooks(service)).breaks, []);
+  }
+});
+
+test('a change of zone takes effect from a day that has not begun, without a gap', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { service } = ledger.started;
+  await ledger.merchant();
+  await setBooks(ledger.operator, { zone: 'America/New_York' });
+  await assert.rejects(setBooks(ledger.operator, { zone: 'Nowhere/Land' }), { code: '30' });
+  await ledger.at('2026-03-04T12:00:00Z');
+  await ledger.close();
+  const days = await listDays(service);
+  assert.deepEqual(
+    days.map(({ day, endsAt }) => [day, endsAt.toISOString()]),
+    [
+      ['2026-03-02', '2026-03-03T00:00:00.000Z'],
+      ['2026-03-03', '2026-03-04T05:00:00.000Z'],
+      ['2026-03-04', '2026-03-05T05:00:00.000Z'],
+    ],
+  );
+});
+
+test('thirty days are made good in order, by the job that keeps the books', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { service } = ledger.started;
+  const shop = await ledger.merchant();
+  await sell(shop, 2, 25);
+  await ledger.at('2026-04-01T09:00:00Z');
+  await keepBooks(service, [], () => false);
+  await ledger.close();
+  const closed = (await listDays(service)).filter(({ state }) => state === 'closed');
+  assert.equal(closed.length, 30);
+  assert.deepEqual((await verifyBooks(service)).breaks, []);
+});
+
+test('money that comes back to an expired voucher is swept again', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const shop = await ledger.merchant();
+  const expiryDate = new Date('2026-03-04T00:00:00Z');
+  const [card] = await sell(shop, 1, 25, { expiryDate });
+  assert.ok(card);
+  await spend(shop, card, 10, 'till');
+  await ledger.at('2026-03-05T09:00:00Z');
+  await ledger.close();
+  const { updateRedemption } = await import('../src/redemptions/update.ts');
+  await updateRedemption({ ...shop, now: ledger.started.clock.now() }, { reference: 'till', amountUsed: 4 });
+  await ledger.at('2026-03-06T09:00:00Z');
+  await ledger.close();
+  const expiries = await ledger.sql<{ amount_minor: bigint; at: Date }>(
+    "select amount_minor, occurred_at as at from scrip.journal where kind = 'EXPIRY' order by occurred_at",
+  );
+  assert.deepEqual(
+    expiries.map(({ amount_minor, at }) => [amount_minor, at.toISOString().slice(0, 10)]),
+    [
+      [1500n, '2026-03-04'],
+      [600n, '2026-03-06'],
+    ],
+  );
+});
