@@ -36,11 +36,7 @@ export function createService(resources: Resources): Service {
   return { ...resources, batcher: new Batcher(resources.db, resources.metrics) };
 }
 
-<<<<<<< HEAD
-/** Whether a reference and its voucher may lie on different shards (docs/how-to/citus.md). */
-=======
 /** Whether a reference and its voucher may be on different shards. */
->>>>>>> main
 export function isSharded({ buckets }: Pick<Service, 'buckets'>): boolean {
   return buckets.all.length > 1;
 }

@@ -3,14 +3,8 @@ import type { Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /**
-<<<<<<< HEAD
- * Where things lie (docs/how-to/citus.md). A voucher has a slot, which follows from its code and from its serial
- * number alike; slots are spread over the buckets that the database has. On one server there is one
- * bucket.
-=======
  * Where rows are stored. A voucher has a slot, which follows both from its code and from its serial
  * number. Slots are spread over the buckets of the database. On one server there is one bucket.
->>>>>>> main
  */
 
 /**

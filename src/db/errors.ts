@@ -43,17 +43,13 @@ export function isStampRefused(error: unknown): boolean {
   return sqlState(error) === 'SC001';
 }
 
-<<<<<<< HEAD
 /** Whether the coordinator of Citus lost a worker in the middle of a transaction, which it rolls back then. */
 function isWorkerLost(error: unknown): boolean {
   const { message } = error as { message?: unknown };
   return typeof message === 'string' && message.startsWith('failure on connection marked as essential');
 }
 
-/** Whether nobody answered at all: the server is gone, out of reach, or hangs. */
-=======
 /** Whether the server gave no answer: it is gone, out of reach, or hangs. */
->>>>>>> main
 export function isAway(error: unknown): boolean {
   return sqlState(error) === undefined && !isBusy(error) && isUnavailable(error);
 }

@@ -41,11 +41,7 @@ async function readMigrations(): Promise<Migration[]> {
  * @param url of the schema's owner
  * @param before runs on the owner's connection before pending migrations are applied
  * @returns the names of the migrations applied
-<<<<<<< HEAD
- * @throws StartError when the schema is newer than this program, was changed, or this account may not
-=======
  * @throws StartError if the schema is newer than this program, was changed, or this account may not
->>>>>>> main
  *   alter it
  */
 export async function migrate(url: string, before?: (owner: Queries) => Promise<void>): Promise<string[]> {
@@ -53,13 +49,8 @@ export async function migrate(url: string, before?: (owner: Queries) => Promise<
   const owner = await openOwner(url);
   try {
     if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) return [];
-<<<<<<< HEAD
-    // One migrates, the others wait here and then find nothing left to do. The lock goes with the
-    // connection; the number is this lock's own.
-=======
     // One process migrates; the others wait here and then find nothing to do. The lock ends with the
     // connection. No other lock has this number.
->>>>>>> main
     await owner.query(sql`select pg_advisory_lock(7311990001)`);
     await before?.(owner);
     await createRoles(owner);
@@ -88,13 +79,8 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
           applied_at timestamptz not null default now())`),
     );
     // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration
-<<<<<<< HEAD
-    // reaches the workers, one statement at a time, since Citus sends on what it was sent. Elsewhere nobody
-    // reads this setting.
-=======
     // reaches the workers, one statement at a time, since Citus sends on what it was sent. Elsewhere
     // nobody reads this setting.
->>>>>>> main
     const isSharded = await isDistributed(owner);
     await owner.query(
       raw(
@@ -155,14 +141,8 @@ async function createRoles(owner: Queries): Promise<void> {
       exception when duplicate_object or unique_violation then null;
       end $$`),
     );
-<<<<<<< HEAD
-  // The service becomes the producer by `set role` alone: it does not have the producer's rights
-  // otherwise. The account that migrates works as the service too, where no account of its own is set up
-  // for that.
-=======
   // The service becomes the producer only by `set role`, and does not have its rights otherwise. The
   // account that migrates also works as the service, if no other account is set up for it.
->>>>>>> main
   await owner.query(
     raw(`do $$ begin
       if exists (select from pg_roles where rolname = '${SERVICE_ROLE}' and rolinherit)
@@ -176,12 +156,8 @@ async function createRoles(owner: Queries): Promise<void> {
 }
 
 /**
-<<<<<<< HEAD
- * The policies are the last step of setting the queue up: where they stand, everything before them does too.
-=======
  * The policies are the last step of setting up the queue. If they exist, everything before them does
  * too.
->>>>>>> main
  */
 async function hasJobs(owner: Queries): Promise<boolean> {
   const [found] = await owner.query<{ there: boolean }>(
@@ -205,13 +181,8 @@ async function migrateJobs(url: string, owner: Queries): Promise<void> {
       grant usage on all sequences in schema graphile_worker to ${SERVICE_ROLE};
       grant execute on all functions in schema graphile_worker to ${SERVICE_ROLE};`),
   );
-<<<<<<< HEAD
-  // graphile-worker shuts its tables to everybody but their owner by row security: the service's role
-  // works with them.
-=======
   // graphile-worker protects its tables by row security against everybody but their owner. The role of
   // the service needs them.
->>>>>>> main
   await owner.query(
     raw(`do $$ declare jobs record; begin
       for jobs in select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace

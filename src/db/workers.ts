@@ -5,15 +5,9 @@ import { type Database, openDatabase } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 
 /**
-<<<<<<< HEAD
- * The workers of a Citus cluster (docs/how-to/citus.md). Calls of the hot path go straight to the worker that
- * has their bucket, by pools of its own: a worker that is away fails the calls of its buckets, and no
- * others. All else goes to the coordinator.
-=======
  * The workers of a Citus cluster. Calls of the hot path go straight to the worker of their bucket,
  * through pools of its own. A worker that is away fails the calls of its buckets and no others. All
  * other statements go to the coordinator.
->>>>>>> main
  *
  * A moved bucket is noticed a moment later. Until then its calls reach the old worker, which forwards
  * the statements: slower, and as safe.

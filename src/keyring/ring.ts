@@ -95,11 +95,7 @@ export class KeyRing {
     return [[{ id, seal, check, master }], this.#routingKey];
   }
 
-<<<<<<< HEAD
-  /** The slot of a code, under the routing key: the same for ever (docs/how-to/citus.md). */
-=======
   /** The slot of a code, under the routing key. It never changes. */
->>>>>>> main
   slotOf(code: string): number {
     return Number.parseInt(this.#routing.of(code).slice(0, 2), 16) % SLOTS;
   }

@@ -56,18 +56,11 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
     values: [],
   }),
 
-<<<<<<< HEAD
-  // A booking has used its reference up: without the claim a retry would be a second payment. The claim names the same voucher and amount,
-  // which a fingerprint holds in ten-thousandths of a major unit: a retry of another request would else be a replay. On one server a
-  // claim was written with its booking, so there is no claim without one either; over shards there may be.
-  references: ({ settledBefore }) => sql`
-=======
   // A booking has used its reference up: without the claim a retry would be a second payment. The claim
   // names the same voucher and amount, which a fingerprint holds in ten-thousandths of a major unit: a
   // retry of another request would else be a replay. On one server a claim was written with its booking,
   // so there is no claim without one either.
   references: ({ quietBefore }) => sql`
->>>>>>> main
 with operations (kind, operation) as (
   values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'),
     ('FLOAT_REFUND', 'float-refund'), ('FLOAT_CORRECTION', 'float-correct'), ('ADJUSTMENT', 'adjust'),
