@@ -27,10 +27,10 @@ export type Opened = {
   /** Of the account that migrates. */
   readonly ownerUrl: string;
   /**
-   * Closes everything, the embedded database last. Work in progress is waited for until `hurried` settles.
+   * Closes everything, the embedded database last. Work in progress is waited for until `urged` settles.
    * @returns whether it had to hurry: something may still hold the process then
    */
-  close(hurried?: Promise<void>): Promise<boolean>;
+  close(urged?: Promise<void>): Promise<boolean>;
 };
 
 type Opening = {
@@ -59,9 +59,9 @@ export async function openService(
 ): Promise<Opened> {
   let embedded: Embedded | undefined;
   let service: Service | undefined;
-  const close = async (hurried?: Promise<void>) => {
+  const close = async (urged?: Promise<void>) => {
     const inOrder = closeService(service).then(() => false);
-    const hadToHurry = await Promise.race([inOrder, ...(hurried ? [hurried.then(() => true)] : [])]);
+    const hadToHurry = await Promise.race([inOrder, ...(urged ? [urged.then(() => true)] : [])]);
     await embedded?.release();
     return hadToHurry;
   };
@@ -220,7 +220,7 @@ export async function withOperator(
     });
     await Promise.race([
       run({ service, actor: actor() }, config).catch(explainOutcome),
-      stop.hurried.then(() => unknownOutcome('the command was interrupted')),
+      stop.urged.then(() => unknownOutcome('the command was interrupted')),
     ]);
   }, command);
 }
@@ -284,7 +284,7 @@ export async function untilStopped(
     flush();
     isDone = true;
   } finally {
-    const hadToHurry = await close(stop.hurried);
+    const hadToHurry = await close(stop.urged);
     if (hadToHurry && isDone) process.exit();
   }
 }

@@ -170,7 +170,7 @@ class Queue<Request, Row, Answer> {
     if (!this.#mayStart()) return;
     const taken = this.#take();
     if (taken.length === 0) return;
-    this.#metrics?.gathered(taken.length, performance.now() - (taken[0]?.addedAt ?? 0));
+    this.#metrics?.batched(taken.length, performance.now() - (taken[0]?.addedAt ?? 0));
     this.#inFlight++;
     this.#rowsInFlight += taken.length;
     const wasBusy = this.#waiting > 0;
