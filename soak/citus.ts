@@ -18,15 +18,15 @@ import { verify } from './citus.verify.ts';
  * along.
  */
 
-const BUCKETS = 8;
-const SERVICES = 3;
-const CALLERS = 192;
-const CARDS = 2_000;
-const INACTIVE = 400;
+const BUCKETS = 4;
+const SERVICES = 2;
+const CALLERS = 768;
+const CARDS = 1_000;
+const INACTIVE = 300;
 /** A reconciliation, a shard that moves, a worker that is killed: each this often. */
-const RECONCILE_MS = 15_000;
-const MOVE_MS = 4_000;
-const KILL_MS = 45_000;
+const RECONCILE_MS = 30_000;
+const MOVE_MS = 8_000;
+const KILL_MS = 60_000;
 
 type Soak = {
   readonly cluster: Cluster;
@@ -99,16 +99,16 @@ async function race(
   };
   const send = (asked: Ask) => ask(any(contexts), asked, isOver);
   const one = made();
-  const kind = Number(reference.slice(1)) % 20;
-  if (kind < 12) await send(one);
+  const kind = Number(reference.slice(1)) % 40;
+  if (kind < 32) await send(one);
   // Copies at the same time, through several processes.
-  else if (kind < 15) await Promise.all([send(one), send(one), send(one)]);
+  else if (kind < 35) await Promise.all([send(one), send(one), send(one)]);
   // Other requests under the same reference: one of them is booked.
   else if (kind < 17)
     await Promise.all([send(one), send(made({ card: any(cards) })), send(made({ amount: 9 }))]);
   // A request that is declined leaves the reference to another one.
-  else if (kind < 18) await Promise.all([send(made({ amount: 900_000_00 })), send(one)]);
-  else if (kind < 19) {
+  else if (kind < 38) await Promise.all([send(made({ amount: 900_000_00 })), send(one)]);
+  else if (kind < 39) {
     await send(one);
     const both: Update[] = [0, 1].map((amount) => ({ reference, amount, code: '' }));
     updates.push(...both);

@@ -1,4 +1,4 @@
--- 008: references: their tables, and how they are claimed over shards (docs/citus.md). The reference of a
+-- 008: references: their tables, and how they are claimed over shards (docs/how-to/citus.md). The reference of a
 -- request and its voucher may lie on different servers: claim and booking are then two local transactions,
 -- each on one shard.
 --
@@ -18,7 +18,7 @@
 -- The claim names the transaction and what makes a request the same: the voucher (null for an order of
 -- vouchers) and the fingerprint of the rest. On one server a claim is written in the transaction that
 -- books the request. Over shards it is written first, in the bucket of the reference, and may name a
--- transaction that never came to be (docs/citus.md).
+-- transaction that never came to be (docs/how-to/citus.md).
 create table claims (
   id uuid not null,
   serial_number bigint,

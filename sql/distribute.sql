@@ -1,5 +1,5 @@
 -- Distributes the schema over the workers of a Citus cluster: `scrip migrate --distribute` runs this file
--- on the coordinator, in one transaction, after all migrations (docs/citus.md). `scrip.bucket_count`
+-- on the coordinator, in one transaction, after all migrations (docs/how-to/citus.md). `scrip.bucket_count`
 -- holds the number of buckets.
 --
 -- A bucket is an integer whose hash lies in a shard of its own: as many shards as buckets, and a shard

@@ -13,7 +13,10 @@ export function registerMigrate(program: Command): void {
   program
     .command('migrate')
     .description('apply the migrations of the database schema, as `scrip serve` does; needs no key ring')
-    .option('--distribute', 'spread the tables over the workers of a Citus cluster, once (docs/citus.md)')
+    .option(
+      '--distribute',
+      'spread the tables over the workers of a Citus cluster, once (docs/how-to/citus.md)',
+    )
     .option('--buckets <n>', 'with --distribute: into how many parts, from 2 to 64 (default: 64)')
     .option('--json', 'print JSON')
     .action(run);

@@ -104,7 +104,7 @@ async function checkCluster(owner: Queries, url: string): Promise<number> {
     throw new StartError(
       row?.there
         ? `this database does not have Citus: \`create extension citus\` in it, at ${host} and on every worker`
-        : `the server at ${host} has no Citus: --distribute needs the coordinator of a Citus cluster (docs/citus.md)`,
+        : `the server at ${host} has no Citus: --distribute needs the coordinator of a Citus cluster (docs/how-to/citus.md)`,
     );
   }
   const [node] = await owner.query<{
@@ -113,7 +113,7 @@ async function checkCluster(owner: Queries, url: string): Promise<number> {
     known: boolean;
     workers: number;
   }>(sql`
-select (select rolsuper from pg_roles where rolname = current_user) as super, 
+select (select rolsuper from pg_roles where rolname = current_user) as super,
   (select groupid = 0 from pg_dist_local_group) as coordinator,
   exists (select from pg_dist_node where groupid = 0) as known,
   (select count(*)::int from pg_dist_node where groupid <> 0 and noderole = 'primary'

@@ -43,6 +43,12 @@ export function isStampRefused(error: unknown): boolean {
   return sqlState(error) === 'SC001';
 }
 
+/** Whether the coordinator of Citus lost a worker in the middle of a transaction, which it rolls back then. */
+function isWorkerLost(error: unknown): boolean {
+  const { message } = error as { message?: unknown };
+  return typeof message === 'string' && message.startsWith('failure on connection marked as essential');
+}
+
 /** Whether the server gave no answer: it is gone, out of reach, or hangs. */
 export function isAway(error: unknown): boolean {
   return sqlState(error) === undefined && !isBusy(error) && isUnavailable(error);
@@ -91,7 +97,8 @@ export function isUnavailable(error: unknown): boolean {
       state === '25006' ||
       state === '25P03' ||
       lostRace(state) ||
-      isStampRefused(error)
+      isStampRefused(error) ||
+      isWorkerLost(error)
     );
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if (typeof code === 'string' && (NETWORK.has(code) || BUSY.has(code))) return true;

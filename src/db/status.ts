@@ -3,7 +3,7 @@ import type { Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /** A bucket of a distributed database: its shards of all tables lie together, and move together. */
-export type BucketStatus = {
+type BucketStatus = {
   readonly bucket: number;
   /** Of its shard of `buckets`: what `citus_move_shard_placement` takes. */
   readonly shardId: bigint;

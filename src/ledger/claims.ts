@@ -12,7 +12,7 @@ import {
 } from './claims.queries.ts';
 
 /**
- * References over shards (sql/008-claims.sql, docs/citus.md). On one server the functions that book a
+ * References over shards (sql/008-claims.sql, docs/how-to/citus.md). On one server the functions that book a
  * request make its claim as well, and nothing here is used.
  */
 

@@ -84,7 +84,8 @@ select (select count(*) from claims) as checked, json_agg(d) as differing from (
   where c.id is null or (b.id is null and ${quietBefore}::timestamptz is null)
     or c.operation in ('generate', 'activate', 'redeem', 'top-up', 'payout', 'payout-return')
       and c.merchant_id <> b.merchant_id
-    or c.operation in ('activate', 'redeem') and (c.serial_number is distinct from b.serial_number
+    or b.id is not null and c.operation in ('activate', 'redeem')
+      and (c.serial_number is distinct from b.serial_number
       or rtrim(c.fingerprint, '0') <> rtrim(b.amount, '0'))
   limit ${EXAMPLES}
 ) d`,

@@ -176,7 +176,8 @@ export function removeEndpoint(operator: Operator, id: number): Promise<boolean>
  * whether it exists
  */
 export function enableEndpoint(operator: Operator, id: number): Promise<boolean> {
-  return change(operator, id, 'webhook.enable', enableEndpointRow(id), (old) => ({
+  const now = operator.service.clock();
+  return change(operator, id, 'webhook.enable', enableEndpointRow(id, now), (old) => ({
     before: {
       failingSince: old.failing_since,
       disabledAt: old.disabled_at,

@@ -75,9 +75,9 @@ returning disabled_reason`;
 /** Endpoints that are disabled or removed, and still have pending deliveries. */
 export function listAbandoned(): Sql {
   return sql`
-select id from webhook_endpoints e
+select id from webhook_endpoints
 where (disabled_at is not null or removed_at is not null)
-  and exists (select from webhook_deliveries d where d.endpoint_id = e.id and d.state = 'PENDING')
+  and id in (select distinct d.endpoint_id from webhook_deliveries d where d.state = 'PENDING')
 order by id limit 100`;
 }
 
@@ -133,10 +133,10 @@ export function countDeliveries(id: number): Sql {
   return sql`
 select
   (select count(*) from (
-    select from webhook_deliveries where endpoint_id = ${id} and state = 'PENDING'
+    select 1 as found from webhook_deliveries where endpoint_id = ${id} and state = 'PENDING'
       limit ${COUNT_MAX}) p) as pending,
   (select count(*) from (
-    select from webhook_deliveries where endpoint_id = ${id} and state = 'FAILED'
+    select 1 as found from webhook_deliveries where endpoint_id = ${id} and state = 'FAILED'
       limit ${COUNT_MAX}) f) as failed`;
 }
 
@@ -162,10 +162,10 @@ export function removeEndpointRow(id: number, now: Date): Sql {
   return sql`update webhook_endpoints set removed_at = ${now} where id = ${id}`;
 }
 
-export function enableEndpointRow(id: number): Sql {
+export function enableEndpointRow(id: number, now: Date): Sql {
   return sql`
 update webhook_endpoints set disabled_at = null, disabled_reason = null, failing_since = null,
-  enabled_at = case when disabled_at is null then enabled_at else now() end
+  enabled_at = case when disabled_at is null then enabled_at else ${now} end
 where id = ${id}`;
 }
 
