@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { openDatabase, openOwner, SERVICE_ROLE } from '../src/db/pool.ts';
+import { openDatabase, openOwner } from '../src/db/pool.ts';
+import { SERVICE_ROLE } from '../src/db/session.ts';
 import { sql } from '../src/db/sql.ts';
 import { testDatabase } from './harness.ts';
 

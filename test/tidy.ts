@@ -33,7 +33,7 @@ const ROWS = [
 
 const isSource = ({ path }: SourceFile) => path.startsWith('src/') && path.endsWith('.ts');
 const isCode = ({ path }: SourceFile) => path.endsWith('.ts') || path.endsWith('.cjs');
-const isMigration = ({ path }: SourceFile) => path.startsWith('sql/') && path.endsWith('.sql');
+const isMigration = ({ path }: SourceFile) => /^sql\/[^/]+\.sql$/.test(path);
 
 /** The part of src/ that a file belongs to: its folder, or its own name. */
 function partOf(path: string): string {

@@ -49,7 +49,7 @@ export type AuditFilter = {
   readonly until: Date | null;
 };
 
-/** Entries, newest first, before a sequence number; each filter has an index (sql/020-operator.sql). */
+/** Entries, newest first, before a sequence number; each filter has an index (sql/019-operator.sql). */
 export function listEntries(filter: AuditFilter, before: bigint | null, count: number): Sql {
   const values: unknown[] = [count];
   const conditions = ['true'];

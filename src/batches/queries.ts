@@ -179,7 +179,7 @@ union all
 
 export type BatchFilter = { readonly merchantId: number | null; readonly status: string | null };
 
-/** A page of batches, newest first, before an id; each filter has an index (sql/020-operator.sql). */
+/** A page of batches, newest first, before an id; each filter has an index (sql/019-operator.sql). */
 export function listBatchRows(
   { merchantId, status }: BatchFilter,
   before: number | null,

@@ -54,7 +54,7 @@ export function serialOf(voucherNumber: bigint, slot: number): bigint {
   return voucherNumber * BigInt(SLOTS) + BigInt(slot);
 }
 
-/** The slot of a reference; `slot_of_reference` in sql/distribute.sql gives the same. */
+/** The slot of a reference; `slot_of_reference` in sql/citus/distribute.sql gives the same. */
 function slotOfReference(merchantId: number, operation: string, reference: string): number {
   return Number.parseInt(hash('sha256', `${merchantId} ${operation} ${reference}`).slice(0, 2), 16) % SLOTS;
 }

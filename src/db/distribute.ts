@@ -5,8 +5,8 @@ import { hostsOf } from './hosts.ts';
 import { openOwner, type Queries } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 
-const ROLES = new URL('../../sql/distribute-roles.sql', import.meta.url);
-const TABLES = new URL('../../sql/distribute.sql', import.meta.url);
+const ROLES = new URL('../../sql/citus/roles.sql', import.meta.url);
+const TABLES = new URL('../../sql/citus/distribute.sql', import.meta.url);
 
 /** Enough for 64 workers. With fewer, a worker has several, which share its load evenly. */
 const BUCKETS_DEFAULT = SLOTS;

@@ -99,7 +99,7 @@ delete from sign_ins where token_hash = ${tokenHash} and stage = ${stage} and ex
 returning user_id, details`;
 }
 
-/** @see count_sign_in in sql/021-people.sql */
+/** @see count_sign_in in sql/020-people.sql */
 export function countSignIn(
   subject: Buffer,
   now: Date,

@@ -53,7 +53,7 @@ export function listDeclineRows(
   };
 }
 
-/** Partitions of the months from one to another (sql/022-declines.sql). */
+/** Partitions of the months from one to another (sql/021-declines.sql). */
 export function createDeclinePartitions(first: Date, last: Date): Sql {
   return sql`select create_decline_partitions(${first}, ${last}) as made`;
 }

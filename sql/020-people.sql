@@ -1,4 +1,4 @@
--- 021: people: users, their invitations, second factors and sessions, and the attempts to sign in. People
+-- 020: people: users, their invitations, second factors and sessions, and the attempts to sign in. People
 -- sign in to the console and the portal; machines hold tokens and API keys. Nothing that signs anybody in is
 -- stored as it is: passwords as scrypt hashes, secrets of authenticator apps sealed under the key ring,
 -- everything else as SHA-256. New tables only: nothing is locked; milliseconds.

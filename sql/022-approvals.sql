@@ -1,4 +1,4 @@
--- 023: four eyes: operations that one person proposes and another one approves, and the settings of the
+-- 022: four eyes: operations that one person proposes and another one approves, and the settings of the
 -- operator. New tables, and a column of a small one: nothing is locked for longer than milliseconds.
 
 -- The person behind a token: what it proposes, that person cannot approve.

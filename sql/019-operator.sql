@@ -1,4 +1,4 @@
--- 020: the operator API: its tokens, the Idempotency-Keys of its writes, and its jobs. And who changed
+-- 019: the operator API: its tokens, the Idempotency-Keys of its writes, and its jobs. And who changed
 -- something, as an entry of the audit names it. New tables, and columns of an empty or small one: the
 -- lock on the audit is held for milliseconds.
 

@@ -1,4 +1,4 @@
--- 022: declines: the requests of merchants that named a voucher and were refused, so that support can say
+-- 021: declines: the requests of merchants that named a voucher and were refused, so that support can say
 -- why. Kept 90 days, outside of the journal, in a partition for each month. New tables only: nothing is
 -- locked; milliseconds.
 
