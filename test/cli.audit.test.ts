@@ -57,7 +57,7 @@ test('scrip audit tells who typed a change, and why', async () => {
 
 test('scrip audit verify ends with 1 where the chain is broken, and names the entry', async () => {
   const head = await operator.json('audit', 'head');
-  assert.equal(head.sequence, 5);
+  assert.equal(head.sequence, '5');
   const whole = await operator.json('audit', 'verify', '--head', head.hash);
   assert.deepEqual(whole, { ok: true, entries: 5, head: head.hash, broken: null });
   assert.match((await operator.run('audit', 'verify')).out, /^intact: 5 entries/);
@@ -67,7 +67,7 @@ test('scrip audit verify ends with 1 where the chain is broken, and names the en
   await owner.close();
   const { status, out } = await operator.run('audit', 'verify', '--json');
   assert.equal(status, 1);
-  assert.deepEqual(JSON.parse(out).broken, { sequence: 2, problem: 'it was changed' });
+  assert.deepEqual(JSON.parse(out).broken, { sequence: '2', problem: 'it was changed' });
   const told = await operator.run('audit', 'verify');
   assert.deepEqual([told.status, told.out], [1, 'BROKEN after 1 entry: entry 2: it was changed\n']);
   await operator.fails(/64 hexadecimal digits/, 'audit', 'verify', '--head', 'abc');
