@@ -1,6 +1,6 @@
 -- 003: the keys of the key ring; and the audit log, a hash chain of everything that operators change, whose
--- end is sealed under them. Who changed what, why and from where must be provable later, even against somebody who can write to the database. New tables only:
--- nothing is locked; milliseconds.
+-- end is sealed under them. Who changed what, why and from where must be provable later, even against
+-- somebody who can write to the database. New tables only: nothing is locked; milliseconds.
 
 -- The keys of the key ring that this database has used: a value derived from each key, never the key.
 -- `activation` is the order in which they were put to use.
