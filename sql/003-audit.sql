@@ -18,7 +18,7 @@ create table routing (
   only_row boolean primary key default true constraint routing_is_one_row check (only_row),
   check_value bytea not null
 );
--- How far a rotation has sealed the vouchers of each bucket anew: where it goes on after an interruption.
+-- How far a rotation has sealed the vouchers of each bucket again: where it goes on after an interruption.
 create table keyring_rotations (
   key_id text not null, -- the key that they are sealed under
   bucket integer not null,
