@@ -1,6 +1,7 @@
 /**
- * `node bench/citus.ts [SECONDS]`: processor time of the database for a redemption with a reference, on one server and over the shards
- * of a Citus cluster, with few callers and with many. The same calls through the same code, in turns; both on this machine.
+ * `node bench/citus.ts [SECONDS]`: processor time of the database for a redemption with a reference, on one
+ * server and over the shards of a Citus cluster, with few callers and with many. The same calls through the
+ * same code, in turns; both on this machine.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { any, openService, prepare } from '../soak/citus.load.ts';

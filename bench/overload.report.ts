@@ -65,8 +65,8 @@ export function tellCrowds(crowds: CrowdsResult): readonly [string, string] {
   ];
   return [
     'Beside a crowd',
-    `Redemptions by 32 honest clients, beside a crowd that takes a server's time and memory for nothing. What the
-crowd's own process takes of the cores is shown: the service lacks it.
+    `Redemptions by 32 honest clients, beside a crowd that takes a server's time and memory for nothing.
+What the crowd's own process takes of the cores is shown: the service lacks it.
 
 ${table(head, rows)}`,
   ];

@@ -66,22 +66,30 @@ export async function opaqueMerchant(stage: Stage, opaque = true): Promise<strin
   return basic(made);
 }
 
+async function blockAndLock(
+  { owner }: Stage,
+  blocked: readonly Voucher[],
+  locked: readonly Voucher[],
+): Promise<void> {
+  const serials = (of: readonly Voucher[]) => [of.map(({ serial }) => serial)];
+  await owner.query(
+    'update vouchers set blocked_at = now() where serial_number = any ($1)',
+    serials(blocked),
+  );
+  await owner.query(
+    "update vouchers set wrong_pins = 15, pin_locked_until = 'infinity' where serial_number = any ($1)",
+    serials(locked),
+  );
+  await owner.query('vacuum analyze vouchers');
+}
+
 /** The subjects, with vouchers in the states that they need. */
 export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Promise<Subject[]> {
   const authorization = await opaqueMerchant(stage);
   const blocked = vouchers.slice(0, ASIDE);
   const locked = vouchers.slice(ASIDE, 2 * ASIDE);
   const open = vouchers.slice(2 * ASIDE);
-  const serials = (of: readonly Voucher[]) => [of.map(({ serial }) => serial)];
-  await stage.owner.query(
-    'update vouchers set blocked_at = now() where serial_number = any ($1)',
-    serials(blocked),
-  );
-  await stage.owner.query(
-    "update vouchers set wrong_pins = 15, pin_locked_until = 'infinity' where serial_number = any ($1)",
-    serials(locked),
-  );
-  await stage.owner.query('vacuum analyze vouchers');
+  await blockAndLock(stage, blocked, locked);
   const codes = new Set(vouchers.map(({ code }) => code));
   const unknown = (): Voucher => {
     const code = String(100_000_000_000 + Math.floor(Math.random() * 900_000_000_000));

@@ -8,8 +8,9 @@ import { EmbeddedError } from './error.ts';
 import { codeOf, exists, type Folder, prepareFolder, readSettings, type Settings } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
 import { type Backup, CLUSTER, chooseBackup, copyEntry, KEYS, readEntries } from './manifest.ts';
+import { findServer } from './process.ts';
 import { findPrograms } from './programs.ts';
-import { findServer, type Log, MAJOR, startServer, stopServer } from './server.ts';
+import { type Log, MAJOR, startServer, stopServer } from './server.ts';
 
 /**
  * Restores a backup: copied and held against its checksums beside the place of the database, started

@@ -1,16 +1,6 @@
-import { type ChildProcess, execFile } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  appendFile,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  writeFile,
-} from 'node:fs/promises';
+import { appendFile, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,10 +15,11 @@ import {
   type Settings,
   saveSettings,
 } from './folder.ts';
+import { findServer, isServer, pidFile, readPidFile, type Server } from './process.ts';
 import { findPrograms, findReason, type Programs } from './programs.ts';
 
 /**
- * The server: created, found, started, stopped. Everything here is done under the lock of the folder
+ * The server: created, started, stopped. Everything here is done under the lock of the folder
  * (lock.ts).
  */
 
@@ -51,8 +42,6 @@ const STOP_MS = 60_000;
 const START_ATTEMPTS = 20;
 const RETRY_MS = 100;
 const INCLUDE = "include = 'scrip.conf'";
-
-export type Server = { readonly pid: number; readonly port: number; readonly startedHere: boolean };
 
 /**
  * Starts the server of a folder that has none running, and creates its files if there are none.
@@ -242,52 +231,6 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-const pidFile = ({ cluster }: Folder) => join(cluster, 'postmaster.pid');
-
-async function readPidFile(folder: Folder) {
-  const text = await readFile(pidFile(folder), 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  const lines = text.split('\n');
-  return { pid: Number(lines[0]), port: Number(lines[3]), isReady: lines[7]?.trim() === 'ready' };
-}
-
-/**
- * Finds the server that runs on this folder, and waits until it is ready. A server in another container
- * cannot be seen: its process id says nothing here.
- */
-export async function findServer(folder: Folder): Promise<Server | undefined> {
-  for (;;) {
-    const note = await readPidFile(folder);
-    if (!note || !(await isServer(note.pid, folder))) return undefined;
-    if (note.isReady) return { pid: note.pid, port: note.port, startedHere: false };
-    await sleep(POLL_MS);
-  }
-}
-
-/**
- * Whether a process is the server of this folder, rather than one that has inherited a dead server's
- * process id.
- */
-async function isServer(pid: number, { cluster }: Folder): Promise<boolean> {
-  if (!Number.isInteger(pid) || pid <= 1) return false;
-  if (process.platform !== 'linux') return (await commandOf(pid)).includes(cluster);
-  const [command = '', ...args] = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split(
-    '\0',
-  );
-  if (!/\bpostgres$/.test(command)) return false;
-  // The folder may have been moved since the start. Where the system hides it, the command line has to do.
-  const at = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
-  return at === undefined ? args.includes(cluster) : at === cluster || at === `${cluster} (deleted)`;
-}
-
-async function commandOf(pid: number): Promise<string> {
-  return new Promise((resolve) => {
-    execFile('/bin/ps', ['-o', 'command=', '-p', String(pid)], (error, output) =>
-      resolve(error ? '' : output),
-    );
-  });
-}
-
 /** Stops the server in order: it ends its connections and writes a checkpoint. */
 export async function stopServer(folder: Folder, log: Log): Promise<void> {
   const server = await findServer(folder);
@@ -303,9 +246,4 @@ export async function stopServer(folder: Folder, log: Log): Promise<void> {
     }
     await sleep(POLL_MS);
   }
-}
-
-/** Ends a server whose files were removed under it: there is nothing left that it could write. */
-export async function endServer(pid: number, folder: Folder): Promise<void> {
-  if (await isServer(pid, folder)) process.kill(pid, 'SIGQUIT');
 }

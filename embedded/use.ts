@@ -15,7 +15,8 @@ import {
   type Settings,
 } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
-import { changeArchive, endServer, findServer, type Log, startServer, stopServer } from './server.ts';
+import { endServer, findServer } from './process.ts';
+import { changeArchive, type Log, startServer, stopServer } from './server.ts';
 
 /**
  * One process's use of the database in a folder. Any number of processes use it together: the first one

@@ -59,7 +59,8 @@ create table products (
   max_value_minor bigint not null,
   max_quantity integer not null default 100000
     constraint products_max_quantity_bounds check (max_quantity between 1 and 5000000),
-  validity_days integer not null default 365 constraint products_validity_bounds check (validity_days between 1 and 36500),
+  validity_days integer not null default 365
+    constraint products_validity_bounds check (validity_days between 1 and 36500),
   expiry_policy expiry_policy not null default 'operator',
   on_sale boolean not null default true,
   merchant_id integer, -- null: any merchant may sell it
@@ -117,7 +118,7 @@ create table api_key_days (
   guesses integer not null default 0,
   last_call_at timestamptz,
   blocked_at timestamptz, -- the key keeps guessing: calls that carry a PIN are declined until the next day
-  pardoned_guesses integer not null default 0, -- guesses up to here no longer count, by the operator's decision
+  pardoned_guesses integer not null default 0, -- guesses up to here no longer count: an operator decided so
   primary key (key_id, day)
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.02);
 
@@ -291,6 +292,7 @@ create table batch_export_ends (
 grant usage on schema scrip to scrip_service, scrip_producer;
 grant select on all tables in schema scrip to scrip_service, scrip_producer;
 grant usage on all sequences in schema scrip to scrip_service;
-grant insert, update on products, merchants, api_keys, api_key_days, accounts, floats, batches to scrip_service;
+grant insert, update on products, merchants, api_keys, api_key_days, accounts, floats, batches
+  to scrip_service;
 grant insert on batch_exports, batch_export_ends to scrip_service;
 grant insert on vouchers, journal to scrip_producer;

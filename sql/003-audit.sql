@@ -1,6 +1,6 @@
 -- 003: the keys of the key ring; and the audit log, a hash chain of everything that operators change, whose
--- end is sealed under them. Who changed what, why and from where must be provable later, even against somebody who can write to the database. New tables only:
--- nothing is locked; milliseconds.
+-- end is sealed under them. Who changed what, why and from where must be provable later, even against
+-- somebody who can write to the database. New tables only: nothing is locked; milliseconds.
 
 -- The keys of the key ring that this database has used: a value derived from each key, never the key.
 -- `activation` is the order in which they were put to use.
@@ -18,7 +18,7 @@ create table routing (
   only_row boolean primary key default true constraint routing_is_one_row check (only_row),
   check_value bytea not null
 );
--- How far a rotation has sealed the vouchers of each bucket anew: where it goes on after an interruption.
+-- How far a rotation has sealed the vouchers of each bucket again: where it goes on after an interruption.
 create table keyring_rotations (
   key_id text not null, -- the key that they are sealed under
   bucket integer not null,

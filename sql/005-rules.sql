@@ -84,8 +84,8 @@ create function database_time() returns timestamptz language sql volatile as $$ 
 
 -- Refuses (SC001) a booking whose stamp is older than 150 seconds, or more than a minute ahead, by the
 -- database's clock, or whose ids are not of the hour around it: a day can be closed because nothing is
--- stamped into it any more (docs/explanation/books.md). The transaction is numbered first, so that it began before
--- the mark of a close that comes after its stamp was accepted.
+-- stamped into it any more (docs/explanation/books.md). The transaction is numbered first, so that it began
+-- before the mark of a close that comes after its stamp was accepted.
 create function check_stamp(p_stamp timestamptz, p_ids uuid[] default '{}') returns void
 language plpgsql as $$
 begin

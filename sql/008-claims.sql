@@ -1,6 +1,6 @@
--- 008: references: their tables, and how they are claimed over shards (docs/how-to/citus.md). The reference of a
--- request and its voucher may lie on different servers: claim and booking are then two local transactions,
--- each on one shard.
+-- 008: references: their tables, and how they are claimed over shards (docs/how-to/citus.md). The reference
+-- of a request and its voucher may lie on different servers: claim and booking are then two local
+-- transactions, each on one shard.
 --
 --  1. `find_vouchers` in the bucket of the code gives the serial number and the terms.
 --  2. `claim` in the bucket of the reference: the first request gets the claim, with the id of its

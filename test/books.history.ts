@@ -12,7 +12,7 @@ import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 
 const USD = { currency: 'USD', decimals: 2 } as const;
 
-export const because = (operator: Operator): Operator => ({
+const because = (operator: Operator): Operator => ({
   ...operator,
   actor: { ...operator.actor, reason: 'as the customer showed' },
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import type { Report } from '../src/books/reports/report.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
@@ -39,8 +39,10 @@ const rowsOf = ({ tables }: Report, section?: string): Row[] =>
 
 const cents = (text: string | undefined) => BigInt((text ?? '').replace('.', ''));
 
-test('four days in which everything happens, computed by hand', async (t) => {
-  const { ledger, shop, cafe } = await playDays(t);
+type Played = Awaited<ReturnType<typeof playDays>>;
+
+/** The trial balance, what is owed, and breakage. */
+async function proveBalances(t: TestContext, { ledger }: Played): Promise<void> {
   const { service } = ledger.started;
 
   await t.test('the trial balance sums to zero, and begins where the day before has ended', async () => {
@@ -67,6 +69,36 @@ test('four days in which everything happens, computed by hand', async (t) => {
         );
     }
   });
+
+  await t.test(
+    "what is owed and what is the operator's own is the money that is there, every day",
+    async () => {
+      const days = rowsOf(await make(service, 'outstanding', WHOLE));
+      assert.deepEqual(
+        days.map(({ day }) => day),
+        ['2026-03-02', '2026-03-03', '2026-03-04', '2026-03-05'],
+      );
+      for (const { owed, own, minusFunding } of days)
+        assert.equal(cents(owed) + cents(own), cents(minusFunding));
+    },
+  );
+
+  await t.test(
+    'breakage is what expired less what was given back, by the policy of each product',
+    async () => {
+      const rows = rowsOf(await make(service, 'R5', WHOLE), 'booked');
+      assert.deepEqual(rows, [
+        { product: 'OPERATOR', account: 'BREAKAGE', expired: '100.00', reinstated: '50.00', net: '50.00' },
+        { product: 'ISSUER', account: 'FLOAT', expired: '100.00', reinstated: '50.00', net: '50.00' },
+        { product: 'UNCLAIMED', account: 'UNCLAIMED', expired: '100.00', reinstated: '50.00', net: '50.00' },
+      ]);
+    },
+  );
+}
+
+/** What vouchers hold, by product, month and age. */
+async function proveLiability(t: TestContext, { ledger, shop }: Played): Promise<void> {
+  const { service } = ledger.started;
 
   await t.test('liability is rolled forward to what the vouchers hold, and so are its months', async () => {
     const made = await make(service, 'R2', WHOLE);
@@ -108,31 +140,11 @@ test('four days in which everything happens, computed by hand', async (t) => {
         closing,
       );
   });
+}
 
-  await t.test(
-    "what is owed and what is the operator's own is the money that is there, every day",
-    async () => {
-      const days = rowsOf(await make(service, 'outstanding', WHOLE));
-      assert.deepEqual(
-        days.map(({ day }) => day),
-        ['2026-03-02', '2026-03-03', '2026-03-04', '2026-03-05'],
-      );
-      for (const { owed, own, minusFunding } of days)
-        assert.equal(cents(owed) + cents(own), cents(minusFunding));
-    },
-  );
-
-  await t.test(
-    'breakage is what expired less what was given back, by the policy of each product',
-    async () => {
-      const rows = rowsOf(await make(service, 'R5', WHOLE), 'booked');
-      assert.deepEqual(rows, [
-        { product: 'OPERATOR', account: 'BREAKAGE', expired: '100.00', reinstated: '50.00', net: '50.00' },
-        { product: 'ISSUER', account: 'FLOAT', expired: '100.00', reinstated: '50.00', net: '50.00' },
-        { product: 'UNCLAIMED', account: 'UNCLAIMED', expired: '100.00', reinstated: '50.00', net: '50.00' },
-      ]);
-    },
-  );
+/** What concerns single merchants: their floats and settlements. */
+async function proveMerchants(t: TestContext, { ledger, shop, cafe }: Played): Promise<void> {
+  const { service } = ledger.started;
 
   await t.test('the float statement ends with the stored float', async () => {
     const rows = rowsOf(await make(service, 'float-statement', { ...WHOLE, merchantId: shop }));
@@ -182,6 +194,15 @@ test('four days in which everything happens, computed by hand', async (t) => {
       ],
     );
   });
+}
+
+test('four days in which everything happens, computed by hand', async (t) => {
+  const played = await playDays(t);
+  const { ledger, shop } = played;
+  const { service } = ledger.started;
+  await proveBalances(t, played);
+  await proveLiability(t, played);
+  await proveMerchants(t, played);
 
   await t.test('the transactions of a merchant are all there, with masked codes', async () => {
     const lines = [];

@@ -76,7 +76,7 @@ async function closeWhenPassed(operator: Operator): ReturnType<typeof closeDays>
 }
 
 /** A merchant as it asks now. */
-export async function contextOf({ service }: Operator, id: number): Promise<Context> {
+async function contextOf({ service }: Operator, id: number): Promise<Context> {
   const context = await actFor(service, id);
   if (!context) throw new Error('there is no such merchant');
   return context;

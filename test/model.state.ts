@@ -151,7 +151,10 @@ export class ModelState {
     return Object.values(this.entries).find(({ original, type }) => original === id && type === 'REDEMPTION');
   }
 
-  /** What a voucher takes over from the one that it replaced: the first entry of its history, of no merchant. */
+  /**
+   * What a voucher takes over from the one that it replaced: the first entry of its history, of no
+   * merchant.
+   */
   protected takeOver(serial: string, minor: number): void {
     if (minor === 0) return;
     const nth = Object.values(this.entries).filter((entry) => entry.serial === serial).length;

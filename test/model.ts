@@ -13,8 +13,8 @@ import {
 } from './model.state.ts';
 
 /**
- * The service as plain rules over plain values. `step` says whether an answer is right in a state, and changes
- * the state. Amounts are minor units of USD; a merchant is its position in MERCHANTS.
+ * The service as plain rules over plain values. `step` says whether an answer is right in a state, and
+ * changes the state. Amounts are minor units of USD; a merchant is its position in MERCHANTS.
  */
 
 const [MINOR_MAX, DEFAULT_MINOR] = [100_000_00, 5_000_00];
@@ -224,7 +224,10 @@ export class Model extends ModelState {
     return this.showsUpdate(original, call.reference, answer);
   }
 
-  /** Money goes back to a voucher or, where that was replaced, to the last of the chain, which takes it over. */
+  /**
+   * Money goes back to a voucher or, where that was replaced, to the last of the chain, which takes it
+   * over.
+   */
   #giveBack(first: string, minor: number): void {
     let serial = first;
     while (this.vouchers[serial]?.replaced) serial = this.vouchers[serial]?.replaced as string;

@@ -138,7 +138,8 @@ describe('the role of the service', () => {
         has_schema_privilege(r.oid, 'scrip', 'CREATE') as creates,
         has_database_privilege(r.oid, current_database(), 'CREATE') as creates_schemas,
         (select count(*) from pg_shdepend d where d.refobjid = r.oid and d.deptype = 'o')::int as owns,
-        (select array_agg(m.roleid::regrole::text) from pg_auth_members m where m.member = r.oid) as is_member_of
+        (select array_agg(m.roleid::regrole::text) from pg_auth_members m where m.member = r.oid)
+          as is_member_of
       from pg_roles r where r.rolname = ${SERVICE_ROLE}`);
     assert.deepEqual(row, {
       rolsuper: false,

@@ -121,10 +121,8 @@ after(async () => {
 });
 
 async function useEverything(): Promise<void> {
-  const create = `merchant create --name ${CONTROL} --permit update-redemption --float 100000 --json`.split(
-    ' ',
-  );
-  const { id, keyId, secret } = JSON.parse(await command('shows a secret', ...create));
+  const create = `merchant create --name ${CONTROL} --permit update-redemption --float 100000 --json`;
+  const { id, keyId, secret } = JSON.parse(await command('shows a secret', ...create.split(' ')));
   const rotated = JSON.parse(await command('shows a secret', 'api-key', 'rotate', keyId, '--json'));
   const webhook = ['webhook', 'add', '--merchant', id, '--url', receiver.url, '--json'];
   const endpoint = JSON.parse(await command('shows a secret', ...webhook));

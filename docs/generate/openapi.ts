@@ -1,6 +1,7 @@
 import type { Dialect, Endpoint } from '../../src/http/endpoint.ts';
 import { bodyText, Envelope, RefusalBody } from '../../src/http/envelope.ts';
-import { fieldsOf, LIMITS, PathReference, valueErrors } from '../../src/http/fields.ts';
+import { fieldsOf, valueErrors } from '../../src/http/field-errors.ts';
+import { LIMITS, PathReference } from '../../src/http/fields.ts';
 import {
   BODY_LIMIT_BYTES,
   bodyTooLarge,
@@ -18,8 +19,9 @@ const INTRODUCTION = `
 - Authenticate with HTTP Basic: the id of your API key and its secret.
 - Amounts are JSON numbers in major units (\`12.5\` is twelve and a half). They are exact and never rounded.
 - Times are ISO 8601 in UTC.
-- A request with a \`reference\` can be sent again as often as you like. It has one effect. A repetition gets the
-  answer of the first request, with the header \`Idempotent-Replayed: true\`. So send it again after a timeout.
+- A request with a \`reference\` can be sent again as often as you like. It has one effect. A
+  repetition gets the answer of the first request, with the header \`Idempotent-Replayed: true\`. So send it
+  again after a timeout.
 - Request fields that are not listed are ignored. New fields may be added to responses: ignore unknown ones.
 - A JSON object must not hold a key twice.
 - Give the \`X-Request-Id\` of a response to support.

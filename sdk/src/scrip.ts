@@ -197,8 +197,7 @@ export class Scrip<V extends Variant> {
   }
 
   /**
-   * The active transaction under a reference: the redemption, or its replacement by an update, else the
-   * activation.
+   * The active transaction under a reference: the redemption, as updated, else the activation.
    * @throws ScripError `notFound` where there is none, also after a full reversal
    */
   async transaction(reference: string, options: CallOptions = {}): Promise<Transaction> {

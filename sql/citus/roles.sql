@@ -1,9 +1,9 @@
 -- The roles of the service on every node of a Citus cluster, before its tables are distributed
 -- (distribute.sql).
 --
--- Citus connects from node to node as the role in use, so both roles sign in (docs/how-to/citus.md, "Signing in
--- between the nodes"). The search path is for later migrations: Citus writes types into some statements
--- without their schema. Every node does this for itself.
+-- Citus connects from node to node as the role in use, so both roles sign in (docs/how-to/citus.md,
+-- "Signing in between the nodes"). The search path is for later migrations: Citus writes types into some
+-- statements without their schema. Every node does this for itself.
 do $$
 declare
   node record;

@@ -7,7 +7,10 @@ export const VERSION = 1;
 /** The hash before the first closing. */
 export const GENESIS = Buffer.alloc(32);
 
-/** The hash of a closing: SHA-256 over the hash before it and the columns as JSON (docs/explanation/books.md). */
+/**
+ * The hash of a closing: SHA-256 over the hash before it and the columns as JSON
+ * (docs/explanation/books.md).
+ */
 export function hashOfClosing(row: ClosingRow): Buffer {
   const columns = [
     row.day,

@@ -6,8 +6,8 @@ const EXAMPLES = 10;
 export type ClosedDay = { readonly day: string; readonly from: Date; readonly to: Date };
 
 /**
- * What must hold of a day that is being closed (docs/explanation/books.md). One statement for each check. Out: what
- * differs, as JSON, or null; amounts are text in minor units.
+ * What must hold of a day that is being closed (docs/explanation/books.md). One statement for each check.
+ * Out: what differs, as JSON, or null; amounts are text in minor units.
  */
 export const dayChecks: Readonly<Record<string, (day: ClosedDay) => Sql>> = {
   'account kinds sum to zero': ({ day }) => sql`

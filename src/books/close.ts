@@ -33,9 +33,9 @@ const MINUTE_MS = 60_000;
 const PASS_WAIT_MS = 3_000;
 const PASS_STEP_MS = 100;
 
-export type Closed = { readonly day: string; readonly hash: string; readonly failed: readonly string[] };
+type Closed = { readonly day: string; readonly hash: string; readonly failed: readonly string[] };
 /** Why the next day is not closed, for people. */
-export type Waiting = { readonly day: string; readonly reason: string };
+type Waiting = { readonly day: string; readonly reason: string };
 export type Closing = { readonly closed: readonly Closed[]; readonly waiting: Waiting | null };
 
 /**

@@ -14,7 +14,7 @@ const REST_MS = 250;
 const MINUTE_MS = 60_000;
 
 /** A slice reads an hour before and behind it: less than this is sealed only where a day ends. */
-const LEAST_MS = 4 * SLICE_MS;
+const SEAL_MIN_MS = 4 * SLICE_MS;
 
 const floorToSlice = (ms: number) => new Date(Math.floor(ms / SLICE_MS) * SLICE_MS);
 
@@ -62,7 +62,7 @@ export async function sealDue(service: Service, stopping: () => boolean = () => 
       const from = books.sealed_until ?? day.starts_at;
       const last = day.ends_at.getTime() - SLICE_MS;
       const due = Math.min(sealableUntil(books).getTime(), last);
-      if (due < last && due - from.getTime() < LEAST_MS) return false;
+      if (due < last && due - from.getTime() < SEAL_MIN_MS) return false;
       const until = new Date(Math.min(due, from.getTime() + STEP_MS));
       await sealUntil(tx, from, until);
       return until > from && until.getTime() < due;

@@ -13,7 +13,7 @@ import {
 } from './verify.queries.ts';
 
 /** Something that is not as it was closed. */
-export type Break = {
+type Break = {
   readonly day: string;
   /**
    * `altered`, `removed`, `added`: a row of the journal; `late`: a row that slipped in and was booked on

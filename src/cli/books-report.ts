@@ -94,7 +94,7 @@ const HEAD = ['report', 'from', 'to', 'zone', 'state', 'closingHash', 'section',
  * A header for each kind of table; a report of a closed day is the same to the byte, whenever and
  * wherever it is made.
  */
-export function toCsv(made: Report, style: CsvStyle): string {
+function toCsv(made: Report, style: CsvStyle): string {
   const head = (table: Table) => [
     ...[made.report, made.from, made.to, made.zone, made.state, made.closingHash],
     ...[table.section ?? null, table.currency],

@@ -155,7 +155,7 @@ class Story {
   async play(day: number): Promise<void> {
     await this.#at(day, CLOSE_AFTER_MS);
     if (day > 0) await this.#close();
-    if (this.#now.getUTCDate() === 4 && day > 7) await this.#settle();
+    if (this.#now.getUTCDate() === 4 && day > 7) await this.#paySettlements();
     await this.#at(day, 8 * HOUR_MS);
     await this.#order(day);
     for (const hour of [11, 15, 18]) {
@@ -252,7 +252,7 @@ class Story {
   }
 
   /** Once a month, a few days after its end: drafts for all, approved; all but the last are paid. */
-  async #settle(): Promise<void> {
+  async #paySettlements(): Promise<void> {
     const drafts = await draftAll(this.#operator, undefined);
     for (const [at, { id, payable }] of drafts.entries()) {
       if (payable.minor <= 0n) continue;

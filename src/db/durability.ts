@@ -8,7 +8,8 @@ where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 
 
 /**
  * Refuses a server that acknowledges a commit before it is on a disk.
- * @throws StartError where fsync, full_page_writes or synchronous_commit is off, by the server or for this account or database
+ * @throws StartError where fsync, full_page_writes or synchronous_commit is off, by the server or for this
+ *   account or database
  */
 export async function checkDurability(db: Queries): Promise<void> {
   const off = (await db.query<{ name: string }>(OFF)).map(({ name }) => name);

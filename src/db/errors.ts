@@ -43,7 +43,9 @@ export function isStampRefused(error: unknown): boolean {
   return sqlState(error) === 'SC001';
 }
 
-/** Whether the coordinator of Citus lost a worker in the middle of a transaction, which it rolls back then. */
+/**
+ * Whether the coordinator of Citus lost a worker in the middle of a transaction, which it rolls back then.
+ */
 function isWorkerLost(error: unknown): boolean {
   const { message } = error as { message?: unknown };
   return typeof message === 'string' && message.startsWith('failure on connection marked as essential');

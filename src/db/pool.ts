@@ -19,7 +19,7 @@ export type Transaction = Queries & {
 };
 
 /** A transaction that names its isolation reads through much, and sets its own limits of time. */
-export type Isolation = 'read committed' | 'repeatable read';
+type Isolation = 'read committed' | 'repeatable read';
 
 export type Database = Queries & {
   readonly url: string;

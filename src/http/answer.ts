@@ -7,7 +7,8 @@ import { isUnavailable } from '../db/errors.ts';
 import { Refusal } from '../refusal.ts';
 import type { Answer, Dialect } from './endpoint.ts';
 import { bodyText, outcomeOf } from './envelope.ts';
-import { BatchVoucher, valueErrors } from './fields.ts';
+import { valueErrors } from './field-errors.ts';
+import { BatchVoucher } from './fields.ts';
 import { bodyTooLarge, notJson, prefersGzip, TransportRefusal } from './wire.ts';
 
 const SUCCESS = { statusCode: '00', message: 'Success' } as const;

@@ -16,7 +16,10 @@ const PAGES = [
 
 const NONCE = '__NONCE__';
 
-/** Nothing is loaded from elsewhere, nothing is sent elsewhere, and only styles with the nonce of this answer are added. */
+/**
+ * Nothing is loaded from elsewhere, nothing is sent elsewhere, and only styles with the nonce of this
+ * answer are added.
+ */
 function policyFor(nonce: string): string {
   return [
     "default-src 'none'",
@@ -31,7 +34,10 @@ function policyFor(nonce: string): string {
   ].join('; ');
 }
 
-/** Serves the console under /console/ and the portal under /portal/. Without a build, both say how to make one. */
+/**
+ * Serves the console under /console/ and the portal under /portal/. Without a build, both say how to make
+ * one.
+ */
 export function serveConsole(app: FastifyInstance, { log }: Service): void {
   app.register(async (scope) => {
     await scope.register(helmet, {

@@ -6,7 +6,7 @@ import { Refusal } from '../refusal.ts';
 import { sendAnswer, sendRefusal } from './answer.ts';
 import type { Dialect, Endpoint } from './endpoint.ts';
 import { Envelope } from './envelope.ts';
-import { fieldErrors, fieldsOf } from './fields.ts';
+import { fieldErrors, fieldsOf } from './field-errors.ts';
 import type { AdmissionControl } from './overload.ts';
 import { breakOff, rehearse } from './sandbox.ts';
 import { checkHead, parseJson, TransportRefusal } from './wire.ts';

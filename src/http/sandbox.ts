@@ -143,7 +143,8 @@ function page({ keyId, secret, updatedReference, vouchers }: SandboxSet): string
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Scrip sandbox</title>
 <meta name="viewport" content="width=device-width">
 <style>body{font:16px/1.5 system-ui;margin:2rem auto;max-width:60rem;padding:0 1rem}
-table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid #ccc}
+table{border-collapse:collapse;width:100%}
+td,th{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid #ccc}
 td{font-variant-numeric:tabular-nums}code{background:#eee;padding:0 .25rem}
 @media (prefers-color-scheme:dark){body{background:#111;color:#eee}code{background:#333}}</style>
 <h1>Sandbox</h1>
@@ -151,9 +152,11 @@ td{font-variant-numeric:tabular-nums}code{background:#eee;padding:0 .25rem}
 The <a href="/docs/">documentation</a> of the interface is the same as in production.</p>
 <h2>Vouchers</h2>${table(['State', 'Code', 'PIN', 'Serial number', 'A redemption is answered'], found)}
 <form method="post" action="/sandbox/vouchers"><p><button>Make new vouchers</button></p></form>
-<p>The redemption <code>${escapeHtml(updatedReference)}</code> was updated already: another update is answered 58.</p>
+<p>The redemption <code>${escapeHtml(updatedReference)}</code> was updated already:
+another update is answered 58.</p>
 <h2>Amounts</h2>
-<p>These amounts of a generation, activation or redemption bring about what they stand for, on any voucher.</p>
+<p>These amounts of a generation, activation or redemption bring about what they stand for,
+on any voucher.</p>
 ${table(
   ['Amount', 'Effect'],
   amounts().map(({ amount, effect }) => [amount, effect]),

@@ -1,6 +1,13 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseCronItems, type Runner, run, type WorkerEvents, Logger as WorkerLogger } from 'graphile-worker';
+import {
+  parseCronItems,
+  type Runner,
+  run,
+  type TaskList,
+  type WorkerEvents,
+  Logger as WorkerLogger,
+} from 'graphile-worker';
 import type { Service } from '../context.ts';
 import type { Task } from './enqueue.ts';
 
@@ -41,20 +48,8 @@ export async function startWorker(
 ): Promise<Worker> {
   const { log } = service;
   let stopping = false;
-  const taskList = Object.fromEntries([
-    ...Object.entries(tasks).map(([name, task]) => [
-      name,
-      (payload: unknown) => task(service, (payload as { batchId: number }).batchId, () => stopping),
-    ]),
-    ...Object.entries(schedule).map(([name, each]) => [name, () => each.run(service, () => stopping)]),
-  ]);
-  const parsedCronItems = parseCronItems(
-    Object.entries(schedule).map(([task, { match }]) => ({
-      task,
-      match,
-      options: { jobKey: task, maxAttempts: 1 },
-    })),
-  );
+  const taskList = taskListOf(service, tasks, schedule, () => stopping);
+  const parsedCronItems = cronItemsOf(schedule);
   const pgPool = service.db.openPool('scrip-worker', CONCURRENCY + 2);
   // The delay of 0 makes the queue collect the ends of jobs, and try again when that fails. Otherwise
   // nothing handles the failure, and the process ends.
@@ -110,6 +105,30 @@ export async function startWorker(
     },
   };
 }
+
+function taskListOf(
+  service: Service,
+  tasks: Record<Task, TaskRun>,
+  schedule: Readonly<Record<string, Scheduled>>,
+  stopping: () => boolean,
+): TaskList {
+  return Object.fromEntries([
+    ...Object.entries(tasks).map(([name, task]) => [
+      name,
+      (payload: unknown) => task(service, (payload as { batchId: number }).batchId, stopping),
+    ]),
+    ...Object.entries(schedule).map(([name, each]) => [name, () => each.run(service, stopping)]),
+  ]);
+}
+
+const cronItemsOf = (schedule: Readonly<Record<string, Scheduled>>) =>
+  parseCronItems(
+    Object.entries(schedule).map(([task, { match }]) => ({
+      task,
+      match,
+      options: { jobKey: task, maxAttempts: 1 },
+    })),
+  );
 
 type Queue = { readonly runner: Runner; readonly givesUp: Promise<unknown> };
 

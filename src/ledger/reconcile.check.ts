@@ -3,7 +3,7 @@ import type { Sql } from '../db/sql.ts';
 /** Differences that a check shows: enough to see what they have in common. */
 export const EXAMPLES = 10;
 
-export type Scope = {
+type Scope = {
   /**
    * Over shards: what is compared across them was booked before this; null on one server, where all is
    * compared.

@@ -51,20 +51,20 @@ export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock
 }
 
 /**
- * Over shards, a float and its journal rows are read at two moments. So what is settled is summed as it
+ * Over shards, a float and its journal rows are read at two moments. So what has ended is summed as it
  * is, and only the rest under the lock of the float, which its bookings hold until they are committed on
  * all shards.
  */
 async function isBalanced(db: Database, account: bigint, quietBefore: Date): Promise<boolean> {
   const floor = idFloor(quietBefore);
-  const [settled] = await db.transaction(async (tx) => {
+  const [ended] = await db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
     return tx.query<{ minor: bigint }>(sumMoved([account], floor, true));
   }, 'repeatable read');
   return db.transaction(async (tx) => {
     const [float] = await tx.query<{ balance_minor: bigint }>(lockFloat(account));
     const [recent] = await tx.query<{ minor: bigint }>(sumMoved([account], floor, false));
-    return float?.balance_minor === (settled?.minor ?? 0n) + (recent?.minor ?? 0n);
+    return float?.balance_minor === (ended?.minor ?? 0n) + (recent?.minor ?? 0n);
   });
 }
 

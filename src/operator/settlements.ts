@@ -134,7 +134,7 @@ const show = reading({
 
 const draft = changing({
   name: 'settlement.draft',
-  summary: 'Draft what is due: of a merchant, or of all; a draft that stands is made anew',
+  summary: 'Draft what is due: of a merchant, or of all; a draft that stands is made again',
   method: 'POST',
   path: '/settlements',
   command: 'settlement draft',

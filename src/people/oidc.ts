@@ -147,9 +147,9 @@ export class OidcProvider {
       const token = tokens.claims();
       if (!token) throw new Error('there is no ID token');
       const { iss, sub, amr } = token;
-      const told =
+      const profile =
         token['email'] === undefined ? await fetchUserInfo(configuration, tokens.access_token, sub) : token;
-      const email = told['email_verified'] === true ? String(told['email']).toLowerCase() : undefined;
+      const email = profile['email_verified'] === true ? String(profile['email']).toLowerCase() : undefined;
       return { issuer: iss, subject: sub, email, amr: Array.isArray(amr) ? amr.map(String) : [] };
     } catch {
       // What the provider said may hold a code or a token, and is neither shown nor logged.

@@ -28,10 +28,9 @@ export type SettlementRow = {
 };
 
 const COLUMNS = `
-  s.id, s.merchant_id, m.name as merchant, s.currency, s.decimals, s.first_day::text, s.last_day::text, s.starts_at,
-  s.ends_at, s.zone,
-  s.state, s.carried_minor, s.closing_minor, s.outstanding_minor, s.payable_minor, s.due_on::text, s.closing_hash,
-  s.made_by, s.made_at,
+  s.id, s.merchant_id, m.name as merchant, s.currency, s.decimals, s.first_day::text, s.last_day::text,
+  s.starts_at, s.ends_at, s.zone, s.state, s.carried_minor, s.closing_minor, s.outstanding_minor,
+  s.payable_minor, s.due_on::text, s.closing_hash, s.made_by, s.made_at,
   s.year, s.number, s.approved_by, s.approved_at, s.content_hash`;
 
 export function findSettlement(id: number): Sql {

@@ -10,7 +10,7 @@ import { Busy, Empty, Problem, Value } from './parts.tsx';
 export type Item = Readonly<Record<string, unknown>>;
 export type Filters = Readonly<Record<string, string | undefined>>;
 
-export type Filter = { readonly name: string; readonly label?: string; readonly options?: readonly string[] };
+type Filter = { readonly name: string; readonly label?: string; readonly options?: readonly string[] };
 
 type Props = {
   readonly path: string;

@@ -22,9 +22,9 @@ export const LISTEN: Command = {
   name: 'listen',
   args: [],
   summary: 'receive webhooks on this machine, show them, and forward them to your receiver',
-  details: `Add the address that it prints as an endpoint: \`scrip webhook add --merchant ID --url URL\`. The service must
-permit private addresses (SCRIP_WEBHOOK_ALLOW_PRIVATE=true, or a sandbox). With the secret of the endpoint in
-${SECRET_HINT}, deliveries are verified first.`,
+  details: `Add the address that it prints as an endpoint: \`scrip webhook add --merchant ID --url URL\`. The
+service must permit private addresses (SCRIP_WEBHOOK_ALLOW_PRIVATE=true, or a sandbox). With the secret of
+the endpoint in ${SECRET_HINT}, deliveries are verified first.`,
   options: {
     'forward-to': FORWARD_TO,
     port: { value: 'PORT', summary: `the port to listen at (default: ${PORT})` },

@@ -107,7 +107,7 @@ const MILLION = 1_000_000n;
 const divide = (part: bigint, whole: bigint) => (2n * part + whole) / (2n * whole);
 
 /** What is never redeemed at a rate, and how much of that is recognized with so much redeemed. */
-export function recognize(issued: bigint, redeemed: bigint, ratePpm: number) {
+function recognize(issued: bigint, redeemed: bigint, ratePpm: number) {
   const estimated = divide(issued * BigInt(ratePpm), MILLION);
   const expected = issued - estimated;
   const inProportion = expected <= 0n ? estimated : divide(estimated * redeemed, expected);

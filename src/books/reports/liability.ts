@@ -112,7 +112,7 @@ async function vouchersAtEnd({ tx, to, isClosed }: Scope): Promise<Map<string, b
 }
 
 const DAY_MS = 86_400_000;
-export const dayBefore = (day: string) =>
+const dayBefore = (day: string) =>
   new Date(Date.parse(`${day}T00:00:00Z`) - DAY_MS).toISOString().slice(0, 10);
 
 const BUCKETS: Readonly<Record<number, string>> = {

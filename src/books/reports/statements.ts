@@ -3,7 +3,7 @@ import { merchantOf, productOf } from './names.ts';
 import { listBalancesAt, listFloatLines, listMovements } from './queries.ts';
 import { amount, byCurrency, type Cell, type Maker, type Scope } from './report.ts';
 
-export function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
+function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
   if (merchantId !== undefined) return merchantId;
   throw new Refusal('30', { message: 'Invalid request: this report is of one merchant; name it' });
 }

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { Problem } from '../../operator/problem.ts';
 
 /** A header that no form can send, and no script of another site without a permission that is never given. */
-export const OWN_HEADER = 'x-scrip-request';
+const OWN_HEADER = 'x-scrip-request';
 
 const SAFE = new Set(['GET', 'HEAD']);
 
