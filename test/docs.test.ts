@@ -86,7 +86,7 @@ describe('the documentation', () => {
 
   it('lists with each call the codes that it can give, in both variants', async () => {
     const page = await read('docs/reference/interface.md');
-    const sections = [...page.matchAll(/^## (.+)\n(?:(?!^## )[\s\S])*?^Codes: (.+)\.$/gm)];
+    const sections = [...page.matchAll(/^## (.+)\n(?:(?!^## )[\s\S])*?^Codes: ([\s\S]+?)\.$/gm)];
     const codesOf = new Map(sections.map(([, heading = '', codes = '']) => [heading, codes]));
     const calls = [...page.matchAll(/^\| \[([^\]]+)\]\(#[^)]+\) \| `([A-Z]+) ([^`]+)`/gm)];
     assert.equal(calls.length, VARIANT_A.endpoints.length);
