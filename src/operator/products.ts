@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { findMerchant } from '../merchants/merchants.ts';
 import {
   changeProduct,
   createProduct as create,
@@ -127,6 +128,8 @@ const createProduct = changing({
       ...(validityDays !== undefined && { validityDays }),
       merchantId: input.merchantId ? toId(input.merchantId, 'merchantId') : null,
     };
+    if (wanted.merchantId !== null && !(await findMerchant(caller.service.db, wanted.merchantId)))
+      throw notFound(`merchant ${wanted.merchantId}`);
     if (wanted.maxValueMinor < wanted.minValueMinor)
       throw invalid('maxValue', 'minimum', 'is below minValue');
     const product = await create(caller, wanted);
