@@ -30,6 +30,8 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** The grace of a close, and the first minute after it. */
 const CLOSE_AFTER_MS = 20 * 60_000;
+/** An order is made on every second day. */
+const ORDER_DAYS = 2;
 const ORDER_QUANTITY = 10;
 const CLOSE_TRIES = 20;
 
@@ -151,16 +153,18 @@ class Story {
     return { ...(this.#contexts[merchant] as Context), now: this.#now };
   }
 
-  /** A day: what the night has closed, an order in the morning, and payments until the evening. */
+  /** A day: what the night has closed, now and then an order in the morning, and payments. */
   async play(day: number): Promise<void> {
     await this.#at(day, CLOSE_AFTER_MS);
     if (day > 0) await this.#close();
     if (this.#now.getUTCDate() === 4 && day > 7) await this.#settle();
-    await this.#at(day, 8 * HOUR_MS);
-    await this.#order(day);
-    for (const hour of [11, 15, 18]) {
+    if (day % ORDER_DAYS === 0) {
+      await this.#at(day, 8 * HOUR_MS);
+      await this.#order(day / ORDER_DAYS);
+    }
+    for (const hour of [11, 17]) {
       await this.#at(day, hour * HOUR_MS + Math.floor(this.#random() * HOUR_MS));
-      await this.#pay(4 + Math.floor(this.#random() * 5));
+      await this.#pay(3 + Math.floor(this.#random() * 4));
     }
     await this.#assist(day);
   }
@@ -177,18 +181,18 @@ class Story {
     }
   }
 
-  /** One merchant after the other orders vouchers, and tops its float up first where that has become low. */
-  async #order(day: number): Promise<void> {
-    const turn = day % MERCHANTS.length;
+  /** One merchant after the other orders vouchers. */
+  async #order(number: number): Promise<void> {
+    const turn = number % MERCHANTS.length;
     const merchant = MERCHANTS[turn] as (typeof MERCHANTS)[number];
     const context = this.#contextOf(turn);
     const product = PRODUCTS.find(({ code }) => code === merchant.product);
     if (!product) return;
-    const value = merchant.values[day % merchant.values.length] as number;
+    const value = merchant.values[number % merchant.values.length] as number;
     const order = {
       quantity: ORDER_QUANTITY,
       value,
-      reference: `order-${day + 1}`,
+      reference: `order-${number + 1}`,
       productCode: product.code,
     };
     await generate(context, order);
