@@ -31,14 +31,16 @@ drop table if exists scrip.moved_clock`;
  * Lets the clock run again where a demo was killed before it could. An account that may not do so leaves
  * it alone.
  * @param url of the schema's owner
+ * @returns whether it was moved
  */
-export async function restoreClock(url: string): Promise<void> {
+export async function restoreClock(url: string): Promise<boolean> {
   const owner = await openOwner(url);
   try {
     const [found] = await owner.query<{ moved: boolean }>(
       sql`select to_regclass('scrip.moved_clock') is not null as moved`,
     );
     if (found?.moved) await owner.query({ text: RESTORED, values: [] });
+    return found?.moved ?? false;
   } finally {
     await owner.close();
   }
