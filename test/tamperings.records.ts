@@ -89,8 +89,9 @@ export const TAMPERINGS_OF_RECORDS: readonly Tampering[] = [
   ],
   [
     'money that is held and is not in transit',
-    `insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at)
-      select gen_random_uuid(), id, merchant_id, 1, 0, (${ONE_VOUCHER}), now() from accounts
+    `insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, held_at,
+        entry_id)
+      select gen_random_uuid(), id, merchant_id, 1, 0, (${ONE_VOUCHER}), now(), gen_random_uuid() from accounts
         where id = (${A_FLOAT})`,
     ['holds'],
   ],

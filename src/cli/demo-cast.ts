@@ -46,11 +46,11 @@ export const PRODUCTS: readonly DemoProduct[] = [
 
 /** Floats and values in major units. The float of the last one is nearly used up at the end. */
 export const MERCHANTS = [
-  { name: 'Corner Kiosk', product: 'GIFT-USD', float: 12_000, values: [25, 50] },
-  { name: 'Riverside Diner', product: 'MEAL-USD', float: 6_000, values: [15, 20] },
-  { name: 'Alpine Outdoor', product: 'GIFT-EUR', float: 15_000, values: [50, 75] },
-  { name: 'Buchladen am Markt', product: 'GIFT-EUR', float: 9_000, values: [20, 30] },
-  { name: 'Kyoto Tea House', product: 'TEA-JPY', float: 460_000, values: [2_000, 3_000] },
+  { name: 'Corner Kiosk', product: 'GIFT-USD', float: 6_000, values: [25, 50] },
+  { name: 'Riverside Diner', product: 'MEAL-USD', float: 3_000, values: [15, 20] },
+  { name: 'Alpine Outdoor', product: 'GIFT-EUR', float: 8_000, values: [50, 75] },
+  { name: 'Buchladen am Markt', product: 'GIFT-EUR', float: 5_000, values: [20, 30] },
+  { name: 'Kyoto Tea House', product: 'TEA-JPY', float: 230_000, values: [2_000, 3_000] },
 ] as const;
 
 /** What prices at a till are multiples of. */

@@ -10,7 +10,7 @@ import { reconcile } from '../ledger/reconcile.ts';
 import { topUp } from '../merchants/floats.ts';
 import { actFor } from '../merchants/impersonate.ts';
 import { createMerchant } from '../merchants/merchants.ts';
-import { createProduct, type Product, productDefaults } from '../merchants/products.ts';
+import { createProduct, findProduct, type Product, productDefaults } from '../merchants/products.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
@@ -22,7 +22,7 @@ import { makeTerms } from '../settlement/terms.ts';
 import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
 import { createPartitions } from '../webhooks/queries.ts';
 import { CASH_DRAWER, MERCHANTS, PRODUCTS } from './demo-cast.ts';
-import { isEmpty } from './queries.ts';
+import { findHistory, isEmpty } from './queries.ts';
 
 /** How long the history is. */
 const DAYS = 90;
@@ -30,17 +30,19 @@ const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 /** The grace of a close, and the first minute after it. */
 const CLOSE_AFTER_MS = 20 * 60_000;
+/** An order is made on every second day. */
+const ORDER_DAYS = 2;
 const ORDER_QUANTITY = 10;
 const CLOSE_TRIES = 20;
 
-type Progress = { readonly tell: () => void; readonly stopping: () => boolean };
+type Progress = { readonly tell: (line: string) => void; readonly stopping: () => boolean };
 
 /**
  * Fills an empty database with a history: merchants, products of several currencies, closed days,
  * expiries, settlements. Everything goes through the operations that serve calls; the clocks of the
  * service and of the books are moved from day to day meanwhile.
  * @param ownerUrl of the schema's owner
- * @param progress.tell called before it begins
+ * @param progress.tell takes lines for people
  * @param progress.stopping ends it early: what was played stays
  * @returns false where there is something in the database already
  * @throws Error where the books do not agree at the end
@@ -51,19 +53,39 @@ export async function fillHistory(
   actor: Actor,
   { tell, stopping }: Progress,
 ): Promise<boolean> {
-  await restoreClock(ownerUrl);
-  if ((await service.db.query(isEmpty())).length === 0) return false;
-  tell();
+  const wasKilled = await restoreClock(ownerUrl);
+  if ((await service.db.query(isEmpty())).length === 0) {
+    if (wasKilled) tell(`a start was killed while it made the history, which ${await endOf(service)}`);
+    return false;
+  }
+  tell(`filling the empty database with ${DAYS} days of history`);
+  const began = performance.now();
   const clock = await moveClock(ownerUrl);
   try {
     const story = new Story(service, clock, actor);
     await story.begin();
     for (let day = 0; day < DAYS && !stopping(); day++) await story.play(day);
-    if (!stopping()) await story.prove();
+    if (stopping()) {
+      tell(`stopped while it made the history, which ${await endOf(service)}`);
+      return true;
+    }
+    await story.prove();
+    const [made] = await service.db.query<History>(findHistory());
+    const seconds = ((performance.now() - began) / 1_000).toFixed(1);
+    tell(`made ${DAYS} closed days with ${made?.movements} movements in ${seconds} s`);
     return true;
   } finally {
     await clock.close();
   }
+}
+
+type History = { readonly movements: number; readonly until: string | null };
+
+/** Where a history ends that was cut short. It is never continued: its days are in order as they are. */
+async function endOf({ db }: Service): Promise<string> {
+  const [found] = await db.query<History>(findHistory());
+  const end = found?.until ? `ends soon after ${found.until}` : 'has no closed day';
+  return `${end} and stays so; for a whole one, start with an empty data folder`;
 }
 
 type Card = {
@@ -114,7 +136,10 @@ class Story {
     const products = new Map<string, Product>();
     for (const { code, name, currency, decimals, ...terms } of PRODUCTS) {
       const wanted = { ...productDefaults(currency, decimals), ...terms, code, name };
-      const product = await createProduct(this.#operator, wanted);
+      const product =
+        (await createProduct(this.#operator, wanted)) ??
+        // Of a start that was killed before it had made the first merchant.
+        (await findProduct(this.#operator.service.db, code));
       if (product) products.set(code, product);
     }
     for (const { name, product: code, float } of MERCHANTS) {
@@ -151,16 +176,18 @@ class Story {
     return { ...(this.#contexts[merchant] as Context), now: this.#now };
   }
 
-  /** A day: what the night has closed, an order in the morning, and payments until the evening. */
+  /** A day: what the night has closed, now and then an order in the morning, and payments. */
   async play(day: number): Promise<void> {
     await this.#at(day, CLOSE_AFTER_MS);
     if (day > 0) await this.#close();
     if (this.#now.getUTCDate() === 4 && day > 7) await this.#paySettlements();
-    await this.#at(day, 8 * HOUR_MS);
-    await this.#order(day);
-    for (const hour of [11, 15, 18]) {
+    if (day % ORDER_DAYS === 0) {
+      await this.#at(day, 8 * HOUR_MS);
+      await this.#order(day / ORDER_DAYS);
+    }
+    for (const hour of [11, 17]) {
       await this.#at(day, hour * HOUR_MS + Math.floor(this.#random() * HOUR_MS));
-      await this.#pay(4 + Math.floor(this.#random() * 5));
+      await this.#pay(3 + Math.floor(this.#random() * 4));
     }
     await this.#assist(day);
   }
@@ -177,18 +204,18 @@ class Story {
     }
   }
 
-  /** One merchant after the other orders vouchers, and tops its float up first where that has become low. */
-  async #order(day: number): Promise<void> {
-    const turn = day % MERCHANTS.length;
+  /** One merchant after the other orders vouchers. */
+  async #order(number: number): Promise<void> {
+    const turn = number % MERCHANTS.length;
     const merchant = MERCHANTS[turn] as (typeof MERCHANTS)[number];
     const context = this.#contextOf(turn);
     const product = PRODUCTS.find(({ code }) => code === merchant.product);
     if (!product) return;
-    const value = merchant.values[day % merchant.values.length] as number;
+    const value = merchant.values[number % merchant.values.length] as number;
     const order = {
       quantity: ORDER_QUANTITY,
       value,
-      reference: `order-${day + 1}`,
+      reference: `order-${number + 1}`,
       productCode: product.code,
     };
     await generate(context, order);
@@ -254,13 +281,17 @@ class Story {
   /** Once a month, a few days after its end: drafts for all, approved; all but the last are paid. */
   async #paySettlements(): Promise<void> {
     const drafts = await draftAll(this.#operator, undefined);
-    for (const [at, { id, payable }] of drafts.entries()) {
-      if (payable.minor <= 0n) continue;
-      const { settlement } = await approve(this.#operator, id);
-      if (at === drafts.length - 1) continue;
+    const due = drafts.filter(({ payable }) => payable.minor > 0n);
+    const approved = await Promise.all(due.map(({ id }) => approve(this.#operator, id)));
+    for (const { settlement } of approved.slice(0, -1)) {
       const reference = `payout ${settlement.number}`;
       const valueDate = this.#now.toISOString().slice(0, 10);
-      await pay(this.#operator, { settlementId: id, reference, bankReference: reference, valueDate });
+      await pay(this.#operator, {
+        settlementId: settlement.id,
+        reference,
+        bankReference: reference,
+        valueDate,
+      });
     }
   }
 

@@ -15,3 +15,9 @@ export function isEmpty(): Sql {
 select 1 as empty where not exists (select from merchants) and not exists (select from journal)
   and not exists (select from book_days)`;
 }
+
+/** How much history there is: the movements, and the last closed day. */
+export function findHistory(): Sql {
+  return sql`
+select (select count(*)::integer from journal) as movements, (select max(day)::text from book_closings) as until`;
+}

@@ -74,11 +74,14 @@ async function serve(options: ServeOptions): Promise<void> {
   }
 }
 
-/** Fills an empty database with the demo's history, and says so: it takes some seconds. */
+/**
+ * Fills an empty database with the demo's history, and says so: it takes some seconds. Nothing is served
+ * meanwhile, since the clock of the database is moved: requests would be stamped with it.
+ */
 async function playHistory(service: Service, ownerUrl: string, stop: Stop): Promise<void> {
   const { demoActor } = await import('./demo.ts');
   const { fillHistory } = await import('./demo-history.ts');
-  const tell = () => process.stderr.write('scrip: filling the empty database with 90 days of history\n');
+  const tell = (line: string) => process.stderr.write(`scrip: ${line}\n`);
   await fillHistory(service, ownerUrl, demoActor(), { tell, stopping: stop.isAsked });
 }
 
@@ -157,6 +160,7 @@ async function greet(
   const lines = [
     `Scrip serves ${baseUrl}`,
     ...SERVED.map(({ title, prefix }) => `  ${title.padEnd(24)}${baseUrl}${prefix}`),
+    `  ${'Console'.padEnd(24)}${baseUrl}/console/`,
     `  ${'Documentation'.padEnd(24)}${baseUrl}/docs/`,
     `  ${'Health'.padEnd(24)}${baseUrl}/healthz and ${baseUrl}/readyz`,
   ];

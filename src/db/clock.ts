@@ -31,14 +31,16 @@ drop table if exists scrip.moved_clock`;
  * Lets the clock run again where a demo was killed before it could. An account that may not do so leaves
  * it alone.
  * @param url of the schema's owner
+ * @returns whether it was moved
  */
-export async function restoreClock(url: string): Promise<void> {
+export async function restoreClock(url: string): Promise<boolean> {
   const owner = await openOwner(url);
   try {
     const [found] = await owner.query<{ moved: boolean }>(
       sql`select to_regclass('scrip.moved_clock') is not null as moved`,
     );
     if (found?.moved) await owner.query({ text: RESTORED, values: [] });
+    return found?.moved ?? false;
   } finally {
     await owner.close();
   }
@@ -48,6 +50,8 @@ export async function restoreClock(url: string): Promise<void> {
 export async function moveClock(url: string): Promise<MovedClock> {
   const owner = await openOwner(url);
   await owner.query({ text: MOVED, values: [] });
+  // Of this connection only: a clock that is lost runs again as the server's own.
+  await owner.query(sql`set synchronous_commit = off`);
   return {
     async set(time) {
       await owner.query(
@@ -57,6 +61,7 @@ export async function moveClock(url: string): Promise<MovedClock> {
       );
     },
     async close() {
+      await owner.query(sql`set synchronous_commit = on`);
       await owner.query({ text: RESTORED, values: [] });
       await owner.close();
     },
