@@ -64,8 +64,7 @@ export function useOperations(door: Door): ReadonlyMap<string, Operation> | unde
 /** Whether the service lists something page by page: some lists are short, and come whole. */
 export function comesInPages(operations: ReadonlyMap<string, Operation> | undefined, path: string): boolean {
   const listing = [...(operations?.values() ?? [])].find(
-    (each) =>
-      each.method === 'GET' && new RegExp(`^${each.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
+    (each) => each.method === 'GET' && new RegExp(`^${each.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
   );
   return listing === undefined || listing.fields.some(({ name }) => name === 'limit');
 }

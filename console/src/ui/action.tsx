@@ -79,7 +79,11 @@ export function ActionMenu({ label, actions }: { label: string; actions: readonl
         </Menu.Target>
         <Menu.Dropdown>
           {offered.map((each) => (
-            <Menu.Item key={each.name} className={each.danger ? 'danger' : undefined} onClick={() => setOpened(each)}>
+            <Menu.Item
+              key={each.name}
+              className={each.danger ? 'danger' : undefined}
+              onClick={() => setOpened(each)}
+            >
               {each.label}
             </Menu.Item>
           ))}

@@ -102,7 +102,7 @@ export function Rows({ items, columns, to, cell }: RowsProps) {
   const isNumber = (name: string) => items.some((item) => typeof item[name] === 'number');
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must reach it
-    <div className="table-scroll" role="group" aria-label={texts.table} tabIndex={0}>
+    <section className="table-scroll" aria-label={texts.table} tabIndex={0}>
       <Table>
         <Table.Thead>
           <Table.Tr>
@@ -143,7 +143,7 @@ export function Rows({ items, columns, to, cell }: RowsProps) {
           })}
         </Table.Tbody>
       </Table>
-    </div>
+    </section>
   );
 }
 
