@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import packed from '@sparticuz/chromium';
+import axe from 'axe-core';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { inviteDemoOwner } from '../src/people/users.ts';
 import { asOperator, type ListeningService } from './harness.ts';
@@ -9,7 +9,6 @@ import { asOperator, type ListeningService } from './harness.ts';
 /** Opens the console in a Chromium, and listens to what goes wrong in it. */
 
 const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** The policy of the page forbids what tests inject as a script; an evaluation is not one. */
 const LISTEN = `addEventListener('securitypolicyviolation', (event) =>
@@ -87,7 +86,7 @@ type Finding = {
 
 /** What axe finds serious or critical in a page. */
 export async function inaccessible(page: Page): Promise<string[]> {
-  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(AXE);
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source);
   const found = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
   return found
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

@@ -2,14 +2,11 @@ import {
   ActionIcon,
   Alert,
   Button,
-  Checkbox,
   Code,
   CopyButton,
   Group,
   Menu,
   Modal,
-  NumberInput,
-  Select,
   Stack,
   Text,
   TextInput,
@@ -19,9 +16,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, type ReactNode, useRef, useState } from 'react';
 import { ApiProblem, type Door, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import type { Field, Operation } from '../operations.ts';
+import type { Operation } from '../operations.ts';
 import { useApp } from './app.tsx';
-import { labelOf } from './format.ts';
+import { FieldInput } from './field.tsx';
 import { Problem } from './parts.tsx';
 
 type Input = Readonly<Record<string, unknown>>;
@@ -56,7 +53,7 @@ export function Action(props: Props) {
   );
 }
 
-export type MenuAction = Omit<Props, 'primary'>;
+type MenuAction = Omit<Props, 'primary'>;
 
 /** The operations on a row of a list, behind one button. */
 export function ActionMenu({ label, actions }: { label: string; actions: readonly MenuAction[] }) {
@@ -248,76 +245,6 @@ function Secrets({ secrets, close }: { secrets: Input; close(): void }) {
         <Button onClick={close}>{texts.done}</Button>
       </Group>
     </Stack>
-  );
-}
-
-type FieldProps = {
-  field: Field;
-  value: unknown;
-  problem?: string | undefined;
-  onChange(value: unknown): void;
-};
-
-function FieldInput({ field, value, problem, onChange }: FieldProps) {
-  const label = labelOf(field.name);
-  const shared = {
-    label,
-    description: field.description || undefined,
-    error: problem,
-    required: field.required,
-  };
-  if (field.options.length > 0)
-    return (
-      <Select
-        {...shared}
-        data={[...field.options]}
-        value={(value as string) ?? null}
-        onChange={(chosen) => onChange(chosen ?? undefined)}
-      />
-    );
-  if (field.type === 'boolean')
-    return (
-      <Checkbox
-        label={label}
-        description={field.description || undefined}
-        checked={value === true}
-        onChange={(event) => onChange(event.currentTarget.checked)}
-      />
-    );
-  if (field.type === 'number' || field.type === 'integer')
-    return (
-      <NumberInput
-        {...shared}
-        value={(value as number) ?? ''}
-        placeholder={field.example}
-        allowDecimal={field.type === 'number'}
-        onChange={(given) => onChange(given === '' ? undefined : Number(given))}
-      />
-    );
-  if (field.type === 'array')
-    return (
-      <TextInput
-        {...shared}
-        value={((value as string[]) ?? []).join(', ')}
-        placeholder={field.example}
-        onChange={(event) =>
-          onChange(
-            event.currentTarget.value
-              .split(',')
-              .map((each) => each.trim())
-              .filter(Boolean),
-          )
-        }
-      />
-    );
-  return (
-    <TextInput
-      {...shared}
-      value={(value as string) ?? ''}
-      placeholder={field.example}
-      autoComplete="off"
-      onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
-    />
   );
 }
 
