@@ -14,6 +14,9 @@ import { theme } from './ui/theme.ts';
 /** The nonce of the policy of this page (src/http/console.ts): styles that are added at runtime carry it. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? '';
 
+// What keeps the page from scrolling below a dialog adds a style, and asks for the nonce by this name.
+Object.assign(globalThis, { __webpack_nonce__: nonce });
+
 const client = new QueryClient({
   defaultOptions: {
     queries: {

@@ -39,7 +39,7 @@ type Described = {
   summary?: string;
   parameters?: {
     name: string;
-    in: 'path' | 'query';
+    in: 'path' | 'query' | 'header';
     required?: boolean;
     description?: string;
     schema: Schema;
@@ -61,6 +61,14 @@ export function useOperations(door: Door): ReadonlyMap<string, Operation> | unde
   return data;
 }
 
+/** Whether the service lists something page by page: some lists are short, and come whole. */
+export function comesInPages(operations: ReadonlyMap<string, Operation> | undefined, path: string): boolean {
+  const listing = [...(operations?.values() ?? [])].find(
+    (each) => each.method === 'GET' && new RegExp(`^${each.path.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
+  );
+  return listing === undefined || listing.fields.some(({ name }) => name === 'limit');
+}
+
 function readDocument({ paths }: Document, door: Door): Map<string, Operation> {
   const found = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]) =>
@@ -72,9 +80,12 @@ function readDocument({ paths }: Document, door: Door): Map<string, Operation> {
 
 function readOperation(path: string, method: string, described: Described): Operation {
   const body = Object.values(described.requestBody?.content ?? {})[0]?.schema;
-  const given = (described.parameters ?? []).map(
+  // What is sent as a header, such as the key of a repetition, is nothing that somebody types.
+  const given = (described.parameters ?? []).flatMap(
     ({ name, in: place, required = false, description, schema }) =>
-      readField(name, place, required, { ...schema, description: description ?? schema.description }),
+      place === 'header'
+        ? []
+        : [readField(name, place, required, { ...schema, description: description ?? schema.description })],
   );
   const sent = Object.entries(body?.properties ?? {}).map(([name, schema]) =>
     readField(name, 'body', body?.required?.includes(name) ?? false, schema),

@@ -37,6 +37,8 @@ export const de: Catalogue = {
     merchantNeeded: 'Eine Referenz gehört zu einem Händler: Wählen Sie einen.',
   },
   list: {
+    table: 'Tabelle',
+    actions: 'Aktionen',
     more: 'Mehr laden',
     empty: 'Noch nichts vorhanden.',
     filtered: 'Nichts passt zu diesen Filtern.',

@@ -35,6 +35,8 @@ export const en = {
     merchantNeeded: 'A reference belongs to a merchant: choose one.',
   },
   list: {
+    table: 'Table',
+    actions: 'Actions',
     more: 'Load more',
     empty: 'Nothing here yet.',
     filtered: 'Nothing matches these filters.',

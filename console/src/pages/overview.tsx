@@ -105,7 +105,7 @@ function LastClose() {
   const format = useFormat();
   const { data } = useQuery({
     queryKey: ['days'],
-    queryFn: () => get<Page<Item>>('/books/days', { limit: 100 }),
+    queryFn: () => get<Page<Item>>('/books/days'),
     retry: false,
   });
   const closed = data?.items

@@ -1,25 +1,24 @@
 import {
+  ActionIcon,
   Alert,
   Button,
-  Checkbox,
   Code,
   CopyButton,
   Group,
+  Menu,
   Modal,
-  NumberInput,
-  Select,
   Stack,
   Text,
   TextInput,
 } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, type ReactNode, useState } from 'react';
+import { type FormEvent, type ReactNode, useRef, useState } from 'react';
 import { ApiProblem, type Door, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import type { Field, Operation } from '../operations.ts';
+import type { Operation } from '../operations.ts';
 import { useApp } from './app.tsx';
-import { labelOf } from './format.ts';
+import { FieldInput } from './field.tsx';
 import { Problem } from './parts.tsx';
 
 type Input = Readonly<Record<string, unknown>>;
@@ -54,6 +53,46 @@ export function Action(props: Props) {
   );
 }
 
+type MenuAction = Omit<Props, 'primary'>;
+
+/** The operations on a row of a list, behind one button. */
+export function ActionMenu({ label, actions }: { label: string; actions: readonly MenuAction[] }) {
+  const { operations, permits } = useApp();
+  const [opened, setOpened] = useState<MenuAction>();
+  const offered = actions.filter(({ name }) => {
+    const operation = operations?.get(name);
+    return operation !== undefined && permits(operation);
+  });
+  const operation = opened && operations?.get(opened.name);
+  const close = () => setOpened(undefined);
+  if (offered.length === 0) return null;
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="default" aria-label={label}>
+            ⋯
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {offered.map((each) => (
+            <Menu.Item
+              key={each.name}
+              className={each.danger ? 'danger' : undefined}
+              onClick={() => setOpened(each)}
+            >
+              {each.label}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
+      <Modal opened={opened !== undefined} onClose={close} title={opened?.label} centered>
+        {opened && operation && <ActionForm {...opened} operation={operation} close={close} />}
+      </Modal>
+    </>
+  );
+}
+
 function ActionForm({
   operation,
   given = {},
@@ -70,6 +109,7 @@ function ActionForm({
   const [error, setError] = useState<unknown>();
   const [secrets, setSecrets] = useState<Input>();
   const [isBusy, setBusy] = useState(false);
+  const finish = useRef<() => void>(() => {});
   // One key for this dialog: sent twice, the change happens once.
   const [idempotencyKey] = useState(() => crypto.randomUUID());
   const fields = operation.fields.filter(({ name }) => !(name in given));
@@ -82,8 +122,12 @@ function ActionForm({
       const answer = await run(operation, { ...given, ...values }, idempotencyKey);
       await client.invalidateQueries();
       const shown = Object.entries(answer).filter(([name]) => /^(secret|token|link|key)$/.test(name));
+      // What is shown once stays until somebody closes it: only then may the page change.
+      if (shown.length > 0) {
+        finish.current = () => onDone?.(answer);
+        return setSecrets(Object.fromEntries(shown));
+      }
       onDone?.(answer);
-      if (shown.length > 0) return setSecrets(Object.fromEntries(shown));
       notifications.show({ message: `${label}: ${texts.done}`, color: 'teal' });
       close();
     } catch (caught) {
@@ -93,7 +137,11 @@ function ActionForm({
     }
   };
 
-  if (secrets) return <Secrets secrets={secrets} close={close} />;
+  const closeSecrets = () => {
+    close();
+    finish.current();
+  };
+  if (secrets) return <Secrets secrets={secrets} close={closeSecrets} />;
   const needsStepUp = error instanceof ApiProblem && error.code === 'step-up-required';
   return (
     <Stack gap="sm">
@@ -197,76 +245,6 @@ function Secrets({ secrets, close }: { secrets: Input; close(): void }) {
         <Button onClick={close}>{texts.done}</Button>
       </Group>
     </Stack>
-  );
-}
-
-type FieldProps = {
-  field: Field;
-  value: unknown;
-  problem?: string | undefined;
-  onChange(value: unknown): void;
-};
-
-function FieldInput({ field, value, problem, onChange }: FieldProps) {
-  const label = labelOf(field.name);
-  const shared = {
-    label,
-    description: field.description || undefined,
-    error: problem,
-    required: field.required,
-  };
-  if (field.options.length > 0)
-    return (
-      <Select
-        {...shared}
-        data={[...field.options]}
-        value={(value as string) ?? null}
-        onChange={(chosen) => onChange(chosen ?? undefined)}
-      />
-    );
-  if (field.type === 'boolean')
-    return (
-      <Checkbox
-        label={label}
-        description={field.description || undefined}
-        checked={value === true}
-        onChange={(event) => onChange(event.currentTarget.checked)}
-      />
-    );
-  if (field.type === 'number' || field.type === 'integer')
-    return (
-      <NumberInput
-        {...shared}
-        value={(value as number) ?? ''}
-        placeholder={field.example}
-        allowDecimal={field.type === 'number'}
-        onChange={(given) => onChange(given === '' ? undefined : Number(given))}
-      />
-    );
-  if (field.type === 'array')
-    return (
-      <TextInput
-        {...shared}
-        value={((value as string[]) ?? []).join(', ')}
-        placeholder={field.example}
-        onChange={(event) =>
-          onChange(
-            event.currentTarget.value
-              .split(',')
-              .map((each) => each.trim())
-              .filter(Boolean),
-          )
-        }
-      />
-    );
-  return (
-    <TextInput
-      {...shared}
-      value={(value as string) ?? ''}
-      placeholder={field.example}
-      autoComplete="off"
-      onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
-    />
   );
 }
 

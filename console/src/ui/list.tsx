@@ -4,6 +4,8 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { comesInPages } from '../operations.ts';
+import { useApp } from './app.tsx';
 import { labelOf } from './format.ts';
 import { Busy, Empty, Problem, Value } from './parts.tsx';
 
@@ -41,11 +43,13 @@ export function List({
   empty,
 }: Props) {
   const texts = useTexts().list;
-  const query = { ...search, ...fixed, limit };
+  const { operations } = useApp();
+  const query = { ...search, ...fixed, ...(comesInPages(operations, path) && { limit }) };
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } =
     useInfiniteQuery({
       queryKey: ['list', path, query],
       queryFn: ({ pageParam }) => get<Page<Item>>(path, { ...query, cursor: pageParam ?? undefined }),
+      enabled: operations !== undefined,
       initialPageParam: null as string | null,
       getNextPageParam: (page) => page.nextCursor,
       placeholderData: keepPreviousData,
@@ -93,10 +97,12 @@ export function List({
 type RowsProps = Pick<Props, 'columns' | 'to' | 'cell'> & { readonly items: readonly Item[] };
 
 export function Rows({ items, columns, to, cell }: RowsProps) {
+  const texts = useTexts().list;
   const navigate = useNavigate();
   const isNumber = (name: string) => items.some((item) => typeof item[name] === 'number');
   return (
-    <div className="table-scroll">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must reach it
+    <section className="table-scroll" aria-label={texts.table} tabIndex={0}>
       <Table>
         <Table.Thead>
           <Table.Tr>
@@ -137,7 +143,7 @@ export function Rows({ items, columns, to, cell }: RowsProps) {
           })}
         </Table.Tbody>
       </Table>
-    </div>
+    </section>
   );
 }
 

@@ -3,7 +3,7 @@ import { AreaChart } from '@mantine/charts';
 import { Button, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { get } from '../api.ts';
+import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useFormat } from './format.ts';
 import { type Item, Rows } from './list.tsx';
@@ -26,7 +26,15 @@ export function Outstanding() {
   const from = new Date(Date.now() - DAYS * 86_400_000).toISOString().slice(0, 10);
   const { data, error } = useQuery({
     queryKey: ['outstanding', from, to],
-    queryFn: () => get<Report>('/books/reports/outstanding', { from, to }),
+    queryFn: async () => {
+      // The books begin with their first day, and a report takes no day before it.
+      const { items } = await get<Page<Item>>('/books/days', { from, to });
+      const days = items.map(({ day }) => String(day)).sort();
+      const [first, last] = [days[0], days.at(-1)];
+      return first === undefined
+        ? ({} as Report)
+        : get<Report>('/books/reports/outstanding', { from: first, to: last });
+    },
     retry: false,
   });
   if (error)

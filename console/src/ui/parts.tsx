@@ -78,7 +78,16 @@ const COLORS: Readonly<Record<string, string>> = {
 /** A state by its name and a color: never by the color alone. */
 export function State({ name }: { name: string }) {
   return (
-    <Badge variant="light" color={COLORS[name] ?? 'gray'} radius="sm" tt="none" fw={500} autoContrast>
+    <Badge
+      className="state"
+      variant="light"
+      color={COLORS[name] ?? 'gray'}
+      radius="sm"
+      tt="none"
+      fw={500}
+      miw="max-content"
+      autoContrast
+    >
       {name}
     </Badge>
   );

@@ -1,0 +1,94 @@
+import { existsSync } from 'node:fs';
+import type { TestContext } from 'node:test';
+import packed from '@sparticuz/chromium';
+import axe from 'axe-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { inviteDemoOwner } from '../src/people/users.ts';
+import { asOperator, type ListeningService } from './harness.ts';
+
+/** Opens the console in a Chromium, and listens to what goes wrong in it. */
+
+const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** The policy of the page forbids what tests inject as a script; an evaluation is not one. */
+const LISTEN = `addEventListener('securitypolicyviolation', (event) =>
+  console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI))`;
+
+async function launch(): Promise<Browser> {
+  const executablePath = SYSTEM.find((path) => existsSync(path)) ?? (await packed.executablePath());
+  return chromium.launch({ executablePath, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
+}
+
+/** Why no browser can be started here, or false where one can. */
+export async function whyNoBrowser(): Promise<string | false> {
+  try {
+    await (await launch()).close();
+    return false;
+  } catch (error) {
+    return `no Chromium can be started here: ${(error as Error).message.split('\n')[0]}`;
+  }
+}
+
+export type OpenPage = {
+  readonly page: Page;
+  /** Errors of the console of the browser, of scripts, and of the policy, with the address. */
+  readonly faults: string[];
+  /** What was sent: method, address and body. */
+  readonly sent: string[];
+};
+
+/** A browser until the test ends. */
+export async function openBrowser(t: TestContext): Promise<Browser> {
+  const browser = await launch();
+  t.after(() => browser.close());
+  return browser;
+}
+
+/** A page of a new profile, signed in as the owner by a link. */
+export async function signedIn(
+  browser: Browser,
+  { baseUrl, service }: ListeningService,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
+  const page = await (await browser.newContext({ baseURL: baseUrl, locale: 'en-GB', ...options })).newPage();
+  const faults: string[] = [];
+  const sent: string[] = [];
+  await page.addInitScript(LISTEN);
+  page.on('pageerror', (error) => faults.push(`${page.url()}: ${error.message}`));
+  page.on('console', (message) => {
+    const { url } = message.location();
+    if (message.type() !== 'error') return;
+    // Before somebody has signed in, there is no session.
+    if (message.text().includes('401') && url.endsWith('/operator/v1/session')) return;
+    faults.push(`${page.url()}: ${message.text()} (${url})`);
+  });
+  page.on('request', (request) =>
+    sent.push(`${request.method()} ${request.url()} ${request.postData() ?? ''}`),
+  );
+  await page.goto(`/console/sign-in#${await inviteDemoOwner(asOperator(service))}`);
+  await settled(page, 'Overview');
+  return { page, faults, sent };
+}
+
+/** Waits until a page has its heading, and nothing in it is still loading. */
+export async function settled(page: Page, title?: string): Promise<void> {
+  await page.getByRole('heading', { level: 1, ...(title && { name: title }) }).waitFor();
+  await page.waitForLoadState('networkidle');
+  const loading = page.locator('main [role=status]');
+  while ((await loading.count()) > 0) await loading.first().waitFor({ state: 'hidden' });
+}
+
+type Finding = {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly target: readonly string[]; readonly html: string }[];
+};
+
+/** What axe finds serious or critical in a page. */
+export async function inaccessible(page: Page): Promise<string[]> {
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source);
+  const found = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
+  return found
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`);
+}

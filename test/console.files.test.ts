@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { de } from '../console/src/i18n/de.ts';
+import { en } from '../console/src/i18n/en.ts';
+import { buildServer } from '../src/http/server.ts';
+import { serviceWithoutDatabase } from './harness.ts';
+
+/** What the service sends of the console, and how much of it. */
+
+const DIST = new URL('../console/dist/', import.meta.url);
+const KB = 1_000;
+
+type Chunk = {
+  readonly file: string;
+  readonly css?: readonly string[];
+  readonly imports?: readonly string[];
+  readonly isDynamicEntry?: boolean;
+};
+type Manifest = Readonly<Record<string, Chunk>>;
+
+async function readManifest(): Promise<Manifest> {
+  return JSON.parse(await readFile(new URL('.vite/manifest.json', DIST), 'utf8'));
+}
+
+/** The files that a browser loads for a page before it shows. */
+function filesOf(manifest: Manifest, names: readonly string[], found = new Set<string>()): Set<string> {
+  for (const name of names) {
+    const chunk = manifest[name];
+    assert.ok(chunk, `the build has no ${name}`);
+    if (found.has(chunk.file)) continue;
+    found.add(chunk.file);
+    for (const css of chunk.css ?? []) found.add(css);
+    filesOf(manifest, chunk.imports ?? [], found);
+  }
+  return found;
+}
+
+/** In bytes, compressed by gzip. */
+async function sizeOf(files: Iterable<string>, ending: string): Promise<number> {
+  let total = 0;
+  for (const file of files)
+    if (file.endsWith(ending)) total += gzipSync(await readFile(new URL(file, DIST))).length;
+  return total;
+}
+
+test('the pages of the console allow nothing but their own files', async (t) => {
+  const service = serviceWithoutDatabase();
+  const app = buildServer(service);
+  t.after(() => app.close().then(() => service.db.close()));
+  const nonces = new Set<string>();
+  for (const url of ['/console/', '/console/merchants/1', '/portal/', '/console/']) {
+    const { statusCode, headers, body } = await app.inject({ url });
+    assert.equal(statusCode, 200, body);
+    const policy = String(headers['content-security-policy']);
+    const [, nonce = ''] = /style-src 'self' 'nonce-([A-Za-z0-9+/=]{24})'/.exec(policy) ?? [];
+    assert.ok(body.includes(`content="${nonce}"`), 'the page knows the nonce of its policy');
+    nonces.add(nonce);
+    assert.match(policy, /^default-src 'none'; script-src 'self';/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    assert.doesNotMatch(policy, /unsafe|\*|https?:/);
+    assert.equal(headers['cache-control'], 'no-store');
+    assert.equal(headers['x-content-type-options'], 'nosniff');
+    assert.equal(headers['referrer-policy'], 'no-referrer');
+    assert.match(body, /<script [^>]*src="\/console\/assets\//);
+    assert.doesNotMatch(body, /<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|(src|href)="(?!\/console\/)/);
+  }
+  assert.equal(nonces.size, 4);
+});
+
+test('the files of the console are kept for ever, and compressed', async (t) => {
+  const service = serviceWithoutDatabase();
+  const app = buildServer(service);
+  t.after(() => app.close().then(() => service.db.close()));
+  const manifest = await readManifest();
+  for (const file of filesOf(manifest, ['index.html'])) {
+    for (const [accepted, encoding] of [
+      ['br, gzip', 'br'],
+      ['gzip', 'gzip'],
+      ['identity', undefined],
+    ]) {
+      const { statusCode, headers } = await app.inject({
+        url: `/console/${file}`,
+        headers: { 'accept-encoding': accepted },
+      });
+      assert.equal(statusCode, 200);
+      assert.equal(headers['content-encoding'], encoding, `${file} for ${accepted}`);
+      assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable');
+    }
+  }
+  const missing = await app.inject({ url: '/console/assets/none.js' });
+  assert.equal(missing.statusCode, 404);
+  assert.notEqual(missing.headers['cache-control'], 'public, max-age=31536000, immutable');
+});
+
+test('a page is small: what is loaded for it, by gzip', async () => {
+  const manifest = await readManifest();
+  const pages = Object.keys(manifest).filter((name) => /^src\/(portal-)?pages\//.test(name));
+  assert.ok(pages.length > 25);
+  for (const page of pages) {
+    const files = filesOf(manifest, [page.includes('portal-') ? 'portal.html' : 'index.html', page]);
+    const most = page === 'src/pages/sign-in.tsx' ? 200 : 230;
+    const [js, css] = [await sizeOf(files, '.js'), await sizeOf(files, '.css')];
+    assert.ok(js <= most * KB, `${page} loads ${js} bytes of scripts`);
+    assert.ok(css <= 40 * KB, `${page} loads ${css} bytes of styles`);
+  }
+  // The chart comes after the page.
+  const chart = filesOf(manifest, ['src/ui/outstanding.tsx']);
+  for (const file of filesOf(manifest, ['index.html'])) chart.delete(file);
+  const size = await sizeOf(chart, '.js');
+  assert.ok(size <= 130 * KB, `the chart loads ${size} bytes`);
+});
+
+/** The keys with the kind of what they hold. */
+function keysOf(texts: object, path = ''): string[] {
+  return Object.entries(texts).flatMap(([name, value]) =>
+    typeof value === 'object' ? keysOf(value, `${path}${name}.`) : [`${path}${name} ${typeof value}`],
+  );
+}
+
+test('every language has every text', () => {
+  assert.deepEqual(keysOf(de).sort(), keysOf(en).sort());
+  const empty = (texts: object) => JSON.stringify(texts).includes('""');
+  assert.deepEqual([empty(en), empty(de)], [false, false]);
+});

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openBrowser, settled, signedIn, whyNoBrowser } from './chromium.ts';
+import { testService } from './harness.ts';
+
+const skip = await whyNoBrowser();
+
+test('a code with its PIN is never sent', { skip }, async (t) => {
+  const listening = await testService(t);
+  const { page, sent } = await signedIn(await openBrowser(t), listening);
+  const search = page.getByRole('textbox', { name: 'Search' });
+  for (const typed of ['1234567890123456', '1234 5678 9012 3456', '1234-5678-9012-3456']) {
+    await search.fill(typed);
+    await search.press('Enter');
+    await page.getByText('They were not sent').waitFor();
+    assert.equal(await search.inputValue(), '');
+  }
+  await page.goto('/console/search?text=1234567890123456');
+  await settled(page);
+  const after = sent.filter((each) => !each.includes('/console/search?text='));
+  assert.deepEqual(
+    after.filter((each) => each.replace(/[\s-]|%20/g, '').includes('1234567890123456')),
+    [],
+  );
+});
+
+test('a merchant is created, topped up, and has its float', { skip }, async (t) => {
+  const listening = await testService(t);
+  const { page, faults } = await signedIn(await openBrowser(t), listening);
+  await page.getByRole('link', { name: 'Merchants' }).click();
+  await settled(page, 'Merchants');
+  await page.getByRole('button', { name: 'Create a merchant' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('Kiosk 1');
+  await dialog.getByRole('button', { name: 'Create a merchant' }).click();
+  // The secret of its key is shown once, and stays until somebody has copied it.
+  await dialog.getByText('This is shown once').waitFor();
+  assert.match(await dialog.locator('pre').first().innerText(), /\S{12,}/);
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await settled(page, 'Kiosk 1');
+  await page.getByRole('button', { name: 'Top up' }).click();
+  await dialog.getByRole('textbox', { name: 'Amount' }).fill('125.5');
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  await page.getByRole('cell', { name: /125\.50$/ }).waitFor();
+  assert.deepEqual(faults, []);
+});
