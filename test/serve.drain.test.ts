@@ -116,7 +116,7 @@ for (const [window, name] of [
     await Promise.all(clients.map(({ refused }) => refused));
     assert.deepEqual(await ended, [0, null]);
     const booked = await testService.service.db.query<{ reference: string }>(
-      sql`select reference from journal where operation = 'redeem'`,
+      sql`select reference from journal where kind = 'REDEMPTION'`,
     );
     const answered = clients.flatMap((client) => client.answered);
     assert.deepEqual(answered.sort(), booked.map(({ reference }) => reference).sort());
