@@ -152,7 +152,6 @@ async function useEverything(): Promise<void> {
   assert.equal(vouchers.length, 15);
   await operate(authorization, id, endpoint.id);
   keyRing = (await readFile(join(dataDir, 'keys'), 'utf8')).trim().split('\n');
-  // Two keys, since it was rotated, and the routing key.
   assert.equal(keyRing.length, 3);
 }
 

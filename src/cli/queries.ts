@@ -19,5 +19,6 @@ select 1 as empty where not exists (select from merchants) and not exists (selec
 /** How much history there is: the movements, and the last closed day. */
 export function findHistory(): Sql {
   return sql`
-select (select count(*)::integer from journal) as movements, (select max(day)::text from book_closings) as until`;
+select (select count(*)::integer from journal) as movements,
+  (select max(day)::text from book_closings) as until`;
 }

@@ -1,0 +1,264 @@
+import { findBatch, readVouchers } from '../batches/download.ts';
+import { generate } from '../batches/generate.ts';
+import { closeDays } from '../books/close.ts';
+import { refundFloat } from '../books/floats.ts';
+import { verifyBooks } from '../books/verify.ts';
+import { adjustVoucher } from '../books/vouchers.ts';
+import { type Actor, type Context, createService, type Operator, type Service } from '../context.ts';
+import type { MovedClock } from '../db/clock.ts';
+import { reconcile } from '../ledger/reconcile.ts';
+import { topUp } from '../merchants/floats.ts';
+import { actFor } from '../merchants/impersonate.ts';
+import { createMerchant } from '../merchants/merchants.ts';
+import { createProduct, findProduct, type Product, productDefaults } from '../merchants/products.ts';
+import { redeem } from '../redemptions/redeem.ts';
+import { updateRedemption } from '../redemptions/update.ts';
+import { Refusal } from '../refusal.ts';
+import { approve } from '../settlement/approve.ts';
+import { draftAll } from '../settlement/draft.ts';
+import { DAY_ENDS } from '../settlement/fees.ts';
+import { pay } from '../settlement/pay.ts';
+import { makeTerms } from '../settlement/terms.ts';
+import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
+import { createPartitions } from '../webhooks/queries.ts';
+import { CASH_DRAWER, MERCHANTS, PRODUCTS } from './demo-cast.ts';
+
+/** How long the history is. */
+export const DAYS = 90;
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** The grace of a close, and the first minute after it. */
+const CLOSE_AFTER_MS = 20 * 60_000;
+/** An order is made on every second day. */
+const ORDER_DAYS = 2;
+const ORDER_QUANTITY = 10;
+const CLOSE_TRIES = 20;
+
+type Card = {
+  readonly code: string;
+  readonly pin: string;
+  readonly serial: bigint;
+  readonly currency: string;
+  left: number;
+};
+
+/** Numbers that look like chance, and are the same in every demo. */
+function chance(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** What happens in the history, day by day. */
+export class Story {
+  readonly #operator: Operator;
+  readonly #clock: MovedClock;
+  readonly #startsAt: Date;
+  readonly #random = chance(20_260_101);
+  readonly #cards: Card[] = [];
+  readonly #merchants: number[] = [];
+  readonly #contexts: Context[] = [];
+  #now: Date;
+
+  constructor(service: Service, clock: MovedClock, actor: Actor) {
+    this.#clock = clock;
+    const today = Math.floor((service.clock().getTime() - HOUR_MS) / DAY_MS) * DAY_MS;
+    this.#startsAt = new Date(today - DAYS * DAY_MS);
+    this.#now = this.#startsAt;
+    const moved = createService({ ...service, clock: () => this.#now });
+    this.#operator = { service: moved, actor };
+  }
+
+  async #at(day: number, ms: number): Promise<void> {
+    this.#now = new Date(this.#startsAt.getTime() + day * DAY_MS + ms);
+    await this.#clock.set(this.#now);
+  }
+
+  /** Products, merchants with their floats, and the terms of their settlements. */
+  async begin(): Promise<void> {
+    await this.#operator.service.db.query(createPartitions(this.#startsAt, new Date(Date.now())));
+    await this.#at(0, HOUR_MS);
+    const products = new Map<string, Product>();
+    for (const { code, name, currency, decimals, ...terms } of PRODUCTS) {
+      const wanted = { ...productDefaults(currency, decimals), ...terms, code, name };
+      const product =
+        (await createProduct(this.#operator, wanted)) ??
+        // Of a start that was killed before it had made the first merchant.
+        (await findProduct(this.#operator.service.db, code));
+      if (product) products.set(code, product);
+    }
+    for (const { name, product: code, float } of MERCHANTS) {
+      const product = products.get(code) as Product;
+      const { currency, decimals } = product;
+      const { id } = await createMerchant(this.#operator, {
+        name,
+        permit: ['update-redemption'],
+        opaque: false,
+        productId: product.id,
+      });
+      this.#merchants.push(id);
+      const context = await actFor(this.#operator.service, id);
+      if (context) this.#contexts.push(context);
+      const amountMinor = BigInt(float) * 10n ** BigInt(decimals);
+      await topUp(this.#operator, { merchantId: id, currency, amountMinor, reference: `prepayment ${id}` });
+      await makeTerms(this.#operator, {
+        merchantId: id,
+        productId: 0,
+        product: null,
+        validFrom: this.#startsAt.toISOString().slice(0, 10),
+        commissionPpm: 25_000,
+        vatPpm: 200_000,
+        period: 'month',
+        leastPayout: '1',
+        delayDays: 3,
+        payee: 'House bank',
+        payeeLast4: '3000',
+      });
+    }
+  }
+
+  #contextOf(merchant: number): Context {
+    return { ...(this.#contexts[merchant] as Context), now: this.#now };
+  }
+
+  /** A day: what the night has closed, now and then an order in the morning, and payments. */
+  async play(day: number): Promise<void> {
+    await this.#at(day, CLOSE_AFTER_MS);
+    if (day > 0) await this.#close();
+    if (this.#now.getUTCDate() === 4 && day > 7) await this.#paySettlements();
+    if (day % ORDER_DAYS === 0) {
+      await this.#at(day, 8 * HOUR_MS);
+      await this.#order(day / ORDER_DAYS);
+    }
+    for (const hour of [11, 17]) {
+      await this.#at(day, hour * HOUR_MS + Math.floor(this.#random() * HOUR_MS));
+      await this.#pay(3 + Math.floor(this.#random() * 4));
+    }
+    await this.#assist(day);
+  }
+
+  async #close(): Promise<void> {
+    const until = new Date(this.#now.getTime() - DAY_MS).toISOString().slice(0, 10);
+    for (let tries = 1; ; tries++) {
+      const { waiting, closed } = await closeDays(this.#operator, { until, dayEnds: DAY_ENDS });
+      const failed = closed.flatMap((each) => each.failed);
+      if (failed.length > 0) throw new Error(`a day of the demo does not agree: ${failed.join(', ')}`);
+      if (closed.length > 0) return;
+      // Transactions of other databases on the same server hold a close up while they run.
+      if (tries === CLOSE_TRIES) throw new Error(`a day of the demo was not closed: ${waiting?.reason}`);
+    }
+  }
+
+  /** One merchant after the other orders vouchers. */
+  async #order(number: number): Promise<void> {
+    const turn = number % MERCHANTS.length;
+    const merchant = MERCHANTS[turn] as (typeof MERCHANTS)[number];
+    const context = this.#contextOf(turn);
+    const product = PRODUCTS.find(({ code }) => code === merchant.product);
+    if (!product) return;
+    const value = merchant.values[number % merchant.values.length] as number;
+    const order = {
+      quantity: ORDER_QUANTITY,
+      value,
+      reference: `order-${number + 1}`,
+      productCode: product.code,
+    };
+    await generate(context, order);
+    for await (const page of readVouchers(context.service, await findBatch(context, order.reference)))
+      for (const { serialNumber, code, pin } of page)
+        this.#cards.push({ code, pin, serial: serialNumber, currency: product.currency, left: value });
+  }
+
+  /** Payments with some of the vouchers that have something left, in the shops of their currency. */
+  async #pay(count: number): Promise<void> {
+    const open = this.#cards.filter(({ left }) => left > 0).slice(-120);
+    const chosen = new Set(
+      Array.from({ length: count }, () => open[Math.floor(this.#random() * open.length)]),
+    );
+    await Promise.all([...chosen].map((card) => card && this.#payWith(card, this.#random(), this.#random())));
+  }
+
+  async #payWith(card: Card, share: number, habit: number): Promise<void> {
+    const shops = [...MERCHANTS.keys()].filter((at) => currencyOf(at) === card.currency);
+    const context = this.#contextOf(shops[Math.floor(share * shops.length)] as number);
+    const step = CASH_DRAWER[card.currency] ?? 1;
+    const amount = habit < 0.4 ? card.left : Math.max(step, Math.floor((card.left * share) / step) * step);
+    const reference = `till ${card.serial} ${card.left}`;
+    const { code, pin } = card;
+    // One that has expired, or was blocked, is declined, as at a till.
+    const outcome = await redeem(context, { code, pin, amount, reference }).catch(declined);
+    if (outcome === undefined || typeof outcome === 'string') {
+      card.left = 0;
+      return;
+    }
+    card.left -= amount;
+    if (habit < 0.97 || amount <= step) return;
+    await updateRedemption(context, { reference, amountUsed: amount - step });
+    card.left += step;
+  }
+
+  /** What support does now and then. */
+  async #assist(day: number): Promise<void> {
+    const card = this.#cards.find(({ left, currency }) => left > 0 && currency === 'USD');
+    const operator: Operator = this.#operator;
+    if (day === 30 && card) {
+      const adjustment = { serialNumber: card.serial, deltaMinor: 500n, reference: 'complaint 1' };
+      await adjustVoucher(operator, adjustment).catch(() => {});
+    }
+    if (day === 45) {
+      const merchantId = this.#merchants[0] as number;
+      const refund = {
+        merchantId,
+        currency: 'USD',
+        amountMinor: 25_000n,
+        decimals: 2,
+        reference: 'refund 1',
+      };
+      await refundFloat(operator, refund);
+    }
+    const last = this.#cards.at(-1);
+    if (day === 60 && last) await blockVoucher(operator, last.serial);
+    const old = this.#cards.find(({ currency }) => currency === 'EUR');
+    if (day === 75 && old)
+      await extendVoucher(operator, old.serial, new Date(this.#now.getTime() + 180 * DAY_MS));
+  }
+
+  /** Once a month, a few days after its end: drafts for all, approved; all but the last are paid. */
+  async #paySettlements(): Promise<void> {
+    const drafts = await draftAll(this.#operator, undefined);
+    const due = drafts.filter(({ payable }) => payable.minor > 0n);
+    const approved = await Promise.all(due.map(({ id }) => approve(this.#operator, id)));
+    for (const { settlement } of approved.slice(0, -1)) {
+      const reference = `payout ${settlement.number}`;
+      const valueDate = this.#now.toISOString().slice(0, 10);
+      await pay(this.#operator, {
+        settlementId: settlement.id,
+        reference,
+        bankReference: reference,
+        valueDate,
+      });
+    }
+  }
+
+  /** The days are closed, the books agree, and nothing has changed since. */
+  async prove(): Promise<void> {
+    await this.#at(DAYS, CLOSE_AFTER_MS);
+    await this.#close();
+    const { service } = this.#operator;
+    const [{ ok, checks }, verified] = [await reconcile(service), await verifyBooks(service)];
+    if (ok && verified.ok) return;
+    const names = checks.filter((each) => !each.ok).map(({ name }) => name);
+    throw new Error(
+      `the books of the demo do not agree: ${[...names, ...verified.breaks.map(({ change }) => change)].join(', ')}`,
+    );
+  }
+}
+
+function declined(error: unknown): undefined {
+  if (!(error instanceof Refusal)) throw error;
+}
+
+const currencyOf = (merchant: number) =>
+  PRODUCTS.find(({ code }) => code === MERCHANTS[merchant]?.product)?.currency ?? '';
