@@ -28,10 +28,11 @@ async function open(t: TestContext, timeoutMs?: number) {
   let sales = 0;
   const sell = () => hooked.till.done(dialect.redeem(voucher, 1, `sale-${++sales}`));
   const attempted = async (count: number) => {
-    const [delivery] = await hooked.until(
-      endpoint.id,
-      ([newest]) => (newest?.attempts ?? 0) >= count && !!newest?.lastAttempt,
-    );
+    const isRecorded = ([newest]: readonly { attempts: number; lastAttempt: unknown }[]) =>
+      (newest?.attempts ?? 0) >= count && !!newest?.lastAttempt;
+    await hooked.until(endpoint.id, isRecorded);
+    // Delivery and attempt are read one after the other: read again, the delivery is as the attempt left it.
+    const [delivery] = await hooked.until(endpoint.id, isRecorded);
     assert.ok(delivery);
     return delivery;
   };
