@@ -56,6 +56,43 @@ create function uuid_from(reference text) returns uuid language sql immutable pa
   select case when reference ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then reference::uuid end
 $$;
 
+-- Who may move what to where. One row of the journal is one movement between two kinds of accounts.
+create function is_movement(kind text, debit text, credit text) returns boolean
+language sql immutable parallel safe as $$
+  select (kind, debit, credit) in (
+    ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE'), ('RELEASE', 'RESERVE', 'FLOAT'),
+    ('HOLD', 'FLOAT', 'TRANSIT'), ('HOLD_RELEASE', 'TRANSIT', 'FLOAT'),
+    ('ACTIVATION', 'RESERVE', 'VOUCHER'), ('ACTIVATION', 'FLOAT', 'VOUCHER'),
+    ('ACTIVATION', 'TRANSIT', 'VOUCHER'),
+    ('REDEMPTION', 'VOUCHER', 'SETTLEMENT'), ('REDEMPTION_REVERSAL', 'SETTLEMENT', 'VOUCHER'),
+    ('REPLACEMENT', 'VOUCHER', 'VOUCHER'), ('VOID', 'VOUCHER', 'RESERVE'),
+    ('EXPIRY', 'VOUCHER', 'BREAKAGE'), ('EXPIRY', 'VOUCHER', 'FLOAT'), ('EXPIRY', 'VOUCHER', 'UNCLAIMED'),
+    ('REINSTATEMENT', 'BREAKAGE', 'VOUCHER'), ('REINSTATEMENT', 'FLOAT', 'VOUCHER'),
+    ('REINSTATEMENT', 'UNCLAIMED', 'VOUCHER'),
+    ('FLOAT_REFUND', 'FLOAT', 'FUNDING'), ('FLOAT_CORRECTION', 'FLOAT', 'FUNDING'),
+    ('FEE', 'SETTLEMENT', 'FEES'), ('FEE_REVERSAL', 'FEES', 'SETTLEMENT'),
+    ('FEE_VAT', 'SETTLEMENT', 'VAT'), ('FEE_VAT_REVERSAL', 'VAT', 'SETTLEMENT'),
+    ('PAYOUT', 'SETTLEMENT', 'FUNDING'), ('PAYOUT_RETURN', 'FUNDING', 'SETTLEMENT'),
+    ('ADJUSTMENT', 'GOODWILL', 'VOUCHER'), ('ADJUSTMENT', 'VOUCHER', 'GOODWILL'),
+    ('CASH_OUT', 'VOUCHER', 'SETTLEMENT'), ('CASH_OUT', 'VOUCHER', 'FUNDING'),
+    ('ESCHEAT', 'UNCLAIMED', 'FUNDING'), ('ESCHEAT', 'VOUCHER', 'FUNDING'),
+    ('OWN_TRANSFER', 'FEES', 'FUNDING'), ('OWN_TRANSFER', 'BREAKAGE', 'FUNDING'),
+    ('OWN_TRANSFER', 'VAT', 'FUNDING'), ('OWN_TRANSFER', 'FUNDING', 'GOODWILL'),
+    ('IMPORT', 'FUNDING', 'VOUCHER'), ('IMPORT', 'FLOAT', 'VOUCHER')
+  )
+$$;
+
+-- Fails unless a statement wrote as many rows as it should have. Nothing of the call is kept then: no
+-- balance changes without its journal row, and no journal row is written without its balance.
+create function expect_rows(p_table text, p_written bigint, p_expected bigint) returns void
+language plpgsql as $$
+begin
+  if p_written is distinct from p_expected then
+    raise exception '% rows of % were written instead of %', p_written, p_table, p_expected;
+  end if;
+end $$;
+grant execute on function expect_rows to scrip_service;
+
 -- Queues an event for each open endpoint of its merchant that takes it, in the transaction of what it
 -- reports. The arrays stand side by side: merchants, events, and outcomes, of which `ok` is reported.
 create function announce(
@@ -64,18 +101,26 @@ create function announce(
 language plpgsql security definer set search_path = scrip, pg_temp
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   set enable_bitmapscan = off as $$
+declare
+  endpoints integer[];
+  events uuid[];
+  written bigint;
 begin
-  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, occurred_at, due_at)
-  select k.bucket, e.id, u.event_id, p_type, u.event_id, p_now, p_now
-  from buckets k
-  cross join unnest(p_merchants, p_events, p_outcomes) as u (merchant_id, event_id, outcome)
+  select array_agg(e.id), array_agg(u.event_id) into endpoints, events
+  from unnest(p_merchants, p_events, p_outcomes) as u (merchant_id, event_id, outcome)
   -- `offset 0` keeps this a look-up for each request, whatever the planner knows of the endpoints.
   cross join lateral (
     select r.id from webhook_endpoints r
     where r.merchant_id = u.merchant_id and r.disabled_at is null and r.removed_at is null
       and (r.events is null or p_type = any (r.events)) offset 0
   ) e
-  where k.bucket = p_bucket and u.outcome = 'ok';
+  where u.outcome = 'ok';
+  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, occurred_at, due_at)
+  select k.bucket, u.endpoint_id, u.event_id, p_type, u.event_id, p_now, p_now
+  from buckets k cross join unnest(endpoints, events) as u (endpoint_id, event_id)
+  where k.bucket = p_bucket;
+  get diagnostics written = row_count;
+  perform expect_rows('webhook_deliveries', written, coalesce(cardinality(events), 0));
 end $$;
 
 -- The time by which the books go. The only function that a demo or a test replaces, to move it: that

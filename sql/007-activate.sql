@@ -76,8 +76,10 @@ declare
   spent_minor bigint[];
   low_ids uuid[];
   place integer;
+  bookings integer;
+  references_used integer;
   changed integer;
-  updated integer;
+  written integer;
 begin
   perform check_stamp(p_now, case when p_claimed then '{}' else p_ids end);
   -- Lock.
@@ -188,12 +190,18 @@ begin
         low_ids[place] := coalesce(low_ids[place], p_low_ids[at]);
       end if;
     end loop;
-    perform debit_float(u.account_id, u.spent, u.low_id, p_now)
+    select count(*) filter (where debit_float(u.account_id, u.spent, u.low_id, p_now)), count(*)
+    into written, changed
     from unnest(float_ids, spent_minor, low_ids) as u (account_id, spent, low_id) where u.spent > 0;
+    perform expect_rows('floats', written, changed);
   end if;
 
   -- Write.
-  if 'ok' = any (outcomes) then
+  select count(*) filter (where u.outcome = 'ok'), count(u.reference) filter (where u.outcome = 'ok'),
+    count(*) filter (where u.outcome = 'ok' or u.pin_count is not null)
+  into bookings, references_used, changed
+  from unnest(outcomes, p_references, pin_counts) as u (outcome, reference, pin_count);
+  if bookings > 0 then
     if not p_claimed then
       insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
       select k.bucket, u.merchant_id, 'activate', u.reference, u.id, u.serial_number,
@@ -202,6 +210,8 @@ begin
       cross join unnest(outcomes, p_merchants, p_references, p_ids, serials, amounts, units)
         as u (outcome, merchant_id, reference, id, serial_number, amount_minor, unit)
       where k.bucket = p_bucket and u.outcome = 'ok' and u.reference is not null;
+      get diagnostics written = row_count;
+      perform expect_rows('claims', written, references_used);
     end if;
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
       merchant_id, serial_number,
@@ -212,6 +222,8 @@ begin
     cross join unnest(outcomes, p_ids, debits, serials, amounts, currencies, p_merchants, p_references)
       as u (outcome, id, debit, serial_number, amount_minor, currency, merchant_id, reference)
     where k.bucket = p_bucket and u.outcome = 'ok';
+    get diagnostics written = row_count;
+    perform expect_rows('journal', written, bookings);
     if exists (select from webhook_endpoints e
       where e.merchant_id = any (p_merchants) and e.disabled_at is null and e.removed_at is null)
     then
@@ -227,10 +239,8 @@ begin
       else pin_locked_until(u.pin_count, p_now) end
   from unnest(outcomes, rows, amounts, pin_counts) as u (outcome, row, amount_minor, pin_count)
   where v.bucket = p_bucket and v.ctid = u.row and (u.outcome = 'ok' or u.pin_count is not null);
-  get diagnostics updated = row_count;
-  select count(*) into changed from unnest(outcomes, pin_counts) as u (o, c) where u.o = 'ok'
-    or u.c is not null;
-  if updated <> changed then raise exception 'a voucher stands twice in one call'; end if;
+  get diagnostics written = row_count;
+  perform expect_rows('vouchers', written, changed);
   if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;
 
   if 'replay' = any (outcomes) then

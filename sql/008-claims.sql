@@ -93,6 +93,11 @@ language plpgsql security definer set search_path = scrip, pg_temp set plan_cach
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   set enable_bitmapscan = off as $$
 #variable_conflict use_column
+declare
+  ids uuid[];
+  serials bigint[];
+  fingerprints text[];
+  missing integer;
 begin
   insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)
   select k.bucket, a.merchant_id, p_operation, a.reference, a.id, a.serial_number, a.fingerprint
@@ -102,14 +107,20 @@ begin
   where k.bucket = p_bucket and a.id is not null
   order by a.merchant_id, a.reference
   on conflict do nothing;
+  select array_agg(c.id order by a.ord), array_agg(c.serial_number order by a.ord),
+    array_agg(c.fingerprint order by a.ord), count(a.id) filter (where c.id is null)
+  into ids, serials, fingerprints, missing
+  from unnest(p_merchants, p_references, p_ids) with ordinality as a (merchant_id, reference, id, ord)
+  left join lateral (
+    select r.id, r.serial_number, r.fingerprint from claims r
+    where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = p_operation
+      and r.reference = a.reference limit 1
+  ) c on true;
+  perform expect_rows('claims', count(u.id) - missing, count(u.id)) from unnest(p_ids) as u (id);
   return query
-    select a.ord::integer, c.id, c.serial_number, c.fingerprint
-    from unnest(p_merchants, p_references) with ordinality as a (merchant_id, reference, ord)
-    cross join lateral (
-      select r.id, r.serial_number, r.fingerprint from claims r
-      where r.bucket = p_bucket and r.merchant_id = a.merchant_id and r.operation = p_operation
-        and r.reference = a.reference limit 1
-    ) c;
+    select u.ord::integer, u.id, u.serial_number, u.fingerprint
+    from unnest(ids, serials, fingerprints) with ordinality as u (id, serial_number, fingerprint, ord)
+    where u.id is not null;
 end $$;
 
 -- Makes sure that a transaction that was claimed and not booked never will be. False where it was booked.
@@ -118,6 +129,7 @@ language plpgsql security definer set search_path = scrip, pg_temp as $$
 begin
   update buckets set position = position where bucket = p_bucket and position < 0;
   perform from vouchers where bucket = p_bucket and serial_number = p_serial for update;
+  if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
   perform from journal where bucket = p_bucket and id = p_id;
   if found then return false; end if;
   insert into voids (bucket, id) values (p_bucket, p_id) on conflict do nothing;

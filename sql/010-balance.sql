@@ -87,13 +87,16 @@ declare
   outcomes text[];
   rows tid[];
   pin_counts smallint[];
+  changed integer;
+  written integer;
 begin
   -- Over shards: the shard stays where it is until this transaction ends (006-redeem.sql).
   update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys)
     order by v.serial_number for update;
-  select array_agg(d.outcome), array_agg(d.row), array_agg(wrong_pins_after(d.outcome, d.wrong_pins))
-  into outcomes, rows, pin_counts
+  select array_agg(d.outcome), array_agg(d.row), array_agg(wrong_pins_after(d.outcome, d.wrong_pins)),
+    count(wrong_pins_after(d.outcome, d.wrong_pins))
+  into outcomes, rows, pin_counts, changed
   from (
     select v.ctid as row, v.wrong_pins,
       coalesce(decline_before_pin(b.id is null, v.pin_locked_until > p_now, v.pin_key <> a.pin_key),
@@ -110,6 +113,8 @@ begin
   update vouchers v set wrong_pins = u.pin_count, pin_locked_until = pin_locked_until(u.pin_count, p_now)
   from unnest(rows, pin_counts) as u (row, pin_count)
   where v.bucket = p_bucket and v.ctid = u.row and u.pin_count is not null;
+  get diagnostics written = row_count;
+  perform expect_rows('vouchers', written, changed);
   if '14' = any (outcomes) then perform pg_logical_emit_message(true, 'scrip', ''); end if;
   return query select u.ord::integer, u.outcome from unnest(outcomes) with ordinality as u (outcome, ord);
 end $$;

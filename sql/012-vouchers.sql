@@ -24,24 +24,30 @@ end $$;
 
 -- Blocks a voucher, or ends its block (null). A voucher that is blocked already keeps its time.
 create function set_voucher_block(p_bucket integer, p_serial bigint, p_blocked_at timestamptz) returns void
-language sql security definer set search_path = scrip, pg_temp as $$
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+begin
   update vouchers set blocked_at = case when p_blocked_at is null then null
     else coalesce(blocked_at, p_blocked_at) end
-  where bucket = p_bucket and serial_number = p_serial
-$$;
+  where bucket = p_bucket and serial_number = p_serial;
+  if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
+end $$;
 
 create function reset_voucher_pin(p_bucket integer, p_serial bigint) returns void
-language sql security definer set search_path = scrip, pg_temp as $$
-  update vouchers set wrong_pins = 0, pin_locked_until = null where bucket = p_bucket
-    and serial_number = p_serial
-$$;
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+begin
+  update vouchers set wrong_pins = 0, pin_locked_until = null
+  where bucket = p_bucket and serial_number = p_serial;
+  if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
+end $$;
 
 create function set_voucher_expiry(p_bucket integer, p_serial bigint, p_expires_at timestamptz) returns void
-language sql security definer set search_path = scrip, pg_temp as $$
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+begin
   update vouchers set expires_at = p_expires_at where bucket = p_bucket and serial_number = p_serial;
+  if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
   insert into voucher_expiries (bucket, serial_number, due_at) values (p_bucket, p_serial, p_expires_at)
   on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
-$$;
+end $$;
 
 -- Replaces a voucher by a new one in the same bucket: balance, activation and expiry go over, a block and
 -- wrong PINs do not; the value of the new voucher is what it took over. The caller has locked the old
@@ -70,11 +76,13 @@ begin
     and serial_number = p_serial;
   update vouchers set closed = 'REPLACED', replaced_by = p_new_serial, balance_minor = 0
   where bucket = p_bucket and serial_number = p_serial;
+  if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
   if old.balance_minor > 0 then
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
       serial_number, occurred_at)
     values (p_bucket, p_entry_id, 'REPLACEMENT', p_serial, p_new_serial, old.balance_minor, batch_currency,
       p_new_serial, p_now);
+    if not found then perform expect_rows('journal', 0, 1); end if;
   end if;
   return true;
 end $$;
@@ -92,6 +100,7 @@ declare
   b batches;
   is_active boolean;
   made bigint[];
+  written integer;
 begin
   perform check_stamp(p_now, p_entry_ids);
   select * into strict b from batches where id = p_batch;
@@ -117,6 +126,8 @@ begin
       p_batch, p_now
     from unnest(p_buckets, p_serials, p_entry_ids) as u (bucket, serial_number, id)
     where u.serial_number = any (made);
+    get diagnostics written = row_count;
+    perform expect_rows('journal', written, coalesce(cardinality(made), 0));
   end if;
   return coalesce(cardinality(made), 0);
 end $$;
@@ -131,12 +142,14 @@ language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   b batches;
   serials bigint[];
+  filled integer;
+  written integer;
 begin
   update buckets k set position = k.position where k.bucket = p_bucket and k.position < 0;
   perform check_stamp(p_now, p_ids);
   select * into strict b from batches where id = p_batch and status = 'CANCELED';
-  select array_agg(d.serial_number) into serials from (
-    select v.serial_number from vouchers v
+  select array_agg(d.serial_number), count(*) filter (where d.balance_minor > 0) into serials, filled from (
+    select v.serial_number, v.balance_minor from vouchers v
     where v.bucket = p_bucket and v.batch_id = p_batch and v.serial_number > p_after and v.closed is null
     order by v.serial_number limit cardinality(p_ids) for update
   ) d;
@@ -148,8 +161,12 @@ begin
   from unnest(serials, p_ids) as u (serial_number, id)
   join vouchers v on v.bucket = p_bucket and v.serial_number = u.serial_number
   where v.balance_minor > 0;
+  get diagnostics written = row_count;
+  perform expect_rows('journal', written, filled);
   update vouchers set closed = 'CANCELED', balance_minor = 0 where bucket = p_bucket
     and serial_number = any (serials);
+  get diagnostics written = row_count;
+  perform expect_rows('vouchers', written, coalesce(cardinality(serials), 0));
   return query select coalesce(cardinality(serials), 0), serials[cardinality(serials)];
 end $$;
 
@@ -220,6 +237,7 @@ begin
   select bucket_of(p_merchant), p_id, p_kind, p_debit, p_credit, p_amount, a.currency, p_merchant, p_batch,
     p_reference, p_now
   from accounts a where a.id = case when debit_kind = 'RESERVE' then p_credit else p_debit end;
+  if not found then perform expect_rows('journal', 0, 1); end if;
 end $$;
 
 -- The keys in use, oldest first, which stay in use until the transaction ends. A rotation takes the same

@@ -93,6 +93,9 @@ begin
     as t (endpoint_id, event_id, number, attempted_at, duration_ms, status, error)
   where k.bucket = p_bucket
   on conflict do nothing;
+  -- Written by another sender before, or nothing can be written.
+  perform expect_rows('webhook_attempts', 0, cardinality(p_events))
+  where not found and not exists (select from buckets k where k.bucket = p_bucket);
   update webhook_deliveries d set state = t.state, due_at = coalesce(t.due_at, d.due_at),
     finished_at = case when t.state <> 'PENDING' then p_now end
   from unnest(p_endpoints, p_events, p_numbers, p_states, p_due) as t (endpoint_id, event_id, number, state,

@@ -2,32 +2,6 @@
 -- Built like redemptions (006-redeem.sql): lock, check, write. New functions only: nothing is locked;
 -- milliseconds.
 
--- Who may move what to where. One row of the journal is one movement between two kinds of accounts.
-create function is_movement(kind text, debit text, credit text) returns boolean
-language sql immutable parallel safe as $$
-  select (kind, debit, credit) in (
-    ('TOP_UP', 'FUNDING', 'FLOAT'), ('RESERVATION', 'FLOAT', 'RESERVE'), ('RELEASE', 'RESERVE', 'FLOAT'),
-    ('HOLD', 'FLOAT', 'TRANSIT'), ('HOLD_RELEASE', 'TRANSIT', 'FLOAT'),
-    ('ACTIVATION', 'RESERVE', 'VOUCHER'), ('ACTIVATION', 'FLOAT', 'VOUCHER'),
-    ('ACTIVATION', 'TRANSIT', 'VOUCHER'),
-    ('REDEMPTION', 'VOUCHER', 'SETTLEMENT'), ('REDEMPTION_REVERSAL', 'SETTLEMENT', 'VOUCHER'),
-    ('REPLACEMENT', 'VOUCHER', 'VOUCHER'), ('VOID', 'VOUCHER', 'RESERVE'),
-    ('EXPIRY', 'VOUCHER', 'BREAKAGE'), ('EXPIRY', 'VOUCHER', 'FLOAT'), ('EXPIRY', 'VOUCHER', 'UNCLAIMED'),
-    ('REINSTATEMENT', 'BREAKAGE', 'VOUCHER'), ('REINSTATEMENT', 'FLOAT', 'VOUCHER'),
-    ('REINSTATEMENT', 'UNCLAIMED', 'VOUCHER'),
-    ('FLOAT_REFUND', 'FLOAT', 'FUNDING'), ('FLOAT_CORRECTION', 'FLOAT', 'FUNDING'),
-    ('FEE', 'SETTLEMENT', 'FEES'), ('FEE_REVERSAL', 'FEES', 'SETTLEMENT'),
-    ('FEE_VAT', 'SETTLEMENT', 'VAT'), ('FEE_VAT_REVERSAL', 'VAT', 'SETTLEMENT'),
-    ('PAYOUT', 'SETTLEMENT', 'FUNDING'), ('PAYOUT_RETURN', 'FUNDING', 'SETTLEMENT'),
-    ('ADJUSTMENT', 'GOODWILL', 'VOUCHER'), ('ADJUSTMENT', 'VOUCHER', 'GOODWILL'),
-    ('CASH_OUT', 'VOUCHER', 'SETTLEMENT'), ('CASH_OUT', 'VOUCHER', 'FUNDING'),
-    ('ESCHEAT', 'UNCLAIMED', 'FUNDING'), ('ESCHEAT', 'VOUCHER', 'FUNDING'),
-    ('OWN_TRANSFER', 'FEES', 'FUNDING'), ('OWN_TRANSFER', 'BREAKAGE', 'FUNDING'),
-    ('OWN_TRANSFER', 'VAT', 'FUNDING'), ('OWN_TRANSFER', 'FUNDING', 'GOODWILL'),
-    ('IMPORT', 'FUNDING', 'VOUCHER'), ('IMPORT', 'FLOAT', 'VOUCHER')
-  )
-$$;
-
 -- What an account of the table `accounts` holds, credit minus debit: from the last closed day, the slices
 -- since, and the rows since those. A decision on it needs the lock of the account's row (`book` takes it),
 -- and that only `book` debits such accounts.
@@ -117,6 +91,7 @@ begin
     original_id, reference, occurred_at)
   values (bucket_of(coalesce(p_merchant, 0)), case when is_closing then id_at(p_id, p_now) else p_id end,
     p_kind, p_debit, p_credit, p_amount, d.currency, p_merchant, p_original, p_reference, p_now);
+  if not found then perform expect_rows('journal', 0, 1); end if;
   return 'ok';
 end $$;
 
@@ -166,8 +141,10 @@ begin
   values (p_bucket, p_id, p_kind, case when p_to_voucher then p_account else p_serial end,
     case when p_to_voucher then p_serial else p_account end, p_amount, b.currency,
     nullif(a.merchant_id, 0), p_serial, p_original, p_reference, p_now);
+  if not found then perform expect_rows('journal', 0, 1); end if;
   update vouchers set balance_minor = balance_minor + case when p_to_voucher then p_amount else -p_amount end
   where bucket = p_bucket and serial_number = p_serial;
+  if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
   if p_to_voucher then
     insert into voucher_expiries (bucket, serial_number, due_at)
     select p_bucket, p_serial, greatest(v.expires_at, p_now)
@@ -198,6 +175,8 @@ declare
   owners integer[];
   currencies text[];
   stamps timestamptz[];
+  float_count integer;
+  written integer;
 begin
   perform check_stamp(p_now, p_ids);
   -- Shared with other sweeps; a seal takes it alone, so no row is stamped into a slice while that is sealed.
@@ -235,6 +214,7 @@ begin
   if array_position(targets, null) is not null then
     raise exception 'there is no account for what expires';
   end if;
+  select count(*) into float_count from accounts a where a.id = any (targets) and a.kind = 'FLOAT';
   perform from floats f where f.account_id = any (targets) order by f.account_id for update;
   update floats f set balance_minor = f.balance_minor + s.amount_minor
   from (
@@ -242,13 +222,19 @@ begin
     from unnest(targets, amounts) as u (target, amount) group by u.target
   ) s
   where f.account_id = s.target;
+  get diagnostics written = row_count;
+  perform expect_rows('floats', written, float_count);
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, occurred_at)
   select p_bucket, id_at(u.id, u.stamp), 'EXPIRY', u.serial_number, u.target, u.amount, u.currency, u.owner,
     u.serial_number, u.stamp
   from unnest(due, p_ids[:cardinality(due)], amounts, targets, owners, currencies, stamps)
     as u (serial_number, id, amount, target, owner, currency, stamp);
+  get diagnostics written = row_count;
+  perform expect_rows('journal', written, cardinality(due));
   update vouchers v set balance_minor = 0 where v.bucket = p_bucket and v.serial_number = any (due);
+  get diagnostics written = row_count;
+  perform expect_rows('vouchers', written, cardinality(due));
   return cardinality(due);
 end $$;
 

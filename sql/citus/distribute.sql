@@ -134,7 +134,7 @@ begin
       exists (select from unnest(p.proconfig) s where s like 'plan_cache_mode=%') as is_generic
     from pg_proc p
     cross join lateral (
-      select p.provolatile = 'i' or p.proname in ('database_time', 'check_stamp') as is_rule
+      select p.provolatile = 'i' or p.proname in ('database_time', 'check_stamp', 'expect_rows') as is_rule
     ) r
     where p.pronamespace = 'scrip'::regnamespace and (r.is_rule or 'p_bucket' = any (p.proargnames))
       and p.proname not in ('book_voucher', 'sweep_vouchers')

@@ -4,8 +4,8 @@ import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import { enqueue } from '../jobs/enqueue.ts';
-import { creditFloat, insertPosting } from '../ledger/accounts.queries.ts';
-import { accountOf, reserveOf } from '../ledger/accounts.ts';
+import { insertPosting } from '../ledger/accounts.queries.ts';
+import { accountOf, creditFloat, reserveOf } from '../ledger/accounts.ts';
 import { newId } from '../ledger/id.ts';
 import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
 import {
@@ -69,7 +69,7 @@ async function release(
 ): Promise<void> {
   const debit = reserveOf(id);
   const credit = (await accountOf(tx, merchantId, currency, 'FLOAT')) as bigint;
-  await tx.query(creditFloat(credit, amountMinor));
+  await creditFloat(tx, credit, amountMinor);
   const posting = {
     id: newId(now),
     kind: 'RELEASE',

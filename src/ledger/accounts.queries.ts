@@ -66,8 +66,8 @@ export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string
   return sql`select debit_float(${accountId}, ${amountMinor}, ${lowId}, ${now}) as done`;
 }
 
-export function creditFloat(accountId: bigint, amountMinor: bigint): Sql {
+export function updateFloat(accountId: bigint, amountMinor: bigint): Sql {
   return sql`
 update floats set balance_minor = balance_minor + ${amountMinor} where account_id = ${accountId}
-  returning balance_minor, decimals`;
+returning account_id`;
 }

@@ -1,6 +1,12 @@
 import type { Queries } from '../db/pool.ts';
 import { decimalsOf } from '../money.ts';
-import { type AccountKind, findAccount, insertAccounts, insertFloat } from './accounts.queries.ts';
+import {
+  type AccountKind,
+  findAccount,
+  insertAccounts,
+  insertFloat,
+  updateFloat,
+} from './accounts.queries.ts';
 
 /** Accounts from this number on are the reserves of batches: this number plus the batch's. */
 const FIRST_RESERVE = 5_000_000_000n;
@@ -35,4 +41,10 @@ export async function accountOf(
 ): Promise<bigint | undefined> {
   const [row] = await db.query<{ id: bigint }>(findAccount(merchantId, currency, kind));
   return row?.id;
+}
+
+/** Adds an amount to a float; the caller books where it comes from. */
+export async function creditFloat(tx: Queries, accountId: bigint, amountMinor: bigint): Promise<void> {
+  const credited = await tx.query(updateFloat(accountId, amountMinor));
+  if (credited.length !== 1) throw new Error(`there is no float ${accountId}`);
 }

@@ -1,7 +1,7 @@
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
-import { creditFloat, debitFloat, insertPosting } from './accounts.queries.ts';
-import { accountOf, ensureAccounts } from './accounts.ts';
+import { debitFloat, insertPosting } from './accounts.queries.ts';
+import { accountOf, creditFloat, ensureAccounts } from './accounts.ts';
 import { VOID_TRANSACTION } from './claims.queries.ts';
 import { type HoldRow, insertHold, listOldHolds, setHoldEnded } from './holds.queries.ts';
 import { newId } from './id.ts';
@@ -86,7 +86,7 @@ export async function endHold({ db, clock }: Service, id: string, isBooked: bool
       if (!hold || isBooked) return;
       const { account_id: credit, merchant_id: merchantId, amount_minor: amountMinor, currency } = hold;
       const debit = (await accountOf(tx, 0, currency, 'TRANSIT')) as bigint;
-      await tx.query(creditFloat(credit, amountMinor));
+      await creditFloat(tx, credit, amountMinor);
       const entry = {
         id: releaseId,
         kind: 'HOLD_RELEASE',
