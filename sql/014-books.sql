@@ -95,6 +95,20 @@ create table book_cohorts (
     primary key (day, currency, product_id, issuer_id, issue_month, kind, is_credit)
 );
 
+-- Reversals on closed days of redemptions of earlier days, by the day of the redemption: a settlement shows
+-- those of earlier periods by themselves.
+create table book_reversals (
+  day date not null,
+  original_day date not null,
+  currency text not null,
+  merchant_id integer not null,
+  product_id integer not null,
+  rows bigint not null,
+  amount_minor bigint not null,
+  constraint book_reversals_pkey primary key (day, original_day, currency, merchant_id, product_id),
+  constraint book_reversals_are_earlier check (original_day < day)
+);
+
 -- Vouchers with a balance at the end of a closed day, by the days until they expire and by the days since
 -- they were last used.
 create table book_aging (
@@ -190,6 +204,20 @@ create function slice_movements(p_from timestamptz, p_to timestamptz) returns ta
   group by 1, 2, 3, 4, 5, 6, 7, 8
 $$;
 
+-- The reversals of an interval whose redemptions came before it.
+create function earlier_reversals(p_from timestamptz, p_to timestamptz) returns table (
+  original_day date, currency text, merchant_id integer, product_id integer, rows bigint, amount_minor bigint
+) language sql stable as $$
+  select (select d.day from book_days d where d.starts_at <= o.occurred_at order by d.starts_at desc limit 1),
+    (r.j).currency, (r.j).merchant_id, b.product_id, count(*), sum((r.j).amount_minor)::bigint
+  from slice_rows(p_from, p_to) r
+  join journal o on o.bucket = (r.j).bucket and o.id = (r.j).original_id
+  join vouchers v on v.bucket = (r.j).bucket and v.serial_number = (r.j).serial_number
+  join batches b on b.id = v.batch_id
+  where (r.j).kind = 'REDEMPTION_REVERSAL' and o.occurred_at < p_from
+  group by 1, 2, 3, 4
+$$;
+
 -- The movements of any interval: of the closed days in it, of the sealed slices beside them, and of the rows
 -- since.
 create function movements(p_from timestamptz, p_to timestamptz) returns table (
@@ -261,8 +289,8 @@ create function balances_at(p_at timestamptz) returns table (
 $$;
 
 grant select on books, book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
-  book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;
+  book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;
 grant update on books to scrip_service;
 grant insert on book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
-  book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;
+  book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;
 grant usage on sequence book_breakage_rates_id_seq to scrip_service;

@@ -92,9 +92,10 @@ create table settlement_lines (
   settlement_id integer not null constraint settlement_lines_settlement references settlements (id),
   product_id integer not null, -- 0: of no product
   kind entry_kind not null,
+  is_earlier boolean not null, -- reversals of redemptions of earlier periods
   rows bigint not null,
   amount_minor bigint not null,
-  constraint settlement_lines_pkey primary key (settlement_id, product_id, kind)
+  constraint settlement_lines_pkey primary key (settlement_id, product_id, kind, is_earlier)
 );
 
 -- Payouts of settlements and what came back: each is a journal row.

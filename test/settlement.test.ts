@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { findReport, makeReport } from '../src/books/reports/index.ts';
+import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { toText } from '../src/money.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
@@ -85,6 +87,54 @@ test('reversals that exceed a day give its commission back', async (t) => {
   ]);
   const [draft] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
   assert.equal(draft && toText(draft.payable), '58.20');
+});
+
+test('reversals of redemptions of earlier periods stand by themselves', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, shop } = scene;
+  const { operator } = ledger;
+  const { db } = ledger.started.service;
+  const merchantId = shop.merchant.id;
+  await settledDay(scene);
+  const [first] = await draftSettlements(operator, { merchantId });
+  assert.ok(first);
+  await approve(operator, first.id);
+  await ledger.at('2026-03-02T11:00:00Z');
+  const asking = { ...shop, now: ledger.started.service.clock() };
+  await updateRedemption(asking, { reference: 'sale 2', amountUsed: 0 });
+  const kind = findReport('R7');
+  assert.ok(kind);
+  const reversed = async (from: string) => {
+    const { tables } = await makeReport(ledger.started.service, kind, { from, to: '2026-03-03', merchantId });
+    const [table] = tables;
+    const row = table?.rows.at(-1) ?? [];
+    return ['reversals', 'reversed', 'earlierReversals', 'earlierReversed'].map((name) => {
+      const cell = row[table?.columns.indexOf(name) ?? -1];
+      return typeof cell === 'object' ? cell?.amount : cell;
+    });
+  };
+  // The day is open at first: its rows are read from the journal.
+  for (const isClosed of [false, true]) {
+    if (isClosed) {
+      await ledger.at('2026-03-03T00:20:00Z');
+      await close(ledger);
+    }
+    assert.deepEqual(await reversed('2026-03-01'), ['1', '40.10', '0', '0.00']);
+    assert.deepEqual(await reversed('2026-03-02'), ['0', '0.00', '1', '40.10']);
+  }
+  const [second] = await draftSettlements(operator, { merchantId });
+  assert.ok(second);
+  const lines = (await linesOf(db, second)).map((line) => [line.kind, line.rows, toText(line.amount)]);
+  assert.deepEqual(lines, [
+    ['EARLIER_REVERSAL', 1, '-40.10'],
+    ['FEE_REVERSAL', 1, '1.00'],
+    ['FEE_VAT_REVERSAL', 1, '0.20'],
+  ]);
+  await ledger.sql('update scrip.book_reversals set amount_minor = amount_minor + 1');
+  assert.deepEqual(
+    (await verifyBooks(ledger.started.service)).breaks.map(({ change, detail }) => [change, detail]),
+    [['aggregate', `reversals of merchant ${merchantId} in USD`]],
+  );
 });
 
 test('what is approved and not yet paid is not paid under the next settlement as well', async (t) => {

@@ -114,6 +114,12 @@ where (s.j).kind <> 'REPLACEMENT'
 group by 2, 3, 4, 5, 6, 7`;
 }
 
+export function insertReversals(day: string, from: Date, to: Date): Sql {
+  return sql`
+insert into book_reversals (day, original_day, currency, merchant_id, product_id, rows, amount_minor)
+select ${day}::date, r.* from earlier_reversals(${from}, ${to}) r`;
+}
+
 /**
  * Vouchers with a balance at an instant, by the days until they expire, and by the days since they were
  * activated or last redeemed: from what they hold now, less what has moved since.

@@ -15,6 +15,7 @@ import {
   insertCohorts,
   insertLateRows,
   insertMovements,
+  insertReversals,
   listLateSlices,
   listPrepared,
   sumDay,
@@ -133,6 +134,7 @@ function closeDay(
     await tx.query(insertMovements(day, starts_at, ends_at));
     await tx.query(insertBalances(day, last?.day ?? null));
     await tx.query(insertCohorts(day, starts_at, ends_at, zone));
+    await tx.query(insertReversals(day, starts_at, ends_at));
     await tx.query(insertAging(day, ends_at));
     const checks = await check(tx, { day, from: starts_at, to: ends_at });
     const failed = [...checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name)];

@@ -100,6 +100,17 @@ where m.rows is distinct from s.rows or m.amount_minor is distinct from s.amount
 limit 100`;
 }
 
+/** What the stored reversals of earlier days differ in from the rows themselves. */
+export function listBrokenReversals(day: string, from: Date, to: Date): Sql {
+  return sql`
+select currency, merchant_id
+from earlier_reversals(${from}, ${to}) f
+full join (select * from book_reversals where day = ${day}::date) r
+  using (original_day, currency, merchant_id, product_id)
+where f.rows is distinct from r.rows or f.amount_minor is distinct from r.amount_minor
+limit 100`;
+}
+
 export function listLateRows(from: Date, to: Date): Sql {
   return sql`
 select id, occurred_at, found_in::text as found_in from book_late_rows

@@ -6,6 +6,7 @@ import {
   hashSeals,
   listAuditedClosings,
   listBrokenAggregates,
+  listBrokenReversals,
   listBrokenRows,
   listBrokenSlices,
   listBrokenSums,
@@ -106,6 +107,14 @@ async function verifyDay(tx: Queries, closing: Stored, last: Stored | undefined)
         change: 'aggregate',
         slice: slice_at.toISOString(),
         detail: `${kind} in ${currency}`,
+      });
+    type Reversal = { currency: string; merchant_id: number };
+    const reversals = await tx.query<Reversal>(listBrokenReversals(day, starts_at, ends_at));
+    for (const { currency, merchant_id } of reversals)
+      breaks.push({
+        day,
+        change: 'aggregate',
+        detail: `reversals of merchant ${merchant_id} in ${currency}`,
       });
   }
   type Broken = { what: string; currency: string; kind: string };

@@ -49,9 +49,12 @@ export function writeStatement(settlement: Approved, lines: readonly Line[]): st
 const GROUPS = [
   ['Redemptions', ['REDEMPTION']],
   ['Reversals', ['REDEMPTION_REVERSAL']],
+  ['Of earlier periods', ['EARLIER_REVERSAL']],
   ['Commission', ['FEE', 'FEE_REVERSAL']],
   ['VAT', ['FEE_VAT', 'FEE_VAT_REVERSAL']],
 ] as const;
+/** The groups whose movements are counted. */
+const COUNTED = ['Redemptions', 'Reversals', 'Of earlier periods'];
 const GROUPED = new Set<string>(GROUPS.flatMap(([, kinds]) => kinds));
 
 /** The statement as PDF. */
@@ -69,12 +72,10 @@ export async function drawStatement(
   ];
   const rows: StatementRow[] = products.map((product) => {
     const own = lines.filter((line) => line.product === product);
-    const cells = GROUPS.map(([, kinds]) => {
+    const cells = GROUPS.map(([name, kinds]) => {
       const some = own.filter(({ kind }) => (kinds as readonly string[]).includes(kind));
       const count = some.reduce((total, line) => total + line.rows, 0);
-      return kinds.includes('REDEMPTION' as never) || kinds.includes('REDEMPTION_REVERSAL' as never)
-        ? `${text(sum(some))} (${count})`
-        : text(sum(some));
+      return COUNTED.includes(name) ? `${text(sum(some))} (${count})` : text(sum(some));
     });
     const net = sum(own.filter(({ kind }) => GROUPED.has(kind)));
     return { cells: [own[0]?.productName ?? product ?? '', ...cells, text(net)] };

@@ -3,16 +3,13 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
+import { deleteLines, insertLine, type LineRow, listLines } from './lines.queries.ts';
 import {
-  deleteLines,
   findBalance,
   findInterval,
   findOutstanding,
   findReach,
-  insertLine,
-  type LineRow,
   listCurrencies,
-  listLines,
   listSettled,
   lockMerchantSettlements,
   type NewSettlement,

@@ -1,4 +1,4 @@
-import { type Sql, sql } from '../db/sql.ts';
+import { plainArray, type Sql, sql } from '../db/sql.ts';
 
 export type NetRow = {
   merchant_id: number;
@@ -7,12 +7,15 @@ export type NetRow = {
   net_minor: bigint;
   commission_ppm: number;
   vat_ppm: number;
+  settlement_account: bigint;
+  fees_account: bigint;
+  vat_account: bigint;
 };
 
 /**
  * What each merchant redeemed on a day, less what was reversed, by product, with the terms of the day:
- * those of the product, else those of the merchant. Merchants without terms are left out. Sealed slices
- * are read from their sums, the rest of the day from the journal.
+ * those of the product, else those of the merchant, and the accounts to book on. Merchants without terms
+ * are left out. Sealed slices are read from their sums, the rest of the day from the journal.
  */
 export function listNets(day: string, startsAt: Date, endsAt: Date): Sql {
   return sql`
@@ -34,7 +37,8 @@ with sealed as (
   join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
   join batches b on b.id = v.batch_id
 )
-select n.*, t.commission_ppm, t.vat_ppm
+select n.*, t.commission_ppm, t.vat_ppm, s.id as settlement_account, f.id as fees_account,
+  v.id as vat_account
 from (
   select merchant_id, product_id, currency,
     sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end)::bigint as net_minor
@@ -45,11 +49,13 @@ cross join lateral (
   where r.merchant_id = n.merchant_id and r.product_id in (0, n.product_id) and r.valid_from <= ${day}::date
   order by r.product_id = 0, r.valid_from desc limit 1
 ) t
+left join accounts s on s.kind = 'SETTLEMENT' and s.merchant_id = n.merchant_id and s.currency = n.currency
+left join accounts f on f.kind = 'FEES' and f.merchant_id = 0 and f.currency = n.currency
+left join accounts v on v.kind = 'VAT' and v.merchant_id = 0 and v.currency = n.currency
 order by n.merchant_id, n.product_id, n.currency`;
 }
 
 export type NewFee = {
-  readonly day: string;
   readonly merchantId: number;
   readonly productId: number;
   readonly currency: string;
@@ -62,24 +68,41 @@ export type NewFee = {
   readonly vatId: string | null;
 };
 
-export function insertFee(fee: NewFee): Sql {
-  const {
-    day,
-    merchantId,
-    productId,
-    currency,
-    netMinor,
-    commissionPpm,
-    vatPpm,
-    feeMinor,
-    vatMinor,
-    feeId,
-    vatId,
-  } = fee;
+/** Notes what the commission of a day was computed from. */
+export function insertFees(day: string, fees: readonly NewFee[]): Sql {
+  const column = (of: (fee: NewFee) => string | number | bigint | null) => plainArray(fees.map(of));
   return sql`
 insert into settlement_fees (day, merchant_id, product_id, currency, net_minor, commission_ppm, vat_ppm,
   fee_minor, vat_minor, fee_id, vat_id)
-values (${day}::date, ${merchantId}, ${productId}, ${currency}, ${netMinor}, ${commissionPpm}, ${vatPpm},
-  ${feeMinor}, ${vatMinor}, ${feeId},
-  ${vatId})`;
+select ${day}::date, u.* from unnest(
+  ${column((fee) => fee.merchantId)}::int[], ${column((fee) => fee.productId)}::int[],
+  ${column((fee) => fee.currency)}::text[], ${column((fee) => fee.netMinor)}::bigint[],
+  ${column((fee) => fee.commissionPpm)}::int[], ${column((fee) => fee.vatPpm)}::int[],
+  ${column((fee) => fee.feeMinor)}::bigint[], ${column((fee) => fee.vatMinor)}::bigint[],
+  ${column((fee) => fee.feeId)}::uuid[], ${column((fee) => fee.vatId)}::uuid[]) as u`;
+}
+
+export type FeeMovement = {
+  readonly id: string;
+  readonly kind: 'FEE' | 'FEE_REVERSAL' | 'FEE_VAT' | 'FEE_VAT_REVERSAL';
+  readonly debit: bigint;
+  readonly credit: bigint;
+  readonly amountMinor: bigint;
+  readonly merchantId: number;
+};
+
+/** Books commission and VAT (sql/015-booking.sql). Out: what was declined, and why. */
+export function bookFees(movements: readonly FeeMovement[], stamp: Date): Sql {
+  const column = (of: (movement: FeeMovement) => string | number | bigint) => plainArray(movements.map(of));
+  return sql`
+select b.id, b.outcome from (
+  select u.id, book(u.kind, u.id, u.debit, u.credit, u.amount, u.merchant, null, null, null, ${stamp})
+    as outcome
+  from unnest(
+    ${column((each) => each.id)}::uuid[], ${column((each) => each.kind)}::entry_kind[],
+    ${column((each) => each.debit)}::bigint[], ${column((each) => each.credit)}::bigint[],
+    ${column((each) => each.amountMinor)}::bigint[], ${column((each) => each.merchantId)}::int[]
+  ) as u (id, kind, debit, credit, amount, merchant)
+  offset 0
+) b where b.outcome <> 'ok'`;
 }

@@ -1,8 +1,13 @@
 import type { DayEnd } from '../books/close.ts';
-import type { Queries } from '../db/pool.ts';
 import { idAt, newId } from '../ledger/id.ts';
-import { getAccount, post } from '../ledger/movements.ts';
-import { insertFee, listNets, type NetRow } from './fees.queries.ts';
+import {
+  bookFees,
+  type FeeMovement,
+  insertFees,
+  listNets,
+  type NetRow,
+  type NewFee,
+} from './fees.queries.ts';
 
 const MILLION = 1_000_000n;
 
@@ -21,58 +26,37 @@ export function shareOf(minor: bigint, ppm: number): bigint {
  * commission back.
  * @param tx the transaction that closes the day; its last slice is not sealed yet
  */
-const bookFees: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
+const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
   const stamp = new Date(endsAt.getTime() - 1);
+  const fees: NewFee[] = [];
+  const movements: FeeMovement[] = [];
   for (const row of await tx.query<NetRow>(listNets(day, startsAt, endsAt))) {
     const { merchant_id: merchantId, product_id: productId, currency, net_minor: netMinor } = row;
-    const feeMinor = shareOf(netMinor, row.commission_ppm);
-    const vatMinor = shareOf(feeMinor, row.vat_ppm);
-    const feeId = feeMinor === 0n ? null : idAt(newId(service.clock()), stamp);
-    const vatId = vatMinor === 0n ? null : idAt(newId(service.clock()), stamp);
-    const rates = { commissionPpm: row.commission_ppm, vatPpm: row.vat_ppm };
-    const fee = {
-      day,
-      merchantId,
-      productId,
-      currency,
-      netMinor,
-      ...rates,
-      feeMinor,
-      vatMinor,
-      feeId,
-      vatId,
+    const { commission_ppm: commissionPpm, vat_ppm: vatPpm } = row;
+    const feeMinor = shareOf(netMinor, commissionPpm);
+    const vatMinor = shareOf(feeMinor, vatPpm);
+    const move = (kind: 'FEE' | 'FEE_VAT', account: bigint, minor: bigint) => {
+      if (minor === 0n) return null;
+      const id = idAt(newId(service.clock()), stamp);
+      movements.push({ id, merchantId, ...sidesOf(kind, row.settlement_account, account, minor) });
+      return id;
     };
-    await tx.query(insertFee(fee));
-    const to = { merchantId, currency, now: stamp };
-    if (feeId) await move(tx, 'FEE', 'FEES', feeId, feeMinor, to);
-    if (vatId) await move(tx, 'FEE_VAT', 'VAT', vatId, vatMinor, to);
+    const feeId = move('FEE', row.fees_account, feeMinor);
+    const vatId = move('FEE_VAT', row.vat_account, vatMinor);
+    const amounts = { netMinor, commissionPpm, vatPpm, feeMinor, vatMinor };
+    fees.push({ merchantId, productId, currency, ...amounts, feeId, vatId });
   }
+  if (fees.length === 0) return;
+  await tx.query(insertFees(day, fees));
+  const [declined] = await tx.query<{ id: string; outcome: string }>(bookFees(movements, stamp));
+  if (declined) throw new Error(`commission ${declined.id} of ${day} was declined: ${declined.outcome}`);
 };
 
 /** What each close books. */
-export const DAY_ENDS: readonly DayEnd[] = [bookFees];
+export const DAY_ENDS: readonly DayEnd[] = [bookDay];
 
 /** From the settlement account, or back to it where the amount is negative. */
-async function move(
-  tx: Queries,
-  kind: 'FEE' | 'FEE_VAT',
-  account: 'FEES' | 'VAT',
-  id: string,
-  minor: bigint,
-  { merchantId, currency, now }: { merchantId: number; currency: string; now: Date },
-): Promise<void> {
-  const settlement = await getAccount(tx, merchantId, currency, 'SETTLEMENT');
-  const own = await getAccount(tx, 0, currency, account);
-  const isBack = minor < 0n;
-  const [debit, credit] = isBack ? [own, settlement] : [settlement, own];
-  const amountMinor = isBack ? -minor : minor;
-  await post(tx, {
-    kind: isBack ? `${kind}_REVERSAL` : kind,
-    id,
-    debit,
-    credit,
-    amountMinor,
-    merchantId,
-    now,
-  });
+function sidesOf(kind: 'FEE' | 'FEE_VAT', settlement: bigint, own: bigint, minor: bigint) {
+  if (minor > 0n) return { kind, debit: settlement, credit: own, amountMinor: minor };
+  return { kind: `${kind}_REVERSAL`, debit: own, credit: settlement, amountMinor: -minor } as const;
 }

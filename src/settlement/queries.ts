@@ -102,35 +102,6 @@ where day = ${day}::date and account_kind = 'SETTLEMENT' and merchant_id = ${mer
   and currency = ${currency}`;
 }
 
-/**
- * Sums of the movements on a settlement account, positive where the merchant has more. Commission and
- * VAT: by the product that they are of.
- */
-export function listLines(merchantId: number, currency: string, from: string, to: string): Sql {
-  return sql`
-select product_id, kind::text, sum(rows)::bigint as rows, sum(amount_minor)::bigint as amount_minor
-from (
-  select product_id, kind, rows, case when credit_kind = 'SETTLEMENT' then amount_minor
-    else -amount_minor end as amount_minor
-  from book_movements
-  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
-    and 'SETTLEMENT' in (debit_kind, credit_kind) and kind not in ('FEE', 'FEE_REVERSAL', 'FEE_VAT',
-      'FEE_VAT_REVERSAL')
-  union all
-  select product_id, case when fee_minor > 0 then 'FEE' else 'FEE_REVERSAL' end::entry_kind, 1, -fee_minor
-  from settlement_fees
-  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
-    and fee_minor <> 0
-  union all
-  select product_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end::entry_kind, 1,
-    -vat_minor
-  from settlement_fees
-  where day between ${from}::date and ${to}::date and merchant_id = ${merchantId} and currency = ${currency}
-    and vat_minor <> 0
-) l
-group by product_id, kind order by product_id, kind`;
-}
-
 /** What earlier settlements are still to be paid, as it was at an instant. */
 export function findOutstanding(merchantId: number, currency: string, before: string, endsAt: Date): Sql {
   return sql`
@@ -185,25 +156,6 @@ on conflict (merchant_id, currency, first_day) do update set last_day = excluded
   made_at = excluded.made_at
 where s.state = 'DRAFT'
 returning s.id`;
-}
-
-export function deleteLines(settlementId: number): Sql {
-  return sql`delete from settlement_lines where settlement_id = ${settlementId}`;
-}
-
-export type LineRow = { product_id: number; kind: string; rows: bigint; amount_minor: bigint };
-
-export function insertLine(settlementId: number, line: LineRow): Sql {
-  return sql`
-insert into settlement_lines (settlement_id, product_id, kind, rows, amount_minor)
-values (${settlementId}, ${line.product_id}, ${line.kind}::entry_kind, ${line.rows}, ${line.amount_minor})`;
-}
-
-export function listStoredLines(settlementId: number): Sql {
-  return sql`
-select l.product_id, p.code as product, p.name, l.kind::text, l.rows, l.amount_minor
-from settlement_lines l left join products p on p.id = l.product_id
-where l.settlement_id = ${settlementId} order by l.product_id, l.kind`;
 }
 
 export const findRules = sql`select four_eyes from settlement_rules`;

@@ -1,13 +1,13 @@
 import type { Queries } from '../db/pool.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
+import { listStoredLines } from './lines.queries.ts';
 import {
   findDocuments,
   findSettlement,
   listDisputes,
   listPayouts,
   listSettlementRows,
-  listStoredLines,
   type SettlementRow,
 } from './queries.ts';
 
@@ -48,6 +48,7 @@ export type Line = {
   /** Null: of no product. */
   readonly product: string | null;
   readonly productName: string | null;
+  /** Of the journal; `EARLIER_REVERSAL`: reversals of redemptions before the first day. */
   readonly kind: string;
   readonly rows: number;
   readonly amount: Money;
@@ -130,6 +131,7 @@ type StoredLine = {
   product: string | null;
   name: string | null;
   kind: string;
+  is_earlier: boolean;
   rows: bigint;
   amount_minor: bigint;
 };
@@ -138,7 +140,7 @@ export async function linesOf(db: Queries, { id, payable }: Settlement): Promise
   return (await db.query<StoredLine>(listStoredLines(id))).map((row) => ({
     product: row.product,
     productName: row.name,
-    kind: row.kind,
+    kind: row.is_earlier ? 'EARLIER_REVERSAL' : row.kind,
     rows: Number(row.rows),
     amount: { minor: row.amount_minor, decimals: payable.decimals },
   }));

@@ -57,6 +57,30 @@ select currency, kind::text as kind, debit_kind, credit_kind, merchant_id, issue
 from movements(${from}, ${to})`;
 }
 
+/**
+ * What was reversed in an interval of redemptions before its first day: of closed days from their sums, of
+ * the rest from the journal.
+ */
+export function listEarlierReversals(first: string, from: Date, to: Date): Sql {
+  return sql`
+with rest as (
+  select coalesce(max(ends_at), ${from}) as starts_at from book_closings
+  where starts_at >= ${from} and ends_at <= ${to}
+)
+select r.currency, r.merchant_id, r.product_id, sum(r.rows)::bigint as rows,
+  sum(r.amount_minor)::bigint as amount_minor
+from (
+  select r.original_day, r.currency, r.merchant_id, r.product_id, r.rows, r.amount_minor
+  from book_reversals r join book_closings c on c.day = r.day
+  where c.starts_at >= ${from} and c.ends_at <= ${to}
+  union all
+  select e.* from rest cross join lateral earlier_reversals(rest.starts_at, ${to}) e
+  where rest.starts_at < ${to}
+) r
+where r.original_day < ${first}::date
+group by 1, 2, 3`;
+}
+
 /** Vouchers with a balance at the end of the closed days of an interval. */
 export function countVouchers(from: string, to: string): Sql {
   return sql`

@@ -1,6 +1,6 @@
 import { Refusal } from '../../refusal.ts';
 import { merchantOf, productOf } from './names.ts';
-import { listBalancesAt, listFloatLines, listMovements } from './queries.ts';
+import { listBalancesAt, listEarlierReversals, listFloatLines, listMovements } from './queries.ts';
 import { amount, byCurrency, type Cell, type Maker, type Scope } from './report.ts';
 
 function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
@@ -68,10 +68,14 @@ type MovementRow = {
   readonly amount_minor: bigint;
 };
 
+/** Reversals of redemptions before the interval, as a kind of their own. */
+const EARLIER = 'EARLIER_REVERSAL';
+
 /** What moved a settlement account, by the column it adds to; a reversal is subtracted from its own. */
 const SETTLED: Readonly<Record<string, string>> = {
   REDEMPTION: 'redeemed',
   REDEMPTION_REVERSAL: 'reversed',
+  [EARLIER]: 'earlierReversed',
   CASH_OUT: 'cashedOut',
   FEE: 'commission',
   FEE_REVERSAL: 'commission',
@@ -80,19 +84,32 @@ const SETTLED: Readonly<Record<string, string>> = {
   PAYOUT: 'paidOut',
   PAYOUT_RETURN: 'paidOut',
 };
-const COLUMNS = ['redeemed', 'reversed', 'cashedOut', 'commission', 'vat', 'paidOut'];
+const COLUMNS = ['redeemed', 'reversed', 'earlierReversed', 'cashedOut', 'commission', 'vat', 'paidOut'];
+const COUNTED = ['REDEMPTION', 'REDEMPTION_REVERSAL', EARLIER];
+
+/** The movements of the interval; reversals of redemptions before it are moved to lines of their own. */
+async function listSettled({ tx, from, startsAt, endsAt }: Scope): Promise<MovementRow[]> {
+  const rows = await tx.query<MovementRow>(listMovements(startsAt, endsAt));
+  const settled = rows.filter((row) => [row.debit_kind, row.credit_kind].includes('SETTLEMENT'));
+  type Earlier = Pick<MovementRow, 'currency' | 'merchant_id' | 'product_id' | 'rows' | 'amount_minor'>;
+  for (const row of await tx.query<Earlier>(listEarlierReversals(from, startsAt, endsAt))) {
+    const kinds = { debit_kind: 'SETTLEMENT', credit_kind: 'VOUCHER' };
+    const taken = { ...row, ...kinds, rows: -row.rows, amount_minor: -row.amount_minor };
+    settled.push({ ...row, ...kinds, kind: EARLIER }, { ...taken, kind: 'REDEMPTION_REVERSAL' });
+  }
+  return settled;
+}
 
 /**
  * R7: what was settled with each merchant, by product; then the settlement account from opening to closing.
  */
-export const settlementStatement: Maker = async ({ tx, names, startsAt, endsAt, merchantId }) => {
+export const settlementStatement: Maker = async (scope) => {
+  const { tx, names, startsAt, merchantId } = scope;
   const isWanted = (id: number) => merchantId === undefined || id === merchantId;
   const openings = (await tx.query<BalanceRow>(listBalancesAt(startsAt))).filter(
     (row) => row.account_kind === 'SETTLEMENT' && isWanted(row.merchant_id),
   );
-  const movements = (await tx.query<MovementRow>(listMovements(startsAt, endsAt))).filter(
-    (row) => [row.debit_kind, row.credit_kind].includes('SETTLEMENT') && isWanted(row.merchant_id),
-  );
+  const movements = (await listSettled(scope)).filter((row) => isWanted(row.merchant_id));
   const currencies = [...new Set([...openings, ...movements].map(({ currency }) => currency))].sort();
   return currencies.map((currency) => {
     const moved = movements.filter((row) => row.currency === currency);
@@ -106,12 +123,9 @@ export const settlementStatement: Maker = async ({ tx, names, startsAt, endsAt, 
         'merchantId',
         'merchant',
         'product',
-        'redemptions',
-        'reversals',
+        ...['redemptions', 'reversals', 'earlierReversals'],
         ...COLUMNS,
-        'opening',
-        'net',
-        'closing',
+        ...['opening', 'net', 'closing'],
       ],
       rows: merchants.flatMap((id) => {
         const own = moved.filter(({ merchant_id }) => merchant_id === id);
@@ -119,7 +133,7 @@ export const settlementStatement: Maker = async ({ tx, names, startsAt, endsAt, 
         const products = [...new Set(own.map(({ product_id }) => product_id))].sort((a, b) => a - b);
         const line = (product: string, rows: readonly MovementRow[], account: readonly Cell[]) => [
           ...[String(id), merchantOf(names, id), product],
-          ...[countOf(rows, 'REDEMPTION'), countOf(rows, 'REDEMPTION_REVERSAL')],
+          ...COUNTED.map((kind) => countOf(rows, kind)),
           ...COLUMNS.map((column) => amount(sumOf(rows, column), currency)),
           ...account,
         ];
