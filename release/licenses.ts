@@ -21,6 +21,7 @@ const ALLOWED = new Set([
 /** Decided one by one, with the reason. */
 const DECIDED: Readonly<Record<string, string>> = {
   'dejavu-fonts-ttf': 'the license of the fonts permits their use in documents; its package names no SPDX id',
+  argparse: 'PSF-2.0, permissive; for the command of markdown-it, which is not used',
   'axe-core': 'MPL-2.0, used to test only, unchanged',
   lightningcss: 'MPL-2.0, used to build only, unchanged',
   'png-js': 'MIT, by its file LICENSE; its package names no SPDX id',

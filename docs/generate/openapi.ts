@@ -31,7 +31,7 @@ Both prefixes, \`/merchant-client/v2\` and \`/api/v2\`, serve the same vouchers,
 `;
 
 /** The reference page, as the service serves it. */
-const EXTERNAL_DOCS = { description: 'The reference as one page', url: '/docs/interface.md' };
+const EXTERNAL_DOCS = { description: 'Guides and reference', url: '/docs/guides/' };
 
 /** When each refusal occurs. */
 const MEANINGS: Readonly<Record<RefusalCode, string>> = {

@@ -4,6 +4,7 @@ import helmet from '@fastify/helmet';
 import reference from '@scalar/fastify-api-reference';
 import type { FastifyInstance } from 'fastify';
 import type { Dialect } from './endpoint.ts';
+import { serveGuides } from './guides.ts';
 import { type DescribedApi, describeApi } from './operator/openapi.ts';
 
 /** The page of the documentation loads nothing from elsewhere and sends nothing elsewhere. */
@@ -42,14 +43,15 @@ const ICON =
   'rx="1"/></svg>';
 
 /**
- * Serves the documentation: a page under /docs/, the OpenAPI document of each dialect and of each table of
- * operations, and the files beside them.
+ * Serves the documentation: the guides, a page under /docs/, the OpenAPI document of each dialect and of each
+ * table of operations, and the files beside them.
  */
 export function serveDocs(
   app: FastifyInstance,
   dialects: readonly Dialect[],
   apis: readonly { readonly name: string; readonly api: DescribedApi }[],
 ): void {
+  serveGuides(app);
   app.register(async (scope) => {
     await scope.register(helmet, { contentSecurityPolicy: POLICY, strictTransportSecurity: false });
     scope.addHook('onRequest', (request, reply, done) => {

@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import helmet from '@fastify/helmet';
+import files from '@fastify/static';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+
+/** What `npm run docs:build` makes, which `npm ci` runs. */
+const FOLDER = new URL('../../docs/site/dist/', import.meta.url);
+const PREFIX = '/docs/guides';
+
+/** Nothing is loaded from elsewhere, and no script stands in a page. */
+const POLICY = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    imgSrc: ["'self'"],
+    connectSrc: ["'self'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+};
+
+/** Serves the guides, the site of the documentation, under /docs/guides/. */
+export function serveGuides(app: FastifyInstance): void {
+  const say = (reply: FastifyReply, status: number, text: string) =>
+    reply.code(status).type('text/plain; charset=utf-8').send(`${text}\n`);
+  app.register(
+    async (scope) => {
+      await scope.register(helmet, { contentSecurityPolicy: POLICY, strictTransportSecurity: false });
+      scope.addHook('onRequest', (request, _reply, done) => {
+        request.trace.route = `${PREFIX}/*`;
+        done();
+      });
+      scope.setNotFoundHandler((_request, reply) => say(reply, 404, `No such page: see ${PREFIX}/`));
+      if (!existsSync(FOLDER)) {
+        scope.get('/*', (_request, reply) => say(reply, 503, 'The guides are not built: npm run docs:build'));
+        return;
+      }
+      scope.get('', (_request, reply) => reply.redirect(`${PREFIX}/`, 308));
+      await scope.register(files, {
+        root: FOLDER.pathname,
+        prefix: '/',
+        preCompressed: true,
+        cacheControl: false,
+        setHeaders: (reply) => reply.header('cache-control', 'no-cache'),
+      });
+    },
+    { prefix: PREFIX },
+  );
+}

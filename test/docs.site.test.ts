@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, it, type TestContext } from 'node:test';
+import { readNavigation, readPages } from '../docs/site/pages.ts';
+import { render } from '../docs/site/render.ts';
+import { buildServer } from '../src/http/server.ts';
+import { inaccessible, openBrowser, whyNoBrowser } from './chromium.ts';
+import { serviceWithoutDatabase } from './harness.ts';
+
+/** The documentation as a site, which `npm ci` builds and the service serves. */
+
+const SITE = new URL('../docs/site/dist/', import.meta.url);
+const skip = await whyNoBrowser();
+
+function open(t: TestContext) {
+  const service = serviceWithoutDatabase();
+  const app = buildServer(service);
+  t.after(() => app.close().then(() => service.db.close()));
+  return app;
+}
+
+const idsOf = (html: string) => new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+
+describe('the site of the documentation', () => {
+  it('has every page of the project, and every link in it leads somewhere', async () => {
+    const pages = await readPages();
+    const files = new Set(await readdir(SITE, { recursive: true }));
+    let links = 0;
+    for (const { address, title } of pages.values()) {
+      const html = await readFile(new URL(address, SITE), 'utf8');
+      assert.match(html, /<h1 id="/, title);
+      assert.doesNotMatch(html, /<script(?![^>]* src=)|<style|\son\w+="|\sstyle="/, address);
+      for (const [, link = ''] of html.matchAll(/ (?:href|src)="([^"]+)"/g)) {
+        if (/^[a-z]+:/.test(link)) continue;
+        const target = new URL(link, new URL(address, SITE));
+        const file = target.pathname.slice(SITE.pathname.length);
+        assert.ok(files.has(file), `${address} links to ${link}`);
+        if (target.hash === '') continue;
+        const ids = file === address ? idsOf(html) : idsOf(await readFile(new URL(file, SITE), 'utf8'));
+        assert.ok(ids.has(decodeURIComponent(target.hash.slice(1))), `${address} links to ${link}`);
+        links++;
+      }
+    }
+    assert.ok(links > 100);
+  });
+
+  it('refuses to be built with a page that nobody lists, or a link to what is not there', async () => {
+    const pages = await readPages();
+    const page = { path: 'docs/how-to/new.md', address: 'how-to/new.html', title: 'New', text: '# New\n' };
+    assert.throws(() => readNavigation(new Map([...pages, [page.path, page]])), /does not list .*new\.md/);
+    assert.throws(
+      () => render({ ...page, text: '# New\n\n[x](gone.md)' }, pages, () => false),
+      /new\.md links to gone\.md/,
+    );
+  });
+
+  it('makes no HTML of what a page quotes', async () => {
+    const page = { path: 'docs/x.md', address: 'x.html', title: 'X', text: '' };
+    const text = '# X\n\n<img src=x onerror=alert(1)> [x](javascript:alert(1)) `<b>`';
+    const { html } = render({ ...page, text }, new Map(), () => true);
+    assert.doesNotMatch(html, /<img|<b>|href="javascript/);
+  });
+
+  it('is served under /docs/guides, by itself', async (t) => {
+    const app = open(t);
+    const found = await app.inject({ url: '/docs/guides/', headers: { 'accept-encoding': 'gzip' } });
+    assert.equal(found.statusCode, 200);
+    assert.equal(found.headers['content-encoding'], 'gzip');
+    const policy = String(found.headers['content-security-policy']);
+    assert.match(policy, /^default-src 'none';script-src 'self';style-src 'self';/);
+    assert.doesNotMatch(policy, /unsafe|https?:/);
+    assert.equal((await app.inject({ url: '/docs/guides' })).headers.location, '/docs/guides/');
+    for (const url of ['/docs/guides/gone.html', '/docs/guides/how-to', '/docs/guides/%2e%2e%2fpages.ts'])
+      assert.equal((await app.inject({ url })).statusCode, 404, url);
+  });
+
+  it('finds what somebody looks for, and anybody can read it', { skip }, async (t) => {
+    const app = open(t);
+    const address = await app.listen({ host: '127.0.0.1', port: 0 });
+    const browser = await openBrowser(t);
+    for (const [colorScheme, width] of [
+      ['light', 1440],
+      ['dark', 360],
+    ] as const) {
+      const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } });
+      const page = await context.newPage();
+      const faults: string[] = [];
+      page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
+      page.on('pageerror', ({ message }) => faults.push(message));
+      page.on('request', (request) => {
+        if (!request.url().startsWith(address)) faults.push(`it loads ${request.url()}`);
+      });
+      await page.goto(`${address}/docs/guides/reference/settings.html`);
+      await page.keyboard.press('/');
+      await page.keyboard.type('restore to a point in time');
+      await page.locator('#results a').first().waitFor();
+      if (colorScheme === 'light') faults.push(...(await inaccessible(page)));
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('Enter');
+      await page.waitForURL(/back-up\.html/);
+      if (colorScheme === 'dark') faults.push(...(await inaccessible(page)));
+      const isWider = await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth');
+      assert.equal(isWider, false, `${width}: the page is wider than the screen`);
+      assert.deepEqual(faults, []);
+    }
+  });
+});
