@@ -7,10 +7,10 @@
  * into a template; each test works on a copy.
  *
  * `--on citus` runs the tests of what merchants and operators see on a Citus cluster of the run's own,
- * with the tests of Citus itself.
+ * with the tests of Citus itself. `--times` lists how long each file took.
  */
 import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { run as runTests } from 'node:test';
 import { spec } from 'node:test/reporters';
@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { findCitus } from './citus/cluster.ts';
 import { atEnd, leavingNothing } from './leave-nothing.ts';
+import { useMemory } from './memory.ts';
 import { type Place, withTestServer } from './server.ts';
 
 /** Files at a time: more than the cores of a small machine only makes each of them slower. */
@@ -43,6 +44,8 @@ async function findFiles(words: readonly string[], place: Place): Promise<string
 }
 
 type Counts = { passed: number; failed: number };
+/** How long each file took. */
+type Times = { readonly name: string; readonly seconds: number }[];
 
 type TestEvent = {
   readonly type: string;
@@ -96,18 +99,22 @@ class ProgressLine {
 /**
  * Runs the files, each in a process of its own.
  * @param watch runs a file again when it, or what it imports, has changed, until Ctrl-C
+ * @param times takes how long each file took
  * @returns how many tests passed and failed
  */
-async function runFiles(files: string[], watch: boolean): Promise<Counts> {
+async function runFiles(files: string[], watch: boolean, times: Times): Promise<Counts> {
   const stopping = new AbortController();
   atEnd(() => stopping.abort());
   const options = { concurrency: CONCURRENCY, execArgv: ['--import', DEADLINE], signal: stopping.signal };
   const stream = runTests({ files, watch, ...options });
   let counts: Counts | undefined;
   const progress = new ProgressLine(files.length);
-  stream.on('test:summary', ({ file, success, counts: { tests, passed, skipped, todo } }) => {
+  stream.on('test:summary', ({ file, success, duration_ms, counts: { tests, passed, skipped, todo } }) => {
     // Each file has a summary of its own; the one without a file is of all of them.
-    if (file !== undefined) return progress.add(success);
+    if (file !== undefined) {
+      times.push({ name: basename(file), seconds: duration_ms / 1_000 });
+      return progress.add(success);
+    }
     const failed = tests - passed - skipped - todo;
     // A hook that fails after the last test is not a failed test, but a failure.
     counts = { passed, failed: success ? failed : Math.max(failed, 1) };
@@ -133,6 +140,7 @@ async function main(): Promise<void> {
   const options = {
     on: { type: 'string', default: 'postgres' },
     watch: { type: 'boolean', default: false },
+    times: { type: 'boolean', default: false },
   } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
   const place = values.on;
@@ -141,9 +149,15 @@ async function main(): Promise<void> {
   const files = await findFiles(positionals, place);
   if (files.length === 0) throw new Error('no test file has such a name');
   let counts: Counts = { passed: 0, failed: 0 };
+  const times: Times = [];
+  await useMemory();
   await withTestServer(async () => {
-    counts = await runFiles(files, values.watch);
+    counts = await runFiles(files, values.watch, times);
   }, place);
+  times.sort((one, other) => other.seconds - one.seconds);
+  if (values.times)
+    for (const { name, seconds } of times)
+      process.stdout.write(`${seconds.toFixed(1).padStart(7)} s  ${name}\n`);
   if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1;
   process.stdout.write(
     `${process.stderr.isTTY ? '\n' : ''}${counts.passed} passed, ${counts.failed} failed\n`,
