@@ -1,10 +1,8 @@
-import { constants } from 'node:fs';
-import { access, type FileHandle, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type pg from 'pg';
+import { contentOf } from './copy.ts';
 import { EmbeddedError } from './error.ts';
-import { codeOf, exists, type Folder, makeFolder } from './folder.ts';
-import type { Log } from './server.ts';
+import { codeOf, type Folder } from './folder.ts';
+import { isRemote, readText, type Storage } from './storage.ts';
 
 /**
  * The archived write-ahead log: what a restore to a point in time replays on top of a backup.
@@ -16,18 +14,29 @@ import type { Log } from './server.ts';
  */
 
 /** The size of a segment, initdb's default. */
-const SEGMENT_BYTES = 16 * 1024 ** 2;
+export const SEGMENT_BYTES = 16 * 1024 ** 2;
 const SEGMENTS_PER_FILE_NUMBER = 2 ** 32 / SEGMENT_BYTES;
-const SEGMENT = /^[0-9A-F]{24}$/;
-const TAIL = '.tail';
-const TAIL_MS = 1_000;
-const COPY_BYTES = 1024 ** 2;
+export const SEGMENT = /^[0-9A-F]{24}$/;
+/** The end of the name of what is known of a segment that is being filled. */
+export const TAIL = '.tail';
+/** In a bucket, whole segments are compressed. */
+export const PACKED = '.gz';
 /** Names the installation whose log lies in the folder: segments of two databases have the same names. */
 const MARKER = 'archive.json';
 
 const quoteForShell = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 /** `%` introduces a placeholder in PostgreSQL's commands. */
 const pathInCommand = (folder: string) => folder.replaceAll('%', '%%');
+
+/** In the data folder: segments that have to be sent to a bucket. */
+export const SPOOL = 'postgres.archive';
+
+/**
+ * The folder into which PostgreSQL archives: the archive itself; for a bucket, one in the data folder,
+ * from which a process of the service sends the segments.
+ */
+export const archiveFolder = ({ root }: Pick<Folder, 'root'>, archive: string): string =>
+  isRemote(archive) ? join(root, SPOOL) : archive;
 
 /**
  * The command that archives a segment: whole and on the disk, or not at all; never over another one of
@@ -51,30 +60,35 @@ export function restoreCommand(archiveDir: string | undefined): string {
 }
 
 /**
- * Creates the folder of the archive, or checks that it is this installation's.
+ * Creates the archive, or checks that it is this installation's.
  * @throws EmbeddedError
  */
-export async function prepareArchive(archiveDir: string, systemIdentifier: string): Promise<void> {
-  await makeFolder(archiveDir);
-  await access(archiveDir, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
-    throw new EmbeddedError(`the archive folder ${archiveDir} cannot be written (${codeOf(error)})`);
+export async function prepareArchive(archive: Storage, systemIdentifier: string): Promise<void> {
+  await archive.prepare().catch((error: Error) => {
+    throw new EmbeddedError(error.message.replace('the backup folder', 'the archive folder'));
   });
-  const marker = join(archiveDir, MARKER);
-  const owner = await readMarker(marker);
-  if (owner === undefined)
-    await writeFile(marker, `${JSON.stringify({ systemIdentifier })}\n`, { mode: 0o600 });
-  else if (owner !== systemIdentifier)
+  const owner = await readMarker(archive);
+  if (owner !== undefined && owner !== systemIdentifier)
     throw new EmbeddedError(
-      `the archive folder ${archiveDir} belongs to another installation: use an empty folder`,
+      `the archive folder ${archive.name} belongs to another installation: use an empty folder`,
     );
+  await archive
+    .write(MARKER, contentOf(`${JSON.stringify({ systemIdentifier })}\n`))
+    .catch((error: unknown) => {
+      if (error instanceof EmbeddedError) throw error;
+      throw new EmbeddedError(`the archive folder ${archive.name} cannot be written (${codeOf(error)})`);
+    });
 }
 
-async function readMarker(marker: string): Promise<string | undefined> {
+async function readMarker(archive: Storage): Promise<string | undefined> {
   try {
-    return (JSON.parse(await readFile(marker, 'utf8')) as { systemIdentifier: string }).systemIdentifier;
+    return (JSON.parse(await readText(archive, MARKER)) as { systemIdentifier: string }).systemIdentifier;
   } catch (error) {
+    if (error instanceof EmbeddedError) throw error;
     if (codeOf(error) === 'ENOENT') return undefined;
-    throw new EmbeddedError(`the file ${marker} is damaged or cannot be read: restore a copy of it`);
+    throw new EmbeddedError(
+      `the file ${archive.name}/${MARKER} is damaged or cannot be read: restore a copy of it`,
+    );
   }
 }
 
@@ -82,12 +96,12 @@ async function readMarker(marker: string): Promise<string | undefined> {
  * Checks that a restore can use an archive.
  * @throws EmbeddedError where it is not there, or holds the log of another installation
  */
-export async function requireArchive(archiveDir: string, systemIdentifier: string): Promise<void> {
-  const owner = await readMarker(join(archiveDir, MARKER));
-  if (owner === undefined) throw new EmbeddedError(`there is no archived log in ${archiveDir}`);
+export async function requireArchive(archive: Storage, systemIdentifier: string): Promise<void> {
+  const owner = await readMarker(archive);
+  if (owner === undefined) throw new EmbeddedError(`there is no archived log in ${archive.name}`);
   if (owner !== systemIdentifier)
     throw new EmbeddedError(
-      `the archived log in ${archiveDir} belongs to another installation than the backup`,
+      `the archived log in ${archive.name} belongs to another installation than the backup`,
     );
 }
 
@@ -113,129 +127,30 @@ export function segmentAt(lsn: string): number {
  * @param after the last segment that the backup holds
  * @returns its number, or undefined where nothing is missing
  */
-export async function findGap(archiveDir: string, after: number): Promise<number | undefined> {
+export async function findGap(archive: Storage, after: number): Promise<number | undefined> {
   const numbers = new Set(
-    (await listSegments(archiveDir)).map(segmentNumber).filter((number) => number > after),
+    (await listSegments(archive)).map(segmentNumber).filter((number) => number > after),
   );
   const last = Math.max(after, ...numbers);
   for (let number = after + 1; number <= last; number++) if (!numbers.has(number)) return number;
   return undefined;
 }
 
-async function listSegments(archiveDir: string): Promise<string[]> {
-  const names = (await readdir(archiveDir)).map((name) =>
-    name.endsWith(TAIL) ? name.slice(0, -TAIL.length) : name,
-  );
+async function listSegments(archive: Storage): Promise<string[]> {
+  const names = (await archive.list('')).map(segmentIn);
   return [...new Set(names.filter((name) => SEGMENT.test(name)))];
 }
 
+/** The segment that a name in the archive stands for: whole, packed, or being filled. */
+export function segmentIn(name: string): string {
+  for (const ending of [TAIL, PACKED]) if (name.endsWith(ending)) return name.slice(0, -ending.length);
+  return name;
+}
+
 /** Removes the segments that no backup needs any more: those before the first segment of the oldest one. */
-export async function pruneArchive(archiveDir: string, first: number): Promise<void> {
-  for (const name of await readdir(archiveDir)) {
+export async function pruneArchive(archive: Storage, first: number): Promise<void> {
+  for (const name of await archive.list('')) {
     const [segment = ''] = name.split('.');
-    if (SEGMENT.test(segment) && segmentNumber(segment) < first)
-      await rm(join(archiveDir, name), { force: true });
-  }
-}
-
-/** Copies the segment that is being filled, as it grows. */
-export class Tail {
-  readonly #folder: Folder;
-  readonly #archiveDir: string;
-  readonly #log: Log;
-  readonly #timer: NodeJS.Timeout;
-  #client: pg.Client;
-  #segment = '';
-  #copied = 0;
-  #running: Promise<void> | undefined;
-  #isFailing = false;
-
-  constructor(folder: Folder, archiveDir: string, client: pg.Client, log: Log) {
-    this.#folder = folder;
-    this.#archiveDir = archiveDir;
-    this.#client = client;
-    this.#log = log;
-    this.#timer = setInterval(() => void this.#turn(), TAIL_MS).unref();
-  }
-
-  /** Goes on with another connection: the server was started again. */
-  use(client: pg.Client): void {
-    this.#client = client;
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#running;
-    await this.#turn();
-  }
-
-  async #turn(): Promise<void> {
-    if (this.#running) return;
-    this.#running = this.#copy()
-      .then(() => {
-        this.#isFailing = false;
-      })
-      .catch((error: Error) => {
-        // It is logged once; `scrip doctor` and the metrics show an archive that stays behind.
-        if (!this.#isFailing) this.#log.error({ error: error.message }, 'the log cannot be archived');
-        this.#isFailing = true;
-      })
-      .finally(() => {
-        this.#running = undefined;
-      });
-    await this.#running;
-  }
-
-  async #copy(): Promise<void> {
-    const { rows } = await this.#client.query<{ name: string; end: number }>(
-      `
-        select file_name as name, file_offset as "end"
-        from pg_walfile_name_offset(pg_current_wal_flush_lsn())`,
-    );
-    const { name, end } = rows[0] as { name: string; end: number };
-    if (name !== this.#segment) {
-      this.#segment = name;
-      this.#copied = 0;
-      await this.#removeComplete();
-    }
-    if (end <= this.#copied) return;
-    const source = await open(join(this.#folder.cluster, 'pg_wal', name), 'r');
-    try {
-      const target = await open(
-        join(this.#archiveDir, `${name}${TAIL}`),
-        constants.O_RDWR | constants.O_CREAT,
-        0o600,
-      );
-      try {
-        // PostgreSQL takes segments of the full size only; the rest of it reads as zeros, where the log ends.
-        await target.truncate(SEGMENT_BYTES);
-        await copyRange(source, target, this.#copied, end);
-        await target.datasync();
-      } finally {
-        await target.close();
-      }
-    } finally {
-      await source.close();
-    }
-    this.#copied = end;
-  }
-
-  /** Removes the tails of segments that were archived since. */
-  async #removeComplete(): Promise<void> {
-    for (const name of await readdir(this.#archiveDir)) {
-      if (!name.endsWith(TAIL)) continue;
-      const segment = join(this.#archiveDir, name.slice(0, -TAIL.length));
-      if (await exists(segment)) await rm(join(this.#archiveDir, name), { force: true });
-    }
-  }
-}
-
-async function copyRange(source: FileHandle, target: FileHandle, from: number, to: number): Promise<void> {
-  const buffer = Buffer.allocUnsafe(COPY_BYTES);
-  for (let at = from; at < to; ) {
-    const { bytesRead } = await source.read(buffer, 0, Math.min(COPY_BYTES, to - at), at);
-    if (bytesRead === 0) throw new Error('the log is shorter than the database says');
-    await target.write(buffer, 0, bytesRead, at);
-    at += bytesRead;
+    if (SEGMENT.test(segment) && segmentNumber(segment) < first) await archive.remove(name);
   }
 }

@@ -1,23 +1,15 @@
-import { mkdir, readdir, readFile, realpath, rename, rm, stat, statfs } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import type pg from 'pg';
 import { pruneArchive, segmentAt, segmentNumber } from './archive.ts';
 import { connect, systemIdentifier } from './connect.ts';
-import { type Copied, copyFile, syncFolder, writeWhole } from './copy.ts';
+import { contentOf, digestOf } from './copy.ts';
+import { Copying } from './copying.ts';
 import { EmbeddedError } from './error.ts';
-import { codeOf, describeFolder, type Folder, makeFolder, readSettings } from './folder.ts';
-import {
-  type Backup,
-  CLUSTER,
-  FORMAT,
-  KEYS,
-  listBackups,
-  MANIFEST,
-  type Manifest,
-  PARTIAL,
-  SUMS,
-} from './manifest.ts';
+import { codeOf, describeFolder, type Folder, readSettings } from './folder.ts';
+import { type Backup, CLUSTER, FORMAT, KEYS, listBackups, type Manifest, SUMS } from './manifest.ts';
 import { MAJOR } from './server.ts';
+import { MANIFEST, openStorage, type Storage } from './storage.ts';
 
 /**
  * Online backup by PostgreSQL's low-level API: the files are copied while the server works, and the log
@@ -60,38 +52,37 @@ const HISTORY = /^[0-9A-F]{8}\.history$/;
 
 /**
  * Backs up the database of a data folder whose server runs, into a new folder below `into`.
- * @returns the backup, complete and on the disk
+ * @param into a folder, or `s3://bucket/prefix`
+ * @returns the backup, complete and durable
  * @throws EmbeddedError, one line; nothing is left behind then
  */
 export async function backUp(root: string, into: string, options: BackupOptions): Promise<Backup> {
   const folder = describeFolder(await realpath(root));
+  const storage = await openStorage(into);
   const client = await connect(options.ownerUrl);
   try {
     const identifier = await systemIdentifier(client);
-    const others = await checkTarget(into, identifier);
+    const others = await checkTarget(storage, identifier);
     await takeLock(client);
-    for (const name of await readdir(into))
-      if (name.endsWith(PARTIAL)) await rm(join(into, name), { recursive: true, force: true });
-    const backup = await make(folder, resolve(into), client, identifier, options);
-    await retain([...others, backup], options.keep, backup.manifest.archiveDir);
+    await storage.removeDrafts();
+    const backup = await make(folder, storage, client, identifier, options);
+    await retain(storage, [...others, backup], options.keep, backup.manifest.archiveDir);
     return backup;
   } finally {
     await client.end();
   }
 }
 
-/** A folder holds the backups of one installation: retention must not remove those of another one. */
-async function checkTarget(into: string, identifier: string): Promise<Backup[]> {
-  await makeFolder(into).catch((error: Error) => {
-    throw new EmbeddedError(error.message.replace('the data folder', 'the backup folder'));
-  });
-  const others = await listBackups(into);
+/** A place holds the backups of one installation: retention must not remove those of another one. */
+async function checkTarget(storage: Storage, identifier: string): Promise<Backup[]> {
+  await storage.prepare();
+  const others = await listBackups(storage.name);
   const [other] = others;
-  if (other?.path === resolve(into))
+  if (other?.path === storage.name)
     throw new EmbeddedError(`the folder ${other.path} is a backup: name the one above`);
   if (others.some(({ manifest }) => manifest.systemIdentifier !== identifier))
     throw new EmbeddedError(
-      `the folder ${resolve(into)} holds backups of another installation: use another folder`,
+      `the folder ${storage.name} holds backups of another installation: use another folder`,
     );
   return others;
 }
@@ -108,21 +99,22 @@ async function takeLock(client: pg.Client): Promise<void> {
 
 async function make(
   folder: Folder,
-  into: string,
+  storage: Storage,
   client: pg.Client,
   identifier: string,
   options: BackupOptions,
 ): Promise<Backup> {
   const startedAt = new Date().toISOString();
-  const path = join(into, startedAt.replace(/[-:.]/g, ''));
-  const draft = `${path}${PARTIAL}`;
+  const name = startedAt.replace(/[-:.]/g, '');
+  const draft = await storage.begin(name).catch((error: unknown) => {
+    throw explain(error, storage.name);
+  });
   try {
-    await checkSpace(folder, into);
-    await mkdir(join(draft, CLUSTER), { recursive: true, mode: 0o700 });
-    const copied = new Map<string, Copied>();
-    const log = await copyCluster(folder, join(draft, CLUSTER), client, copied);
-    if (options.keys !== undefined) copied.set(KEYS, await writeWhole(join(draft, KEYS), options.keys));
-    const { folders, ...positions } = log;
+    await checkSpace(folder, storage);
+    const copied = new Copying(draft, storage.parallel);
+    await draft.makeFolder(CLUSTER);
+    const { folders, ...positions } = await copyCluster(folder, client, copied);
+    if (options.keys !== undefined) await copied.text(KEYS, options.keys);
     const manifest: Manifest = {
       format: FORMAT,
       version: options.version,
@@ -133,20 +125,20 @@ async function make(
       archiveDir: (await readSettings(folder))?.archiveDir ?? null,
       withKeys: options.keys !== undefined,
       folders,
-      files: copied.size,
-      bytes: [...copied.values()].reduce((sum, { bytes }) => sum + bytes, 0),
+      files: copied.files.size,
+      bytes: [...copied.files.values()].reduce((sum, { bytes }) => sum + bytes, 0),
     };
-    copied.set(MANIFEST, await writeWhole(join(draft, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`));
-    const lines = [...copied].map(([file, { sha256 }]) => `${sha256}  ${file}\n`);
-    await writeWhole(join(draft, SUMS), lines.join(''));
-    for (const each of ['', CLUSTER, ...folders.map((name) => `${CLUSTER}/${name}`)])
-      await syncFolder(join(draft, each));
-    await rename(draft, path);
-    await syncFolder(into);
-    return { path, manifest };
+    const text = `${JSON.stringify(manifest, null, 2)}\n`;
+    const lines = [...copied.files, [MANIFEST, digestOf(text)] as const].map(
+      ([file, { sha256 }]) => `${sha256}  ${file}\n`,
+    );
+    await draft.write(SUMS, contentOf(lines.join('')));
+    await draft.commit([CLUSTER, ...folders.map((each) => `${CLUSTER}/${each}`)], { file: MANIFEST, text });
+    const path = `${storage.name}/${name}`;
+    return { path, manifest, storage: await openStorage(path) };
   } catch (error) {
-    await rm(draft, { recursive: true, force: true }).catch(() => {});
-    throw explain(error, into);
+    await draft.abandon().catch(() => {});
+    throw explain(error, storage.name);
   }
 }
 
@@ -161,42 +153,36 @@ function explain(error: unknown, into: string): unknown {
   return error;
 }
 
-async function checkSpace({ cluster }: Folder, into: string): Promise<void> {
+async function checkSpace({ cluster }: Folder, storage: Storage): Promise<void> {
+  const free = await storage.free();
+  if (free === undefined) return;
   let needed = RESERVE_BYTES;
   for await (const { path } of walk(cluster))
     needed += (await stat(join(cluster, path)).catch(() => undefined))?.size ?? 0;
-  const { bavail, bsize } = await statfs(into);
-  if (needed <= bavail * bsize) return;
+  if (needed <= free) return;
   const inMb = (bytes: number) => `${Math.ceil(bytes / 1024 ** 2)} MB`;
   throw new EmbeddedError(
-    `the backup folder ${into} is too full: the backup needs ${inMb(needed)}, and ${inMb(bavail * bsize)} are free`,
+    `the backup folder ${storage.name} is too full: the backup needs ${inMb(needed)}, and ${inMb(free)} are free`,
   );
 }
 
 type Positions = Pick<Manifest, 'endedAt' | 'startLsn' | 'stopLsn' | 'folders'>;
 
-async function copyCluster(
-  { cluster }: Folder,
-  target: string,
-  client: pg.Client,
-  copied: Map<string, Copied>,
-): Promise<Positions> {
+async function copyCluster({ cluster }: Folder, client: pg.Client, copied: Copying): Promise<Positions> {
   const { rows: starts } = await client.query<{ lsn: string }>(
     `select pg_backup_start('scrip', true)::text as lsn`,
   );
   const folders: string[] = [];
   for await (const { path, isFolder } of walk(cluster)) {
     if (isFolder) {
-      await mkdir(join(target, path), { mode: 0o700 });
+      await copied.makeFolder(path);
       folders.push(path);
     } else if (path !== CONTROL) {
-      await copyIfThere(join(cluster, path), join(target, path), (each) =>
-        copied.set(`${CLUSTER}/${path}`, each),
-      );
+      await copied.file(`${CLUSTER}/${path}`, join(cluster, path));
     }
   }
-  const control = await readSteadily(join(cluster, CONTROL));
-  copied.set(`${CLUSTER}/${CONTROL}`, await writeWhole(join(target, CONTROL), control));
+  await copied.done();
+  await copied.text(`${CLUSTER}/${CONTROL}`, await readSteadily(join(cluster, CONTROL)));
   const { rows: stops } = await client.query<{ lsn: string; label: string; map: string; at: Date }>(
     `
       select lsn::text, labelfile as label, spcmapfile as map, clock_timestamp() as at
@@ -205,40 +191,18 @@ async function copyCluster(
   const { lsn: startLsn } = starts[0] as { lsn: string };
   const { lsn: stopLsn, label, map, at } = stops[0] as (typeof stops)[number];
   if (map !== '') throw new EmbeddedError('the database has tablespaces, which a backup cannot hold');
-  copied.set(`${CLUSTER}/backup_label`, await writeWhole(join(target, 'backup_label'), label));
-  await copyLog(
-    join(cluster, 'pg_wal'),
-    join(target, 'pg_wal'),
-    segmentAt(startLsn),
-    segmentAt(stopLsn),
-    copied,
-  );
+  await copied.text(`${CLUSTER}/backup_label`, label);
+  await copyLog(join(cluster, 'pg_wal'), segmentAt(startLsn), segmentAt(stopLsn), copied);
   return { endedAt: at.toISOString(), startLsn, stopLsn, folders };
 }
 
 /** The segments from the beginning of the backup to its end, and the history of the timelines. */
-async function copyLog(
-  source: string,
-  target: string,
-  first: number,
-  last: number,
-  copied: Map<string, Copied>,
-): Promise<void> {
+async function copyLog(source: string, first: number, last: number, copied: Copying): Promise<void> {
   for (const name of await readdir(source)) {
     const isNeeded = SEGMENT.test(name) && segmentNumber(name) >= first && segmentNumber(name) <= last;
-    if (!isNeeded && !HISTORY.test(name)) continue;
-    copied.set(`${CLUSTER}/pg_wal/${name}`, await copyFile(join(source, name), join(target, name)));
+    if (isNeeded || HISTORY.test(name)) await copied.file(`${CLUSTER}/pg_wal/${name}`, join(source, name));
   }
-}
-
-/** A table may be dropped, and its file with it, while the backup is made. */
-async function copyIfThere(source: string, target: string, done: (copied: Copied) => void): Promise<void> {
-  try {
-    done(await copyFile(source, target));
-  } catch (error) {
-    const isGone = codeOf(error) === 'ENOENT' && !(await stat(source).catch(() => undefined));
-    if (!isGone) throw error;
-  }
+  await copied.done();
 }
 
 /** Reads a small file that the server may be writing just then: until it is the same twice. */
@@ -267,6 +231,7 @@ async function* walk(cluster: string, at = ''): AsyncGenerator<{ path: string; i
 
 /** Removes the oldest backups, and the archived log that only they needed. */
 async function retain(
+  storage: Storage,
   backups: readonly Backup[],
   keep: number | undefined,
   archiveDir: string | null,
@@ -274,10 +239,12 @@ async function retain(
   if (keep === undefined) return;
   const kept = backups.slice(-keep);
   for (const { path } of backups.slice(0, -keep)) {
+    const name = basename(path);
     // Without its manifest it is no backup any more, should its removal be interrupted.
-    await rm(join(path, MANIFEST), { force: true });
-    await rm(path, { recursive: true, force: true });
+    await storage.remove(`${name}/${MANIFEST}`);
+    await storage.remove(name);
   }
   const [oldest] = kept;
-  if (archiveDir !== null && oldest) await pruneArchive(archiveDir, segmentAt(oldest.manifest.startLsn));
+  if (archiveDir !== null && oldest)
+    await pruneArchive(await openStorage(archiveDir), segmentAt(oldest.manifest.startLsn));
 }

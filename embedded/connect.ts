@@ -51,3 +51,26 @@ export function isUnavailable(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
   return /^(ECONN|EPIPE|08|57P0)/.test(code) || message.startsWith('Connection terminated');
 }
+
+/**
+ * Creates the user and the database, where a first start has not created them yet. Under the lock of the
+ * folder.
+ */
+export async function createContents(
+  client: pg.Client,
+  { database, user }: { readonly database: string; readonly user: string },
+  password: string,
+): Promise<void> {
+  // `create role` takes no parameters.
+  if (!/^[0-9a-f]+$/.test(password)) throw new EmbeddedError(`the password in ${SETTINGS_FILE} is damaged`);
+  const { rows } = await client.query<{ role: boolean; login: boolean; database: boolean }>(
+    `select exists (select from pg_roles where rolname = $1) as role,
+  exists (select from pg_roles where rolname = $1 and rolcanlogin) as login,
+  exists (select from pg_database where datname = $2) as database`,
+    [user, database],
+  );
+  const [found] = rows;
+  if (!found?.login)
+    await client.query(`${found?.role ? 'alter' : 'create'} role ${user} login password '${password}'`);
+  if (!found?.database) await client.query(`create database ${database}`);
+}

@@ -3,6 +3,7 @@
 export { type BackupOptions, backUp } from './backup.ts';
 export { EmbeddedError } from './error.ts';
 export { makeFolder } from './folder.ts';
-export { type Backup, findKeys, listBackups, type Manifest } from './manifest.ts';
+export { type Backup, listBackups, type Manifest, readKeys } from './manifest.ts';
+export { isLogWaiting } from './remote-log.ts';
 export { type Restored, type RestoreOptions, type Restoring, restore, verify } from './restore.ts';
 export { type Embedded, find, type Options, start } from './use.ts';

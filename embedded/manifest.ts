@@ -1,8 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
-import { copyFile } from './copy.ts';
+import { basename, dirname } from 'node:path';
+import { Digest, digestOf, writeChunks } from './copy.ts';
 import { EmbeddedError } from './error.ts';
 import { codeOf } from './folder.ts';
+import { PARTIAL } from './folder-storage.ts';
+import { MAJOR } from './server.ts';
+import { MANIFEST, openStorage, readText, type Storage } from './storage.ts';
 
 /**
  * A backup is a folder: `manifest.json` says what it is, `SHA256SUMS` holds the digest of each file
@@ -10,11 +12,9 @@ import { codeOf } from './folder.ts';
  * ring where it was asked for.
  */
 
-export const MANIFEST = 'manifest.json';
 export const SUMS = 'SHA256SUMS';
 export const CLUSTER = 'cluster';
 export const KEYS = 'keys';
-export const PARTIAL = '.partial';
 export const FORMAT = 1;
 
 export type Manifest = {
@@ -40,34 +40,38 @@ export type Manifest = {
   readonly bytes: number;
 };
 
-export type Backup = { readonly path: string; readonly manifest: Manifest };
+export type Backup = {
+  /** For messages and listings. */
+  readonly path: string;
+  readonly manifest: Manifest;
+  /** Where its files are. */
+  readonly storage: Storage;
+};
 
 /**
- * Lists the complete backups of a folder, oldest first; of a folder that is a backup itself, that one.
- * @throws EmbeddedError where the folder cannot be read, or a manifest is damaged
+ * Lists the complete backups of a place, oldest first; of a place that is a backup itself, that one.
+ * @param place a folder, or `s3://bucket/prefix`
+ * @throws EmbeddedError where it cannot be read, or a manifest is damaged
  */
-export async function listBackups(path: string): Promise<Backup[]> {
-  const folder = resolve(path);
-  const own = await readManifest(folder);
+export async function listBackups(place: string): Promise<Backup[]> {
+  const storage = await openStorage(place);
+  const own = await readManifest(storage);
   if (own) return [own];
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw new EmbeddedError(`the folder ${folder} cannot be read (${codeOf(error)})`);
-  });
-  const found = names.filter((name) => !name.includes('.')).map((name) => readManifest(join(folder, name)));
+  const names = (await storage.list('')).filter((name) => !name.includes('.'));
+  const found = names.map(async (name) => readManifest(await openStorage(`${storage.name}/${name}`)));
   return (await Promise.all(found))
     .filter((backup) => backup !== undefined)
     .sort((one, other) => (one.manifest.endedAt < other.manifest.endedAt ? -1 : 1));
 }
 
-async function readManifest(path: string): Promise<Backup | undefined> {
-  const file = join(path, MANIFEST);
+async function readManifest(storage: Storage): Promise<Backup | undefined> {
+  const path = storage.name;
   try {
-    const manifest = JSON.parse(await readFile(file, 'utf8')) as Manifest;
+    const manifest = JSON.parse(await readText(storage, MANIFEST)) as Manifest;
     if (manifest.format !== FORMAT) throw new EmbeddedError(`the backup ${path} was made by another version`);
     if (!manifest.systemIdentifier || Number.isNaN(Date.parse(manifest.endedAt)))
       throw new SyntaxError('incomplete');
-    return { path, manifest };
+    return { path, manifest, storage };
   } catch (error) {
     if (error instanceof EmbeddedError) throw error;
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
@@ -78,26 +82,35 @@ async function readManifest(path: string): Promise<Backup | undefined> {
 /**
  * Chooses the newest backup of a folder that a restore to a time can start from.
  * @param to undefined: the newest of all
- * @throws EmbeddedError where there is none
+ * @throws EmbeddedError where there is none, or another version of PostgreSQL made it
  */
-export async function chooseBackup(path: string, to: Date | undefined): Promise<Backup> {
-  const backups = await listBackups(path);
+export async function chooseBackup(place: string, to: Date | undefined): Promise<Backup> {
+  const backups = await listBackups(place);
+  const { name } = await openStorage(place);
   const [oldest] = backups;
-  if (!oldest) throw new EmbeddedError(await nothingIn(resolve(path)));
+  if (!oldest) throw new EmbeddedError(await nothingIn(name));
   const chosen = backups.findLast(({ manifest }) => to === undefined || new Date(manifest.endedAt) <= to);
-  if (chosen) return chosen;
+  if (chosen) return checkVersion(chosen);
   throw new EmbeddedError(
-    `${to?.toISOString()} is before the ${backups.length > 1 ? 'first ' : ''}backup in ${resolve(path)}, ` +
+    `${to?.toISOString()} is before the ${backups.length > 1 ? 'first ' : ''}backup in ${name}, ` +
       `which ended at ${oldest.manifest.endedAt}: restore an older backup, or to a later time`,
   );
 }
 
-async function nothingIn(path: string): Promise<string> {
-  const names = await readdir(path).catch(() => []);
-  const hasPartial = names.some((name) => name.endsWith(PARTIAL)) || path.endsWith(PARTIAL);
-  const hint =
-    hasPartial || basename(dirname(path)).endsWith(PARTIAL) ? 'only one that was not finished' : 'none';
-  return `there is no backup in ${path}: ${hint === 'none' ? 'check the path' : hint}`;
+function checkVersion(backup: Backup): Backup {
+  const { path, manifest } = backup;
+  if (manifest.postgres === MAJOR) return backup;
+  throw new EmbeddedError(
+    `the backup ${path} was made by PostgreSQL ${manifest.postgres}, and this is PostgreSQL ${MAJOR}: ` +
+      `restore it with Scrip ${manifest.version}, which made it`,
+  );
+}
+
+async function nothingIn(place: string): Promise<string> {
+  const names = await (await openStorage(place)).list('');
+  const isPartial = (name: string) => name.endsWith(PARTIAL);
+  const hasPartial = names.some(isPartial) || isPartial(place) || isPartial(basename(dirname(place)));
+  return `there is no backup in ${place}: ${hasPartial ? 'only one that was not finished' : 'check the path'}`;
 }
 
 export type Entry = { readonly path: string; readonly sha256: string };
@@ -106,11 +119,13 @@ export type Entry = { readonly path: string; readonly sha256: string };
  * Reads the list of a backup's files.
  * @throws EmbeddedError where it is incomplete, or differs from the manifest
  */
-export async function readEntries({ path, manifest }: Backup): Promise<Entry[]> {
-  const text = await readFile(join(path, SUMS), 'utf8').catch(() => {
-    throw damaged(path, `${SUMS} is missing`);
-  });
-  const entries = text
+export async function readEntries({ path, manifest, storage }: Backup): Promise<Entry[]> {
+  const read = (file: string) =>
+    readText(storage, file).catch((error: unknown) => {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      throw damaged(path, `${file} is missing`);
+    });
+  const entries = (await read(SUMS))
     .split('\n')
     .filter(Boolean)
     .map((line) => {
@@ -120,34 +135,42 @@ export async function readEntries({ path, manifest }: Backup): Promise<Entry[]> 
       return { path: file, sha256 };
     });
   const own = entries.find((entry) => entry.path === MANIFEST);
-  if (own?.sha256 !== (await digestOf(path, MANIFEST))) throw damaged(path, `${MANIFEST} differs`);
+  if (own?.sha256 !== digestOf(await read(MANIFEST)).sha256) throw damaged(path, `${MANIFEST} differs`);
   const files = entries.filter((entry) => entry.path !== MANIFEST);
   if (files.length !== manifest.files) throw damaged(path, `${SUMS} is incomplete`);
   return files;
 }
 
-async function digestOf(path: string, file: string): Promise<string> {
-  return (await copyFile(join(path, file), undefined)).sha256;
-}
-
 /**
  * Copies a file out of a backup, and holds it against its digest on the way.
+ * @param target undefined to check it only
  * @throws EmbeddedError where it is missing or differs
  */
-export async function copyEntry({ path }: Backup, entry: Entry, target: string | undefined): Promise<void> {
-  const { sha256 } = await copyFile(join(path, entry.path), target).catch((error: unknown) => {
-    // Something else is missing then: the folder that is copied to.
-    if (codeOf(error) !== 'ENOENT') throw error;
-    throw damaged(path, `${entry.path} is missing`);
-  });
-  if (sha256 !== entry.sha256) throw damaged(path, `${entry.path} differs from its checksum`);
+export async function copyEntry(
+  { path, storage }: Backup,
+  entry: Entry,
+  target: string | undefined,
+): Promise<void> {
+  const digest = new Digest();
+  const content = digest.of(missingIsDamage(path, entry.path, storage.read(entry.path)));
+  if (target === undefined) for await (const _ of content);
+  else await writeChunks(target, content);
+  if (digest.end().sha256 !== entry.sha256) throw damaged(path, `${entry.path} differs from its checksum`);
+}
+
+async function* missingIsDamage(path: string, file: string, content: AsyncIterable<Uint8Array>) {
+  try {
+    yield* content;
+  } catch (error) {
+    throw codeOf(error) === 'ENOENT' ? damaged(path, `${file} is missing`) : error;
+  }
 }
 
 function damaged(path: string, what: string): EmbeddedError {
   return new EmbeddedError(`the backup ${path} is damaged: ${what}; use another backup`);
 }
 
-/** Where the key ring of a backup is; undefined where it holds none. */
-export function findKeys({ path, manifest }: Backup): string | undefined {
-  return manifest.withKeys ? join(path, KEYS) : undefined;
+/** The text of the key ring in a backup; undefined where it holds none. */
+export async function readKeys({ manifest, storage }: Backup): Promise<string | undefined> {
+  return manifest.withKeys ? readText(storage, KEYS) : undefined;
 }

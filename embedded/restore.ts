@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { findGap, requireArchive, restoreCommand, segmentAt } from './archive.ts';
 import { addressOf, connect, ownerOf } from './connect.ts';
 import { syncFolder } from './copy.ts';
@@ -10,7 +11,9 @@ import { lockFolder, UseLock } from './lock.ts';
 import { type Backup, CLUSTER, chooseBackup, copyEntry, KEYS, readEntries } from './manifest.ts';
 import { findServer } from './process.ts';
 import { findPrograms } from './programs.ts';
-import { type Log, MAJOR, startServer, stopServer } from './server.ts';
+import { fetchLog } from './remote-log.ts';
+import { type Log, startServer, stopServer } from './server.ts';
+import { isRemote, openStorage, type Storage } from './storage.ts';
 
 /**
  * Restores a backup: copied and held against its checksums beside the place of the database, started
@@ -55,8 +58,7 @@ const NOT_REACHED = 'recovery ended before configured recovery target was reache
  */
 export async function restore(from: string, root: string, options: RestoreOptions): Promise<Restored> {
   const backup = await chooseBackup(from, options.to);
-  checkVersion(backup);
-  const archiveDir = await findArchive(backup, options);
+  const archive = await findArchive(backup, options);
   const place = await prepareFolder(root);
   const unlock = await lockFolder(place);
   try {
@@ -65,8 +67,10 @@ export async function restore(from: string, root: string, options: RestoreOption
     const isReplacing = await exists(place.cluster);
     if (isReplacing && !options.replace) throw await holdsData(place, backup);
     const draft = inFolder(place.root, join(place.root, `${RESTORING}${randomBytes(6).toString('hex')}`));
+    const fetched = `${draft.cluster}-log`;
     try {
       await copyBackup(backup, draft.cluster);
+      const archiveDir = archive && (await inReach(archive, backup, fetched));
       const reached = await runCopy(draft, backup, { archiveDir, to: options.to, keepsLog: true }, options);
       if (isReplacing) await stopServer(place, options.log);
       const replaced = isReplacing ? await setAside(place) : undefined;
@@ -77,6 +81,8 @@ export async function restore(from: string, root: string, options: RestoreOption
       await stopServer(draft, options.log);
       await rm(draft.cluster, { recursive: true, force: true });
       throw explain(error, place.root);
+    } finally {
+      await rm(fetched, { recursive: true, force: true });
     }
   } finally {
     unlock();
@@ -93,8 +99,8 @@ export async function verify(
   options: Restoring,
 ): Promise<{ backup: Backup; lastTransactionAt: Date }> {
   const backup = await chooseBackup(from, undefined);
-  checkVersion(backup);
-  const root = join(dirname(backup.path), `verify-${randomBytes(6).toString('hex')}.partial`);
+  const above = isRemote(backup.path) ? tmpdir() : dirname(backup.path);
+  const root = join(above, `verify-${randomBytes(6).toString('hex')}.partial`);
   try {
     await mkdir(root, { mode: 0o700 });
     const draft = inFolder(root, join(root, 'postgres'));
@@ -107,7 +113,7 @@ export async function verify(
       await stopServer(draft, options.log);
     }
   } catch (error) {
-    throw explain(error, dirname(backup.path));
+    throw explain(error, above);
   } finally {
     await rm(root, { recursive: true, force: true });
   }
@@ -120,16 +126,8 @@ const inFolder = (root: string, cluster: string): Folder => ({
   log: join(root, 'postgres.log'),
 });
 
-function checkVersion({ path, manifest }: Backup): void {
-  if (manifest.postgres !== MAJOR)
-    throw new EmbeddedError(
-      `the backup ${path} was made by PostgreSQL ${manifest.postgres}, and this is PostgreSQL ${MAJOR}: ` +
-        `restore it with Scrip ${manifest.version}, which made it`,
-    );
-}
-
-/** @returns the folder of the archived log that is to be replayed; undefined: none */
-async function findArchive({ manifest }: Backup, options: RestoreOptions): Promise<string | undefined> {
+/** @returns the archived log that is to be replayed; undefined: none */
+async function findArchive({ manifest }: Backup, options: RestoreOptions): Promise<Storage | undefined> {
   const given = options.archiveDir === undefined ? manifest.archiveDir : options.archiveDir;
   if (given === null) {
     if (options.to === undefined) return undefined;
@@ -137,16 +135,23 @@ async function findArchive({ manifest }: Backup, options: RestoreOptions): Promi
       'a restore to a time needs the archived log: set SCRIP_ARCHIVE_DIR to its folder',
     );
   }
-  const archiveDir = resolve(given);
-  await requireArchive(archiveDir, manifest.systemIdentifier);
-  const gap = await findGap(archiveDir, segmentAt(manifest.stopLsn));
+  const archive = await openStorage(given);
+  await requireArchive(archive, manifest.systemIdentifier);
+  const gap = await findGap(archive, segmentAt(manifest.stopLsn));
   // A restore to a time may end before it; PostgreSQL says so where it does not.
   if (gap !== undefined && options.to === undefined)
     throw new EmbeddedError(
-      `the archived log in ${archiveDir} lacks segment ${gap}, so what came after it cannot be restored: ` +
+      `the archived log in ${archive.name} lacks segment ${gap}, so what came after it cannot be restored: ` +
         'put the file back, or restore to a time before it with --to',
     );
-  return archiveDir;
+  return archive;
+}
+
+/** @returns the folder from which PostgreSQL reads the archived log */
+async function inReach(archive: Storage, { manifest }: Backup, folder: string): Promise<string> {
+  if (!isRemote(archive.name)) return archive.name;
+  await fetchLog(archive, folder, segmentAt(manifest.startLsn));
+  return folder;
 }
 
 async function requireUnused(place: Folder): Promise<void> {
@@ -269,7 +274,7 @@ async function startCopy(
     return true;
   } catch (error) {
     if (!(error as Error).message.includes(NOT_REACHED) || archiveDir === undefined) throw error;
-    const gap = await findGap(archiveDir, segmentAt(backup.manifest.stopLsn));
+    const gap = await findGap(await openStorage(archiveDir), segmentAt(backup.manifest.stopLsn));
     if (gap !== undefined)
       throw new EmbeddedError(
         `the archived log in ${archiveDir} lacks segment ${gap}, before ${to.toISOString()}: put the file back, or ` +

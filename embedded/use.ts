@@ -2,21 +2,24 @@ import { copyFile, stat, truncate } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { prepareArchive, Tail } from './archive.ts';
-import { addressOf, connect, isUnavailable, ownerOf, systemIdentifier } from './connect.ts';
+import { archiveFolder, prepareArchive } from './archive.ts';
+import { addressOf, connect, createContents, isUnavailable, ownerOf, systemIdentifier } from './connect.ts';
 import { EmbeddedError } from './error.ts';
 import {
   describeFolder,
   exists,
   type Folder,
+  makeFolder,
   prepareFolder,
   readSettings,
-  SETTINGS_FILE,
   type Settings,
 } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
 import { endServer, findServer } from './process.ts';
+import { RemoteTail } from './remote-log.ts';
 import { changeArchive, type Log, startServer, stopServer } from './server.ts';
+import { isRemote, openStorage, type Storage } from './storage.ts';
+import { FolderTail, Tail } from './tail.ts';
 
 /**
  * One process's use of the database in a folder. Any number of processes use it together: the first one
@@ -36,8 +39,8 @@ export type Options = {
   /** How long a start waits for users elsewhere to release the folder, in milliseconds. */
   readonly waitMs?: number;
   /**
-   * The folder in which the log is archived; null: nowhere. Left out: as it was, which is right for a
-   * command beside the service.
+   * The folder in which the log is archived, or `s3://bucket/prefix`; null: nowhere. Left out: as it was,
+   * which is right for a command beside the service.
    */
   readonly archiveDir?: string | null | undefined;
 };
@@ -208,15 +211,23 @@ class Use {
   async #archive(client: pg.Client, settings: Settings): Promise<void> {
     const { archiveDir, log } = this.#options;
     if (archiveDir === undefined) return;
-    const wanted = archiveDir === null ? undefined : resolve(archiveDir);
-    if (wanted !== undefined) await prepareArchive(wanted, await systemIdentifier(client));
+    const archive = archiveDir === null ? undefined : await openStorage(archiveDir);
+    const wanted = archive?.name;
+    if (archive) await this.#prepareArchive(archive, client);
     if (wanted !== settings.archiveDir) {
       await changeArchive(this.#folder, settings, wanted);
       await client.query('select pg_reload_conf()');
     }
-    if (wanted === undefined) return;
-    if (this.#tail) this.#tail.use(client);
-    else this.#tail = new Tail(this.#folder, wanted, client, log);
+    if (!archive) return;
+    if (this.#tail) return this.#tail.use(client);
+    const folder = archiveFolder(this.#folder, archive.name);
+    const target = isRemote(archive.name) ? new RemoteTail(archive, folder) : new FolderTail(folder);
+    this.#tail = new Tail(this.#folder, target, client, log);
+  }
+
+  async #prepareArchive(archive: Storage, client: pg.Client): Promise<void> {
+    await prepareArchive(archive, await systemIdentifier(client));
+    await makeFolder(archiveFolder(this.#folder, archive.name));
   }
 
   async #restore(): Promise<void> {
@@ -254,29 +265,6 @@ class Use {
       unlock();
     }
   }
-}
-
-/**
- * Creates the user and the database, where a first start has not created them yet. Under the lock of the
- * folder.
- */
-async function createContents(
-  client: pg.Client,
-  { database, user }: Options,
-  password: string,
-): Promise<void> {
-  // `create role` takes no parameters.
-  if (!/^[0-9a-f]+$/.test(password)) throw new EmbeddedError(`the password in ${SETTINGS_FILE} is damaged`);
-  const { rows } = await client.query<{ role: boolean; login: boolean; database: boolean }>(
-    `select exists (select from pg_roles where rolname = $1) as role,
-  exists (select from pg_roles where rolname = $1 and rolcanlogin) as login,
-  exists (select from pg_database where datname = $2) as database`,
-    [user, database],
-  );
-  const [found] = rows;
-  if (!found?.login)
-    await client.query(`${found?.role ? 'alter' : 'create'} role ${user} login password '${password}'`);
-  if (!found?.database) await client.query(`create database ${database}`);
 }
 
 /**

@@ -75,9 +75,10 @@ export const SETTINGS = {
     name: 'SCRIP_ARCHIVE_DIR',
     fallback: undefined,
     description:
-      'A folder, best on another disk, in which `scrip serve` and `scrip work` archive the log of the embedded ' +
-      'database: `scrip restore` replays it on top of a backup. Without it the log is not archived.',
-    refuse: (value) => (/[\0\n\r"]/.test(value) ? 'must be the path of a folder' : undefined),
+      'A folder, best on another disk, or s3://bucket/prefix, in which `scrip serve` and `scrip work` archive the log of the ' +
+      'embedded database: `scrip restore` replays it on top of a backup. Without it the log is not archived.',
+    refuse: (value) =>
+      /[\0\n\r"]/.test(value) ? 'must be the path of a folder, or s3://bucket/prefix' : undefined,
   },
   keys: {
     name: 'SCRIP_KEYS',

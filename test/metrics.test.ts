@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import { freePort } from '../soak/process.ts';
 import { createService } from '../src/context.ts';
 import { openDatabase } from '../src/db/pool.ts';
 import { buildServer } from '../src/http/server.ts';
@@ -21,14 +21,6 @@ async function scrape(url: string): Promise<string> {
   assert.equal(response.status, 200);
   assert.match(response.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
   return response.text();
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.once('listening', resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
 }
 
 /** A service that counts, with a merchant. */

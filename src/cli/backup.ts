@@ -1,5 +1,4 @@
 import { constants, setPriority } from 'node:os';
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import { readBuckets } from '../db/buckets.ts';
@@ -32,7 +31,7 @@ export function registerBackup(program: Command): void {
   backup
     .command('create', { isDefault: true })
     .description('back up the database while it is in use; `scrip backup DIR` does the same')
-    .argument('<dir>', 'the folder that holds the backups')
+    .argument('<dir>', 'the folder that holds the backups, or s3://bucket/prefix')
     .option('--with-keys', 'put the key ring into the backup: with it, anybody can spend every voucher')
     .option('--keep <n>', 'remove older backups until this many are left')
     .option('--json', 'print JSON')
@@ -42,13 +41,13 @@ export function registerBackup(program: Command): void {
     .description(
       'check the newest backup: its checksums, a start of a copy, and its books; exit status 1 if they differ',
     )
-    .argument('<dir>', 'the folder that holds the backups, or one of them')
+    .argument('<dir>', 'the folder that holds the backups, or one of them; or s3://bucket/prefix')
     .option('--json', 'print JSON')
     .action(check);
   backup
     .command('list')
     .description('list the backups of a folder')
-    .argument('<dir>', 'the folder that holds the backups')
+    .argument('<dir>', 'the folder that holds the backups, or s3://bucket/prefix')
     .option('--json', 'print JSON')
     .action(list);
 }
@@ -125,13 +124,9 @@ async function list(dir: string, options: Json): Promise<void> {
 async function check(dir: string, options: Json): Promise<void> {
   const config = readConfig();
   let books: Reconciliation | undefined;
-  const { backup, lastTransactionAt } = await verifyEmbedded(
-    resolve(dir),
-    troubleLog(config),
-    async (addresses) => {
-      books = await readBooks(addresses);
-    },
-  );
+  const { backup, lastTransactionAt } = await verifyEmbedded(dir, troubleLog(config), async (addresses) => {
+    books = await readBooks(addresses);
+  });
   const ok = books?.ok === true;
   if (!ok) process.exitCode = 1;
   const differing = (books?.checks ?? []).filter((each) => !each.ok);

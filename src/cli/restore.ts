@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
-import { type Backup, findBackedUpKeys, listEmbeddedBackups, restoreEmbedded } from '../db/embedded.ts';
+import { type Backup, listEmbeddedBackups, readBackedUpKeys, restoreEmbedded } from '../db/embedded.ts';
 import { openOwner } from '../db/pool.ts';
 import { createKeyFile, keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, readKeyRingText } from '../keyring/store.ts';
@@ -17,7 +16,7 @@ export function registerRestore(program: Command): void {
     .description(
       'restore a backup, with the log that was archived since, into the data folder; stop Scrip first',
     )
-    .argument('<dir>', 'the folder that holds the backups, or one of them')
+    .argument('<dir>', 'the folder that holds the backups, or one of them; or s3://bucket/prefix')
     .option('--to <time>', 'leave out what was committed after this time (default: restore everything)')
     .option('--replace', 'replace a database in the data folder, which is kept beside it')
     .option('--no-archive', 'restore the backup only, without the archived log')
@@ -68,11 +67,10 @@ type Keys = {
 async function findKeyRingFor(dir: string, config: Config): Promise<Keys> {
   if ((await readKeyRingText(config)) !== undefined) return { given: config, fromBackup: undefined };
   const backup: Backup | undefined = (await listEmbeddedBackups(dir)).at(-1);
-  const file = backup && findBackedUpKeys(backup);
-  if (backup && file === undefined)
+  const fromBackup = backup && (await readBackedUpKeys(backup));
+  if (backup && fromBackup === undefined)
     fail(
       `the key ring is missing, and the backup holds none: set SCRIP_KEYS, or put the key file back at ${keyFile(config)}`,
     );
-  const fromBackup = file === undefined ? undefined : await readFile(file, 'utf8');
   return { given: { dataDir: config.dataDir, keys: fromBackup }, fromBackup };
 }

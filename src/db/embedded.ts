@@ -4,11 +4,12 @@ import {
   type Embedded,
   EmbeddedError,
   find,
-  findKeys,
+  isLogWaiting,
   listBackups,
   makeFolder,
   type Restored,
   type Restoring,
+  readKeys,
   restore,
   start,
   verify,
@@ -18,6 +19,7 @@ import { StartError } from './errors.ts';
 import { SERVICE_ROLE } from './session.ts';
 
 export type { Backup, Embedded };
+export { isLogWaiting };
 
 /** The embedded database of a data folder, with the settings of Scrip. */
 
@@ -78,9 +80,9 @@ export function verifyEmbedded(from: string, log: Logger, examine: Examine): Ret
   return verify(from, { ...NAMES, log, examine }).catch(explain);
 }
 
-/** The file of the key ring in a backup, where it holds one. */
-export function findBackedUpKeys(backup: Backup): string | undefined {
-  return findKeys(backup);
+/** The text of the key ring in a backup, where it holds one. @throws StartError, one line */
+export function readBackedUpKeys(backup: Backup): Promise<string | undefined> {
+  return readKeys(backup).catch(explain);
 }
 
 function explain(error: unknown): never {

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import type { Service } from '../context.ts';
+import { isLogWaiting } from '../db/embedded.ts';
 import { readLastBackup } from '../db/last-backup.ts';
 import type { Sql } from '../db/sql.ts';
 import { ARCHIVER, BATCHES_BEHIND, ENDPOINTS, LAST_CLOSE, SERVER, WEBHOOKS_BEHIND } from './queries.ts';
@@ -159,6 +160,11 @@ const CHECKS: Readonly<Record<string, Check>> = {
   archive: async (service, { dataDir, archiveDir }) => {
     if (dataDir === undefined) return undefined;
     const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(service, ARCHIVER);
+    if (await isLogWaiting(dataDir))
+      return failure(
+        'the log cannot be sent to its bucket, and fills the data folder',
+        'the log of `scrip serve` says why: the network, the keys of AWS, or the bucket',
+      );
     if (failing && archives)
       return failure(
         'the log cannot be archived',

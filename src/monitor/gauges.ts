@@ -1,5 +1,6 @@
 import { Gauge, Registry } from 'prom-client';
 import type { Service } from '../context.ts';
+import { isLogWaiting } from '../db/embedded.ts';
 import { isAway } from '../db/errors.ts';
 import { readLastBackup } from '../db/last-backup.ts';
 import type { Sql } from '../db/sql.ts';
@@ -75,7 +76,8 @@ const GAUGES: Readonly<Record<string, Definition>> = {
     help: '1 while the log of the embedded database cannot be archived.',
     read: async (watching) => {
       const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(watching, ARCHIVER);
-      return { '': archives ? Number(failing) : null };
+      const isWaiting = watching.dataDir !== undefined && (await isLogWaiting(watching.dataDir));
+      return { '': archives ? Number(failing || isWaiting) : null };
     },
   },
   scrip_last_close_seconds: {
