@@ -1,5 +1,6 @@
 -- 001: merchants and their keys, products, batches, vouchers, and the ledger under them.
 -- Nothing stands before it, so nothing is locked; it takes milliseconds on an empty database.
+-- A later migration that only adds has a line "Works from: NNN" (STYLE.md, "Migrations").
 --
 -- The same schema runs on one PostgreSQL (15 to 18) and, distributed, on Citus (distribute.sql).
 -- Everything about one voucher lies in one bucket: its row, its journal rows, its webhook deliveries. The

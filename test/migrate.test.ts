@@ -33,7 +33,7 @@ test('refuses a newer schema, and one whose migrations were changed, in one line
   const { url } = await testDatabase(t);
   await execute(
     url,
-    `insert into scrip.migrations (version, name, digest) values (999, '999-later.sql', 'x')`,
+    `insert into scrip.migrations (version, name, digest, works_from) values (999, '999-later.sql', 'x', 999)`,
   );
   await assert.rejects(
     migrate(url),

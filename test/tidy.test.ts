@@ -213,6 +213,32 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
     broken: [[file('sql/001-core.sql', 'create table one (id integer);')]],
     fine: [file('sql/001-core.sql', '-- 001: the core.\ncreate table one (id integer);')],
   },
+  'migrations on which older programs work only add': {
+    broken: [
+      'drop table one;',
+      'alter table one drop column two;',
+      'alter table one drop constraint three;',
+      'alter table one rename column two to three;',
+      'alter table one alter column two type bigint;',
+      'alter table one alter two set not null;',
+      'alter table one add column two integer not null;',
+      'alter table one add constraint two check (three > 0);',
+      'drop function one(integer);',
+      'revoke select on one from scrip_service;',
+      'delete from one;',
+    ].map((text) => [file('sql/023-next.sql', `-- 023: next.\n-- Works from: 022\n${text}`)]),
+    fine: [
+      file('sql/023-next.sql', '-- 023: next.\ndrop table one;'),
+      file(
+        'sql/024-more.sql',
+        `-- 024: does not drop anything.\n-- Works from: 022
+        create table one (two integer not null, constraint three check (two > 0));
+        alter table four add column five integer, add column six integer not null default 0;
+        alter table four alter column seven drop not null;
+        alter table four add constraint eight check (five > 0) not valid;`,
+      ),
+    ],
+  },
   'migrations keep to what all databases share': {
     broken: [
       'create index one on two using gist (three);',

@@ -3,6 +3,12 @@
  * function from files to findings, so that tidy.test.ts can show that it finds what it is there to find.
  */
 
+import {
+  migrationsAreNumbered,
+  migrationsArePortable,
+  migrationsExplain,
+  migrationsOnlyAdd,
+} from './tidy.migrations.ts';
 import { WORDS } from './words.ts';
 
 /** A file of the project: its path from the root, with forward slashes, and its text. */
@@ -33,7 +39,6 @@ const ROWS = [
 
 const isSource = ({ path }: SourceFile) => path.startsWith('src/') && path.endsWith('.ts');
 const isCode = ({ path }: SourceFile) => path.endsWith('.ts') || path.endsWith('.cjs');
-const isMigration = ({ path }: SourceFile) => /^sql\/[^/]+\.sql$/.test(path);
 
 /** The part of src/ that a file belongs to: its folder, or its own name. */
 function partOf(path: string): string {
@@ -45,7 +50,7 @@ function lineOf(text: string, index: number): number {
 }
 
 /** Makes a rule that finds a pattern (with the flag g) in the files that a condition picks. */
-function forbid(pattern: RegExp, message: string, applies: (file: SourceFile) => boolean): Rule {
+export function forbid(pattern: RegExp, message: string, applies: (file: SourceFile) => boolean): Rule {
   return (files) =>
     files
       .filter(applies)
@@ -161,35 +166,6 @@ const noDrawers: Rule = (files) =>
     .filter(({ path }) => /(^|\/)(utils?|helpers?|common|shared)\//.test(path))
     .map(({ path }) => `${path} lies in a drawer: a folder is a noun of the domain`);
 
-const migrationsAreNumbered: Rule = (files) =>
-  files
-    .filter(isMigration)
-    .map(({ path }) => path)
-    .sort()
-    .filter((path, index) => !path.startsWith(`sql/${String(index + 1).padStart(3, '0')}-`))
-    .map((path) => `${path} leaves a gap or has no number of three digits`);
-
-const migrationsExplain: Rule = (files) =>
-  files
-    .filter((file) => isMigration(file) && !file.text.startsWith('-- '))
-    .map(({ path }) => `${path} does not begin with a comment: what, why, which locks, how long`);
-
-const PARTICULAR =
-  /\busing\s+gist\b|\bexclude\s+(?:using\b|\()|\bdeferrable\b|\binherits\b|\block\s+table\b|\bgenerated\s+always\s+as\s*\(/gi;
-
-/** Comments may name what the statements may not use. */
-const migrationsArePortable: Rule = (files) =>
-  forbid(
-    PARTICULAR,
-    'is not shared by all databases that speak PostgreSQL',
-    isMigration,
-  )(
-    files.map(({ path, text }) => ({
-      path,
-      text: text.replace(/--.*$/gm, '').replace(/\/\*[\s\S]*?\*\//g, ''),
-    })),
-  );
-
 /**
  * What people read: the source, the documents and all texts of the program. Not the tests, and not what
  * is generated.
@@ -291,4 +267,5 @@ export const RULES = {
   'migrations are numbered without a gap': migrationsAreNumbered,
   'migrations begin with a comment': migrationsExplain,
   'migrations keep to what all databases share': migrationsArePortable,
+  'migrations on which older programs work only add': migrationsOnlyAdd,
 } as const satisfies Record<string, Rule>;

@@ -3,7 +3,6 @@
  * All links are relative and nothing is loaded from elsewhere, so the folder works on any web server;
  * the service serves it under /docs/guides/.
  */
-import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
@@ -25,11 +24,7 @@ const pages = await readPages();
 const sections = readNavigation(pages);
 const inProject = (path: string) => fileURLToPath(new URL(path, ROOT));
 const rendered = new Map<string, Rendered>();
-for (const page of pages.values())
-  rendered.set(
-    page.path,
-    render(page, pages, (path) => existsSync(inProject(path))),
-  );
+for (const page of pages.values()) rendered.set(page.path, render(page, pages));
 
 const index = new MiniSearch(SEARCH);
 for (const { path, address, title } of pages.values())

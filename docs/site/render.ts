@@ -22,12 +22,8 @@ const ASSET = /^docs\/.+\.(svg|json|jsonl|txt)$/;
 const markdown = new MarkdownIt({ html: false, linkify: false, typographer: false });
 type Token = ReturnType<typeof markdown.parse>[number];
 
-/** @throws Error for a link to a file that is not there, which `exists` says */
-export function render(
-  page: Page,
-  pages: ReadonlyMap<string, Page>,
-  exists: (path: string) => boolean,
-): Rendered {
+/** @throws Error for a link to a page that is not there */
+export function render(page: Page, pages: ReadonlyMap<string, Page>): Rendered {
   const tokens = markdown.parse(page.text, {});
   const assets: string[] = [];
   const headings = nameHeadings(tokens);
@@ -35,7 +31,7 @@ export function render(
     const name = token.type === 'image' ? 'src' : 'href';
     const link = token.attrGet(name)?.toString();
     if (!link || (token.type !== 'image' && token.type !== 'link_open')) continue;
-    const target = resolve(link, page, pages, exists);
+    const target = resolve(link, page, pages);
     if (target.asset) assets.push(target.asset);
     token.attrSet(name, target.link);
     if (target.isSource) token.attrSet('class', 'source');
@@ -67,19 +63,14 @@ function frame(tokens: Token[]): string {
 
 type Target = { readonly link: string; readonly asset?: string; readonly isSource?: boolean };
 
-function resolve(
-  link: string,
-  page: Page,
-  pages: ReadonlyMap<string, Page>,
-  exists: (path: string) => boolean,
-): Target {
+function resolve(link: string, page: Page, pages: ReadonlyMap<string, Page>): Target {
   if (/^([a-z]+:|#)/.test(link)) return { link };
   const [file = '', anchor] = link.split('#');
   const path = posix.join(posix.dirname(page.path), file).replace(/\/$/, '');
   const found = pages.get(path) ?? pages.get(`${path}/README.md`);
   if (found)
     return { link: relative(page.address, found.address) + (anchor === undefined ? '' : `#${anchor}`) };
-  if (!exists(path)) throw new Error(`${page.path} links to ${link}, which is not there`);
+  if (path.endsWith('.md')) throw new Error(`${page.path} links to ${link}, which is not there`);
   if (ASSET.test(path)) return { link: relative(page.address, path.slice('docs/'.length)), asset: path };
   return { link: path, isSource: true };
 }

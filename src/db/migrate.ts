@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { makeWorkerUtils } from 'graphile-worker';
 import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
@@ -15,7 +16,20 @@ type Migration = {
   readonly name: string;
   readonly text: string;
   readonly digest: string;
+  /** The oldest version of the schema whose programs also work on the one that this migration makes. */
+  readonly worksFrom: number;
 };
+
+/**
+ * A migration that only adds says so, which lets the processes of the release before go on while others
+ * are upgraded already. Without the line, programs that do not know the migration refuse to start.
+ */
+const WORKS_FROM = /^-- Works from: (\d{3})$/m;
+/** A migration waits so long for the locks it needs; tills wait behind it meanwhile. */
+const LOCK_TIMEOUT_MS = 2_000;
+/** Then it gives way, and tries again. */
+const LOCK_ATTEMPTS = 30;
+const LOCK_PAUSE_MS = 1_000;
 
 const raw = (text: string): Sql => ({ text, values: [] });
 
@@ -30,6 +44,7 @@ async function readMigrations(): Promise<Migration[]> {
         name,
         text,
         digest: createHash('sha256').update(text).digest('hex'),
+        worksFrom: Number(WORKS_FROM.exec(text)?.[1] ?? name.slice(0, 3)),
       };
     }),
   );
@@ -49,12 +64,14 @@ export async function migrate(url: string, before?: (owner: Queries) => Promise<
   const owner = await openOwner(url);
   try {
     if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) return [];
+    // The server ends the migration of a process that was killed, instead of finishing its statement first.
+    await owner.query(raw(`set client_connection_check_interval = '1s'`));
     // One process migrates; the others wait here and then find nothing to do. The lock ends with the
     // connection. No other lock has this number.
     await owner.query(sql`select pg_advisory_lock(7311990001)`);
     await before?.(owner);
     await createRoles(owner);
-    const applied = await apply(owner, migrations);
+    const applied = await applyInTurns(owner, migrations);
     if (applied.length > 0 || !(await hasJobs(owner))) await migrateJobs(url, owner);
     return applied;
   } catch (error) {
@@ -69,13 +86,30 @@ export async function migrate(url: string, before?: (owner: Queries) => Promise<
   }
 }
 
+/** Applies the migrations, in one transaction that never keeps tills waiting for long. */
+async function applyInTurns(owner: Queries, migrations: readonly Migration[]): Promise<string[]> {
+  for (let left = LOCK_ATTEMPTS; ; left--) {
+    try {
+      return await apply(owner, migrations);
+    } catch (error) {
+      if (sqlState(error) !== '55P03') throw error;
+      if (left === 1)
+        throw new StartError(
+          'the migrations need a lock that something else has held for a minute: end long statements, and try again',
+        );
+      await sleep(LOCK_PAUSE_MS);
+    }
+  }
+}
+
 async function apply(owner: Queries, migrations: readonly Migration[]): Promise<string[]> {
   await owner.query(raw('begin'));
   try {
     await owner.query(raw('create schema if not exists scrip; set local search_path to scrip'));
+    await owner.query(raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`));
     await owner.query(
       raw(`create table if not exists scrip.migrations (
-        version integer primary key, name text not null, digest text not null,
+        version integer primary key, name text not null, digest text not null, works_from integer not null,
           applied_at timestamptz not null default now())`),
     );
     // On a coordinator of Citus the schema stays there until `--distribute`; from then on every migration
@@ -90,10 +124,11 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
       ),
     );
     const todo = pending(await readApplied(owner), migrations);
-    for (const { version, name, text, digest } of todo) {
+    for (const { version, name, text, digest, worksFrom } of todo) {
       for (const statement of isSharded ? splitStatements(text) : [text]) await owner.query(raw(statement));
       await owner.query(
-        sql`insert into scrip.migrations (version, name, digest) values (${version}, ${name}, ${digest})`,
+        sql`insert into scrip.migrations (version, name, digest, works_from)
+          values (${version}, ${name}, ${digest}, ${worksFrom})`,
       );
     }
     await owner.query(raw(`grant select on scrip.migrations to ${SERVICE_ROLE}`));
@@ -105,25 +140,31 @@ async function apply(owner: Queries, migrations: readonly Migration[]): Promise<
   }
 }
 
-type Applied = { version: number; name: string; digest: string };
+type Applied = { version: number; name: string; digest: string; worksFrom: number };
 
 async function readApplied(owner: Queries): Promise<Applied[]> {
   const [found] = await owner.query<{ there: boolean }>(
     sql`select to_regclass('scrip.migrations') is not null as there`,
   );
   if (!found?.there) return [];
-  return owner.query<Applied>(sql`select version, name, digest from scrip.migrations order by version`);
+  return owner.query<Applied>(
+    sql`select version, name, digest, works_from as "worksFrom" from scrip.migrations order by version`,
+  );
 }
 
+/**
+ * The migrations that are still to be applied.
+ * @throws StartError for a schema on which this program cannot work
+ */
 function pending(applied: readonly Applied[], migrations: readonly Migration[]): Migration[] {
   const newest = migrations.at(-1)?.version ?? 0;
-  const beyond = applied.find(({ version }) => version > newest);
+  const beyond = applied.find(({ version, worksFrom }) => version > newest && worksFrom > newest);
   if (beyond) {
     throw new StartError(
-      `the database has a newer schema (${beyond.name}) than this version of Scrip knows (up to ${newest}): use the newer version`,
+      `the database has a newer schema (${beyond.name}) than this version of Scrip can work on (up to ${newest}): use the newer version`,
     );
   }
-  for (const { version, name, digest } of applied) {
+  for (const { version, name, digest } of applied.filter((each) => each.version <= newest)) {
     const own = migrations.find((migration) => migration.version === version);
     if (own?.digest !== digest)
       throw new StartError(`migration ${name} was changed after it had been applied to this database`);
