@@ -126,14 +126,6 @@ create table settlement_disputes (
 );
 create index settlement_disputes_by_settlement on settlement_disputes (settlement_id);
 
--- The installation's rules of settlement: one row.
-create table settlement_rules (
-  only_row boolean primary key default true constraint settlement_rules_is_one_row check (only_row),
-  -- a settlement is approved by another person than the one who drafted it
-  four_eyes boolean not null default false
-);
-insert into settlement_rules default values;
-
 -- Account numbers of another bookkeeping (R12). 0 stands for any merchant, any product.
 create table gl_accounts (
   account_kind text not null,
@@ -188,6 +180,9 @@ create table bank_matches (
   constraint bank_matches_pkey primary key (entry_id, movement_id)
 );
 create index bank_matches_by_movement on bank_matches (movement_id);
+-- What may move on the funding account. They are few: a redemption adds nothing to this index.
+create index journal_of_funding on journal (id) where kind in ('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION',
+  'PAYOUT', 'PAYOUT_RETURN', 'CASH_OUT', 'ESCHEAT', 'OWN_TRANSFER');
 
 -- How the columns of a bank's CSV are read: saved under a name.
 create table bank_mappings (
@@ -220,6 +215,5 @@ grant select, insert, update on settlements, settlement_numbers, settlement_disp
   bank_mappings, bank_accounts,
   dormancy_rules, voucher_vat to scrip_service;
 grant select, insert, delete on settlement_lines, bank_matches to scrip_service;
-grant select, update on settlement_rules to scrip_service;
 grant select, insert on bank_files, bank_entries to scrip_service;
 grant usage on all sequences in schema scrip to scrip_service;

@@ -26,7 +26,7 @@ export type OperatorApi = {
 };
 
 /** The command line, as a principal. */
-const COMMAND_LINE: Principal = {
+export const COMMAND_LINE: Principal = {
   kind: 'command-line',
   id: null,
   userId: null,

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import { exampleOf, PROBLEM_RESPONSES } from '../src/http/operator/openapi.ts';
 import { parametersOf } from '../src/operator/fields.ts';
-import { mayPropose } from '../src/operator/four-eyes.ts';
+import { ALWAYS_APPROVED, mayPropose } from '../src/operator/four-eyes.ts';
 import type { AnyOperation } from '../src/operator/operations.ts';
 import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
 import { PORTAL_ROLES, ROLES } from '../src/operator/principal.ts';
@@ -69,6 +69,12 @@ describe('the table of operations', () => {
         for (const parameter of parametersOf(path)) assert.ok(parameter in input.properties, name);
       }
     }
+  });
+
+  test('says which operations another person always approves', () => {
+    const named = OPERATIONS.filter(({ risk }) => risk === 'four-eyes').map(({ name }) => name);
+    const commands = Object.keys(COMMANDS_ONLY).map((each) => each.replace(' ', '.'));
+    assert.deepEqual(named.sort(), ALWAYS_APPROVED.filter((name) => !commands.includes(name)).sort());
   });
 
   test('leaves out no command without a reason', async () => {
@@ -172,6 +178,12 @@ describe('anything that is sent', () => {
           const answer = await call(prefix, operation, body, token, given);
           const what = `${operation.name} ${JSON.stringify(given)} ${JSON.stringify(answer.body)}`;
           assert.ok(answer.status < 500, what);
+          if (answer.status < 300 && operation.files) {
+            const [type = ''] = (answer.headers.get('content-type') ?? '').split(';');
+            assert.ok(operation.files.includes(type), what);
+            assert.match(answer.headers.get('content-disposition') ?? '', /^attachment; filename="/, what);
+            continue;
+          }
           if (answer.status < 300) {
             const isProposal = answer.status === 202 && operation.status !== 202;
             if (!isProposal)

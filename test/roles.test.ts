@@ -82,7 +82,6 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   settlement_lines: ['DELETE', 'INSERT', 'SELECT'],
   settlement_numbers: ['INSERT', 'SELECT', 'UPDATE'],
   settlement_payouts: ['INSERT', 'SELECT'],
-  settlement_rules: ['SELECT', 'UPDATE'],
   settlement_terms: ['INSERT', 'SELECT'],
   settlements: ['INSERT', 'SELECT', 'UPDATE'],
   sign_in_attempts: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],

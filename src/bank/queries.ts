@@ -84,7 +84,7 @@ export type EntryRow = {
   matched_minor: bigint;
 };
 
-const ENTRIES = `
+export const ENTRIES = `
 select e.id, e.account, a.currency, e.entry_reference, e.booked_on::text, e.amount_minor, e.description,
   coalesce((select sum(m.amount_minor) from bank_matches m where m.entry_id = e.id),
     0)::bigint as matched_minor
@@ -132,9 +132,9 @@ export type MovementRow = {
 
 /**
  * Movements on the funding accounts: what the operator's bank is to show. Each voucher of an import is
- * one, so those are left out.
+ * one, so those are left out. The kinds are those of the index journal_of_funding.
  */
-const MOVEMENTS = `
+export const MOVEMENTS = `
 select j.id, j.kind::text as kind, j.currency, to_char(j.occurred_at at time zone 'UTC',
   'YYYY-MM-DD') as occurred_on, j.occurred_at,
   case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor,
@@ -147,7 +147,8 @@ from journal j
 join accounts f on f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
 left join settlement_payouts p on p.id = j.id
 left join settlements s on s.id = p.settlement_id
-where j.kind <> 'IMPORT'`;
+where j.kind in ('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN', 'CASH_OUT',
+  'ESCHEAT', 'OWN_TRANSFER')`;
 
 /** Movements since a time that are not matched as a whole. */
 export function listOpenMovements(since: Date): Sql {

@@ -108,8 +108,9 @@ export type GlAccountRow = {
 
 export function listGlAccounts(): Sql {
   return sql`
-select account_kind, merchant_id, product_id, account, tax_code from gl_accounts
-order by account_kind, merchant_id, product_id`;
+select g.account_kind, g.merchant_id, g.product_id, p.code as product, g.account, g.tax_code
+from gl_accounts g left join products p on p.id = g.product_id
+order by g.account_kind, g.merchant_id, g.product_id`;
 }
 
 /** 0 stands for any merchant, any product. */

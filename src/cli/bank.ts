@@ -1,21 +1,25 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { type BankReport, importBank, saveMapping, setBankAccount } from '../bank/import.ts';
-import { matchBank, matchByHand, type Pair, unmatch } from '../bank/match.ts';
-import { type AccountRow, listBankAccounts, listMappings } from '../bank/queries.ts';
-import type { Mapping } from '../bank/read.ts';
-import { toNumber, toText } from '../money.ts';
-import { withOperator, withService } from './open.ts';
-import { fail, id, numberOf, printJson, printTable, say, wrongUsage } from './output.ts';
+import {
+  type BankAccount,
+  type BankMapping,
+  type ImportReport,
+  bank as operations,
+} from '../operator/bank.ts';
+import { bankMatching } from '../operator/bank-matching.ts';
+import { addLists } from './bank-lists.ts';
+import { amountText } from './merchant.ts';
+import { fail, numberOf, printTable, say, wrongUsage } from './output.ts';
 import {
   oneOf,
-  parseAmount,
-  parseCurrency,
+  parseCurrencyCode,
   parseId,
   parseText,
   parseTransactionId,
+  parseValue,
   repeat,
 } from './parse.ts';
+import { listCommand, performCommand } from './perform.ts';
 
 const NAME_MAX = 100;
 const COLUMN_MAX = 200;
@@ -40,6 +44,7 @@ export function registerBank(program: Command): void {
     .option('--json', 'print JSON')
     .action(accounts);
   addMapping(bank);
+  addLists(bank);
   bank
     .command('import <file>')
     .description('import a statement: as a whole, or nothing of it')
@@ -86,31 +91,22 @@ function addMapping(bank: Command): void {
 }
 
 async function account(text: string, options: Json & { currency: string; own?: string }): Promise<void> {
-  const name = parseText(text, 'the name', NAME_MAX);
-  const { currency } = options;
-  const decimals = parseCurrency(currency);
   const isNone = options.own === undefined || /^0+(\.0+)?$/.test(options.own);
-  const ownMinor = isNone ? 0n : parseAmount(options.own ?? '', '--own', currency);
-  await withOperator(async (operator) => {
-    await setBankAccount(operator, { name, currency, decimals, ownMinor });
-    if (options.json) printJson({ name, currency, own: toNumber({ minor: ownMinor, decimals }) });
-    else say('done');
-  });
+  const input = {
+    name: parseText(text, 'the name', NAME_MAX),
+    currency: parseCurrencyCode(options.currency),
+    own: isNone ? 0 : parseValue(options.own ?? '', '--own'),
+  };
+  await performCommand(operations.account, input, options, () => say('done'));
 }
 
 async function accounts(options: Json): Promise<void> {
-  await withService(async ({ db }) => {
-    const rows = (await db.query<AccountRow>(listBankAccounts)).map(
-      ({ name, currency, decimals, own_minor: minor }) => {
-        return { name, currency, own: { minor, decimals } };
-      },
-    );
-    if (options.json) return printJson(rows.map((row) => ({ ...row, own: toNumber(row.own) })));
+  await listCommand(operations.accounts, {}, undefined, options, (found: BankAccount[]) =>
     printTable(
       ['name', 'currency', 'own money'],
-      rows.map(({ name, currency, own }) => [name, currency, toText(own)]),
-    );
-  });
+      found.map(({ name, currency, own }) => [name, currency, amountText(own, currency)]),
+    ),
+  );
 }
 
 type MappingOptions = Json & {
@@ -125,37 +121,32 @@ type MappingOptions = Json & {
 };
 
 async function mapping(text: string, options: MappingOptions): Promise<void> {
-  const name = parseText(text, 'the name', NAME_MAX);
   const column = (value: string, option: string) => parseText(value, option, COLUMN_MAX);
   const formats = ['YYYY-MM-DD', 'DD.MM.YYYY', 'DD/MM/YYYY', 'MM/DD/YYYY'] as const;
   const delimiters = { comma: ',', semicolon: ';', tab: '\t' } as const;
-  const made: Mapping = {
+  const decimals = { point: '.', comma: ',' } as const;
+  const { entryReference } = options;
+  const input = {
+    name: parseText(text, 'the name', NAME_MAX),
     date: column(options.date, '--date'),
     dateFormat: oneOf(options.dateFormat, '--date-format', formats),
     amount: column(options.amount, '--amount'),
-    decimal: oneOf(options.decimal, '--decimal', ['point', 'comma'] as const) === 'point' ? '.' : ',',
+    decimal: decimals[oneOf(options.decimal, '--decimal', ['point', 'comma'] as const)],
     texts: options.text.map((each) => column(each, '--text')),
-    entryReference:
-      options.entryReference === undefined ? null : column(options.entryReference, '--entry-reference'),
+    entryReference: entryReference === undefined ? null : column(entryReference, '--entry-reference'),
     delimiter: delimiters[oneOf(options.delimiter, '--delimiter', ['comma', 'semicolon', 'tab'] as const)],
     encoding: oneOf(options.encoding, '--encoding', ['utf-8', 'windows-1252'] as const),
   };
-  await withOperator(async (operator) => {
-    await saveMapping(operator, name, made);
-    if (options.json) printJson({ name, ...made });
-    else say('done');
-  });
+  await performCommand(operations.mapping, input, options, () => say('done'));
 }
 
 async function mappings(options: Json): Promise<void> {
-  await withService(async ({ db }) => {
-    const rows = await db.query<{ name: string; mapping: Mapping }>(listMappings);
-    if (options.json) return printJson(rows.map(({ name, mapping: each }) => ({ name, ...each })));
+  await listCommand(operations.mappings, {}, undefined, options, (found: BankMapping[]) =>
     printTable(
       ['name', 'date', 'amount', 'texts'],
-      rows.map(({ name, mapping: each }) => [name, each.date, each.amount, each.texts.join(', ')]),
-    );
-  });
+      found.map(({ name, date, amount, texts }) => [name, date, amount, texts.join(', ')]),
+    ),
+  );
 }
 
 type ImportOptions = Json & { account: string; format: string; mapping?: string; dryRun?: boolean };
@@ -166,25 +157,22 @@ async function importFile(file: string, options: ImportOptions): Promise<void> {
     wrongUsage('--mapping belongs to --format csv, which needs it');
   const bytes = await readFile(file).catch(() => fail(`${file} cannot be read`));
   if (bytes.length > FILE_MAX_BYTES) fail(`${file} is larger than 64 MB: split it`);
-  await withOperator(async (operator) => {
-    const wanted = { account: options.account, bytes, format, mapping: options.mapping };
-    const report = await importBank(operator, wanted, options.dryRun ?? false);
-    if (report.state === 'refused') process.exitCode = 1;
-    printReport(report, options.json);
+  if (bytes.length === 0) fail(`${file} is empty`);
+  const input = {
+    account: parseText(options.account, '--account', NAME_MAX),
+    format,
+    ...(options.mapping !== undefined && { mapping: parseText(options.mapping, '--mapping', NAME_MAX) }),
+    file: bytes.toString('base64'),
+    dryRun: options.dryRun ?? false,
+  };
+  await performCommand(operations.import, input, options, printReport, {
+    end({ ok }) {
+      if (!ok) process.exitCode = 1;
+    },
   });
 }
 
-function printReport(report: BankReport, isJson: boolean | undefined): void {
-  const { state, currency, decimals, entries, errors, closing } = report;
-  const shown = entries.map(({ line, reference, day, amountMinor, description }) => {
-    return { line, reference, day, amount: { minor: amountMinor, decimals }, description };
-  });
-  if (isJson) {
-    const end = closing && { day: closing.day, amount: toNumber({ minor: closing.minor, decimals }) };
-    const rows = shown.map((each) => ({ ...each, amount: toNumber(each.amount) }));
-    printJson({ ok: state !== 'refused', state, currency, entries: rows, closing: end, errors });
-    return;
-  }
+function printReport({ state, currency, entries: rows, errors }: ImportReport): void {
   if (state === 'refused') {
     printTable(
       ['line', 'field', 'what is wrong'],
@@ -195,58 +183,47 @@ function printReport(report: BankReport, isJson: boolean | undefined): void {
   }
   printTable(
     ['date', 'amount', 'text'],
-    shown.slice(0, SHOWN_MAX).map(({ day, amount, description }) => [day, toText(amount), description]),
+    rows
+      .slice(0, SHOWN_MAX)
+      .map(({ day, amount, description }) => [day, amountText(amount, currency), description]),
     ['text'],
   );
   say(
-    `${numberOf(entries.length, 'entry')} ${state === 'checked' ? 'can be imported; nothing was written' : 'imported'}`,
+    `${numberOf(rows.length, 'entry')} ${state === 'checked' ? 'can be imported; nothing was written' : 'imported'}`,
   );
 }
 
 type MatchOptions = Json & { accept?: boolean; entry?: string[]; movement?: string[] };
 
 async function match(options: MatchOptions): Promise<void> {
-  const { entry, movement } = options;
+  const { entry, movement, accept = false } = options;
   if ((entry === undefined) !== (movement === undefined))
     wrongUsage('--entry and --movement belong together');
-  const entryIds = entry?.map((each) => parseId(each, 'entry'));
-  const movementIds = movement?.map(parseTransactionId);
-  await withOperator(async (operator) => {
-    if (entryIds && movementIds) {
-      await matchByHand(operator, { entryIds, movementIds });
-      if (options.json) printJson({ entries: entryIds.map(id), movements: movementIds });
-      else say('matched');
-      return;
-    }
-    const { exact, suggested } = await matchBank(operator, options.accept ?? false);
-    if (options.json) return printJson({ exact: exact.map(pairJson), suggested: suggested.map(pairJson) });
+  if (entry && movement) {
+    const input = {
+      entries: entry.map((each) => String(parseId(each, 'entry'))),
+      movements: movement.map(parseTransactionId),
+    };
+    return performCommand(bankMatching.matchByHand, input, options, () => say('matched'));
+  }
+  await performCommand(bankMatching.match, { accept }, options, ({ exact, suggested }) => {
     say(`${exact.length} matched exactly`);
     printTable(
       ['entry', 'date', 'text', 'movement', 'date'],
-      suggested.map(({ entry: one, movement: other }) => [
-        String(one.id),
-        one.booked_on,
-        one.description,
-        `${other.kind} ${other.reference ?? other.id}`,
-        other.occurred_on,
+      suggested.map((each) => [
+        each.entry,
+        each.bookedOn,
+        each.description,
+        `${each.kind} ${each.reference ?? each.movement}`,
+        each.occurredOn,
       ]),
       ['text', 'movement'],
     );
-    say(
-      options.accept ? 'the suggestions were matched' : '`scrip bank match --accept` matches the suggestions',
-    );
+    say(accept ? 'the suggestions were matched' : '`scrip bank match --accept` matches the suggestions');
   });
-}
-
-function pairJson({ entry, movement }: Pair) {
-  return { entry: id(entry.id), movement: movement.id, kind: movement.kind, reference: movement.reference };
 }
 
 async function undo(text: string, options: Json): Promise<void> {
-  const entryId = parseId(text, 'entry');
-  await withOperator(async (operator) => {
-    await unmatch(operator, entryId);
-    if (options.json) printJson({ entry: id(entryId) });
-    else say('done');
-  });
+  const input = { id: String(parseId(text, 'entry')) };
+  await performCommand(bankMatching.unmatch, input, options, () => say('done'));
 }

@@ -1,16 +1,11 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { type CsvStyle, csvText } from '../books/csv.ts';
-import { setBreakageRate } from '../books/rates.ts';
+import { reportCsv, transactionsCsv } from '../books/reports/csv.ts';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
-import type { Cell, Report, Table, Wanted } from '../books/reports/report.ts';
-import {
-  streamTransactions,
-  TRANSACTION_COLUMNS,
-  type TransactionLine,
-} from '../books/reports/transactions.ts';
-import { requireMerchant, requireProduct } from './money.ts';
-import { withOperator, withService } from './open.ts';
+import type { Cell, Report, Wanted } from '../books/reports/report.ts';
+import { streamTransactions, type TransactionLine } from '../books/reports/transactions.ts';
+import { requireMerchant } from './money.ts';
+import { withService } from './open.ts';
 import { printJson, printTable, say, toJson as toJsonText, wrongUsage } from './output.ts';
 import { parseDay, parseId } from './parse.ts';
 
@@ -43,14 +38,6 @@ export function addBooksReport(books: Command): void {
     .option('--european', 'CSV with semicolons, and amounts with a comma')
     .option('--json', 'print JSON')
     .action(report);
-  books
-    .command('breakage-rate <product>')
-    .description(
-      'estimate what part of the vouchers of a product is never redeemed, with a reason (--reason)',
-    )
-    .requiredOption('--percent <percent>', 'from 0 to 100, such as 8.5')
-    .option('--json', 'print JSON')
-    .action(rate);
 }
 
 async function report(name: string, options: Options): Promise<void> {
@@ -65,15 +52,17 @@ async function report(name: string, options: Options): Promise<void> {
   await withService(async (service) => {
     if (merchantId !== undefined) await requireMerchant(service.db, merchantId);
     const wanted = { from, to, merchantId };
+    const style = options.european ? 'european' : 'standard';
     if (!kind) {
       if (merchantId === undefined) wrongUsage('R8 is of one merchant: give --merchant');
       const lines = streamTransactions(service, { ...wanted, merchantId });
-      await pipeline(writeLines(lines, wanted, options), process.stdout, { end: false });
+      const pieces = options.json ? writeJson(lines, wanted) : transactionsCsv(lines, style);
+      await pipeline(pieces, process.stdout, { end: false });
       return;
     }
     const made = selectSection(await makeReport(service, kind, wanted), options.section);
     if (options.json) printJson(toJson(made));
-    else if (options.csv) process.stdout.write(toCsv(made, options.european ? 'european' : 'standard'));
+    else if (options.csv) process.stdout.write(reportCsv(made, style));
     else print(made);
   });
 }
@@ -85,29 +74,6 @@ function selectSection(made: Report, section: string | undefined): Report {
   if (tables.length === 0 && !sections.includes(section) && made.tables.length > 0)
     wrongUsage(`--section: this report has ${sections.join(', ') || 'no sections'}`);
   return { ...made, tables };
-}
-
-/** What every row of a CSV begins with, so that a row says by itself what it is of. */
-const HEAD = ['report', 'from', 'to', 'zone', 'state', 'closingHash', 'section', 'currency'];
-
-/**
- * A header for each kind of table; a report of a closed day is the same to the byte, whenever and
- * wherever it is made.
- */
-function toCsv(made: Report, style: CsvStyle): string {
-  const head = (table: Table) => [
-    ...[made.report, made.from, made.to, made.zone, made.state, made.closingHash],
-    ...[table.section ?? null, table.currency],
-  ];
-  let columns = '';
-  return made.tables
-    .map((table) => {
-      const own = table.columns.join();
-      const header: Cell[][] = own === columns ? [] : [[...HEAD, ...table.columns]];
-      columns = own;
-      return csvText([...header, ...table.rows.map((row) => [...head(table), ...row])], style);
-    })
-    .join('');
 }
 
 const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
@@ -139,41 +105,15 @@ function print(made: Report): void {
   if (made.tables.length === 0) say('nothing to report');
 }
 
-/** R8 as CSV, or as one JSON document. */
-async function* writeLines(
+/** R8 as one JSON document. */
+async function* writeJson(
   lines: AsyncIterable<TransactionLine>,
   { from, to }: Wanted,
-  { json, european }: Options,
 ): AsyncGenerator<string> {
-  if (json) {
-    let before = `{"report":"R8","name":"transactions","from":"${from}","to":"${to}","rows":[\n`;
-    for await (const line of lines) {
-      yield `${before}${toJsonText(line)}`;
-      before = ',\n';
-    }
-    yield before === ',\n' ? '\n]}\n' : `${before}]}\n`;
-    return;
-  }
-  const style = european ? 'european' : 'standard';
-  yield csvText([TRANSACTION_COLUMNS], style);
+  let before = `{"report":"R8","name":"transactions","from":"${from}","to":"${to}","rows":[\n`;
   for await (const line of lines) {
-    const cells = TRANSACTION_COLUMNS.map((column) =>
-      column === 'amount' ? { amount: line[column] ?? '' } : line[column],
-    );
-    yield csvText([cells], style);
+    yield `${before}${toJsonText(line)}`;
+    before = ',\n';
   }
-}
-
-const PERCENT = /^(\d{1,3})(?:\.(\d{1,4}))?$/;
-
-async function rate(code: string, options: { json?: boolean; percent: string }): Promise<void> {
-  const [, whole = '', part = ''] = PERCENT.exec(options.percent) ?? [];
-  const ratePpm = whole === '' ? -1 : Number(whole) * 10_000 + Number(part.padEnd(4, '0'));
-  if (ratePpm < 0 || ratePpm > 1_000_000) wrongUsage('--percent takes a number from 0 to 100, such as 8.5');
-  await withOperator(async (operator) => {
-    const { id: productId } = await requireProduct(operator.service.db, code);
-    await setBreakageRate(operator, { productId, code, ratePpm });
-    if (options.json) printJson({ product: code, percent: options.percent });
-    else say(`${options.percent} % of ${code} are estimated never to be redeemed`);
-  });
+  yield before === ',\n' ? '\n]}\n' : `${before}]}\n`;
 }

@@ -1,18 +1,33 @@
 import type { Command } from 'commander';
-import { setDormancyRule, setVatTreatment } from '../books/tax.ts';
-import { requireProduct } from './money.ts';
-import { withOperator } from './open.ts';
-import { printJson, say, wrongUsage } from './output.ts';
-import { oneOf, parseCount, parseDay, parseText } from './parse.ts';
+import { GL_KINDS } from '../books/gl-accounts.ts';
+import { booksRules, type GlAccount } from '../operator/books-rules.ts';
+import { actor } from './actor.ts';
+import { printTable, say, wrongUsage } from './output.ts';
+import { oneOf, parseCount, parseDay, parseId, parsePercent, parseText } from './parse.ts';
+import { listCommand, performCommand } from './perform.ts';
 
 const NAME_MAX = 100;
 const MONTHS_MAX = 600;
-const PERCENT = /^(\d{1,3})(?:\.(\d{1,4}))?$/;
+const REASON_MAX = 500;
 
 type Json = { json?: boolean };
 
-/** Adds the rules that a law decides, for the reports R10 and R11. */
+/** Adds what the books go by: account numbers, and the rules that a law or an estimate sets. */
 export function addBooksRules(books: Command): void {
+  addAccounts(books);
+  books
+    .command('rules')
+    .description('list the rules of the reports: dormancy, VAT, and estimated breakage')
+    .option('--json', 'print JSON')
+    .action(listRules);
+  books
+    .command('breakage-rate <product>')
+    .description(
+      'estimate what part of the vouchers of a product is never redeemed, with a reason (--reason)',
+    )
+    .requiredOption('--percent <percent>', 'from 0 to 100, such as 8.5')
+    .option('--json', 'print JSON')
+    .action(breakageRate);
   books
     .command('dormancy <rule>')
     .description('say when a voucher is dormant by the rules of a jurisdiction, for the report R10')
@@ -35,37 +50,117 @@ export function addBooksRules(books: Command): void {
     .action(vat);
 }
 
+function addAccounts(books: Command): void {
+  books
+    .command('account <kind>')
+    .description('give a kind of account its number in another bookkeeping, for the export gl')
+    .requiredOption('--number <number>', 'the account number')
+    .option('--merchant <id>', 'of this merchant alone')
+    .option('--product <code>', 'of this product alone')
+    .option('--tax-code <code>', 'the tax code that stands beside it')
+    .option('--json', 'print JSON')
+    .action(setAccount);
+  books
+    .command('accounts')
+    .description('list the account numbers')
+    .option('--json', 'print JSON')
+    .action(listAccounts);
+}
+
+type AccountOptions = Json & { number: string; merchant?: string; product?: string; taxCode?: string };
+
+async function setAccount(text: string, options: AccountOptions): Promise<void> {
+  const { number, merchant, product, taxCode } = options;
+  for (const [value, option] of [
+    [number, '--number'],
+    [taxCode ?? number, '--tax-code'],
+  ] as const)
+    if (!/^[A-Za-z0-9 ._/-]{1,30}$/.test(value))
+      wrongUsage(`${option} takes up to 30 letters, digits, spaces, dots, dashes and slashes`);
+  const input = {
+    kind: oneOf(text.toUpperCase(), 'account', GL_KINDS),
+    number,
+    ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
+    ...(product !== undefined && { product }),
+    ...(taxCode !== undefined && { taxCode }),
+  };
+  await performCommand(booksRules.account, input, options, () => say('done'));
+}
+
+async function listAccounts(options: Json): Promise<void> {
+  await listCommand(booksRules.accounts, {}, undefined, options, (found: GlAccount[]) =>
+    printTable(
+      ['kind', 'merchant', 'product', 'number', 'tax code'],
+      found.map((each) => [
+        each.kind,
+        each.merchantId ?? '',
+        each.product ?? '',
+        each.number,
+        each.taxCode ?? '',
+      ]),
+    ),
+  );
+}
+
+async function listRules(options: Json): Promise<void> {
+  await performCommand(booksRules.rules, {}, options, ({ dormancy: rules, vat: treatments, breakage }) =>
+    printTable(
+      ['report', 'rule', 'product', 'says'],
+      [
+        ...rules.map((each) => [
+          'R10',
+          each.name,
+          each.product ?? 'all',
+          `${each.months} months since ${each.basis}`,
+        ]),
+        ...treatments.map((each) => [
+          'R11',
+          `from ${each.from}`,
+          each.product,
+          `${each.treatment} ${each.country} ${each.rate} %`,
+        ]),
+        ...breakage.map((each) => ['R5', `by ${each.by}`, each.product, `${each.percent} %: ${each.reason}`]),
+      ],
+      ['rule', 'says'],
+    ),
+  );
+}
+
 async function dormancy(
   text: string,
   options: Json & { months: string; basis: string; product?: string },
 ): Promise<void> {
-  const name = parseText(text, 'the name', NAME_MAX);
-  const months = parseCount(options.months, '--months', 1, MONTHS_MAX);
-  const basis = oneOf(options.basis, '--basis', ['issue', 'last-use'] as const);
-  await withOperator(async (operator) => {
-    const product =
-      options.product === undefined ? null : await requireProduct(operator.service.db, options.product);
-    await setDormancyRule(operator, { name, basis, months, productId: product?.id ?? 0 });
-    if (options.json) printJson({ name, basis, months, product: product?.code ?? null });
-    else say('done');
-  });
+  const input = {
+    name: parseText(text, 'the name', NAME_MAX),
+    months: parseCount(options.months, '--months', 1, MONTHS_MAX),
+    basis: oneOf(options.basis, '--basis', ['issue', 'last-use'] as const),
+    ...(options.product !== undefined && { product: options.product }),
+  };
+  await performCommand(booksRules.dormancy, input, options, () => say('done'));
 }
 
 async function vat(
-  code: string,
+  product: string,
   options: Json & { from: string; treatment: string; country: string; rate?: string },
 ): Promise<void> {
-  const from = parseDay(options.from, '--from');
-  const treatment = oneOf(options.treatment, '--treatment', ['single', 'multi', 'outside'] as const);
   const { country } = options;
   if (!/^[A-Z]{2}$/.test(country)) wrongUsage('--country takes a code of ISO 3166, such as DE');
-  const [, whole = '', part = ''] = PERCENT.exec(options.rate ?? '0') ?? [];
-  const ratePpm = whole === '' ? -1 : Number(whole) * 10_000 + Number(part.padEnd(4, '0'));
-  if (ratePpm < 0 || ratePpm > 1_000_000) wrongUsage('--rate takes percent from 0 to 100, such as 19');
-  await withOperator(async (operator) => {
-    const product = await requireProduct(operator.service.db, code);
-    await setVatTreatment(operator, code, { productId: product.id, from, treatment, country, ratePpm });
-    if (options.json) printJson({ product: code, from, treatment, country, rate: ratePpm / 10_000 });
-    else say('done');
-  });
+  const input = {
+    product,
+    from: parseDay(options.from, '--from'),
+    treatment: oneOf(options.treatment, '--treatment', ['single', 'multi', 'outside'] as const),
+    country,
+    rate: parsePercent(options.rate ?? '0', '--rate'),
+  };
+  await performCommand(booksRules.vat, input, options, () => say('done'));
+}
+
+async function breakageRate(product: string, options: Json & { percent: string }): Promise<void> {
+  const { reason } = actor();
+  if (reason === null) wrongUsage('an estimate needs a reason: give --reason');
+  const percent = parsePercent(options.percent, '--percent');
+  const input = { product, percent, reason: parseText(reason, '--reason', REASON_MAX) };
+  await performCommand(booksRules.breakageRate, input, options, () =>
+    say(`${percent} % of ${product} are estimated never to be redeemed`),
+  );
 }

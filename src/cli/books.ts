@@ -1,17 +1,14 @@
 import type { Command } from 'commander';
-import { closeDays } from '../books/close.ts';
-import { getBooks, type ListedDay, listDays, setBooks } from '../books/days.ts';
-import { escheatUnclaimed, INCOME, transferOwn } from '../books/own.ts';
-import { verifyBooks } from '../books/verify.ts';
-import { toNumber, toText } from '../money.ts';
-import { DAY_ENDS } from '../settlement/fees.ts';
+import { INCOME } from '../books/own.ts';
+import { books as operations } from '../operator/books.ts';
 import { addBooksExport } from './books-export.ts';
 import { addBooksReport } from './books-report.ts';
 import { addBooksRules } from './books-rules.ts';
-import { asMoneyCommand, currencyOf, type MoneyOptions, parseReference, printBooked } from './money.ts';
-import { withOperator, withService } from './open.ts';
-import { numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
-import { oneOf, parseAmount, parseCount, parseCurrency, parseDay } from './parse.ts';
+import { amountText } from './merchant.ts';
+import { asMoneyCommand, type MoneyOptions, parseReference, sayBooked } from './money.ts';
+import { numberOf, printFields, printTable, say, wrongUsage } from './output.ts';
+import { oneOf, parseCount, parseCurrencyCode, parseDay, parseValue } from './parse.ts';
+import { listCommand, performCommand } from './perform.ts';
 
 const GRACE_MIN = 5;
 const GRACE_MAX = 60;
@@ -77,18 +74,19 @@ function registerOwn(books: Command): void {
 type Interval = Json & { from?: string; to?: string };
 
 /** @throws CommandError for days that are none, or in the wrong order */
-export function parseInterval({ from, to }: { from?: string; to?: string }) {
-  const interval = { from: from && parseDay(from, '--from'), to: to && parseDay(to, '--to') };
-  if (interval.from && interval.to && interval.to <= interval.from)
-    wrongUsage('--to is the day behind the last one: it comes after --from');
+function parseInterval({ from, to }: { from?: string; to?: string }) {
+  const interval = {
+    ...(from !== undefined && { from: parseDay(from, '--from') }),
+    ...(to !== undefined && { to: parseDay(to, '--to') }),
+  };
+  if (from && to && to <= from) wrongUsage('--to is the day behind the last one: it comes after --from');
   return interval;
 }
 
+type Day = Awaited<ReturnType<typeof operations.days.run>>['items'][number];
+
 async function days(options: Interval): Promise<void> {
-  const interval = parseInterval(options);
-  await withService(async (service) => {
-    const listed = await listDays(service, interval);
-    if (options.json) return printJson(listed);
+  await listCommand(operations.days, parseInterval(options), undefined, options, (listed: Day[]) =>
     printTable(
       ['day', 'starts', 'ends', 'zone', 'state', 'rows', 'hash'],
       listed.map((each) => [
@@ -100,83 +98,86 @@ async function days(options: Interval): Promise<void> {
         each.rows === null ? '' : String(each.rows),
         each.hash?.slice(0, 12) ?? '',
       ]),
-    );
-  });
+    ),
+  );
 }
 
-const minuteOf = (time: ListedDay['startsAt']) => `${time.toISOString().slice(0, 16).replace('T', ' ')}Z`;
+const minuteOf = (time: Date) => `${time.toISOString().slice(0, 16).replace('T', ' ')}Z`;
 
 async function close(options: Json & { day?: string }): Promise<void> {
-  const until = options.day && parseDay(options.day, '--day');
-  await withOperator(async (operator) => {
-    const { closed, waiting } = await closeDays(operator, { until: until || undefined, dayEnds: DAY_ENDS });
-    if (until && waiting && waiting.day <= until) process.exitCode = 1;
-    if (closed.some(({ failed }) => failed.length > 0)) process.exitCode = 1;
-    if (options.json) return printJson({ closed, waiting });
-    for (const { day, hash, failed } of closed)
-      say(`${day} is closed: ${hash}${failed.length > 0 ? `; it does not agree: ${failed.join(', ')}` : ''}`);
-    if (waiting) say(`not closed: ${waiting.reason}`);
-    else if (closed.length === 0) say('nothing to close');
-  });
+  const day = options.day === undefined ? undefined : parseDay(options.day, '--day');
+  await performCommand(
+    operations.close,
+    day === undefined ? {} : { day },
+    options,
+    ({ closed, waiting }) => {
+      for (const each of closed) {
+        const failed = each.failed.length > 0 ? `; it does not agree: ${each.failed.join(', ')}` : '';
+        say(`${each.day} is closed: ${each.hash}${failed}`);
+      }
+      if (waiting) say(`not closed: ${waiting.reason}`);
+      else if (closed.length === 0) say('nothing to close');
+    },
+    {
+      end({ closed, waiting }) {
+        if (day && waiting && waiting.day <= day) process.exitCode = 1;
+        if (closed.some(({ failed }) => failed.length > 0)) process.exitCode = 1;
+      },
+    },
+  );
 }
 
+/** A difference that `verify` has found. */
+type Break = { day: string; change: string; transactionId?: string; slice?: string; detail?: string };
+
 async function verify(options: Interval): Promise<void> {
-  const interval = parseInterval(options);
-  await withService(async (service) => {
-    const result = await verifyBooks(service, interval);
-    if (!result.ok) process.exitCode = 1;
-    if (options.json) return printJson(result);
-    for (const { day, change, transactionId, slice, detail } of result.breaks)
-      say([day, change, transactionId, slice && `slice ${slice}`, detail].filter(Boolean).join(' · '));
-    const read = `${numberOf(result.days, 'day')} with ${numberOf(result.rows, 'row')}`;
-    say(result.ok ? `${read}: everything is as it was closed.` : `${read}: the books are broken.`);
-  });
+  await performCommand(
+    operations.verify,
+    parseInterval(options),
+    options,
+    (result) => {
+      for (const { day, change, transactionId, slice, detail } of result.breaks as Break[])
+        say([day, change, transactionId, slice && `slice ${slice}`, detail].filter(Boolean).join(' · '));
+      const read = `${numberOf(result.days, 'day')} with ${numberOf(result.rows, 'row')}`;
+      say(result.ok ? `${read}: everything is as it was closed.` : `${read}: the books are broken.`);
+    },
+    {
+      end({ ok }) {
+        if (!ok) process.exitCode = 1;
+      },
+    },
+  );
 }
 
 async function set(options: Json & { zone?: string; grace?: string }): Promise<void> {
-  const graceMinutes =
-    options.grace === undefined ? undefined : parseCount(options.grace, '--grace', GRACE_MIN, GRACE_MAX);
-  const show = ({ zone, grace_minutes }: { zone: string; grace_minutes: number }) => {
-    if (options.json) printJson({ zone, graceMinutes: grace_minutes });
-    else printFields({ zone, graceMinutes: grace_minutes });
+  const { zone, grace } = options;
+  if (zone === undefined && grace === undefined)
+    return performCommand(operations.show, {}, options, (settings) => printFields(settings));
+  const input = {
+    ...(zone !== undefined && { zone }),
+    ...(grace !== undefined && { graceMinutes: parseCount(grace, '--grace', GRACE_MIN, GRACE_MAX) }),
   };
-  if (options.zone === undefined && graceMinutes === undefined)
-    return withService(async ({ db }) => show(await getBooks(db)));
-  await withOperator(async (operator) =>
-    show(await setBooks(operator, { zone: options.zone, graceMinutes })),
-  );
+  await performCommand(operations.set, input, options, (settings) => printFields(settings));
 }
 
 type AmountOptions = MoneyOptions & { amount: string; currency?: string };
 
-async function transfer(account: string, options: AmountOptions): Promise<void> {
-  const chosen = oneOf(account, 'the account', [...INCOME, 'goodwill'] as const);
-  const reference = parseReference(options.reference);
-  await withOperator(async (operator) => {
-    const currency = await currencyOf(operator.service.db, options.currency);
-    const decimals = parseCurrency(currency);
-    const amountMinor = parseAmount(options.amount, '--amount', currency);
-    const wanted = { account: chosen, currency, decimals, amountMinor, reference };
-    const booked = await transferOwn(operator, wanted);
-    const amount = { minor: amountMinor, decimals };
-    const details = { account: chosen, currency, amount: toNumber(amount) };
-    printBooked(booked, details, `${toText(amount)} ${currency} are booked`, options);
-  });
+const amountOf = ({ amount, currency, reference }: AmountOptions) => ({
+  amount: parseValue(amount, '--amount'),
+  ...(currency !== undefined && { currency: parseCurrencyCode(currency) }),
+  reference: parseReference(reference),
+});
+
+type Booked = { readonly amount: number; readonly currency: string; readonly replayed: boolean };
+
+const printBooked = ({ amount, currency, replayed }: Booked) =>
+  sayBooked(replayed, `${amountText(amount, currency)} ${currency} are booked`);
+
+async function transfer(text: string, options: AmountOptions): Promise<void> {
+  const account = oneOf(text, 'the account', [...INCOME, 'goodwill'] as const);
+  await performCommand(operations.transfer, { account, ...amountOf(options) }, options, printBooked);
 }
 
 async function escheat(options: AmountOptions): Promise<void> {
-  const reference = parseReference(options.reference);
-  await withOperator(async (operator) => {
-    const currency = await currencyOf(operator.service.db, options.currency);
-    const decimals = parseCurrency(currency);
-    const amountMinor = parseAmount(options.amount, '--amount', currency);
-    const booked = await escheatUnclaimed(operator, { currency, decimals, amountMinor, reference });
-    const amount = { minor: amountMinor, decimals };
-    printBooked(
-      booked,
-      { currency, amount: toNumber(amount) },
-      `${toText(amount)} ${currency} are booked`,
-      options,
-    );
-  });
+  await performCommand(operations.escheat, amountOf(options), options, printBooked);
 }

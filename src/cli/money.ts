@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { Booked } from '../books/book-once.ts';
 import type { Queries } from '../db/pool.ts';
 import { findMerchant, type MerchantInfo } from '../merchants/merchants.ts';
-import { DEFAULT_PRODUCT, findProduct } from '../merchants/products.ts';
-import { notFound, printJson, say } from './output.ts';
+import { findProduct } from '../merchants/products.ts';
+import { notFound, say } from './output.ts';
 import { parseText } from './parse.ts';
 
 /**
@@ -26,20 +25,9 @@ export function parseReference(text: string): string {
   return parseText(text, '--reference', REFERENCE_MAX);
 }
 
-/** The currency that was given, or that of the product DEFAULT. */
-export async function currencyOf(db: Queries, given: string | undefined): Promise<string> {
-  return given ?? (await findProduct(db, DEFAULT_PRODUCT))?.currency ?? '';
-}
-
-/** Prints what a money command came to. */
-export function printBooked(
-  booked: Booked,
-  details: object,
-  text: string,
-  options: { json?: boolean },
-): void {
-  if (options.json) printJson({ ...details, ...booked });
-  else say(`${booked.replayed ? 'this was booked before; ' : ''}${text}`);
+/** Says what a money command came to. */
+export function sayBooked(replayed: boolean, text: string): void {
+  say(`${replayed ? 'this was booked before; ' : ''}${text}`);
 }
 
 /** @throws CommandError where there is no such merchant */

@@ -1,6 +1,6 @@
 import { PERMISSIONS, type Permission } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
-import { decimalsOf, MINOR_MAX, parseDecimal } from '../money.ts';
+import { decimalsOf, parseDecimal } from '../money.ts';
 import { INVISIBLE, quoted, wrongUsage } from './output.ts';
 
 /** Parsers of arguments and options. A wrong value ends the command with the reason (exit status 2). */
@@ -57,18 +57,6 @@ export function parseCount(text: string, option: string, min: number, max: numbe
 const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
 const AMOUNT = 'takes an amount in plain digits, such as 100 or 99.50';
 
-/** An amount above zero, in minor units: exact. */
-export function parseAmount(text: string, option: string, currency: string): bigint {
-  const decimals = parseCurrency(currency);
-  const decimal = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
-  if (!decimal) wrongUsage(`${option} ${AMOUNT}`);
-  if (decimal.scale > decimals) wrongUsage(`${option}: ${currency} has ${decimals} decimals`);
-  const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
-  if (minor <= 0n) wrongUsage(`${option} takes an amount above zero`);
-  if (minor > MINOR_MAX) wrongUsage(`${option}: the amount is too large`);
-  return minor;
-}
-
 /** An amount in major units that the core checks: exactly the typed number. */
 export function parseValue(text: string, option: string): number {
   const typed = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
@@ -78,17 +66,18 @@ export function parseValue(text: string, option: string): number {
   return Number(text);
 }
 
-/** The number of decimals of a currency. */
-export function parseCurrency(currency: string): number {
-  return (
-    decimalsOf(currency) ??
-    wrongUsage(`${quoted(currency)} is not a currency code of ISO 4217, such as USD or EUR`)
-  );
+/** A percentage from 0 to 100, with up to four decimals. */
+export function parsePercent(text: string, option: string): number {
+  const percent = Number(text);
+  if (!/^\d{1,3}(\.\d{1,4})?$/.test(text) || percent > 100)
+    wrongUsage(`${option} takes a percentage from 0 to 100, such as 2.5`);
+  return percent;
 }
 
 /** A currency, checked. */
 export function parseCurrencyCode(currency: string): string {
-  parseCurrency(currency);
+  if (decimalsOf(currency) === undefined)
+    wrongUsage(`${quoted(currency)} is not a currency code of ISO 4217, such as USD or EUR`);
   return currency;
 }
 

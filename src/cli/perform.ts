@@ -37,6 +37,7 @@ type Json = { readonly json?: boolean };
  * API, else by `print`.
  * @param input or a function that reads it, if it depends on the database
  * @param command.create whether a missing database is created
+ * @param command.toJson what `--json` prints; left out: the output
  * @param command.end called with the output, however it is printed
  * @throws Problem, Refusal
  */
@@ -45,12 +46,16 @@ export async function performCommand<Input extends TObject, Output extends TSche
   input: Static<Input> | ((service: Service) => Promise<Static<Input>>),
   { json }: Json,
   print: (output: Static<Output>) => void,
-  command: { readonly create?: boolean; readonly end?: (output: Static<Output>) => void } = {},
+  command: {
+    readonly create?: boolean;
+    readonly toJson?: (output: Static<Output>) => unknown;
+    readonly end?: (output: Static<Output>) => void;
+  } = {},
 ): Promise<void> {
   const run = async (service: Service) => {
     const given = typeof input === 'function' ? await input(service) : input;
     const output = await performWith(service, operation, given);
-    if (json) printJson(output);
+    if (json) printJson(command.toJson ? command.toJson(output) : output);
     else print(output);
     command.end?.(output);
   };
@@ -69,7 +74,7 @@ export async function requireApproval(
   name: string,
   input: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  await requireGlass({ name, risk: 'plain' }, service, by, input);
+  await requireGlass({ name }, service, by, input);
 }
 
 /** The items that a command lists, page by page, up to a number; without one, of a list that has one page. */

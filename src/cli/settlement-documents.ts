@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { isIban, makePayoutFile, readAccounts } from '../settlement/payout-file.ts';
-import { documentsOf, getSettlement, listSettlements } from '../settlement/settlements.ts';
-import { checkTarget, writeWhole } from './file.ts';
-import { withOperator, withService } from './open.ts';
-import { fail, printJson, say, wrongUsage } from './output.ts';
+import { settlementDocuments } from '../operator/settlement-documents.ts';
+import { isIban } from '../settlement/payout-file.ts';
+import { fail, wrongUsage } from './output.ts';
 import { oneOf, parseDay, parseId, parseText, repeat } from './parse.ts';
+import { performFile } from './perform-file.ts';
 
 const NAME_MAX = 70;
 
@@ -47,46 +46,32 @@ export function addSettlementDocuments(settlement: Command): void {
 }
 
 async function document(text: string, options: Out & { format: string }): Promise<void> {
-  const settlementId = parseId(text, 'settlement');
-  const format = oneOf(options.format, '--format', ['pdf', 'csv'] as const);
-  await checkTarget(options.out, options.force ?? false);
-  await withService(async ({ db }) => {
-    const documents = await documentsOf(db, await getSettlement(db, settlementId));
-    if (!documents) fail(`settlement ${settlementId} is a draft: its documents are made when it is approved`);
-    await writeWhole(options.out, piecesOf(documents[format]), options.force ?? false);
-    if (options.json) printJson({ file: options.out, format });
-    else say(`written to ${options.out}`);
-  });
-}
-
-async function* piecesOf(content: string | Buffer): AsyncGenerator<string | Buffer> {
-  yield content;
+  const input = {
+    id: String(parseId(text, 'settlement')),
+    format: oneOf(options.format, '--format', ['pdf', 'csv'] as const),
+  };
+  await performFile(settlementDocuments.document, input, options);
 }
 
 async function file(options: FileOptions): Promise<void> {
   const format = oneOf(options.format, '--format', ['pain001', 'csv'] as const);
-  const name = parseText(options.payerName, '--payer-name', NAME_MAX);
-  const iban = options.payerIban.replaceAll(' ', '').toUpperCase();
-  if (!isIban(iban)) wrongUsage('--payer-iban takes an IBAN: its check digits are wrong, or its form');
-  const ids = options.settlement?.map((each) => parseId(each, 'settlement'));
-  const due = options.due === undefined ? undefined : parseDay(options.due, '--due');
-  await checkTarget(options.out, options.force ?? false);
-  const text = await readFile(options.accounts, 'utf8').catch(() =>
+  const payerName = parseText(options.payerName, '--payer-name', NAME_MAX);
+  if (!isIban(options.payerIban.replaceAll(' ', '').toUpperCase()))
+    wrongUsage('--payer-iban takes an IBAN: its check digits or its form are wrong');
+  const { settlement, due, payerBic } = options;
+  if (settlement !== undefined && due !== undefined)
+    wrongUsage('--due needs no --settlement: give one of the two');
+  const accounts = await readFile(options.accounts, 'utf8').catch(() =>
     fail(`${options.accounts} cannot be read`),
   );
-  await withOperator(async (operator) => {
-    const { db, clock } = operator.service;
-    const by = due ?? clock().toISOString().slice(0, 10);
-    const open = [
-      ...(await listSettlements(db, { state: 'APPROVED' })),
-      ...(await listSettlements(db, { state: 'RETURNED' })),
-    ].filter(({ payable, dueOn }) => payable.minor > 0n && dueOn <= by);
-    const settlements = ids ? await Promise.all(ids.map((each) => getSettlement(db, each))) : open;
-    const accounts = readAccounts(text);
-    const payer = { name, iban, bic: options.payerBic ?? null };
-    const content = await makePayoutFile(operator, settlements, { format, accounts, payer });
-    await writeWhole(options.out, piecesOf(content), options.force ?? false);
-    if (options.json) printJson({ file: options.out, format, settlements: settlements.length });
-    else say(`${settlements.length} payouts written to ${options.out}`);
-  });
+  const input = {
+    format,
+    accounts,
+    payerName,
+    payerIban: options.payerIban,
+    ...(payerBic !== undefined && { payerBic }),
+    ...(settlement && { settlements: settlement.map((each) => String(parseId(each, 'settlement'))) }),
+    ...(due !== undefined && { due: parseDay(due, '--due') }),
+  };
+  await performFile(settlementDocuments.file, input, options);
 }

@@ -1,14 +1,11 @@
 import type { Command } from 'commander';
-import { makeTerms, readTerms, type Terms } from '../settlement/terms.ts';
-import { requireMerchant, requireProduct } from './money.ts';
-import { withOperator, withService } from './open.ts';
-import { id, printJson, printTable, say, wrongUsage } from './output.ts';
-import { oneOf, parseCount, parseDay, parseId, parseText } from './parse.ts';
-import { requireApproval } from './perform.ts';
+import { settlementTerms, type Terms } from '../operator/settlement-terms.ts';
+import { printTable, say, wrongUsage } from './output.ts';
+import { oneOf, parseCount, parseDay, parseId, parsePercent, parseText } from './parse.ts';
+import { listCommand, performCommand } from './perform.ts';
 
 const PAYEE_MAX = 100;
 const DELAY_MAX_DAYS = 366;
-const PERCENT_PPM = 10_000;
 
 type Json = { json?: boolean };
 type SetOptions = Json & {
@@ -57,30 +54,15 @@ export function addTerms(settlement: Command): void {
 }
 
 async function set(options: SetOptions): Promise<void> {
-  const merchantId = parseId(options.merchant);
-  const validFrom = parseDay(options.from, '--from');
-  const commissionPpm = parsePercent(options.commission, '--commission');
-  const vatPpm = parsePercent(options.vat ?? '0', '--vat');
-  const ofMerchant = options.product === undefined ? merchantTerms(options) : productTerms(options);
-  await withOperator(async (operator) => {
-    const { db } = operator.service;
-    await requireApproval(operator, 'settlement.terms');
-    await requireMerchant(db, merchantId);
-    const product = options.product === undefined ? null : await requireProduct(db, options.product);
-    const dated = { merchantId, productId: product?.id ?? 0, product: product?.code ?? null, validFrom };
-    await makeTerms(operator, { ...dated, commissionPpm, vatPpm, ...ofMerchant });
-    if (options.json) printJson((await readTerms(db, merchantId)).map(termsJson));
-    else say('done');
-  });
-}
-
-/** Percent with up to four decimals, as parts per million. */
-function parsePercent(text: string, option: string): number {
-  const [, whole = '', fraction = ''] = /^(\d{1,3})(?:\.(\d{1,4}))?$/.exec(text) ?? [];
-  const ppm = Number(whole) * PERCENT_PPM + Number(fraction.padEnd(4, '0'));
-  if (whole === '' || ppm > 100 * PERCENT_PPM)
-    wrongUsage(`${option} takes percent from 0 to 100, such as 2.5`);
-  return ppm;
+  const { product } = options;
+  const input = {
+    merchantId: String(parseId(options.merchant)),
+    from: parseDay(options.from, '--from'),
+    commission: parsePercent(options.commission, '--commission'),
+    vat: parsePercent(options.vat ?? '0', '--vat'),
+    ...(product === undefined ? merchantTerms(options) : productTerms(product, options)),
+  };
+  await performCommand(settlementTerms.set, input, options, () => say('done'));
 }
 
 function merchantTerms({ period, leastPayout = '0', delay, payee, lastFour }: SetOptions) {
@@ -92,27 +74,24 @@ function merchantTerms({ period, leastPayout = '0', delay, payee, lastFour }: Se
     period: oneOf(period ?? 'month', '--period', ['day', 'week', 'month'] as const),
     leastPayout,
     delayDays: delay === undefined ? 0 : parseCount(delay, '--delay', 0, DELAY_MAX_DAYS),
-    payee: payee === undefined ? null : parseText(payee, '--payee', PAYEE_MAX),
-    payeeLast4: lastFour ?? null,
+    ...(payee !== undefined && { payee: parseText(payee, '--payee', PAYEE_MAX) }),
+    ...(lastFour !== undefined && { last4: lastFour }),
   };
 }
 
-/** Of a product: what belongs to the merchant is left out. */
-function productTerms(options: SetOptions) {
+/** Terms of a product have nothing of what belongs to the merchant. */
+function productTerms(product: string, options: SetOptions) {
   const { period, leastPayout, delay, payee, lastFour } = options;
   if ([period, leastPayout, delay, payee, lastFour].some((each) => each !== undefined))
     wrongUsage(
       '--period, --least-payout, --delay, --payee and --last-four belong to the merchant: leave out --product',
     );
-  return { period: null, leastPayout: null, delayDays: null, payee: null, payeeLast4: null };
+  return { product };
 }
 
 async function list(options: Json & { merchant: string }): Promise<void> {
-  const merchantId = parseId(options.merchant);
-  await withService(async ({ db }) => {
-    await requireMerchant(db, merchantId);
-    const found = (await readTerms(db, merchantId)).map(termsJson);
-    if (options.json) return printJson(found);
+  const filters = { merchantId: String(parseId(options.merchant)) };
+  await listCommand(settlementTerms.list, filters, undefined, options, (found: Terms[]) =>
     printTable(
       ['product', 'from', 'commission %', 'VAT %', 'period', 'least payout', 'delay', 'payee'],
       found.map((each) => [
@@ -126,32 +105,6 @@ async function list(options: Json & { merchant: string }): Promise<void> {
         [each.payee, each.last4].filter(Boolean).join(' … '),
       ]),
       ['payee'],
-    );
-  });
-}
-
-function termsJson(terms: Terms) {
-  const {
-    merchantId,
-    product,
-    validFrom: from,
-    commissionPpm,
-    vatPpm,
-    period,
-    leastPayout,
-    delayDays,
-    payee,
-  } = terms;
-  const rates = { commission: commissionPpm / PERCENT_PPM, vat: vatPpm / PERCENT_PPM };
-  return {
-    merchantId: id(merchantId),
-    product,
-    from,
-    ...rates,
-    period,
-    leastPayout,
-    delayDays,
-    payee,
-    last4: terms.payeeLast4,
-  };
+    ),
+  );
 }

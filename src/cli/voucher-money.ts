@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
-import type { Booked } from '../books/book-once.ts';
-import { adjustVoucher, cashOut, escheatVoucher, voucherBalance } from '../books/vouchers.ts';
-import type { Operator } from '../context.ts';
-import { toNumber, toText } from '../money.ts';
-import { asMoneyCommand, type MoneyOptions, parseReference, printBooked, requireMerchant } from './money.ts';
-import { withOperator } from './open.ts';
-import { id } from './output.ts';
-import { parseAmount, parseId, parseSerial } from './parse.ts';
-import { requireApproval } from './perform.ts';
+import { moneyOperations } from '../operator/money.ts';
+import { actor } from './actor.ts';
+import { amountText } from './merchant.ts';
+import { asMoneyCommand, type MoneyOptions, parseReference, sayBooked } from './money.ts';
+import { wrongUsage } from './output.ts';
+import { parseId, parseSerial, parseValue } from './parse.ts';
+import { performCommand } from './perform.ts';
 
 /** Money commands about a single voucher. */
 export function addVoucherMoney(voucher: Command): void {
@@ -29,56 +27,40 @@ export function addVoucherMoney(voucher: Command): void {
   ).action(escheat);
 }
 
-type AdjustOptions = MoneyOptions & { amount: string };
-
-async function adjust(serial: string, options: AdjustOptions): Promise<void> {
-  const serialNumber = parseSerial(serial);
-  const reference = parseReference(options.reference);
-  const isDown = options.amount.startsWith('-');
-  await withOperator(async (operator) => {
-    const { currency } = await voucherBalance(operator, serialNumber);
-    const amountMinor = parseAmount(options.amount.replace(/^[+-]/, ''), '--amount', currency);
-    await requireApproval(operator, 'voucher.adjust', { amount: options.amount });
-    const deltaMinor = isDown ? -amountMinor : amountMinor;
-    const booked = await adjustVoucher(operator, { serialNumber, deltaMinor, reference });
-    await print(operator, serialNumber, booked, options);
-  });
+async function adjust(serial: string, options: MoneyOptions & { amount: string }): Promise<void> {
+  const { reason } = actor();
+  if (reason === null) wrongUsage('an adjustment needs --reason');
+  const amount = parseValue(options.amount.replace(/^[+-]/, ''), '--amount');
+  const input = {
+    ...inputOf(serial, options),
+    amount: options.amount.startsWith('-') ? -amount : amount,
+    reason,
+  };
+  await performCommand(moneyOperations.adjust, input, options, print);
 }
 
 type CashOptions = MoneyOptions & { amount?: string; merchant?: string };
 
 async function payCash(serial: string, options: CashOptions): Promise<void> {
-  const serialNumber = parseSerial(serial);
-  const reference = parseReference(options.reference);
-  const merchantId = options.merchant === undefined ? null : parseId(options.merchant);
-  await withOperator(async (operator) => {
-    if (merchantId !== null) await requireMerchant(operator.service.db, merchantId);
-    const balance = await voucherBalance(operator, serialNumber);
-    const { currency } = balance;
-    await requireApproval(operator, 'voucher.cash-out', { amount: options.amount ?? toNumber(balance) });
-    const amountMinor =
-      options.amount === undefined ? null : parseAmount(options.amount, '--amount', currency);
-    const booked = await cashOut(operator, { serialNumber, amountMinor, merchantId, reference });
-    await print(operator, serialNumber, booked, options);
-  });
+  const { amount, merchant } = options;
+  const input = {
+    ...inputOf(serial, options),
+    ...(amount !== undefined && { amount: parseValue(amount, '--amount') }),
+    ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
+  };
+  await performCommand(moneyOperations.cashOut, input, options, print);
 }
 
 async function escheat(serial: string, options: MoneyOptions): Promise<void> {
-  const serialNumber = parseSerial(serial);
-  const reference = parseReference(options.reference);
-  await withOperator(async (operator) => {
-    const booked = await escheatVoucher(operator, { serialNumber, reference });
-    await print(operator, serialNumber, booked, options);
-  });
+  await performCommand(moneyOperations.escheat, inputOf(serial, options), options, print);
 }
 
-async function print(
-  operator: Operator,
-  serialNumber: bigint,
-  booked: Booked,
-  options: MoneyOptions,
-): Promise<void> {
-  const { currency, ...balance } = await voucherBalance(operator, serialNumber);
-  const details = { serialNumber: id(serialNumber), currency, balance: toNumber(balance) };
-  printBooked(booked, details, `the voucher holds ${toText(balance)} ${currency}`, options);
-}
+const inputOf = (serial: string, { reference }: MoneyOptions) => ({
+  serialNumber: String(parseSerial(serial)),
+  reference: parseReference(reference),
+});
+
+type OnVoucher = { readonly balance: number; readonly currency: string; readonly replayed: boolean };
+
+const print = ({ balance, currency, replayed }: OnVoucher) =>
+  sayBooked(replayed, `the voucher holds ${amountText(balance, currency)} ${currency}`);

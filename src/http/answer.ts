@@ -165,7 +165,7 @@ export function sendRefusal(
 
 /** What Fastify itself refuses, by its error codes. */
 const FRAMEWORK: Readonly<Record<string, () => TransportRefusal>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: bodyTooLarge,
+  FST_ERR_CTP_BODY_TOO_LARGE: () => bodyTooLarge(),
   FST_ERR_CTP_INVALID_MEDIA_TYPE: () => new TransportRefusal('98', 415),
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: notJson,
   FST_ERR_BAD_URL: () => new TransportRefusal('98', 404),
@@ -176,7 +176,7 @@ const FRAMEWORK: Readonly<Record<string, () => TransportRefusal>> = {
  * The refusal behind anything that was thrown while a request was served, or undefined for a bug.
  * @param isConnected whether the request did not break off: a client that went away is no bug
  */
-function toRefusal(error: unknown, isConnected: boolean): Refusal | undefined {
+export function toRefusal(error: unknown, isConnected: boolean): Refusal | undefined {
   if (error instanceof Refusal) return error;
   const code = (error as { code?: unknown } | undefined)?.code;
   const known = typeof code === 'string' && Object.hasOwn(FRAMEWORK, code) ? FRAMEWORK[code] : undefined;

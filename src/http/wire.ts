@@ -36,8 +36,8 @@ export const wrongMediaType = (mediaTypes: readonly string[]) =>
 export const missingHost = () => refuseField('98', 400, 'Host', 'required', 'is required in HTTP/1.1');
 
 /** HTTP 413. */
-export const bodyTooLarge = () =>
-  refuseField('98', 413, 'body', 'maxLength', `must be at most ${BODY_LIMIT_BYTES / 1024} KiB`);
+export const bodyTooLarge = (maxBytes = BODY_LIMIT_BYTES) =>
+  refuseField('98', 413, 'body', 'maxLength', `must be at most ${maxBytes / 1024} KiB`);
 
 /** HTTP 400: the body is empty, not UTF-8 or not JSON. */
 export const notJson = () => refuseField('30', 400, 'body', 'json', 'must be JSON in UTF-8');
@@ -45,11 +45,13 @@ export const notJson = () => refuseField('30', 400, 'body', 'json', 'must be JSO
 /**
  * Checks the head of a request with a body, before anything of the body is read.
  * @param mediaTypes that the endpoint takes, in lower case
+ * @param maxBytes the largest body that it takes
  * @returns a refusal `98` (415 or 413), or undefined
  */
 export function checkHead(
   headers: IncomingHttpHeaders,
   mediaTypes: readonly string[],
+  maxBytes = BODY_LIMIT_BYTES,
 ): TransportRefusal | undefined {
   const { 'content-type': type, 'content-length': length, 'content-encoding': encoding } = headers;
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
@@ -58,7 +60,7 @@ export function checkHead(
   // A request without a body needs no media type: it is refused later, as not being JSON.
   const isEmpty = headers['transfer-encoding'] === undefined && (length === undefined || length === '0');
   if (type === undefined ? !isEmpty : !isOneOf(mediaTypes, type)) return wrongMediaType(mediaTypes);
-  return Number(length) > BODY_LIMIT_BYTES ? bodyTooLarge() : undefined;
+  return Number(length) > maxBytes ? bodyTooLarge(maxBytes) : undefined;
 }
 
 /**

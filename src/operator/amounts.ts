@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { decimalsOf, toPositiveMinor } from '../money.ts';
+import { decimalsOf, parseDecimal, toPositiveMinor } from '../money.ts';
 import { invalid } from './problem.ts';
 
 export const Currency = Type.String({
@@ -33,4 +33,20 @@ export function minorOf(value: number, currency: string, field: string): bigint 
       `must be above zero and not too large, and ${currency} has ${decimals} decimals`,
     );
   }
+}
+
+export const PERCENT_PPM = 10_000;
+const PERCENT_DECIMALS = 4;
+
+/** A percentage with up to four decimals. */
+export function Percent(description: string) {
+  return Type.Number({ minimum: 0, maximum: 100, description, examples: [2.5] });
+}
+
+/** Percent as parts per million. @throws Problem that names the field, for more than four decimals */
+export function toPpm(percent: number, field: string): number {
+  const decimal = parseDecimal(String(percent));
+  if (!decimal || decimal.scale > PERCENT_DECIMALS)
+    throw invalid(field, 'decimals', 'has up to four decimals, such as 2.5');
+  return Number(decimal.digits) * 10 ** (PERCENT_DECIMALS - decimal.scale);
 }

@@ -38,7 +38,7 @@ export function checkDay(day: string | undefined, field: string): void {
     throw invalid(field, 'format', 'must be a day that exists, such as 2026-01-31');
 }
 
-function checkInterval({ from, to }: { from?: string | undefined; to?: string | undefined }) {
+export function checkInterval({ from, to }: { from?: string | undefined; to?: string | undefined }) {
   checkDay(from, 'from');
   checkDay(to, 'to');
   if (from !== undefined && to !== undefined && to <= from)
@@ -158,17 +158,17 @@ const set = changing({
   },
 });
 
-const NAMES = REPORTS.flatMap(({ report, name }) => [report, name]);
+export const REPORT_NAMES = REPORTS.flatMap(({ report, name }) => [report, name]);
 
 const report = reading({
   name: 'books.report',
   summary: 'Make a report of an interval of days; of closed days it never changes',
-  description: 'Money is decimal text in the rows. R8 (`transactions`) is the list of transactions.',
+  description: 'Money is decimal text in the rows. R8 (`transactions`) is `books.report-csv`.',
   method: 'GET',
   path: '/books/reports/:report',
   command: 'books report',
   input: Input({
-    report: Word(NAMES, { description: 'Its number or its name.', examples: ['R1'] }),
+    report: Word(REPORT_NAMES, { description: 'Its number or its name.', examples: ['R1'] }),
     from: Day,
     to: Day,
     merchantId: Type.Optional(MerchantId),
@@ -199,7 +199,7 @@ const transfer = changing({
   path: '/books/transfer',
   command: 'books transfer',
   input: Input({
-    account: Word(INCOME, { description: 'The account of the operator.' }),
+    account: Word([...INCOME, 'goodwill'] as const, { description: 'The account of the operator.' }),
     amount: Amount('In major units.'),
     currency: Type.Optional(Currency),
     reference: Reference,
@@ -241,4 +241,6 @@ const escheat = changing({
   },
 });
 
-export const BOOKS = tableOf(days, close, verify, show, set, report, transfer, escheat);
+export const books = { days, close, verify, show, set, report, transfer, escheat };
+
+export const BOOKS = tableOf(...Object.values(books));

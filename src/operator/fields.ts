@@ -56,6 +56,15 @@ export const Secret = Type.Unsafe<string | null>({
   description: 'Shown once; null where the request is repeated under its Idempotency-Key.',
 });
 
+/** What an operation answers that makes a file. It is kept nowhere. */
+export type File = {
+  readonly name: string;
+  readonly mediaType: string;
+  readonly content: string | Buffer | AsyncIterable<string>;
+};
+
+export const FileSchema = Type.Unsafe<File>({ type: 'string', description: 'The file.' });
+
 /** Why a change is made, for the audit. */
 export const Reason = Type.Optional(Nullable(Line(500, 'Why, for the audit.', 'The customer asked for it.')));
 

@@ -1,10 +1,11 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { verifyAudit } from '../audit/verify.ts';
+import { csvText } from '../books/csv.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { BULK_RUNS, bulk, preview } from './bulk.ts';
 import { pageOf, readCursor } from './cursor.ts';
-import { Id, Input, NullableText, PAGE, Page, Reason, toId } from './fields.ts';
+import { FileSchema, Id, Input, NullableText, PAGE, Page, Reason, toId } from './fields.ts';
 import { JobSchema, toJobJson } from './job-schema.ts';
 import { cancelJobRow, listJobResults, listJobRows } from './jobs.queries.ts';
 import { createJob, findJob, type JobRow, type JobRuns } from './jobs.ts';
@@ -41,8 +42,7 @@ const list = reading({
 const show = reading({
   name: 'job.show',
   summary: 'Get a job and its progress',
-  description:
-    'The same as events (`text/event-stream`) at `/jobs/{id}/events`, and its rows as CSV at `/jobs/{id}/rows.csv`.',
+  description: 'The same as events (`text/event-stream`) at `/jobs/{id}/events`,',
   method: 'GET',
   path: '/jobs/:id',
   command: 'job show',
@@ -77,6 +77,41 @@ const rows = reading({
     return pageOf(`job ${id}`, {}, found, limit, ({ number }) => [number]);
   },
 });
+
+const CSV_PAGE = 200;
+
+const rowsCsv = reading({
+  name: 'job.rows-csv',
+  summary: 'Get what came of each row of a job as CSV: its result file, whether it was canceled or not',
+  method: 'GET',
+  path: '/jobs/:id/rows.csv',
+  command: 'job rows',
+  input: Input({ id: JobId }),
+  output: FileSchema,
+  files: ['text/csv'],
+  roles: SEE_VOUCHERS,
+  async run(caller, { id }) {
+    const job = await requireJob(caller, id);
+    return {
+      name: `job-${id}.csv`,
+      mediaType: 'text/csv; charset=utf-8',
+      content: linesOf(caller, job.id),
+    };
+  },
+});
+
+async function* linesOf({ service }: Caller, jobId: number): AsyncGenerator<string> {
+  yield csvText([['row', 'serialNumber', 'outcome', 'message']], 'standard');
+  for (let after = 0, found: JobResult[] = []; ; after = found.at(-1)?.number ?? 0) {
+    found = await service.db.query<JobResult>(listJobResults(jobId, after, CSV_PAGE));
+    if (found.length > 0)
+      yield csvText(
+        found.map(({ number, subject, outcome, message }) => [number, subject, outcome, message]),
+        'standard',
+      );
+    if (found.length < CSV_PAGE) return;
+  }
+}
 
 const cancel = changing({
   name: 'job.cancel',
@@ -157,6 +192,6 @@ export const JOB_RUNS: JobRuns = {
   },
 };
 
-export const jobs = { list, show, rows, cancel };
+export const jobs = { list, show, rows, rowsCsv, cancel };
 
 export const JOBS = tableOf(...Object.values(jobs), bulk, preview, startReconcile, startVerify);

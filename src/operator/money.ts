@@ -41,7 +41,7 @@ const refund = changing({
   }),
   output: Type.Object({ merchantId: MerchantId, currency: Text, amount: Type.Number(), ...Booked }),
   roles: MONEY,
-  risk: 'step-up',
+  risk: 'four-eyes',
   async run(caller, { merchantId, amount, currency: given, reference }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const currency = await currencyOf(caller, given);
@@ -72,7 +72,7 @@ const correct = changing({
     ...Booked,
   }),
   roles: MONEY,
-  risk: 'step-up',
+  risk: 'four-eyes',
   async run(caller, { transactionId, amount, reference }) {
     const topUp = await getTopUp(caller, transactionId);
     const { currency, decimals } = topUp;
@@ -154,11 +154,13 @@ const escheat = changing({
   input: Input({ serialNumber: SerialNumber, reference: Reference, reason: Reason }),
   output: BookedOnVoucher,
   roles: MONEY,
-  risk: 'step-up',
+  risk: 'four-eyes',
   async run(caller, { serialNumber, reference }) {
     const booked = await escheatVoucher(caller, { serialNumber: BigInt(serialNumber), reference });
     return { ...(await balanceOf(caller, serialNumber)), ...booked };
   },
 });
 
-export const MONEY_OPERATIONS = tableOf(refund, correct, adjust, payCash, escheat);
+export const moneyOperations = { refund, correct, adjust, cashOut: payCash, escheat };
+
+export const MONEY_OPERATIONS = tableOf(...Object.values(moneyOperations));

@@ -51,6 +51,10 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   readonly effect: Effect;
   /** 200 unless set. */
   readonly status?: 200 | 201 | 202;
+  /** The media types of the file that it answers with, in place of JSON. */
+  readonly files?: readonly string[];
+  /** The largest body that it takes, where that is more than others take. */
+  readonly bodyMaxBytes?: number;
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;
 };
 

@@ -44,7 +44,7 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   const mustPropose = await checkRisk(operation, caller, input);
   if (operation.effect === 'read') return { output: await operation.run(caller, input), replayed: false };
   const claim =
-    request.idempotencyKey === undefined
+    request.idempotencyKey === undefined || operation.files
       ? undefined
       : claimOf(operation, caller, request.idempotencyKey, input);
   if (mustPropose) return performProposal(operation, caller, input, claim);

@@ -17,5 +17,7 @@ export const CONNECT = ['owner', 'operations', 'developer'] as const;
 /** Tokens, users, settings and the key ring. */
 export const GOVERN = ['owner'] as const;
 export const SEE_TOKENS = ['owner', 'auditor'] as const;
+/** Export the books. */
+export const EXPORT = ['owner', 'finance', 'auditor'] as const;
 /** Prove the books and the audit. */
 export const VERIFY = ['owner', 'finance', 'operations', 'auditor'] as const;

@@ -1,25 +1,25 @@
 import Type, { type Static } from 'typebox';
 import { toNumber } from '../money.ts';
-import { Nullable, Word } from '../schema.ts';
+import { Word } from '../schema.ts';
 import { approve } from '../settlement/approve.ts';
-import { answer, dispute } from '../settlement/disputes.ts';
 import { draftAll, draftSettlements } from '../settlement/draft.ts';
 import { giveBack, pay } from '../settlement/pay.ts';
 import {
   disputesOf,
   getSettlement,
   linesOf,
-  listSettlements,
+  pageOfSettlements,
   payoutsOf,
-  type Settlement as SettlementInfo,
 } from '../settlement/settlements.ts';
 import { checkDay, Day } from './books.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import { DisputeSchema, toDisputeJson } from './disputes.ts';
 import {
-  Id,
   Input,
   Line,
   MerchantId,
   NullableText,
+  PAGE,
   Page,
   Reason,
   Text,
@@ -31,43 +31,7 @@ import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE } from './rights.ts';
-
-const STATES = ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'] as const;
-const SettlementId = Id('settlement');
-
-const SettlementSchema = Type.Object({
-  id: SettlementId,
-  merchantId: MerchantId,
-  merchant: Text,
-  state: Word(STATES),
-  number: NullableText,
-  currency: Text,
-  firstDay: Day,
-  lastDay: Day,
-  startsAt: Time,
-  endsAt: Time,
-  zone: Text,
-  carried: Type.Number(),
-  closing: Type.Number(),
-  outstanding: Type.Number(),
-  payable: Type.Number(),
-  dueOn: Day,
-});
-
-type Settlement = Static<typeof SettlementSchema>;
-
-function toJson(settlement: SettlementInfo): Settlement {
-  const { carried, closing, outstanding, payable, ...rest } = settlement;
-  return {
-    ...rest,
-    id: String(settlement.id),
-    merchantId: String(settlement.merchantId),
-    carried: toNumber(carried),
-    closing: toNumber(closing),
-    outstanding: toNumber(outstanding),
-    payable: toNumber(payable),
-  };
-}
+import { SettlementId, SettlementSchema, STATES, toSettlementJson } from './settlement-schema.ts';
 
 const list = reading({
   name: 'settlement.list',
@@ -75,13 +39,19 @@ const list = reading({
   method: 'GET',
   path: '/settlements',
   command: 'settlement list',
-  input: Input({ merchantId: Type.Optional(MerchantId), state: Type.Optional(Word(STATES)) }),
+  input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId), state: Type.Optional(Word(STATES)) }),
   output: Page(SettlementSchema),
   roles: SEE,
-  async run({ service }, { merchantId, state }) {
-    const id = merchantId === undefined ? undefined : toId(merchantId, 'merchantId');
-    const found = await listSettlements(service.readDb, { merchantId: id, state });
-    return { items: found.map(toJson), nextCursor: null };
+  async run({ service }, { cursor, limit = 50, merchantId, state }) {
+    const filters = { merchantId, state };
+    const [before] = readCursor('settlements', filters, cursor) ?? [];
+    const filter = {
+      merchantId: merchantId === undefined ? null : toId(merchantId, 'merchantId'),
+      state: state ?? null,
+    };
+    const last = before === undefined ? null : Number(before);
+    const found = await pageOfSettlements(service.readDb, filter, last, limit + 1);
+    return pageOf('settlements', filters, found.map(toSettlementJson), limit, ({ id }) => [Number(id)]);
   },
 });
 
@@ -97,12 +67,12 @@ const Details = Type.Object({
       amount: Type.Number(),
       bankReference: Text,
       valueDate: Day,
+      occurredAt: Time,
     }),
   ),
-  disputes: Type.Array(
-    Type.Object({ id: Text, line: NullableText, comment: Text, state: Text, answer: NullableText }),
-  ),
+  disputes: Type.Array(DisputeSchema),
 });
+export type SettlementDetails = Static<typeof Details>;
 
 const show = reading({
   name: 'settlement.show',
@@ -119,7 +89,7 @@ const show = reading({
     const payouts = await payoutsOf(readDb, settlement);
     const disputes = await disputesOf(readDb, settlement);
     return {
-      ...toJson(settlement),
+      ...toSettlementJson(settlement),
       lines: lines.map(({ product, kind, rows, amount }) => ({
         product,
         kind,
@@ -127,7 +97,7 @@ const show = reading({
         amount: toNumber(amount),
       })),
       payouts: payouts.map((each) => ({ ...each, amount: toNumber(each.amount) })),
-      disputes: disputes.map((each) => ({ ...each, id: String(each.id) })),
+      disputes: disputes.map(toDisputeJson),
     };
   },
 });
@@ -150,7 +120,7 @@ const draft = changing({
             merchantId: (await requireMerchant(caller, merchantId, 'merchantId')).id,
             lastDay,
           });
-    return { items: drafts.map(toJson), nextCursor: null };
+    return { items: drafts.map(toSettlementJson), nextCursor: null };
   },
 });
 
@@ -164,10 +134,9 @@ const approveOne = changing({
   output: Type.Object({ ...SettlementSchema.properties, replayed: Type.Boolean() }),
   roles: MONEY,
   risk: 'four-eyes',
-  // It makes documents for the printer between two transactions.
   async run(caller, { id }) {
     const { settlement, replayed } = await approve(caller, toId(id));
-    return { ...toJson(settlement), replayed };
+    return { ...toSettlementJson(settlement), replayed };
   },
 });
 
@@ -203,57 +172,18 @@ function move(verb: keyof typeof MOVES) {
       const today = caller.service.clock().toISOString().slice(0, 10);
       const wanted = { settlementId: toId(id), reference, bankReference, valueDate: valueDate ?? today };
       const { settlement, transactionId, replayed } = await run(caller, wanted);
-      return { ...toJson(settlement), transactionId, replayed };
+      return { ...toSettlementJson(settlement), transactionId, replayed };
     },
   });
 }
 
-const disputeOne = changing({
-  name: 'settlement.dispute',
-  summary: 'Write down a doubt of the merchant, which changes no number',
-  method: 'POST',
-  path: '/settlements/:id/dispute',
-  command: 'settlement dispute',
-  input: Input({
-    id: SettlementId,
-    comment: Line(2_000, 'What is doubted.', 'Two redemptions of the 3rd are missing.'),
-    line: Type.Optional(Nullable(Line(100, 'The line that it is about.', 'DEFAULT'))),
-    reason: Reason,
-  }),
-  output: Type.Object({ id: Text, settlementId: SettlementId, state: Text }),
-  roles: MONEY,
-  async run(caller, { id, comment, line = null }) {
-    const made = await dispute(caller, { settlementId: toId(id), line, comment });
-    return { id: String(made), settlementId: id, state: 'OPEN' };
-  },
-});
-
-const answerOne = changing({
-  name: 'settlement.answer',
-  summary: 'Answer a dispute',
-  method: 'POST',
-  path: '/disputes/:id/answer',
-  command: 'settlement answer',
-  input: Input({
-    id: Id('dispute'),
-    comment: Line(2_000, 'The answer.', 'They are in the next period.'),
-    reason: Reason,
-  }),
-  output: Type.Object({ id: Text, state: Text }),
-  roles: MONEY,
-  async run(caller, { id, comment }) {
-    await answer(caller, toId(id), comment);
-    return { id, state: 'ANSWERED' };
-  },
-});
-
-export const SETTLEMENTS = tableOf(
+export const settlements = {
   list,
   show,
   draft,
-  approveOne,
-  move('pay'),
-  move('returned'),
-  disputeOne,
-  answerOne,
-);
+  approve: approveOne,
+  pay: move('pay'),
+  returned: move('returned'),
+};
+
+export const SETTLEMENTS = tableOf(...Object.values(settlements));

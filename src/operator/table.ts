@@ -1,9 +1,14 @@
 import { API_KEYS } from './api-keys.ts';
 import { APPROVALS } from './approval-operations.ts';
 import { AUDIT } from './audit.ts';
+import { BANK } from './bank.ts';
+import { BANK_MATCHING } from './bank-matching.ts';
 import { BATCHES } from './batches.ts';
 import { BOOKS } from './books.ts';
+import { BOOKS_FILES } from './books-files.ts';
+import { BOOKS_RULES } from './books-rules.ts';
 import { DELIVERIES } from './deliveries.ts';
+import { DISPUTES } from './disputes.ts';
 import { FOUND_VOUCHERS } from './find-vouchers.ts';
 import { FLOATS } from './floats.ts';
 import { JOBS } from './job-operations.ts';
@@ -13,6 +18,8 @@ import { MONEY_OPERATIONS } from './money.ts';
 import type { AnyOperation } from './operations.ts';
 import { PRODUCTS } from './products.ts';
 import { SETTINGS } from './settings.ts';
+import { SETTLEMENT_DOCUMENTS } from './settlement-documents.ts';
+import { SETTLEMENT_TERMS } from './settlement-terms.ts';
 import { SETTLEMENTS } from './settlements.ts';
 import { TOKENS } from './token-operations.ts';
 import { TRANSACTIONS } from './transactions.ts';
@@ -38,7 +45,14 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...APPROVALS,
   ...SETTINGS,
   ...BOOKS,
+  ...BOOKS_FILES,
+  ...BOOKS_RULES,
   ...SETTLEMENTS,
+  ...SETTLEMENT_DOCUMENTS,
+  ...SETTLEMENT_TERMS,
+  ...DISPUTES,
+  ...BANK,
+  ...BANK_MATCHING,
   ...JOBS,
   ...AUDIT,
   ...KEYRING,
@@ -49,20 +63,7 @@ export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   'backup create': 'It writes files on the machine of the database.',
   'backup list': 'It reads a folder of the machine.',
   'backup verify': 'It starts a copy of the database on the machine.',
-  'bank account': 'Statements of the bank are read and matched on the machine that has its files.',
-  'bank accounts': 'Statements of the bank are read and matched on the machine that has its files.',
-  'bank import': 'Statements of the bank are read and matched on the machine that has its files.',
-  'bank mapping': 'Statements of the bank are read and matched on the machine that has its files.',
-  'bank mappings': 'Statements of the bank are read and matched on the machine that has its files.',
-  'bank match': 'Statements of the bank are read and matched on the machine that has its files.',
-  'bank unmatch': 'Statements of the bank are read and matched on the machine that has its files.',
-  'books dormancy': 'It is a yearly report for the accounts, made by who signs them.',
-  'books vat': 'It is a yearly report for the accounts, made by who signs them.',
   'batch export': 'Codes and PINs leave the service into a file that the printer gets, not over the network.',
-  'books account': 'The accounts of a ledger of the operator are set once, beside the exports that use them.',
-  'books accounts': 'It lists what `books account` sets.',
-  'books breakage-rate': 'It is estimated and set once a year, by who signs the accounts.',
-  'books export': 'It writes a file, day by day, as long as its reader takes it.',
   'db url': 'It prints the password of the database.',
   doctor: 'It examines the machine that it runs on.',
   'import vouchers': 'It reads a file of codes and PINs.',
@@ -72,11 +73,6 @@ export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   migrate: 'It changes the schema, as its owner.',
   restore: 'It replaces the database of the machine.',
   serve: 'It is the service.',
-  'settlement document': 'It writes a file; the numbers are in `settlement show`.',
-  'settlement file': 'It writes a file of payments for the bank.',
-  'settlement four-eyes': 'Who may approve is a setting of the machine that nobody lifts from afar.',
-  'settlement terms list': 'Terms are agreed on paper, and set by the command line.',
-  'settlement terms set': 'Terms are agreed on paper, and set by the command line.',
   status: 'It examines the machines of the database.',
   work: 'It is the background work of the service.',
 };

@@ -172,7 +172,7 @@ export const resetSecondFactor = changing({
   input: Input({ id: UserId, reason: Reason }),
   output: InvitationSchema,
   roles: GOVERN,
-  risk: 'step-up',
+  risk: 'four-eyes',
   async run(caller, { id }) {
     const { merchantId } = await requireUser(caller, id);
     return toInvitationJson(await resetUser(caller, toId(id)), merchantId);

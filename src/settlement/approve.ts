@@ -7,22 +7,14 @@ import { Refusal } from '../refusal.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
 import { drawStatement, writeStatement } from './document.ts';
 import { computeInterval } from './draft.ts';
-import {
-  approveSettlement,
-  findRules,
-  lockMerchantSettlements,
-  lockSettlement,
-  setFourEyes,
-  takeNumber,
-} from './queries.ts';
+import { approveSettlement, lockMerchantSettlements, lockSettlement, takeNumber } from './queries.ts';
 import { getSettlement, linesOf, numberText, type Settlement } from './settlements.ts';
 import { termsOn } from './terms.ts';
 
 /**
  * Approves a draft: it gets its number, and its documents are frozen. Nothing of it changes any more. An
  * approved settlement is returned as it is.
- * @throws Refusal `60`; `03` where four eyes are on and the same person drafted it; `58` where the draft
- *   has to be made again
+ * @throws Refusal `60`; `58` where the draft has to be made again
  */
 export async function approve(
   operator: Operator,
@@ -35,11 +27,6 @@ export async function approve(
     await tx.query(lockSettlement(id));
     const draft = await getSettlement(tx, id);
     if (draft.state !== 'DRAFT') return { settlement: draft, replayed: true };
-    const [rules] = await tx.query<{ four_eyes: boolean }>(findRules);
-    if (rules?.four_eyes && draft.madeBy === actor.name)
-      throw new Refusal('03', {
-        message: `Access denied: ${actor.name} drafted it, so another person has to approve it`,
-      });
     const { merchantId, currency, firstDay, lastDay, payable } = draft;
     const terms = await termsOn(tx, merchantId, lastDay);
     const now = await computeInterval(
@@ -110,21 +97,4 @@ export function settlementData({
     payable: toNumber(payable),
     dueOn,
   };
-}
-
-/**
- * Turns four eyes on or off: whether a settlement must be approved by another person than the one who
- * drafted it.
- */
-export async function requireFourEyes(operator: Operator, on: boolean): Promise<void> {
-  await operator.service.db.transaction(async (tx) => {
-    const [before] = await tx.query<{ four_eyes: boolean }>(findRules);
-    await tx.query(setFourEyes(on));
-    await audit(tx, operator, {
-      action: 'settlement.four-eyes',
-      subject: 'settlements',
-      before: { on: before?.four_eyes ?? false },
-      after: { on },
-    });
-  });
 }

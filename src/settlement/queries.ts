@@ -45,14 +45,35 @@ export function lockSettlement(id: number): Sql {
   return sql`select id from settlements where id = ${id} for update`;
 }
 
-/** The newest first. */
-export function listSettlementRows(merchantId: number | null, state: string | null): Sql {
+export type SettlementFilter = {
+  readonly merchantId: number | null;
+  readonly state: string | null;
+};
+
+/** Newest first, before an id. */
+export function listSettlementRows(
+  { merchantId, state }: SettlementFilter,
+  before: number | null,
+  count: number,
+): Sql {
   return {
     text: `
 select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id
 where ($1::integer is null or s.merchant_id = $1) and ($2::settlement_state is null or s.state = $2)
-order by s.id desc limit 1000`,
-    values: [merchantId, state],
+  and ($3::integer is null or s.id < $3)
+order by s.id desc limit $4`,
+    values: [merchantId, state, before, count],
+  };
+}
+
+/** What is to be paid by a day, oldest first. */
+export function listDueRows(by: string): Sql {
+  return {
+    text: `
+select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id
+where s.state in ('APPROVED', 'RETURNED') and s.payable_minor > 0 and s.due_on <= $1::date
+order by s.id limit 10000`,
+    values: [by],
   };
 }
 
@@ -158,12 +179,6 @@ where s.state = 'DRAFT'
 returning s.id`;
 }
 
-export const findRules = sql`select four_eyes from settlement_rules`;
-
-export function setFourEyes(on: boolean): Sql {
-  return sql`update settlement_rules set four_eyes = ${on}`;
-}
-
 /** The next number of a merchant in a year; the row is held, so no number is left out. */
 export function takeNumber(merchantId: number, year: number): Sql {
   return sql`
@@ -248,4 +263,19 @@ export function listDisputes(settlementId: number): Sql {
   return sql`
 select id, line, comment, made_by, made_at, answer, answered_by, answered_at from settlement_disputes
 where settlement_id = ${settlementId} order by id limit 1000`;
+}
+
+/** Disputes, newest first, before an id. */
+export function listAllDisputes(
+  { merchantId, open }: { readonly merchantId: number | null; readonly open: boolean },
+  before: number | null,
+  count: number,
+): Sql {
+  return sql`
+select d.id, d.line, d.comment, d.made_by, d.made_at, d.answer, d.answered_by, d.answered_at,
+  d.settlement_id, s.merchant_id
+from settlement_disputes d join settlements s on s.id = d.settlement_id
+where (${merchantId}::integer is null or s.merchant_id = ${merchantId})
+  and (${before}::integer is null or d.id < ${before}) and (not ${open}::boolean or d.answer is null)
+order by d.id desc limit ${count}`;
 }

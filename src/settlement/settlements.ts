@@ -5,9 +5,12 @@ import { listStoredLines } from './lines.queries.ts';
 import {
   findDocuments,
   findSettlement,
+  listAllDisputes,
   listDisputes,
+  listDueRows,
   listPayouts,
   listSettlementRows,
+  type SettlementFilter,
   type SettlementRow,
 } from './queries.ts';
 
@@ -118,13 +121,19 @@ export async function getSettlement(db: Queries, id: number): Promise<Settlement
   return toSettlement(row);
 }
 
-/** The newest thousand, newest first. */
-export async function listSettlements(
+/** A page of settlements, newest first. @param before the id before which it begins; null: the first page */
+export async function pageOfSettlements(
   db: Queries,
-  { merchantId, state }: { merchantId?: number | undefined; state?: Settlement['state'] | undefined },
+  filter: SettlementFilter,
+  before: number | null,
+  count: number,
 ): Promise<Settlement[]> {
-  const rows = await db.query<SettlementRow>(listSettlementRows(merchantId ?? null, state ?? null));
-  return rows.map(toSettlement);
+  return (await db.query<SettlementRow>(listSettlementRows(filter, before, count))).map(toSettlement);
+}
+
+/** The settlements that are to be paid by a day: approved, or returned by the bank. */
+export async function dueSettlements(db: Queries, by: string): Promise<Settlement[]> {
+  return (await db.query<SettlementRow>(listDueRows(by))).map(toSettlement);
 }
 
 type StoredLine = {
@@ -177,18 +186,33 @@ type DisputeRow = {
   answered_at: Date | null;
 };
 
+const toDispute = (row: DisputeRow): Dispute => ({
+  id: row.id,
+  line: row.line,
+  comment: row.comment,
+  by: row.made_by,
+  at: row.made_at,
+  state: row.answer === null ? 'OPEN' : 'ANSWERED',
+  answer: row.answer,
+  answeredBy: row.answered_by,
+  answeredAt: row.answered_at,
+});
+
 export async function disputesOf(db: Queries, { id }: Settlement): Promise<Dispute[]> {
-  return (await db.query<DisputeRow>(listDisputes(id))).map((row) => ({
-    id: row.id,
-    line: row.line,
-    comment: row.comment,
-    by: row.made_by,
-    at: row.made_at,
-    state: row.answer === null ? 'OPEN' : 'ANSWERED',
-    answer: row.answer,
-    answeredBy: row.answered_by,
-    answeredAt: row.answered_at,
-  }));
+  return (await db.query<DisputeRow>(listDisputes(id))).map(toDispute);
+}
+
+/** A page of disputes, newest first. @param before the id before which it begins; null: the first page */
+export async function pageOfDisputes(
+  db: Queries,
+  filter: { readonly merchantId: number | null; readonly open: boolean },
+  before: number | null,
+  count: number,
+): Promise<(Dispute & { settlementId: number; merchantId: number })[]> {
+  type Row = DisputeRow & { settlement_id: number; merchant_id: number };
+  return (await db.query<Row>(listAllDisputes(filter, before, count))).map((row) => {
+    return { ...toDispute(row), settlementId: row.settlement_id, merchantId: row.merchant_id };
+  });
 }
 
 /** The documents of a settlement as they were frozen at its approval; undefined for a draft. */

@@ -86,7 +86,7 @@ export function describeApi({ title, description, prefix, operations }: Describe
 const nounOf = (name: string) => name.split('.')[0] ?? name;
 
 function describeOperation(operation: AnyOperation): object {
-  const { name, summary, method, path, input, output, status = 200, effect } = operation;
+  const { name, summary, method, path, input, status = 200, effect, files } = operation;
   const inPath = parametersOf(path);
   const fields = Object.entries(input.properties).filter(([field]) => !inPath.includes(field));
   const required = ((input as { required?: readonly string[] }).required ?? []).filter(
@@ -100,7 +100,7 @@ function describeOperation(operation: AnyOperation): object {
       : fields.map(([field, schema]) =>
           parameter(field, 'query', schema as TSchema, required.includes(field)),
         )),
-    ...(effect === 'read' ? [] : [IDEMPOTENCY_KEY]),
+    ...(effect === 'read' || files ? [] : [IDEMPOTENCY_KEY]),
   ];
   const body = {
     type: 'object',
@@ -115,6 +115,7 @@ function describeOperation(operation: AnyOperation): object {
     description: descriptionOf(operation),
     'x-roles': operation.roles,
     'x-risk': operation.risk,
+    ...(operation.bodyMaxBytes !== undefined && { 'x-body-max': operation.bodyMaxBytes }),
     ...(typeof operation.command === 'string' && { 'x-command': operation.command }),
     parameters,
     ...(hasBody && {
@@ -124,11 +125,17 @@ function describeOperation(operation: AnyOperation): object {
       },
     }),
     responses: {
-      [status]: { description: 'Done.', content: { 'application/json': { schema: output } } },
+      [status]: { description: 'Done.', content: contentOf(operation) },
       ...(effect === 'read' || status === 202 ? {} : proposal()),
       ...Object.fromEntries(PROBLEM_RESPONSES.map((each) => [each, problem(each)])),
     },
   };
+}
+
+function contentOf({ output, files }: AnyOperation): object {
+  return files
+    ? Object.fromEntries(files.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]))
+    : { 'application/json': { schema: output } };
 }
 
 const proposal = () => ({

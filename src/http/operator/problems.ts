@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../../context.ts';
-import { isUnavailable } from '../../db/errors.ts';
 import { Problem, type ProblemCode } from '../../operator/problem.ts';
 import { type FieldError, REFUSALS, Refusal, type RefusalCode } from '../../refusal.ts';
-import { TransportRefusal } from '../wire.ts';
+import { toRefusal } from '../answer.ts';
+import { bodyTooLarge, TransportRefusal } from '../wire.ts';
 
 /** What goes wrong, as RFC 9457 has it: `application/problem+json` with `code` and `requestId`. */
 
@@ -77,6 +77,14 @@ function describe(error: unknown): Described {
   return { status: 500, code: '96', title: 'Internal error' };
 }
 
+/** What was thrown, or the refusal that it amounts to. */
+function known({ raw, routeOptions }: FastifyRequest, thrown: unknown): unknown {
+  if (thrown instanceof Problem) return thrown;
+  if ((thrown as { code?: unknown }).code === 'FST_ERR_CTP_BODY_TOO_LARGE')
+    return bodyTooLarge(routeOptions.bodyLimit);
+  return toRefusal(thrown, raw.errored === null) ?? thrown;
+}
+
 /** Answers with the problem behind whatever was thrown. A bug is logged. */
 export function sendProblem(
   service: Service,
@@ -84,7 +92,7 @@ export function sendProblem(
   reply: FastifyReply,
   thrown: unknown,
 ): void {
-  const error = isUnavailable(thrown) ? new Refusal('91') : thrown;
+  const error = known(request, thrown);
   const { status, ...problem } = describe(error);
   if (status === 500) service.log.error({ requestId: request.id, err: error }, 'a request failed');
   request.trace.statusCode = problem.code;

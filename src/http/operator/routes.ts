@@ -1,9 +1,11 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../../context.ts';
-import { parametersOf, typeOf } from '../../operator/fields.ts';
+import { type File, parametersOf, typeOf } from '../../operator/fields.ts';
 import type { AnyOperation } from '../../operator/operations.ts';
 import { type Performed, perform } from '../../operator/perform.ts';
 import { PORTAL_OPERATIONS } from '../../operator/portal.ts';
+import type { Principal } from '../../operator/principal.ts';
 import { invalid, Problem } from '../../operator/problem.ts';
 import { OPERATIONS } from '../../operator/table.ts';
 import { JSON_TYPE } from '../answer.ts';
@@ -39,6 +41,9 @@ export const OPERATOR_APIS: readonly { readonly name: string; readonly api: Desc
   },
 ];
 
+/** Who sent a request, once its head was read. */
+const callers = new WeakMap<FastifyRequest, Principal>();
+
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;
 
 /** Serves every operation of the tables below its prefix. */
@@ -59,20 +64,25 @@ function serveOperation(
   prefix: string,
   operation: AnyOperation,
 ): void {
-  const { method, path } = operation;
+  const { method, path, bodyMaxBytes } = operation;
   const url = prefix + path;
   const hasBody = method === 'POST' || method === 'PATCH';
   app.route({
     method,
     url,
-    onRequest(request, _reply, done) {
+    ...(bodyMaxBytes !== undefined && { bodyLimit: bodyMaxBytes }),
+    // Nothing of a body is read for a client that may not send one.
+    async onRequest(request) {
       request.trace.route = url;
-      done(hasBody ? checkHead(request.headers, ['application/json']) : undefined);
-    },
-    async handler(request, reply) {
+      const refusal = hasBody && checkHead(request.headers, ['application/json'], bodyMaxBytes);
+      if (refusal) throw refusal;
       const door = prefix === OPERATOR_PREFIX ? 'operator' : 'portal';
       const principal = await identifyPrincipal(service, request, door, publicUrl);
       if ((principal.merchantId === null) !== (prefix === OPERATOR_PREFIX)) throw new Problem('forbidden');
+      callers.set(request, principal);
+    },
+    async handler(request, reply) {
+      const principal = callers.get(request) as Principal;
       const input = inputOf(operation, request, hasBody);
       const idempotencyKey = keyOf(request, operation);
       const performed = await perform(operation, { service, principal, input, idempotencyKey });
@@ -84,14 +94,36 @@ function serveOperation(
 
 function send(
   reply: FastifyReply,
-  { status = 200 }: AnyOperation,
+  { status = 200, files }: AnyOperation,
   { output, replayed, proposed }: Performed,
-): FastifyReply {
+): FastifyReply | Promise<FastifyReply> {
+  if (files && !proposed) return sendFile(reply, output as File);
   if (replayed) reply.header('idempotent-replayed', 'true');
   return reply
     .code(proposed ? 202 : status)
     .type(JSON_TYPE)
     .send(JSON.stringify(output));
+}
+
+/** Answers with a file. Its first piece is made before: what goes wrong by then is a problem document. */
+async function sendFile(reply: FastifyReply, { name, mediaType, content }: File): Promise<FastifyReply> {
+  const body = typeof content === 'string' || Buffer.isBuffer(content) ? content : await begun(content);
+  return reply
+    .type(mediaType)
+    .header('content-disposition', `attachment; filename="${name}"`)
+    .header('cache-control', 'no-store')
+    .send(body);
+}
+
+async function begun(content: AsyncIterable<string>): Promise<Readable> {
+  const pieces = content[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  return Readable.from(
+    (async function* () {
+      if (!first.done) yield first.value;
+      yield* { [Symbol.asyncIterator]: () => pieces };
+    })(),
+  );
 }
 
 /** The input of an operation: the parameters of the path, and the fields of the body or the query. */

@@ -1,0 +1,196 @@
+import Type, { type Static } from 'typebox';
+import { type ListedEntry, listBankEntries, listBankMovements } from '../bank/list.queries.ts';
+import { matchBank, matchByHand, type Pair, unmatch } from '../bank/match.ts';
+import type { MovementRow } from '../bank/queries.ts';
+import { decimalsOf, type Money, toNumber } from '../money.ts';
+import { Nullable } from '../schema.ts';
+import { BankName } from './bank.ts';
+import { Day } from './books.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import { Id, Input, NullableText, PAGE, Page, Reason, Text, TransactionId, toId } from './fields.ts';
+import { changing, reading, tableOf } from './operations.ts';
+import { MONEY, SEE } from './rights.ts';
+
+/** Entries of the bank, the movements that they belong to, and the matching of the two. */
+
+const EntryId = Id('entry');
+const Open = Type.Optional(Type.Boolean({ description: 'Only those that are not matched as a whole.' }));
+
+const EntrySchema = Type.Object({
+  id: EntryId,
+  account: Text,
+  currency: Text,
+  reference: Text,
+  bookedOn: Day,
+  amount: Type.Number({ description: 'Positive: received.' }),
+  matched: Type.Number(),
+  description: Text,
+  movements: Type.Array(Type.Object({ transactionId: TransactionId, kind: Text, reference: NullableText })),
+});
+export type BankEntry = Static<typeof EntrySchema>;
+
+const entries = reading({
+  name: 'bank.entries',
+  summary: 'List entries of the bank, newest first, and what they are matched with',
+  method: 'GET',
+  path: '/bank/entries',
+  command: 'bank entries',
+  input: Input({ ...PAGE, account: Type.Optional(BankName), open: Open }),
+  output: Page(EntrySchema),
+  roles: SEE,
+  async run({ service }, { cursor, limit = 50, account, open = false }) {
+    const filters = { account, open };
+    const [before] = readCursor('bank entries', filters, cursor) ?? [];
+    const last = before === undefined ? null : Number(before);
+    const wanted = { account: account ?? null, open };
+    const rows = await service.readDb.query<ListedEntry>(listBankEntries(wanted, last, limit + 1));
+    const items = rows.map(({ decimals, ...row }) => ({
+      id: String(row.id),
+      account: row.account,
+      currency: row.currency,
+      reference: row.entry_reference,
+      bookedOn: row.booked_on,
+      amount: toNumber({ minor: row.amount_minor, decimals }),
+      matched: toNumber({ minor: row.matched_minor, decimals }),
+      description: row.description,
+      movements: [...row.movements],
+    }));
+    return pageOf('bank entries', filters, items, limit, ({ id }) => [Number(id)]);
+  },
+});
+
+const MovementSchema = Type.Object({
+  transactionId: TransactionId,
+  kind: Text,
+  currency: Text,
+  day: Day,
+  amount: Type.Number({ description: 'Positive: received.' }),
+  matched: Type.Number(),
+  reference: NullableText,
+  bankReference: NullableText,
+  settlement: Nullable(Text, { description: 'The number of the settlement that it pays.' }),
+});
+export type BankMovement = Static<typeof MovementSchema>;
+
+const movements = reading({
+  name: 'bank.movements',
+  summary: 'List what the books say that the bank is to show, newest first',
+  method: 'GET',
+  path: '/bank/movements',
+  command: 'bank movements',
+  input: Input({ ...PAGE, open: Open }),
+  output: Page(MovementSchema),
+  roles: SEE,
+  async run({ service }, { cursor, limit = 50, open = false }) {
+    const filters = { open };
+    const [before = null] = readCursor('bank movements', filters, cursor) ?? [];
+    const last = before === null ? null : String(before);
+    const rows = await service.readDb.query<MovementRow>(listBankMovements(open, last, limit + 1));
+    const items = rows.map((row) => ({
+      transactionId: row.id,
+      kind: row.kind,
+      currency: row.currency,
+      day: row.occurred_on,
+      amount: toNumber(moneyOf(row.amount_minor, row.currency)),
+      matched: toNumber(moneyOf(row.matched_minor, row.currency)),
+      reference: row.reference,
+      bankReference: row.bank_reference,
+      settlement: row.number,
+    }));
+    return pageOf('bank movements', filters, items, limit, (each) => [each.transactionId]);
+  },
+});
+
+const moneyOf = (minor: bigint, currency: string): Money => ({ minor, decimals: decimalsOf(currency) ?? 0 });
+
+const PairSchema = Type.Object({
+  entry: EntryId,
+  bookedOn: Day,
+  description: Text,
+  amount: Type.Number(),
+  currency: Text,
+  movement: TransactionId,
+  kind: Text,
+  reference: NullableText,
+  occurredOn: Day,
+});
+
+const pairJson = ({ entry, movement }: Pair): Static<typeof PairSchema> => ({
+  entry: String(entry.id),
+  bookedOn: entry.booked_on,
+  description: entry.description,
+  amount: toNumber(moneyOf(entry.amount_minor, entry.currency)),
+  currency: entry.currency,
+  movement: movement.id,
+  kind: movement.kind,
+  reference: movement.reference,
+  occurredOn: movement.occurred_on,
+});
+
+const match = changing({
+  name: 'bank.match',
+  summary: 'Match the entries that are certain, and suggest the rest',
+  description:
+    'Certain is an entry that names the reference of one movement of its amount. Suggested is the one movement of ' +
+    'its amount within three days.',
+  method: 'POST',
+  path: '/bank/match',
+  command: 'bank match',
+  input: Input({
+    accept: Type.Optional(Type.Boolean({ description: 'Match what is suggested too.' })),
+    reason: Reason,
+  }),
+  output: Type.Object({ exact: Type.Array(PairSchema), suggested: Type.Array(PairSchema) }),
+  roles: MONEY,
+  async run(caller, { accept = false }) {
+    const { exact, suggested } = await matchBank(caller, accept);
+    return { exact: exact.map(pairJson), suggested: suggested.map(pairJson) };
+  },
+});
+
+const SIDE_MAX = 1_000;
+const Entries = Type.Array(EntryId, { minItems: 1, maxItems: SIDE_MAX, uniqueItems: true });
+const Movements = Type.Array(TransactionId, { minItems: 1, maxItems: SIDE_MAX, uniqueItems: true });
+
+const matchOne = changing({
+  name: 'bank.match-by-hand',
+  summary: 'Match one entry with one or several movements, or several entries with one movement',
+  method: 'POST',
+  path: '/bank/matches',
+  command: 'bank match',
+  input: Input({ entries: Entries, movements: Movements, reason: Reason }),
+  output: Type.Object({ entries: Entries, movements: Movements }),
+  roles: MONEY,
+  audit: 'bank.match',
+  async run(caller, input) {
+    const entryIds = input.entries.map((each) => toId(each, 'entries'));
+    await matchByHand(caller, { entryIds, movementIds: input.movements });
+    return { entries: input.entries, movements: input.movements };
+  },
+});
+
+const unmatchOne = changing({
+  name: 'bank.unmatch',
+  summary: 'Undo what an entry was matched with',
+  method: 'POST',
+  path: '/bank/entries/:id/unmatch',
+  command: 'bank unmatch',
+  input: Input({ id: EntryId, reason: Reason }),
+  output: Type.Object({ entry: EntryId }),
+  roles: MONEY,
+  risk: 'step-up',
+  async run(caller, { id }) {
+    await unmatch(caller, toId(id));
+    return { entry: id };
+  },
+});
+
+export const bankMatching = {
+  entries,
+  movements,
+  match,
+  matchByHand: matchOne,
+  unmatch: unmatchOne,
+};
+
+export const BANK_MATCHING = tableOf(...Object.values(bankMatching));

@@ -1,0 +1,238 @@
+import Type, { type Static } from 'typebox';
+import { type BankReport, importBank, saveMapping, setBankAccount } from '../bank/import.ts';
+import { listStatements, type StatementRow } from '../bank/list.queries.ts';
+import { type AccountRow, listBankAccounts, listMappings } from '../bank/queries.ts';
+import type { Mapping } from '../bank/read.ts';
+import { toNumber } from '../money.ts';
+import { Nullable, Word } from '../schema.ts';
+import { Currency, minorOf, requireDecimals } from './amounts.ts';
+import { Day } from './books.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import { Count, Id, Input, Line, PAGE, Page, Reason, Text, Time } from './fields.ts';
+import { changing, reading, tableOf } from './operations.ts';
+import { invalid } from './problem.ts';
+import { MONEY, SEE } from './rights.ts';
+
+/** Statements of the operator's bank: the accounts, how their files are read, and what was imported. */
+
+export const BankName = Line(100, 'The bank account, as you name it.', 'House bank');
+const MappingName = Line(100, 'The name of a mapping.', 'house');
+const Column = Line(200, 'The name of a column.', 'Date');
+const Own = Type.Number({
+  minimum: 0,
+  maximum: 999_999_999_999_999,
+  description: 'Your own money in it, of which the books know nothing.',
+});
+
+const AccountSchema = Type.Object({ name: Text, currency: Text, own: Type.Number() });
+export type BankAccount = Static<typeof AccountSchema>;
+
+const listAccounts = reading({
+  name: 'bank.accounts',
+  summary: 'List your bank accounts',
+  method: 'GET',
+  path: '/bank/accounts',
+  command: 'bank accounts',
+  input: Input({}),
+  output: Page(AccountSchema),
+  roles: SEE,
+  async run({ service }) {
+    const rows = await service.readDb.query<AccountRow>(listBankAccounts);
+    const items = rows.map(({ name, currency, decimals, own_minor: minor }) => {
+      return { name, currency, own: toNumber({ minor, decimals }) };
+    });
+    return { items, nextCursor: null };
+  },
+});
+
+const setAccount = changing({
+  name: 'bank.account',
+  summary: 'Name one of your bank accounts, or change how much of your own money is in it',
+  method: 'POST',
+  path: '/bank/accounts',
+  command: 'bank account',
+  input: Input({ name: BankName, currency: Currency, own: Type.Optional(Own), reason: Reason }),
+  output: AccountSchema,
+  roles: MONEY,
+  async run(caller, { name, currency, own = 0 }) {
+    const decimals = requireDecimals(currency);
+    const ownMinor = own === 0 ? 0n : minorOf(own, currency, 'own');
+    await setBankAccount(caller, { name, currency, decimals, ownMinor });
+    return { name, currency, own };
+  },
+});
+
+const FORMATS = ['YYYY-MM-DD', 'DD.MM.YYYY', 'DD/MM/YYYY', 'MM/DD/YYYY'] as const;
+
+const MappingSchema = Type.Object({
+  date: Column,
+  dateFormat: Word(FORMATS, { description: 'How days are written.' }),
+  amount: Column,
+  decimal: Word(['.', ','], { description: 'The decimal sign.' }),
+  texts: Type.Array(Column, {
+    minItems: 1,
+    maxItems: 20,
+    description: 'Columns in which references stand.',
+    examples: [['Text']],
+  }),
+  entryReference: Nullable(Column, { description: "The bank's own reference of an entry; null: none." }),
+  delimiter: Word([',', ';', '\t'], { description: 'What separates the columns.' }),
+  encoding: Word(['utf-8', 'windows-1252']),
+});
+const Named = Type.Object({ name: Text, ...MappingSchema.properties });
+export type BankMapping = Static<typeof Named>;
+
+const listAllMappings = reading({
+  name: 'bank.mappings',
+  summary: 'List the saved mappings',
+  method: 'GET',
+  path: '/bank/mappings',
+  command: 'bank mappings',
+  input: Input({}),
+  output: Page(Named),
+  roles: SEE,
+  async run({ service }) {
+    const rows = await service.readDb.query<{ name: string; mapping: Mapping }>(listMappings);
+    const items = rows.map(({ name, mapping }) => ({ name, ...mapping, texts: [...mapping.texts] }));
+    return { items, nextCursor: null };
+  },
+});
+
+const setMapping = changing({
+  name: 'bank.mapping',
+  summary: "Save how the columns of a bank's CSV are read",
+  method: 'POST',
+  path: '/bank/mappings',
+  command: 'bank mapping',
+  input: Input({ name: MappingName, ...MappingSchema.properties, reason: Reason }),
+  output: Named,
+  roles: MONEY,
+  async run(caller, { name, reason: _reason, ...mapping }) {
+    await saveMapping(caller, name, mapping);
+    return { name, ...mapping };
+  },
+});
+
+/** A body of the operator API; the command line reads larger files. */
+const BODY_MAX_BYTES = 3 * 1024 * 1024;
+/** 64 MB as base64. */
+const FILE_MAX = 90_000_000;
+
+const ImportedEntry = Type.Object({
+  line: Type.Integer(),
+  reference: Text,
+  day: Day,
+  amount: Type.Number(),
+  description: Text,
+});
+
+const Report = Type.Object({
+  ok: Type.Boolean({ description: 'False: nothing was imported, and `errors` says why.' }),
+  state: Word(['checked', 'refused', 'imported']),
+  currency: Text,
+  entries: Type.Array(ImportedEntry),
+  closing: Type.Unsafe<{ day: string; amount: number } | null>({ type: ['object', 'null'] }),
+  errors: Type.Array(Type.Object({ line: Type.Integer(), field: Text, message: Text })),
+});
+export type ImportReport = Static<typeof Report>;
+
+function reportJson({ state, currency, decimals, entries, closing, errors }: BankReport): ImportReport {
+  return {
+    ok: state !== 'refused',
+    state,
+    currency,
+    entries: entries.map(({ amountMinor: minor, ...each }) => ({
+      ...each,
+      amount: toNumber({ minor, decimals }),
+    })),
+    closing: closing && { day: closing.day, amount: toNumber({ minor: closing.minor, decimals }) },
+    errors: errors.map((each) => ({ ...each })),
+  };
+}
+
+const importFile = changing({
+  name: 'bank.import',
+  summary: 'Import a statement of the bank: as a whole, or nothing of it',
+  description: 'A file with errors is refused as a whole: `ok` is false, and `errors` names line and field.',
+  method: 'POST',
+  path: '/bank/import',
+  command: 'bank import',
+  input: Input({
+    account: BankName,
+    format: Word(['camt053', 'csv']),
+    mapping: Type.Optional(MappingName),
+    file: Type.String({
+      minLength: 1,
+      maxLength: FILE_MAX,
+      pattern: '^[A-Za-z0-9+/]+={0,2}$',
+      description: 'The file, in base64.',
+      examples: ['RGF0ZTtUZXh0O0Ftb3VudAo='],
+    }),
+    dryRun: Type.Optional(Type.Boolean({ description: 'Only show what would be imported.' })),
+    reason: Reason,
+  }),
+  output: Report,
+  roles: MONEY,
+  bodyMaxBytes: BODY_MAX_BYTES,
+  async run(caller, { account, format, mapping, file, dryRun = false }) {
+    if ((format === 'csv') !== (mapping !== undefined))
+      throw invalid('mapping', 'dependent', 'belongs to the format csv, which needs it');
+    const bytes = Buffer.from(file, 'base64');
+    return reportJson(await importBank(caller, { account, bytes, format, mapping }, dryRun));
+  },
+});
+
+const StatementSchema = Type.Object({
+  id: Id('statement'),
+  account: Text,
+  currency: Text,
+  format: Text,
+  entries: Count,
+  closing: Nullable(Type.Number(), {
+    description: 'What the account held; null where the file does not say.',
+  }),
+  closingOn: Nullable(Day),
+  importedBy: Text,
+  importedAt: Time,
+});
+export type BankStatement = Static<typeof StatementSchema>;
+
+const statements = reading({
+  name: 'bank.statements',
+  summary: 'List the statements that were imported, newest first',
+  method: 'GET',
+  path: '/bank/statements',
+  command: 'bank statements',
+  input: Input({ ...PAGE, account: Type.Optional(BankName) }),
+  output: Page(StatementSchema),
+  roles: SEE,
+  async run({ service }, { cursor, limit = 50, account }) {
+    const filters = { account };
+    const [before] = readCursor('bank statements', filters, cursor) ?? [];
+    const last = before === undefined ? null : Number(before);
+    const rows = await service.readDb.query<StatementRow>(listStatements(account ?? null, last, limit + 1));
+    const items = rows.map(({ closing_minor: minor, decimals, ...row }) => ({
+      id: String(row.id),
+      account: row.account,
+      currency: row.currency,
+      format: row.format,
+      entries: row.entries,
+      closing: minor === null ? null : toNumber({ minor, decimals }),
+      closingOn: row.closing_on,
+      importedBy: row.imported_by,
+      importedAt: row.imported_at,
+    }));
+    return pageOf('bank statements', filters, items, limit, ({ id }) => [Number(id)]);
+  },
+});
+
+export const bank = {
+  accounts: listAccounts,
+  account: setAccount,
+  mappings: listAllMappings,
+  mapping: setMapping,
+  import: importFile,
+  statements,
+};
+
+export const BANK = tableOf(...Object.values(bank));

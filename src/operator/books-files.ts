@@ -1,0 +1,139 @@
+import { PassThrough } from 'node:stream';
+import Type from 'typebox';
+import { DayNotClosed } from '../books/export.rows.ts';
+import { EXPORT_FORMATS, type ExportWanted, exportBooks } from '../books/export.ts';
+import { Unmapped } from '../books/gl.ts';
+import { reportCsv, transactionsCsv } from '../books/reports/csv.ts';
+import { findReport, makeReport } from '../books/reports/index.ts';
+import { streamTransactions } from '../books/reports/transactions.ts';
+import type { Service } from '../context.ts';
+import { Word } from '../schema.ts';
+import { checkInterval, Day, REPORT_NAMES } from './books.ts';
+import { FileSchema, Input, MerchantId } from './fields.ts';
+import { requireMerchant } from './merchants.ts';
+import { type Caller, reading, tableOf } from './operations.ts';
+import { invalid, Problem } from './problem.ts';
+import { EXPORT, SEE } from './rights.ts';
+
+/** Files of the books: reports as CSV, and closed days for another bookkeeping. */
+
+const CSV_TYPE = 'text/csv; charset=utf-8';
+const European = Type.Optional(
+  Type.Boolean({ description: 'Separated by semicolons, amounts with a comma.' }),
+);
+const styleOf = (european: boolean | undefined) => (european ? 'european' : 'standard');
+
+const STREAMED = ['R8', 'transactions'] as const;
+
+async function merchantOf(caller: Caller, merchantId: string | undefined): Promise<number | undefined> {
+  return merchantId === undefined ? undefined : (await requireMerchant(caller, merchantId, 'merchantId')).id;
+}
+
+const report = reading({
+  name: 'books.report-csv',
+  summary: 'Get a report as CSV; R8, the transactions of a merchant, however many',
+  method: 'GET',
+  path: '/books/reports/:report/csv',
+  command: 'books report',
+  input: Input({
+    report: Word([...REPORT_NAMES, ...STREAMED], {
+      description: 'Its number or its name.',
+      examples: ['R1'],
+    }),
+    from: Day,
+    to: Day,
+    merchantId: Type.Optional(MerchantId),
+    european: European,
+  }),
+  output: FileSchema,
+  files: ['text/csv'],
+  roles: SEE,
+  async run(caller, { report: named, from, to, merchantId: merchant, european }) {
+    checkInterval({ from, to });
+    const merchantId = await merchantOf(caller, merchant);
+    const kind = findReport(named);
+    const file = { name: `${named}-${from}-${to}.csv`, mediaType: CSV_TYPE };
+    const style = styleOf(european);
+    if (kind)
+      return {
+        ...file,
+        content: reportCsv(await makeReport(caller.service, kind, { from, to, merchantId }), style),
+      };
+    if (merchantId === undefined)
+      throw invalid('merchantId', 'required', 'is required: R8 is of one merchant');
+    const lines = streamTransactions(caller.service, { from, to, merchantId });
+    return { ...file, content: transactionsCsv(lines, style) };
+  },
+});
+
+const TYPES: Readonly<Record<ExportWanted['format'], readonly [extension: string, mediaType: string]>> = {
+  beancount: ['beancount', 'text/plain; charset=utf-8'],
+  hledger: ['journal', 'text/plain; charset=utf-8'],
+  camt053: ['xml', 'application/xml'],
+  gl: ['csv', CSV_TYPE],
+  csv: ['csv', CSV_TYPE],
+};
+
+const exportDays = reading({
+  name: 'books.export',
+  summary: 'Export closed days for another bookkeeping',
+  method: 'GET',
+  path: '/books/export',
+  command: 'books export',
+  input: Input({
+    format: Word(EXPORT_FORMATS, { examples: ['csv'] }),
+    from: Day,
+    to: Day,
+    merchantId: Type.Optional(MerchantId),
+    rows: Type.Optional(
+      Type.Boolean({
+        description: 'beancount, hledger, gl: each row by itself; left out: the sums of each day.',
+      }),
+    ),
+    european: European,
+  }),
+  output: FileSchema,
+  files: ['text/plain', 'application/xml', 'text/csv'],
+  roles: EXPORT,
+  async run(caller, { format, from, to, merchantId, rows = false, european }) {
+    checkInterval({ from, to });
+    if (merchantId !== undefined && format !== 'camt053')
+      throw invalid('merchantId', 'dependent', 'belongs to the format camt053');
+    const [extension, mediaType] = TYPES[format];
+    const wanted: ExportWanted = {
+      format,
+      from,
+      to,
+      merchantId: await merchantOf(caller, merchantId),
+      style: styleOf(european),
+      rowByRow: rows,
+    };
+    const content = exported(caller.service, wanted);
+    return { name: `books-${from}-${to}.${extension}`, mediaType, content };
+  },
+});
+
+/** What an export writes, as its reader takes it. @throws Problem `conflict` */
+async function* exported(service: Service, wanted: ExportWanted): AsyncGenerator<string> {
+  const out = new PassThrough({ encoding: 'utf8' });
+  const write = (piece: string) =>
+    new Promise<void>((resolve, reject) => {
+      if (out.destroyed) reject(new Error('the output was closed'));
+      else out.write(piece, (error) => (error ? reject(error) : resolve()));
+    });
+  exportBooks(service, wanted, write).then(
+    () => out.end(),
+    (error: Error) => out.destroy(error),
+  );
+  try {
+    yield* out as AsyncIterable<string>;
+  } catch (error) {
+    if (error instanceof DayNotClosed || error instanceof Unmapped)
+      throw new Problem('conflict', error.message);
+    throw error;
+  }
+}
+
+export const booksFiles = { report, export: exportDays };
+
+export const BOOKS_FILES = tableOf(report, exportDays);

@@ -1,0 +1,130 @@
+import Type, { type Static } from 'typebox';
+import { Nullable, Word } from '../schema.ts';
+import { makeTerms, readTerms, type Terms as TermsInfo } from '../settlement/terms.ts';
+import { PERCENT_PPM, Percent, toPpm } from './amounts.ts';
+import { checkDay, Day } from './books.ts';
+import { Input, Line, MerchantId, NullableText, Page, Reason } from './fields.ts';
+import { requireMerchant } from './merchants.ts';
+import { changing, reading, tableOf } from './operations.ts';
+import { invalid } from './problem.ts';
+import { ProductCode, requireProduct } from './products.ts';
+import { MONEY, SEE } from './rights.ts';
+
+/** The terms of settlement: dated, and never edited. */
+
+const PERIODS = ['day', 'week', 'month'] as const;
+
+const TermsSchema = Type.Object({
+  merchantId: MerchantId,
+  product: Nullable(ProductCode, { description: 'Null: all products without terms of their own.' }),
+  from: Day,
+  commission: Percent('In percent of what is redeemed.'),
+  vat: Percent('In percent of the commission.'),
+  period: Nullable(Word(PERIODS)),
+  leastPayout: NullableText,
+  delayDays: Nullable(Type.Integer({ minimum: 0, maximum: 366 })),
+  payee: NullableText,
+  last4: NullableText,
+});
+
+export type Terms = Static<typeof TermsSchema>;
+
+function toJson({ merchantId, product, validFrom, commissionPpm, vatPpm, ...terms }: TermsInfo): Terms {
+  const { period, leastPayout, delayDays, payee, payeeLast4: last4 } = terms;
+  return {
+    merchantId: String(merchantId),
+    product,
+    from: validFrom,
+    commission: commissionPpm / PERCENT_PPM,
+    vat: vatPpm / PERCENT_PPM,
+    period,
+    leastPayout,
+    delayDays,
+    payee,
+    last4,
+  };
+}
+
+const list = reading({
+  name: 'settlement.list-terms',
+  summary: 'List the terms of a merchant',
+  method: 'GET',
+  path: '/settlement-terms',
+  command: 'settlement terms list',
+  input: Input({ merchantId: MerchantId }),
+  output: Page(TermsSchema),
+  roles: SEE,
+  async run(caller, { merchantId }) {
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    return { items: (await readTerms(caller.service.readDb, id)).map(toJson), nextCursor: null };
+  },
+});
+
+const OF_MERCHANT = ['period', 'leastPayout', 'delayDays', 'payee', 'last4'] as const;
+
+const set = changing({
+  name: 'settlement.terms',
+  summary: 'Make terms for a merchant, or for one product of it, from a day on',
+  description:
+    'The period, the least payout, the delay and the payee belong to the merchant, not to a product.',
+  method: 'POST',
+  path: '/settlement-terms',
+  command: 'settlement terms set',
+  input: Input({
+    merchantId: MerchantId,
+    product: Type.Optional(Nullable(ProductCode)),
+    from: Day,
+    commission: Percent('In percent of what is redeemed.'),
+    vat: Type.Optional(Percent('In percent of the commission; left out: 0.')),
+    period: Type.Optional(Word(PERIODS, { description: 'Left out: `month`.' })),
+    leastPayout: Type.Optional(
+      Type.String({
+        pattern: '^\\d{1,12}(\\.\\d{1,4})?$',
+        description: 'What is less is carried over, in major units; left out: 0.',
+        examples: ['25.00'],
+      }),
+    ),
+    delayDays: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 366, description: 'From the end of the period to the payout.' }),
+    ),
+    payee: Type.Optional(Line(100, 'How you name the bank account.', 'Kiosk at the bank of the town')),
+    last4: Type.Optional(
+      Type.String({
+        pattern: '^[A-Z0-9]{4}$',
+        description: 'The end of the account number.',
+        examples: ['3000'],
+      }),
+    ),
+    reason: Reason,
+  }),
+  output: TermsSchema,
+  roles: MONEY,
+  risk: 'four-eyes',
+  async run(caller, { merchantId, product, from, commission, vat = 0, ...given }) {
+    checkDay(from, 'from');
+    const misplaced = product && OF_MERCHANT.find((name) => given[name] !== undefined);
+    if (misplaced)
+      throw invalid(misplaced, 'dependent', 'belongs to the terms of the merchant, not of a product');
+    const { id } = await requireMerchant(caller, merchantId, 'merchantId');
+    const found = product ? await requireProduct(caller, product) : null;
+    const { period = 'month', leastPayout = '0', delayDays = 0, payee = null, last4 = null } = given;
+    const ofMerchant = found
+      ? { period: null, leastPayout: null, delayDays: null, payee: null, payeeLast4: null }
+      : { period, leastPayout, delayDays, payee, payeeLast4: last4 };
+    const terms = {
+      merchantId: id,
+      productId: found?.id ?? 0,
+      product: found?.code ?? null,
+      validFrom: from,
+      commissionPpm: toPpm(commission, 'commission'),
+      vatPpm: toPpm(vat, 'vat'),
+      ...ofMerchant,
+    };
+    await makeTerms(caller, terms);
+    return toJson({ ...terms, by: caller.actor.name });
+  },
+});
+
+export const settlementTerms = { list, set };
+
+export const SETTLEMENT_TERMS = tableOf(list, set);
