@@ -1,5 +1,8 @@
 import type { Actor, Service } from '../context.ts';
+import { findEntry } from '../ledger/journal.ts';
+import { toNumber } from '../money.ts';
 import { findUser } from '../people/users.ts';
+import { showVoucher } from '../vouchers/operate.ts';
 import { countPeople } from './approvals.queries.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import type { Principal, Role } from './principal.ts';
@@ -20,8 +23,24 @@ type Rule = {
   readonly proposers?: readonly Role[];
 };
 
-const isLarge: Rule['applies'] = ({ amount, delta }, { approvalAmount }) =>
-  Math.abs(Number(amount ?? delta ?? 0)) > approvalAmount;
+const isLarge: Rule['applies'] = ({ amount }, { approvalAmount }) =>
+  Math.abs(Number(amount)) > approvalAmount;
+
+/** Without an amount, all that the voucher holds is paid out. */
+const isLargeCashOut: Rule['applies'] = async ({ amount, serialNumber }, { approvalAmount }, service) => {
+  if (amount !== undefined) return Number(amount) > approvalAmount;
+  const { balance } = await showVoucher(service, BigInt(String(serialNumber)));
+  return toNumber(balance) > approvalAmount;
+};
+
+/** What counts is by how much the redemption changes. */
+const isLargeCorrection: Rule['applies'] = async ({ amount, transactionId }, { approvalAmount }, service) => {
+  const entry = await findEntry(service, String(transactionId));
+  return entry !== undefined && Math.abs(toNumber(entry.amount) - Number(amount)) > approvalAmount;
+};
+
+/** A merchant may begin with money on its float. */
+const isLargeFloat: Rule['applies'] = ({ float = 0 }, { approvalAmount }) => Number(float) > approvalAmount;
 
 const isBulk: Rule['applies'] = ({ serialNumbers }, { approvalVouchers }) =>
   !Array.isArray(serialNumbers) || serialNumbers.length > approvalVouchers;
@@ -33,17 +52,20 @@ const grantsPower = ({ roles }: Input) => [roles].flat().some((role) => POWERFUL
 const CARERS: readonly Role[] = ['support'];
 
 const RULES: Readonly<Record<string, Rule>> = {
+  'merchant.create': { applies: isLargeFloat },
   'float.top-up': { applies: isLarge },
   'float.refund': {},
   'float.correct': {},
   'voucher.bulk': { applies: isBulk },
   'voucher.adjust': { applies: isLarge, proposers: CARERS },
-  'voucher.cash-out': { applies: isLarge, proposers: CARERS },
-  'redemption.correct': { applies: isLarge, proposers: CARERS },
+  'voucher.cash-out': { applies: isLargeCashOut, proposers: CARERS },
+  'redemption.correct': { applies: isLargeCorrection, proposers: CARERS },
+  'voucher.escheat': {},
+  'books.transfer': {},
+  'books.escheat': {},
   'settlement.approve': {},
   'settlement.pay': {},
   'settlement.terms': {},
-  'merchant.terms': {},
   'batch.export': {},
   'keyring.drop': { proposers: ['operations'] },
   'user.invite': { applies: (input) => (input['merchantId'] ?? null) === null && grantsPower(input) },
@@ -57,10 +79,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   'settings.set': {},
 };
 
-type Named = Pick<AnyOperation, 'name' | 'risk'>;
+type Named = Pick<AnyOperation, 'name'>;
 
-const ruleOf = ({ name, risk }: Named): Rule | undefined =>
-  RULES[name] ?? (risk === 'four-eyes' ? {} : undefined);
+const ruleOf = ({ name }: Named): Rule | undefined => RULES[name];
+
+/** The operations whose every input is approved by another person: those of the risk `four-eyes`. */
+export const ALWAYS_APPROVED: readonly string[] = Object.keys(RULES).filter((name) => !RULES[name]?.applies);
 
 /**
  * Whether somebody may propose an operation that their roles do not permit. A merchant's people propose

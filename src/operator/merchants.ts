@@ -29,9 +29,9 @@ import {
   toId,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { invalid, notFound } from './problem.ts';
+import { invalid, notFound, Problem } from './problem.ts';
 import { ProductCode, requireProduct } from './products.ts';
-import { MANAGE, SEE_VOUCHERS } from './rights.ts';
+import { MANAGE, MONEY, SEE_VOUCHERS } from './rights.ts';
 
 const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });
 const Name = Line(200, 'The name of the merchant.', 'Corner shop');
@@ -108,6 +108,11 @@ const createMerchant = changing({
   async run(caller, input) {
     const product = await requireProduct(caller, input.product ?? DEFAULT_PRODUCT);
     const { name, permit = [], opaque = false, currency = product.currency } = input;
+    if (input.float !== undefined && !MONEY.some((role) => caller.principal.roles.includes(role)))
+      throw new Problem(
+        'forbidden',
+        `float needs one of the roles ${MONEY.join(', ')}: leave it out, and have it topped up`,
+      );
     if (input.currency !== undefined && input.float === undefined)
       throw invalid('currency', 'dependent', 'needs float');
     const made = await create(caller, {
