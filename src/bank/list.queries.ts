@@ -20,7 +20,8 @@ export function listStatements(account: string | null, before: number | null, co
 select f.id, f.account, a.currency, a.decimals, f.format, f.entries, f.closing_minor, f.closing_on::text,
   f.imported_by, f.imported_at
 from bank_files f join bank_accounts a on a.name = f.account
-where (${account}::text is null or f.account = ${account}) and (${before}::integer is null or f.id < ${before})
+where (${account}::text is null or f.account = ${account})
+  and (${before}::integer is null or f.id < ${before})
 order by f.id desc limit ${count}`;
 }
 

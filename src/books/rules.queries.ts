@@ -19,7 +19,8 @@ order by p.code, v.valid_from desc limit 10000`;
 /** The breakage that is estimated of each product, with its author and reason. */
 export function listProductRates(): Sql {
   return sql`
-select distinct on (p.code) p.code as product, r.rate_ppm / 10000.0::float8 as percent, r.set_by as by, r.reason
+select distinct on (p.code) p.code as product, r.rate_ppm / 10000.0::float8 as percent, r.set_by as by,
+  r.reason
 from book_breakage_rates r join products p on p.id = r.product_id
 order by p.code, r.id desc`;
 }
