@@ -1,43 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { findReport, makeReport } from '../src/books/reports/index.ts';
-import type { Report } from '../src/books/reports/report.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { verifyBooks } from '../src/books/verify.ts';
-import type { Service } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
 import { playDays } from './books.history.ts';
+import { cents, make, type Row, rowsOf } from './reports.ts';
 
 const WHOLE = { from: '2026-03-02', to: '2026-03-06' };
-
-type Interval = { from: string; to: string; merchantId?: number };
-
-async function make(service: Service, name: string, interval: Interval): Promise<Report> {
-  const kind = findReport(name);
-  assert.ok(kind);
-  return makeReport(service, kind, interval);
-}
-
-type Row = Record<string, string>;
-
-/** The rows of a report, each by its columns. */
-const rowsOf = ({ tables }: Report, section?: string): Row[] =>
-  tables
-    .filter((table) => section === undefined || table.section === section)
-    .flatMap(({ columns, rows }) =>
-      rows.map((row) =>
-        Object.fromEntries(
-          columns.map((column, at) => {
-            const cell = row[at];
-            return [column, typeof cell === 'object' ? (cell?.amount ?? '') : String(cell)];
-          }),
-        ),
-      ),
-    );
-
-const cents = (text: string | undefined) => BigInt((text ?? '').replace('.', ''));
 
 type Played = Awaited<ReturnType<typeof playDays>>;
 

@@ -70,6 +70,9 @@ describe('the books of a busy day', () => {
       holds: 0,
       voids: 0,
       buckets: await count('vouchers'),
+      commissions: 0,
+      settlements: 0,
+      payouts: 0,
       totals: 2,
     });
     assert.equal(

@@ -1,4 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
+import { differingFees } from '../ledger/reconcile.settlements.queries.ts';
 
 /** Differences that a check shows. */
 const EXAMPLES = 10;
@@ -79,6 +80,8 @@ select json_agg(d) as differing from (
   ) b on b.merchant_id = f.merchant_id and b.currency = f.currency
   where coalesce(f.balance_minor, 0) - coalesce(s.net, 0) <> coalesce(b.balance_minor, 0) limit ${EXAMPLES}
 ) d`,
+
+  'commission is what the terms of the day make of it': ({ day }) => differingFees(day),
 
   'every row of a slice is summed up': ({ from, to }) => sql`
 select json_agg(d) as differing from (

@@ -158,6 +158,34 @@ cross join lateral (values ('expires', h.days_left), ('idle', h.days_idle)) as a
 group by 2, 3, 4, 5, 6`;
 }
 
+/** What a day leaves behind, each kind as SHA-256 over its rows in the order of their text. */
+export function hashAggregates(day: string): Sql {
+  return sql`
+select a.what, encode(
+  sha256(convert_to(string_agg(a.line, E'\n' order by a.line collate "C"), 'UTF8')), 'hex') as hash
+from (
+  select 'balances' as what, concat_ws('|', currency, account_kind, merchant_id, issuer_id, product_id,
+    balance_minor) as line
+  from book_balances where day = ${day}::date
+  union all
+  select 'movements', concat_ws('|', currency, kind, debit_kind, credit_kind, merchant_id, issuer_id,
+    product_id, rows, amount_minor)
+  from book_movements where day = ${day}::date
+  union all
+  select 'cohorts', concat_ws('|', currency, product_id, issuer_id, to_char(issue_month, 'YYYY-MM'), kind,
+    is_credit, rows, amount_minor)
+  from book_cohorts where day = ${day}::date
+  union all
+  select 'reversals', concat_ws('|', to_char(original_day, 'YYYY-MM-DD'), currency, merchant_id, product_id,
+    rows, amount_minor)
+  from book_reversals where day = ${day}::date
+  union all
+  select 'aging', concat_ws('|', currency, product_id, issuer_id, basis, from_days, vouchers, amount_minor)
+  from book_aging where day = ${day}::date
+) a
+group by a.what order by a.what`;
+}
+
 /** The rows of a day, from its seals. */
 export function summarizeSeals(from: Date, to: Date): Sql {
   return sql`

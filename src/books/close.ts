@@ -9,6 +9,7 @@ import {
   type ClosingRow,
   findLastClosing,
   findRecountStart,
+  hashAggregates,
   insertAging,
   insertBalances,
   insertClosing,
@@ -193,11 +194,17 @@ async function summarize(
     ...sealed,
     first_id: sealed.first_id && toUuid(sealed.first_id),
     last_id: sealed.last_id && toUuid(sealed.last_id),
-    totals: JSON.stringify({ balances, checks, late }),
+    totals: JSON.stringify({ balances, aggregates: await readHashes(tx, day.day), checks, late }),
     version: VERSION,
     closed_at: clock(),
     previous_hash: last?.hash ?? GENESIS,
   };
+}
+
+/** The hashes of what a day left behind, by their kind. */
+export async function readHashes(tx: Queries, day: string): Promise<Readonly<Record<string, string>>> {
+  const rows = await tx.query<{ what: string; hash: string }>(hashAggregates(day));
+  return Object.fromEntries(rows.map(({ what, hash }) => [what, hash]));
 }
 
 function toUuid(hex: string): string {

@@ -2,6 +2,7 @@ import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { GENESIS, hashOfClosing } from './chain.ts';
 import { allowLongWork, type ClosingRow, listClosings } from './close.queries.ts';
+import { readHashes } from './close.ts';
 import {
   hashSeals,
   listAuditedClosings,
@@ -125,7 +126,15 @@ async function verifyDay(tx: Queries, closing: Stored, last: Stored | undefined)
     listLateRows(starts_at, ends_at),
   ))
     breaks.push({ day, change: 'late', transactionId: id, detail: `booked on ${found_in}` });
-  const { checks } = JSON.parse(closing.totals) as { checks: { name: string; differing: object[] }[] };
+  type Totals = {
+    aggregates: Readonly<Record<string, string>>;
+    checks: { name: string; differing: object[] }[];
+  };
+  const { aggregates, checks } = JSON.parse(closing.totals) as Totals;
+  const hashes = await readHashes(tx, day);
+  for (const what of new Set([...Object.keys(aggregates), ...Object.keys(hashes)]))
+    if (aggregates[what] !== hashes[what])
+      breaks.push({ day, change: 'totals', detail: `${what} are not those that were closed` });
   for (const { name, differing } of checks)
     if (differing.length > 0) breaks.push({ day, change: 'check', detail: name });
   return breaks;

@@ -7,13 +7,14 @@ export function registerReconcile(program: Command): void {
   program
     .command('reconcile')
     .description('prove the books: every balance, journal entry and batch; exit status 1 if anything differs')
+    .option('--full', 'read everything, not only what came after the last closed day')
     .option('--json', 'print JSON')
     .action(run);
 }
 
-async function run(options: { json?: boolean }): Promise<void> {
+async function run(options: { full?: boolean; json?: boolean }): Promise<void> {
   await withService(async (service) => {
-    const result = await reconcile(service);
+    const result = await reconcile(service, { sinceClosing: !options.full });
     if (!result.ok) process.exitCode = 1;
     if (options.json) return printJson(result);
     printTable(
@@ -27,6 +28,10 @@ async function run(options: { json?: boolean }): Promise<void> {
     for (const { name, differing } of result.checks) {
       for (const each of differing) say(`${name}: ${toJson(each)}`);
     }
+    if (result.since !== null)
+      say(
+        `Read what came after ${result.since}: \`scrip books verify\` proves the closed days, --full reads all.`,
+      );
     say(result.ok ? 'Everything agrees.' : 'The books differ.');
   });
 }

@@ -1,42 +1,58 @@
 import { sql } from '../db/sql.ts';
 import { type Checks, EXAMPLES } from './reconcile.check.ts';
 
+/** Batches that have not ended, or ended since. */
+const RECENT = "coalesce(ended_at, 'infinity') >= $2::timestamptz";
+
 /** Batches against their vouchers and their reserve, and vouchers against those that replaced them. */
 export const BATCHES: Checks = {
   // A voucher that was replaced does not count: the one in its place does.
-  batches: ({ quietBefore }) => sql`
+  batches: ({ quietBefore, since }) => ({
+    text: `
 with made as (
   select batch_id, count(*) filter (where closed is distinct from 'REPLACED') as vouchers,
     count(*) filter (where closed = 'CANCELED') as canceled
-  from vouchers group by batch_id
+  from vouchers
+  ${since.day === null ? '' : `where batch_id in (select id from batches where ${RECENT})`}
+  group by batch_id
 )
-select (select count(*) from batches) as checked, json_agg(d) as differing from (
+select (select count(*) from batches where ${RECENT}) as checked, json_agg(d) as differing from (
   select coalesce(b.id, m.batch_id) as "batchId", b.transaction_id as "transactionId", b.status, b.quantity,
     b.produced,
     coalesce(m.vouchers, 0) as vouchers
-  from batches b
+  from (select * from batches where ${RECENT}) b
   full join made m on m.batch_id = b.id
   where (b.id is null or coalesce(m.vouchers, 0) <> b.produced or b.produced > b.quantity
       or (b.status = 'COMPLETED' and b.produced <> b.quantity) or (b.status <> 'CANCELED' and m.canceled > 0))
-    and (${quietBefore}::timestamptz is null or coalesce(b.ended_at < ${quietBefore}, false))
+    and ($1::timestamptz is null or coalesce(b.ended_at < $1, false))
   limit ${EXAMPLES}
 ) d`,
+    values: [quietBefore, since.at],
+  }),
 
   // A batch reserves its whole price once, and gives it back once where it is canceled.
-  reserves: ({ quietBefore }) => sql`
+  reserves: ({ quietBefore, since }) => sql`
 with moved as (
   select batch_id, sum(amount_minor) filter (where kind = 'RESERVATION') as reserved,
     coalesce(sum(amount_minor) filter (where kind = 'RELEASE'), 0) as released
-  from journal where kind in ('RESERVATION', 'RELEASE') group by batch_id
+  from journal where kind in ('RESERVATION', 'RELEASE') and id >= ${since.id}::uuid group by batch_id
+), counted as (
+  select *, accepted_at >= ${since.at}::timestamptz as is_new,
+    coalesce(ended_at, 'infinity') >= ${since.at}::timestamptz
+    as is_over
+  from batches
+  where value_minor is not null and coalesce(ended_at, accepted_at) >= ${since.at}::timestamptz
 )
-select (select count(*) from batches where value_minor is not null) as checked, json_agg(d) as differing
-  from (
+select (select count(*) from counted) as checked, json_agg(d) as differing from (
   select b.transaction_id as "transactionId", b.status, (b.quantity * b.value_minor)::text as "expectedMinor",
     m.reserved::text as "reservedMinor", m.released::text as "releasedMinor"
-  from (select * from batches where value_minor is not null) b
+  from counted b
   full join moved m on m.batch_id = b.id
-  where (b.id is null or m.reserved is distinct from b.quantity * b.value_minor
-      or m.released <> case b.status when 'CANCELED' then b.quantity * b.value_minor else 0 end)
+  where (b.id is null and not exists (
+        select from batches a where a.id = m.batch_id and a.accepted_at < ${since.at}::timestamptz)
+      or b.is_new and m.reserved is distinct from b.quantity * b.value_minor
+      or b.is_over and coalesce(m.released, 0) <>
+        case b.status when 'CANCELED' then b.quantity * b.value_minor else 0 end)
     and (${quietBefore}::timestamptz is null or coalesce(b.ended_at, b.accepted_at) < ${quietBefore})
   limit ${EXAMPLES}
 ) d`,
@@ -62,18 +78,17 @@ select (select count(*) from vouchers where closed = 'REPLACED' or replaced_by i
   }),
 
   // Money goes from a replaced voucher to its successor, or on to the last of the chain by an update.
-  'replacement-entries': () => ({
-    text: `
-select (select count(*) from journal where kind = 'REPLACEMENT') as checked, json_agg(d) as differing from (
+  'replacement-entries': ({ since }) => sql`
+select (select count(*) from journal where kind = 'REPLACEMENT' and id >= ${since.id}::uuid) as checked,
+  json_agg(d) as differing from (
   select j.id as "transactionId", j.debit_account as "serialNumber", j.credit_account as "replacedBy"
   from journal j
   left join vouchers o on o.bucket = j.bucket and o.serial_number = j.debit_account and o.closed = 'REPLACED'
   left join vouchers n on n.bucket = j.bucket and n.serial_number = j.credit_account
-  where j.kind = 'REPLACEMENT' and (o.serial_number is null or n.serial_number is null
+  where j.kind = 'REPLACEMENT' and j.id >= ${since.id}::uuid and (o.serial_number is null
+    or n.serial_number is null
     or n.batch_id <> o.batch_id
     or j.original_id is null and o.replaced_by <> j.credit_account)
   limit ${EXAMPLES}
 ) d`,
-    values: [],
-  }),
 };

@@ -1,7 +1,9 @@
 import { type Sql, sql } from '../db/sql.ts';
 import { BATCHES } from './reconcile.batches.queries.ts';
-import { type Checks, EXAMPLES } from './reconcile.check.ts';
+import { type Checks, EXAMPLES, type Since } from './reconcile.check.ts';
 import { RECORDS } from './reconcile.records.queries.ts';
+import { SETTLEMENTS } from './reconcile.settlements.queries.ts';
+import { OPENING } from './reconcile.since.queries.ts';
 
 /** Floats that are looked at again over shards, where the tills go on meanwhile. */
 const CANDIDATES = 10_000;
@@ -17,27 +19,42 @@ const SIDES = `
   cross join lateral (values (j.credit_account, j.amount_minor),
     (j.debit_account, -j.amount_minor)) as s (account, amount_minor)`;
 
+/** The vouchers that were activated, or replaced, since. */
+const TOUCHED = `
+with touched as materialized (
+  select serial_number from journal
+  where id >= $1::uuid and kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT')
+  union
+  select serial_number from vouchers where activated_at >= $2::timestamptz
+)`;
+
 /**
  * What is stored of floats and vouchers against the journal, and every row of the journal against its
  * accounts.
  */
 const BALANCES: Checks = {
   // Over shards these are candidates: each is looked at again while its float is locked (reconcile.ts).
-  'float-balances': ({ quietBefore }) => sql`
-with moved as (
+  'float-balances': ({ quietBefore, since }) => sql`
+with opening as (
+  select merchant_id, currency, balance_minor from book_balances
+  where day = ${since.day}::date and account_kind = 'FLOAT'
+), moved as (
   select s.account, sum(s.amount_minor) as amount_minor from (
     select l.account, l.amount_minor from journal j
     cross join lateral (values (j.credit_account, j.amount_minor),
       (j.debit_account, -j.amount_minor)) as l (account, amount_minor)
+    where j.id >= ${since.id}::uuid and j.occurred_at >= ${since.at}::timestamptz
   ) s
   where s.account < ${FIRST_RESERVE} group by s.account
 )
 select (select count(*) from floats) as checked, json_agg(d) as differing from (
   select f.account_id as account, f.merchant_id as "merchantId", f.currency,
     f.balance_minor::text as "balanceMinor",
-    coalesce(m.amount_minor, 0)::text as "journalMinor"
-  from floats f left join moved m on m.account = f.account_id
-  where f.balance_minor <> coalesce(m.amount_minor, 0)
+    (coalesce(o.balance_minor, 0) + coalesce(m.amount_minor, 0))::text as "journalMinor"
+  from floats f
+  left join moved m on m.account = f.account_id
+  left join opening o on o.merchant_id = f.merchant_id and o.currency = f.currency
+  where f.balance_minor <> coalesce(o.balance_minor, 0) + coalesce(m.amount_minor, 0)
   limit case when ${quietBefore}::timestamptz is null then ${EXAMPLES}::int else ${CANDIDATES}::int end
 ) d`,
 
@@ -65,19 +82,21 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
   // kinds that its own kind allows, and are in its currency and of its merchant. An activation is paid
   // from its own batch's reserve, or from the float (over shards, the transit account) where its batch
   // has none. Vouchers that do not exist: voucher-balances.
-  'journal-entries': () => ({
-    text: `
-select (select count(*) from journal) as checked, json_agg(e) as differing from (
+  'journal-entries': ({ since }) => sql`
+select (
+    select count(*) from journal where id >= ${since.id}::uuid and occurred_at >= ${since.at}::timestamptz
+  ) as checked,
+  json_agg(e) as differing from (
   select s.id as "transactionId", s.kind, s.debit_account as "debitAccount",
     s.credit_account as "creditAccount",
     s.debit as "debitKind", s.credit as "creditKind", s.currency
   from (
     select j.*, v.batch_id as voucher_batch, n.value_minor as batch_value,
-      case when j.debit_account >= ${FIRST_VOUCHER} then 'VOUCHER' when j.debit_account >= ${FIRST_RESERVE}
-        then 'RESERVE'
+      case when j.debit_account >= ${FIRST_VOUCHER}::bigint then 'VOUCHER'
+        when j.debit_account >= ${FIRST_RESERVE}::bigint then 'RESERVE'
         else d.kind::text end as debit,
-      case when j.credit_account >= ${FIRST_VOUCHER} then 'VOUCHER'
-        when j.credit_account >= ${FIRST_RESERVE} then 'RESERVE'
+      case when j.credit_account >= ${FIRST_VOUCHER}::bigint then 'VOUCHER'
+        when j.credit_account >= ${FIRST_RESERVE}::bigint then 'RESERVE'
         else c.kind::text end as credit,
       coalesce(d.currency, r.currency, j.currency) as debit_currency,
         coalesce(c.currency, r.currency, j.currency) as credit_currency,
@@ -86,17 +105,19 @@ select (select count(*) from journal) as checked, json_agg(e) as differing from 
         when j.kind = 'ACTIVATION' and d.kind is not null then j.merchant_id when j.kind = 'REPLACEMENT'
           then null
         else coalesce(r.merchant_id, j.merchant_id) end as owner,
-      case when j.credit_account >= ${FIRST_VOUCHER} then j.credit_account
-        when j.debit_account >= ${FIRST_VOUCHER} then j.debit_account end as voucher
+      case when j.credit_account >= ${FIRST_VOUCHER}::bigint then j.credit_account
+        when j.debit_account >= ${FIRST_VOUCHER}::bigint then j.debit_account end as voucher
     from journal j
     left join accounts d on d.id = j.debit_account
     left join accounts c on c.id = j.credit_account
-    left join batches r on r.id = case when j.debit_account between ${FIRST_RESERVE} and ${FIRST_VOUCHER} - 1
-      then j.debit_account - ${FIRST_RESERVE} when j.credit_account between ${FIRST_RESERVE}
-        and ${FIRST_VOUCHER} - 1
-      then j.credit_account - ${FIRST_RESERVE} end
+    left join batches r on r.id = case
+      when j.debit_account >= ${FIRST_RESERVE}::bigint and j.debit_account < ${FIRST_VOUCHER}::bigint
+        then j.debit_account - ${FIRST_RESERVE}::bigint
+      when j.credit_account >= ${FIRST_RESERVE}::bigint and j.credit_account < ${FIRST_VOUCHER}::bigint
+        then j.credit_account - ${FIRST_RESERVE}::bigint end
     left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
     left join batches n on n.id = v.batch_id
+    where j.id >= ${since.id}::uuid and j.occurred_at >= ${since.at}::timestamptz
   ) s
   where is_movement(s.kind::text, s.debit, s.credit) is not true
     or case s.kind
@@ -112,14 +133,13 @@ select (select count(*) from journal) as checked, json_agg(e) as differing from 
     or s.merchant_id is distinct from s.owner or s.serial_number is distinct from s.voucher
   limit ${EXAMPLES}
 ) e`,
-    values: [],
-  }),
 
   // A voucher is activated or imported once, with its value, or has taken over the value of the voucher
   // that it replaced.
-  activations: () => ({
-    text: `
-select (select count(*) from vouchers) as checked, json_agg(d) as differing from (
+  activations: ({ since }) => ({
+    text: `${since.day === null ? '' : TOUCHED}
+select (select count(*) from ${since.day === null ? 'vouchers' : 'touched'}) as checked,
+  json_agg(d) as differing from (
   select v.serial_number as "serialNumber", v.activated_at as "activatedAt",
     v.value_minor::text as "valueMinor",
     coalesce(a.activations, 0) as activations, a.amount_minor::text as "activationMinor"
@@ -127,10 +147,14 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
   left join (
     select bucket, serial_number, count(*) filter (where kind in ('ACTIVATION', 'IMPORT')) as activations,
       count(*) filter (where kind = 'REPLACEMENT') as replacements, sum(amount_minor) as amount_minor
-    from journal where kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT') group by bucket, serial_number
+    from journal
+    where kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT')
+      ${since.day === null ? '' : 'and serial_number in (select t.serial_number from touched t)'}
+    group by bucket, serial_number
   ) a on a.bucket = v.bucket and a.serial_number = v.serial_number
   left join vouchers p on p.bucket = v.bucket and p.replaced_by = v.serial_number
-  where case when p.serial_number is null
+  where ${since.day === null ? '' : 'v.serial_number in (select t.serial_number from touched t) and'}
+    case when p.serial_number is null
     then coalesce(a.activations, 0) <> (v.activated_at is not null)::int or coalesce(a.replacements, 0) > 0
       or v.value_minor is distinct from a.amount_minor
     else coalesce(a.activations, 0) <> (v.activated_at is not null and p.activated_at is null)::int
@@ -139,7 +163,7 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
       or v.activated_at is null and a.amount_minor is not null end
   limit ${EXAMPLES}
 ) d`,
-    values: [],
+    values: since.day === null ? [] : [since.id, since.at],
   }),
 
   // Of the reserve of a batch, in each bucket: what its vouchers took is what they were activated with,
@@ -175,7 +199,19 @@ select (select count(*) from batches where value_minor is not null) as checked, 
 };
 
 /** Every check, in the order of the report. */
-export const checks: Checks = { ...BALANCES, ...BATCHES, ...RECORDS };
+export const checks: Checks = { ...BALANCES, ...BATCHES, ...RECORDS, ...SETTLEMENTS };
+
+/** The checks of closed days, and those that compare single vouchers and batches with all their rows. */
+const WHOLE_ONLY = [
+  ...['voucher-balances', 'reserve-shares', 'replacements', 'buckets', 'voids', 'holds'],
+  ...Object.keys(SETTLEMENTS),
+];
+
+/** The checks of what came after the last closing. */
+export const checksSince: Checks = {
+  ...OPENING,
+  ...Object.fromEntries(Object.entries(checks).filter(([name]) => !WHOLE_ONLY.includes(name))),
+};
 
 /** What the journal moved on these accounts before an id, or from it on. */
 export function sumMoved(accounts: readonly bigint[], id: string, isBefore: boolean): Sql {
@@ -200,10 +236,10 @@ export function lockFloat(account: bigint): Sql {
 
 /**
  * What all accounts of a kind hold together, positive where more was credited than debited. Of floats and
- * vouchers what is stored, of all others what the journal moved: that they sum to zero proves that all
- * stored balances together are right.
+ * vouchers what is stored, of all others the opening balance and what the journal moved: that they sum to
+ * zero proves that all stored balances together are right.
  */
-export function sumByKind(): Sql {
+export function sumByKind({ day, at, id }: Since): Sql {
   return {
     text: `
 select 'FLOAT' as kind, currency, min(decimals) as decimals, sum(balance_minor)::text as minor from floats
@@ -214,17 +250,24 @@ from (select batch_id, sum(balance_minor) as balance_minor from vouchers group b
   on b.id = v.batch_id
 group by b.currency
 union all
-select coalesce(a.kind::text, case when m.account >= ${FIRST_RESERVE} then 'RESERVE' else 'UNKNOWN' end),
-  m.currency,
-  min(a.decimals), sum(m.amount_minor)::text
+select p.kind, p.currency, min(p.decimals), sum(p.minor)::text
 from (
-  select s.account, s.currency, sum(s.amount_minor) as amount_minor from (${SIDES}) s
-  where s.account < ${FIRST_VOUCHER} group by s.account, s.currency
-) m
-left join accounts a on a.id = m.account
-where a.kind is distinct from 'FLOAT' group by 1, 2
+  select account_kind as kind, currency, null::smallint as decimals, balance_minor as minor
+  from book_balances where day = $1::date and account_kind not in ('FLOAT', 'VOUCHER')
+  union all
+  select coalesce(a.kind::text, case when m.account >= ${FIRST_RESERVE} then 'RESERVE' else 'UNKNOWN' end),
+    m.currency, a.decimals, m.minor
+  from (
+    select s.account, s.currency, sum(s.amount_minor) as minor
+    from (${SIDES} where j.id >= $2::uuid and j.occurred_at >= $3::timestamptz) s
+    where s.account < ${FIRST_VOUCHER} group by s.account, s.currency
+  ) m
+  left join accounts a on a.id = m.account
+  where a.kind is distinct from 'FLOAT'
+) p
+group by 1, 2
 order by 2, 1`,
-    values: [],
+    values: [day, id, at],
   };
 }
 

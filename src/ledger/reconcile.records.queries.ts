@@ -7,14 +7,16 @@ import { type Checks, EXAMPLES } from './reconcile.check.ts';
  * buckets.
  */
 export const RECORDS: Checks = {
-  'redemption-updates': () => ({
-    text: `
-select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
+  'redemption-updates': ({ since }) => sql`
+select (
+    select count(*) from redemption_updates where updated_at >= ${since.at}::timestamptz
+  ) as checked, json_agg(d) as differing from (
   select coalesce(u.original_id, j.original_id) as "originalId", j.id as "transactionId", j.kind
-  from redemption_updates u
+  from (select * from redemption_updates where updated_at >= ${since.at}::timestamptz) u
   full join (
     select * from journal
     where original_id is not null and kind in ('REDEMPTION', 'REDEMPTION_REVERSAL', 'REPLACEMENT')
+      and id >= ${since.id}::uuid and occurred_at >= ${since.at}::timestamptz
   ) j on j.bucket = u.bucket and j.original_id = u.original_id
   left join journal o on o.bucket = u.bucket and o.id = u.original_id and o.kind = 'REDEMPTION'
     and o.original_id is null
@@ -35,32 +37,32 @@ select (select count(*) from redemption_updates) as checked, json_agg(d) as diff
     end is not true
   limit ${EXAMPLES}
 ) d`,
-    values: [],
-  }),
 
   // What belongs to an update is there once: its reversal and, unless it reversed in full, its new
   // redemption. A reversal belongs to one.
-  'update-entries': () => ({
-    text: `
-select (select count(*) from redemption_updates) as checked, json_agg(d) as differing from (
+  'update-entries': ({ since }) => sql`
+select (
+    select count(*) from redemption_updates where updated_at >= ${since.at}::timestamptz
+  ) as checked,
+  json_agg(d) as differing from (
   select u.original_id as "originalId", u.reversal_id as "transactionId", null as kind
   from redemption_updates u
   left join journal r on r.bucket = u.bucket and r.id = u.reversal_id
   left join journal n on n.bucket = u.bucket and n.id = u.new_id
-  where r.original_id is distinct from u.original_id or r.kind <> 'REDEMPTION_REVERSAL'
-    or u.new_id is not null and (n.original_id is distinct from u.original_id or n.kind <> 'REDEMPTION')
+  where u.updated_at >= ${since.at}::timestamptz
+    and (r.original_id is distinct from u.original_id or r.kind <> 'REDEMPTION_REVERSAL'
+      or u.new_id is not null and (n.original_id is distinct from u.original_id or n.kind <> 'REDEMPTION'))
   union all
-  select null, id, kind::text from journal where kind = 'REDEMPTION_REVERSAL' and original_id is null
+  select null, id, kind::text from journal
+  where kind = 'REDEMPTION_REVERSAL' and original_id is null and id >= ${since.id}::uuid
   limit ${EXAMPLES}
 ) d`,
-    values: [],
-  }),
 
   // A booking has used its reference up: without the claim a retry would be a second payment. The claim
   // names the same voucher and amount, which a fingerprint holds in ten-thousandths of a major unit: a
   // retry of another request would else be a replay. On one server a claim was written with its booking,
   // so there is no claim without one either.
-  references: ({ quietBefore }) => sql`
+  references: ({ quietBefore, since }) => sql`
 with operations (kind, operation) as (
   values ('ACTIVATION', 'activate'), ('REDEMPTION', 'redeem'), ('TOP_UP', 'top-up'),
     ('FLOAT_REFUND', 'float-refund'), ('FLOAT_CORRECTION', 'float-correct'), ('ADJUSTMENT', 'adjust'),
@@ -69,18 +71,21 @@ with operations (kind, operation) as (
 ), booked as (
   select j.merchant_id, j.reference, j.id, j.serial_number, j.amount_minor::text as amount, o.operation
   from journal j join operations o on o.kind = j.kind::text
-  where j.reference is not null and j.batch_id is null
+  where j.reference is not null and j.batch_id is null and j.id >= ${since.id}::uuid
     and (j.original_id is null or j.kind not in ('ACTIVATION', 'REDEMPTION'))
     and (${quietBefore}::timestamptz is null or j.occurred_at < ${quietBefore})
   union all
   select merchant_id, reference, transaction_id, null, null, 'generate' from batches
-  where ${quietBefore}::timestamptz is null or accepted_at < ${quietBefore}
+  where transaction_id >= ${since.id}::uuid
+    and (${quietBefore}::timestamptz is null or accepted_at < ${quietBefore})
+), claimed as (
+  select * from claims where id >= ${since.id}::uuid
 )
-select (select count(*) from claims) as checked, json_agg(d) as differing from (
+select (select count(*) from claims where id >= ${since.id}::uuid) as checked, json_agg(d) as differing from (
   select coalesce(b.id, c.id) as "transactionId", coalesce(b.operation, c.operation::text) as operation,
     c.id is not null as claimed, b.id is not null as booked
   from booked b
-  full join claims c on c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
+  full join claimed c on c.operation::text = b.operation and c.reference = b.reference and c.id = b.id
   where c.id is null or (b.id is null and ${quietBefore}::timestamptz is null)
     or c.operation in ('generate', 'activate', 'redeem', 'top-up', 'payout', 'payout-return')
       and c.merchant_id <> b.merchant_id
@@ -113,22 +118,22 @@ select (select count(*) from vouchers) as checked, json_agg(d) as differing from
 ) d`,
 
   // Every top-up was somebody's: its entry in the audit names the transaction.
-  'top-ups': ({ quietBefore }) => sql`
+  'top-ups': ({ quietBefore, since }) => sql`
 with noted as (
   select after::json ->> 'transactionId' as id from audit where action = 'float.top-up'
 )
-select (select count(*) from journal where kind = 'TOP_UP') as checked, json_agg(d) as differing from (
+select (select count(*) from journal where kind = 'TOP_UP' and id >= ${since.id}::uuid) as checked,
+  json_agg(d) as differing from (
   select j.id as "transactionId", j.merchant_id as "merchantId", j.amount_minor::text as "amountMinor"
   from journal j left join noted t on t.id = j.id::text
-  where j.kind = 'TOP_UP' and t.id is null and (${quietBefore}::timestamptz is null
-    or j.occurred_at < ${quietBefore})
+  where j.kind = 'TOP_UP' and j.id >= ${since.id}::uuid and t.id is null
+    and (${quietBefore}::timestamptz is null or j.occurred_at < ${quietBefore})
   limit ${EXAMPLES}
 ) d`,
 
   // Every booking since an endpoint was enabled has its delivery to that endpoint, for as long as
   // deliveries are kept.
-  deliveries: () => ({
-    text: `
+  deliveries: ({ since }) => sql`
 select (select count(*) from webhook_deliveries) as checked, json_agg(d) as differing from (
   select j.id as "transactionId", e.id as "endpointId"
   from journal j
@@ -138,20 +143,19 @@ select (select count(*) from webhook_deliveries) as checked, json_agg(d) as diff
       then 'voucher.redeemed'
       else 'redemption.updated' end = any (e.events))
   left join webhook_deliveries w on w.bucket = j.bucket and w.endpoint_id = e.id and w.event_id = j.id
-  where w.event_id is null and j.batch_id is null
+  where w.event_id is null and j.batch_id is null and j.id >= ${since.id}::uuid
     and (j.kind in ('ACTIVATION', 'REDEMPTION') and j.original_id is null or j.kind = 'REDEMPTION_REVERSAL')
   limit ${EXAMPLES}
 ) d`,
-    values: [],
-  }),
 
   // Over shards: what went into transit is held, and what left it was booked or released, each by its own
   // row. An activation may be booked already whose hold has not ended. On one server nothing is ever
   // held.
-  holds: ({ quietBefore }) => sql`
+  holds: ({ quietBefore, since }) => sql`
 with moved as (
   select j.id, j.kind::text as kind, j.amount_minor, j.occurred_at
   from journal j join accounts a on a.kind = 'TRANSIT' and a.id in (j.credit_account, j.debit_account)
+  where j.id >= ${since.id}::uuid
 ), held as (
   select entry_id as id, 'HOLD' as kind, amount_minor, held_at as at, true as is_due from float_holds
   union all
@@ -166,7 +170,8 @@ select (select count(*) from float_holds) as checked, json_agg(d) as differing f
     m.amount_minor::text as "journalMinor",
     h.amount_minor::text as "heldMinor"
   from held h full join moved m on m.id = h.id and m.kind = h.kind and m.amount_minor = h.amount_minor
-  where (m.id is null and h.is_due and (${quietBefore}::timestamptz is null or h.at < ${quietBefore}))
+  where (m.id is null and h.is_due and h.at >= ${since.at}::timestamptz
+      and (${quietBefore}::timestamptz is null or h.at < ${quietBefore}))
     or (h.id is null and (${quietBefore}::timestamptz is null or m.occurred_at < ${quietBefore}))
   limit ${EXAMPLES}
 ) d`,

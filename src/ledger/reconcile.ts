@@ -2,8 +2,16 @@ import { isSharded, type Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { toText } from '../money.ts';
 import { idFloor } from './id.ts';
-import { EXAMPLES } from './reconcile.check.ts';
-import { allowLongReading, checks, lockFloat, sumByKind, sumMoved } from './reconcile.queries.ts';
+import { EVER, EXAMPLES, type Since } from './reconcile.check.ts';
+import {
+  allowLongReading,
+  checks,
+  checksSince,
+  lockFloat,
+  sumByKind,
+  sumMoved,
+} from './reconcile.queries.ts';
+import { findLastClosing } from './reconcile.since.queries.ts';
 
 type Check = {
   readonly name: string;
@@ -18,6 +26,8 @@ type Total = { readonly kind: string; readonly currency: string; readonly balanc
 
 export type Reconciliation = {
   readonly ok: boolean;
+  /** The last closed day, whose balances it began with; null: it read everything. */
+  readonly since: string | null;
   readonly checks: readonly Check[];
   readonly totals: readonly Total[];
 };
@@ -34,12 +44,17 @@ const QUIET_MS = 300_000;
  * every batch against its vouchers and its reserve, every update and replacement whole, every reference
  * used up, every top-up in the audit. On one server all of it in one snapshot, while the service goes on;
  * over shards, shard by shard.
+ * @param sinceClosing only what came after the last closed day, whose proof is `verifyBooks`; everything
+ *   where no day is closed, and over shards
  * @returns what each check found; `ok` only if nothing differs
  */
-export async function reconcile(service: Pick<Service, 'db' | 'buckets' | 'clock'>): Promise<Reconciliation> {
+export async function reconcile(
+  service: Pick<Service, 'db' | 'buckets' | 'clock'>,
+  { sinceClosing = false }: { readonly sinceClosing?: boolean } = {},
+): Promise<Reconciliation> {
   const { db, clock } = service;
   const quietBefore = isSharded(service) ? new Date(clock().getTime() - QUIET_MS) : null;
-  const result = await check(service, quietBefore);
+  const result = await check(service, quietBefore, sinceClosing && quietBefore === null);
   const floats = result.checks.find(({ name }) => name === 'float-balances');
   if (quietBefore === null || !floats || floats.ok) return result;
   const differing: Check['differing'][number][] = [];
@@ -71,21 +86,32 @@ async function isBalanced(db: Database, account: bigint, quietBefore: Date): Pro
 function check(
   { db, buckets }: Pick<Service, 'db' | 'buckets'>,
   quietBefore: Date | null,
+  sinceClosing: boolean,
 ): Promise<Reconciliation> {
   return db.transaction(async (tx) => {
     for (const statement of allowLongReading) await tx.query(statement);
+    const since = sinceClosing ? await lastClosing(tx) : EVER;
     const done: Check[] = [];
-    for (const [name, statement] of Object.entries(checks)) {
+    for (const [name, statement] of Object.entries(since.day === null ? checks : checksSince)) {
       const [row] = await tx.query<{ checked: bigint; differing: Check['differing'] | null }>(
-        statement({ quietBefore, buckets: buckets.all }),
+        statement({ quietBefore, buckets: buckets.all, since }),
       );
       const differing = row?.differing ?? [];
       done.push({ name, ok: differing.length === 0, checked: Number(row?.checked ?? 0), differing });
     }
-    const { check: sum, totals } = await balanceTotals(tx);
+    const { check: sum, totals } = await balanceTotals(tx, since);
     if (quietBefore === null) done.push(sum);
-    return { ok: done.every(({ ok }) => ok), checks: done, totals };
+    return { ok: done.every(({ ok }) => ok), since: since.day, checks: done, totals };
   }, 'repeatable read');
+}
+
+const HOUR_MS = 3_600_000;
+
+async function lastClosing(tx: Queries): Promise<Since> {
+  const [last] = await tx.query<{ day: string; ends_at: Date }>(findLastClosing());
+  if (!last) return EVER;
+  const id = idFloor(new Date(last.ends_at.getTime() - HOUR_MS));
+  return { day: last.day, at: last.ends_at.toISOString(), id };
 }
 
 type TotalRow = { kind: string; currency: string; decimals: number | null; minor: string };
@@ -94,8 +120,8 @@ type TotalRow = { kind: string; currency: string; decimals: number | null; minor
  * The accounts of a currency sum to zero, with what is stored of floats and vouchers: what one was
  * debited, another one was credited.
  */
-async function balanceTotals(tx: Queries): Promise<{ check: Check; totals: Total[] }> {
-  const rows = await tx.query<TotalRow>(sumByKind());
+async function balanceTotals(tx: Queries, since: Since): Promise<{ check: Check; totals: Total[] }> {
+  const rows = await tx.query<TotalRow>(sumByKind(since));
   const sums = new Map<string, bigint>();
   for (const { currency, minor } of rows) sums.set(currency, (sums.get(currency) ?? 0n) + BigInt(minor));
   const differing = [...sums]

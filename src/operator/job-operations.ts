@@ -146,14 +146,18 @@ const startReconcile = changing({
   method: 'POST',
   path: '/reconcile',
   command: 'reconcile',
-  input: Input({}),
+  input: Input({
+    full: Type.Optional(
+      Type.Boolean({ description: 'Everything, not only what came after the last closed day.' }),
+    ),
+  }),
   output: JobSchema,
   roles: VERIFY,
   audit: null,
   status: 202,
-  run: (caller) =>
+  run: (caller, input) =>
     caller.service.db.transaction(async (tx) =>
-      toJobJson(await createJob(tx, caller, 'ledger.reconcile', {}, [])),
+      toJobJson(await createJob(tx, caller, 'ledger.reconcile', input, [])),
     ),
 });
 
@@ -179,7 +183,9 @@ const startVerify = changing({
 /** What every process that works in the background can run. */
 export const JOB_RUNS: JobRuns = {
   ...BULK_RUNS,
-  'ledger.reconcile': { whole: ({ service }) => reconcile(service) },
+  'ledger.reconcile': {
+    whole: ({ service }, { full = false }: { full?: boolean }) => reconcile(service, { sinceClosing: !full }),
+  },
   'audit.verify': {
     async whole({ service }, { head = null }: { head?: string | null }) {
       const { broken, ...verified } = await verifyAudit(service, head?.toLowerCase() ?? null);

@@ -1,0 +1,138 @@
+import { type Sql, sql } from '../db/sql.ts';
+import { type Checks, EXAMPLES } from './reconcile.check.ts';
+
+/**
+ * Commission against what the terms of its day make of the day's redemptions, and against its rows in the
+ * journal. @param day this one alone; null: every closed day
+ */
+export function differingFees(day: string | null): Sql {
+  return sql`
+with nets as (
+  select day, merchant_id, product_id, currency,
+    sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end) as net_minor
+  from book_movements
+  where kind in ('REDEMPTION', 'REDEMPTION_REVERSAL') and (${day}::date is null or day = ${day}::date)
+  group by 1, 2, 3, 4
+), due as (
+  select n.*, t.commission_ppm, t.vat_ppm
+  from nets n
+  cross join lateral (
+    select r.commission_ppm, r.vat_ppm from settlement_terms r
+    where r.merchant_id = n.merchant_id and r.product_id in (0, n.product_id) and r.valid_from <= n.day
+    order by r.product_id = 0, r.valid_from desc limit 1
+  ) t
+), noted as (
+  select * from settlement_fees where ${day}::date is null or day = ${day}::date
+), rows as (
+  select fee_id as id, case when fee_minor > 0 then 'FEE' else 'FEE_REVERSAL' end as kind,
+    abs(fee_minor) as amount_minor, merchant_id, currency, day
+  from noted where fee_minor <> 0
+  union all
+  select vat_id, case when vat_minor > 0 then 'FEE_VAT' else 'FEE_VAT_REVERSAL' end, abs(vat_minor),
+    merchant_id, currency, day
+  from noted where vat_minor <> 0
+), booked as (
+  select j.id, j.kind::text as kind, j.amount_minor, j.merchant_id, j.currency, d.day
+  from journal j
+  join book_days d on j.occurred_at >= d.starts_at and j.occurred_at < d.ends_at
+  where j.kind in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL')
+    and (${day}::date is null or d.day = ${day}::date and j.id >= id_floor(d.starts_at - interval '1 hour')
+      and j.id < id_floor(d.ends_at + interval '1 hour'))
+), differing as (
+  select day, merchant_id, product_id, currency, f.fee_minor, null::uuid as id
+  from due d full join noted f using (day, merchant_id, product_id, currency)
+  where (d.net_minor, d.commission_ppm, d.vat_ppm) is distinct from (f.net_minor, f.commission_ppm, f.vat_ppm)
+    or f.fee_minor <> sign(f.net_minor)
+      * div(abs(f.net_minor)::numeric * f.commission_ppm + 500000, 1000000)
+    or f.vat_minor <> sign(f.fee_minor) * div(abs(f.fee_minor)::numeric * f.vat_ppm + 500000, 1000000)
+  union all
+  select coalesce(r.day, b.day), coalesce(r.merchant_id, b.merchant_id), null,
+    coalesce(r.currency, b.currency), r.amount_minor, coalesce(r.id, b.id)
+  from rows r full join booked b on b.id = r.id
+  where (r.kind, r.amount_minor, r.merchant_id, r.currency, r.day)
+    is distinct from (b.kind, b.amount_minor, b.merchant_id, b.currency, b.day)
+)
+select (select count(*) from noted) as checked, json_agg(e) as differing from (
+  select day::text, merchant_id as "merchantId", product_id as "productId", currency,
+    fee_minor::text as "notedMinor", id as "transactionId"
+  from differing limit ${EXAMPLES}
+) e`;
+}
+
+/** What was settled with merchants. */
+export const SETTLEMENTS: Checks = {
+  commissions: () => differingFees(null),
+
+  // Every movement on a settlement account up to the last approved settlement stands in exactly one: they
+  // follow each other day by day from the first closed day on, each is the sum of what moved in its days,
+  // and begins with what the one before ended with. Numbers have no gap, documents are as they were.
+  settlements: () => sql`
+with approved as (
+  select s.*, lag(last_day) over (partition by merchant_id, currency order by first_day) as before_day,
+    row_number() over (partition by merchant_id, year order by number) as place
+  from settlements s where state <> 'DRAFT'
+), lines as (
+  select settlement_id, kind, sum(amount_minor) as minor from settlement_lines group by 1, 2
+), moved as (
+  select a.id as settlement_id, m.kind,
+    sum(case when m.credit_kind = 'SETTLEMENT' then m.amount_minor else -m.amount_minor end) as minor
+  from approved a
+  join book_movements m on m.merchant_id = a.merchant_id and m.currency = a.currency
+    and m.day between a.first_day and a.last_day and 'SETTLEMENT' in (m.debit_kind, m.credit_kind)
+  group by 1, 2
+), held as (
+  select a.id as settlement_id,
+    coalesce(sum(b.balance_minor) filter (where b.day = a.first_day - 1), 0) as carried_minor,
+    coalesce(sum(b.balance_minor) filter (where b.day = a.last_day), 0) as closing_minor
+  from approved a
+  left join book_balances b on b.account_kind = 'SETTLEMENT' and b.merchant_id = a.merchant_id
+    and b.currency = a.currency and b.day in (a.first_day - 1, a.last_day)
+  group by 1
+), differing as (
+  select id, 'days' as what from approved
+  where first_day <> coalesce(before_day + 1, (select min(day) from book_closings))
+  union all
+  select id, 'number' from approved where number <> place
+  union all
+  select a.id, 'number' from approved a
+  left join settlement_numbers n on n.merchant_id = a.merchant_id and n.year = a.year
+  where a.number > coalesce(n.last_number, 0)
+  union all
+  select id, 'content' from approved where content_hash <> sha256(convert_to(csv, 'UTF8'))
+  union all
+  select coalesce(l.settlement_id, m.settlement_id), 'lines'
+  from (select l.* from lines l join approved a on a.id = l.settlement_id) l
+  full join moved m on m.settlement_id = l.settlement_id and m.kind = l.kind
+  where l.minor is distinct from m.minor
+  union all
+  select a.id, 'balances' from approved a join held h on h.settlement_id = a.id
+  where (a.carried_minor, a.closing_minor) is distinct from (h.carried_minor, h.closing_minor)
+)
+select (select count(*) from approved) as checked, json_agg(d) as differing from (
+  select distinct id as "settlementId", what from differing limit ${EXAMPLES}
+) d`,
+
+  // A payout is a movement of its settlement's amount, and a settlement is paid while the last was no return.
+  payouts: () => sql`
+with noted as (
+  select p.*, s.merchant_id, s.currency, s.payable_minor, s.state,
+    row_number() over (partition by p.settlement_id order by p.id desc) = 1 as is_last
+  from settlement_payouts p join settlements s on s.id = p.settlement_id
+), booked as (
+  select * from journal where kind in ('PAYOUT', 'PAYOUT_RETURN')
+)
+select (select count(*) from noted) as checked, json_agg(d) as differing from (
+  select coalesce(n.id, b.id) as "transactionId", n.settlement_id as "settlementId",
+    n.amount_minor::text as "notedMinor", b.amount_minor::text as "journalMinor"
+  from noted n full join booked b on b.id = n.id
+  where (n.kind, n.amount_minor, n.merchant_id, n.currency)
+      is distinct from (b.kind, b.amount_minor, b.merchant_id, b.currency)
+    or n.amount_minor <> n.payable_minor
+    or n.is_last and n.state::text <> case n.kind when 'PAYOUT' then 'PAID' else 'RETURNED' end
+  union all
+  select null, s.id, null, null from settlements s
+  where s.state in ('PAID', 'RETURNED')
+    and not exists (select from settlement_payouts p where p.settlement_id = s.id)
+  limit ${EXAMPLES}
+) d`,
+};

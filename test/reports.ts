@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { findReport, makeReport } from '../src/books/reports/index.ts';
+import type { Report } from '../src/books/reports/report.ts';
+import type { Service } from '../src/context.ts';
+
+/** Reports as tests read them. */
+
+export type Interval = { from: string; to: string; merchantId?: number };
+
+/** A report by its number or name. */
+export async function make(service: Service, name: string, interval: Interval): Promise<Report> {
+  const kind = findReport(name);
+  assert.ok(kind);
+  return makeReport(service, kind, interval);
+}
+
+export type Row = Record<string, string>;
+
+/** The rows of a report, each by its columns. */
+export const rowsOf = ({ tables }: Report, section?: string): Row[] =>
+  tables
+    .filter((table) => section === undefined || table.section === section)
+    .flatMap(({ columns, rows }) =>
+      rows.map((row) =>
+        Object.fromEntries(
+          columns.map((column, at) => {
+            const cell = row[at];
+            return [column, typeof cell === 'object' ? (cell?.amount ?? '') : String(cell)];
+          }),
+        ),
+      ),
+    );
+
+/** An amount of two decimals in minor units. */
+export const cents = (text: string | undefined) => BigInt((text ?? '').replace('.', ''));

@@ -1,0 +1,299 @@
+/** What somebody with the rights of a superuser could do to closed days, and what is named then. */
+
+type Named = Partial<Record<'identities' | 'verify' | 'checks' | 'full' | 'since', readonly string[]>>;
+type Tampering = readonly [what: string, statement: string, named: Named];
+
+const LAST = "day >= '2026-03-06'";
+const OPEN = "occurred_at >= '2026-03-08'";
+const BAR = "day = '2026-03-06' and kind = 'REDEMPTION'";
+
+export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
+  [
+    'a redemption of another amount',
+    "update journal set amount_minor = amount_minor + 1 where reference = 'bar 1'",
+    { verify: ['altered 06'], full: ['voucher-balances', 'references', 'totals'] },
+  ],
+  [
+    'a redemption that is gone',
+    "delete from journal where reference = 'bar 1'",
+    { verify: ['removed 06'], full: ['voucher-balances', 'references', 'totals'] },
+  ],
+  [
+    'a redemption that was added',
+    `insert into journal select (j).* from (select jsonb_populate_record(j, jsonb_build_object('id', id_at(
+      gen_random_uuid(), occurred_at), 'reference', 'bar 3')) as j
+      from journal j where reference = 'bar 1') r`,
+    { verify: ['added 06'], full: ['voucher-balances', 'references', 'totals'] },
+  ],
+  [
+    'a redemption after the last closing',
+    "update journal set amount_minor = amount_minor + 1 where reference = 'open 1'",
+    {
+      full: ['voucher-balances', 'redemption-updates', 'references', 'totals'],
+      since: ['voucher-totals', 'redemption-updates', 'references', 'totals'],
+    },
+  ],
+  [
+    'what vouchers held on an evening',
+    `update book_balances set balance_minor = balance_minor + 1
+      where ${LAST} and account_kind = 'VOUCHER' and
+        product_id = (select min(product_id) from book_balances where account_kind = 'VOUCHER')`,
+    {
+      identities: [
+        'R1 sums to zero',
+        'R1 opens with the closing of the day before',
+        'R3 owed and own are the money',
+        'R3 ends with R1',
+        'R12 is what the accounts moved',
+        'R2 is what vouchers held',
+      ],
+      verify: ['totals 06', 'totals 07'],
+      checks: ['account kinds sum to zero', 'liability is what the vouchers hold'],
+      since: ['opening', 'voucher-totals'],
+    },
+  ],
+  [
+    'what a float held on an evening',
+    `update book_balances set balance_minor = balance_minor + 1 where ${LAST} and account_kind = 'FLOAT'`,
+    {
+      identities: [
+        'R1 sums to zero',
+        'R1 opens with the closing of the day before',
+        'R3 owed and own are the money',
+        'R12 is what the accounts moved',
+      ],
+      verify: ['totals 06', 'totals 07'],
+      checks: ['account kinds sum to zero', 'floats are what is stored'],
+      since: ['opening', 'float-balances'],
+    },
+  ],
+  [
+    'what was redeemed on a day',
+    `update book_movements set amount_minor = amount_minor + 1 where ${BAR}`,
+    {
+      identities: [
+        'R1 opens with the closing of the day before',
+        'R3 ends with R1',
+        'R12 is what the accounts moved',
+        'R2 is what vouchers held',
+        'R2 months are R2',
+        'R4 is R2',
+        'R5 cohorts are R2',
+        'R7 is what the accounts held',
+      ],
+      verify: ['totals 06'],
+      checks: ['cohorts are what moved the vouchers', 'commission is what the terms of the day make of it'],
+      full: ['commissions', 'settlements'],
+    },
+  ],
+  [
+    'which merchant redeemed on a day',
+    `update book_movements set merchant_id = merchant_id - 1 where ${BAR}`,
+    {
+      identities: ['R7 is what the accounts held', 'R8 is R7'],
+      verify: ['totals 06'],
+      checks: ['commission is what the terms of the day make of it'],
+      full: ['commissions', 'settlements'],
+    },
+  ],
+  [
+    'whose vouchers were redeemed on a day',
+    `update book_movements set issuer_id = issuer_id - 1 where ${BAR}`,
+    {
+      identities: ['R2 is what vouchers held'],
+      verify: ['totals 06'],
+      checks: ['cohorts are what moved the vouchers'],
+    },
+  ],
+  [
+    'a kind of movement that there is not',
+    `update book_movements set credit_kind = 'FLOAT' where ${BAR}`,
+    {
+      identities: [
+        'R1 opens with the closing of the day before',
+        'R12 is what the accounts moved',
+        'R7 is what the accounts held',
+        'R9 columns are R7',
+      ],
+      verify: ['totals 06'],
+      checks: ['accounts are known'],
+      full: ['settlements'],
+    },
+  ],
+  [
+    'how old vouchers are',
+    `update book_aging set amount_minor = amount_minor + 1 where ${LAST} and basis = 'expires'`,
+    {
+      identities: ['R4 is R2'],
+      verify: ['totals 06', 'totals 07'],
+      checks: ['liability is what the vouchers hold'],
+    },
+  ],
+  [
+    'in which month vouchers were issued',
+    `update book_cohorts set amount_minor = amount_minor + 1 where ${BAR}`,
+    {
+      identities: ['R2 months are R2', 'R5 cohorts are R2'],
+      verify: ['totals 06'],
+      checks: ['cohorts are what moved the vouchers'],
+    },
+  ],
+  [
+    'a slice',
+    `update book_slices set rows = rows + 1 where kind = 'REDEMPTION'
+      and starts_at >= '2026-03-06' and starts_at < '2026-03-07'`,
+    { verify: ['aggregate 06', 'totals 06'], checks: ['every row of a slice is summed up'] },
+  ],
+  [
+    'a seal',
+    "update book_seals set hash = sha256(hash) where starts_at >= '2026-03-06' and starts_at < '2026-03-07'",
+    { verify: ['seal 06'] },
+  ],
+  [
+    'a reversal of an earlier day',
+    'update book_reversals set amount_minor = amount_minor + 1',
+    { verify: ['aggregate 03', 'totals 03', 'aggregate 07', 'totals 07'] },
+  ],
+  [
+    'a closing',
+    "update book_closings set rows = rows + 1 where day = '2026-03-06'",
+    { verify: ['closing 06', 'seal 06'] },
+  ],
+  [
+    'what a float holds',
+    `update floats set balance_minor = balance_minor + 1
+      where merchant_id = (select min(merchant_id) from floats)`,
+    {
+      identities: ['R6 is the stored float'],
+      checks: ['floats are what is stored'],
+      full: ['float-balances', 'totals'],
+      since: ['float-balances', 'totals'],
+    },
+  ],
+  [
+    'what a voucher holds',
+    `update vouchers set balance_minor = balance_minor + 1
+      where serial_number = (select min(serial_number) from vouchers where balance_minor > 0)`,
+    { full: ['voucher-balances', 'totals'], since: ['voucher-totals', 'totals'] },
+  ],
+  [
+    'what was commission',
+    'update settlement_fees set fee_minor = fee_minor + 1',
+    { checks: ['commission is what the terms of the day make of it'], full: ['commissions'] },
+  ],
+  [
+    'the terms of commission',
+    'update settlement_terms set commission_ppm = commission_ppm + 10000',
+    { checks: ['commission is what the terms of the day make of it'], full: ['commissions'] },
+  ],
+  [
+    'a settlement without its number',
+    "update settlements set number = 2, year = 2026 where state <> 'DRAFT'",
+    { full: ['settlements'] },
+  ],
+  [
+    'a settlement of other days',
+    "update settlements set first_day = first_day + 1 where state <> 'DRAFT'",
+    { full: ['settlements'] },
+  ],
+  [
+    'a settlement with another document',
+    "update settlements set csv = csv || 'x' where state <> 'DRAFT'",
+    { full: ['settlements'] },
+  ],
+  [
+    'a line of a settlement',
+    "update settlement_lines set amount_minor = amount_minor + 1 where kind = 'REDEMPTION'",
+    { full: ['settlements'] },
+  ],
+  ['what a settlement began with', 'update settlements set carried_minor = 1', { full: ['settlements'] }],
+  [
+    'a payout of another amount',
+    'update settlement_payouts set amount_minor = amount_minor + 1',
+    { full: ['payouts'] },
+  ],
+  [
+    'a settlement that says that it came back',
+    "update settlements set state = 'RETURNED' where state = 'PAID'",
+    { full: ['payouts'] },
+  ],
+  [
+    'from which account vouchers expired',
+    "update book_movements set debit_kind = 'RESERVE' where kind = 'EXPIRY'",
+    {
+      identities: [
+        'R1 opens with the closing of the day before',
+        'R3 ends with R1',
+        'R12 is what the accounts moved',
+        'R2 is what vouchers held',
+        'R2 months are R2',
+        'R4 is R2',
+        'R5 expired is R2',
+        'R5 cohorts are R2',
+      ],
+      verify: ['totals 04'],
+    },
+  ],
+  [
+    'from which account was redeemed',
+    `update book_movements set debit_kind = 'RESERVE' where ${BAR}`,
+    {
+      identities: [
+        'R1 opens with the closing of the day before',
+        'R3 ends with R1',
+        'R12 is what the accounts moved',
+        'R2 is what vouchers held',
+        'R2 months are R2',
+        'R4 is R2',
+        'R5 cohorts are R2',
+        'R9 rows are R2',
+      ],
+      verify: ['totals 06'],
+      checks: ['accounts are known', 'cohorts are what moved the vouchers'],
+    },
+  ],
+  [
+    'an activation after the last closing that is gone',
+    `delete from journal where kind = 'ACTIVATION' and ${OPEN}`,
+    {
+      full: ['voucher-balances', 'activations', 'reserve-shares', 'totals'],
+      since: ['voucher-totals', 'activations', 'totals'],
+    },
+  ],
+  [
+    'a reservation after the last closing that is gone',
+    `delete from journal where kind = 'RESERVATION' and ${OPEN}`,
+    {
+      checks: ['floats are what is stored'],
+      full: ['float-balances', 'reserves', 'totals'],
+      since: ['float-balances', 'reserves', 'totals'],
+    },
+  ],
+  [
+    'a redemption after the last closing by another merchant',
+    "update journal set merchant_id = merchant_id - 1 where reference = 'open 1'",
+    {
+      full: ['journal-entries', 'redemption-updates', 'references'],
+      since: ['journal-entries', 'redemption-updates', 'references'],
+    },
+  ],
+  [
+    'a top-up after the last closing of which the audit knows nothing',
+    `update audit set action = 'float.other'
+      where sequence = (select max(sequence) from audit where action = 'float.top-up')`,
+    { full: ['top-ups'], since: ['top-ups'] },
+  ],
+  [
+    'an update after the last closing of another amount',
+    "update redemption_updates set new_minor = new_minor + 1 where updated_at >= '2026-03-08'",
+    { full: ['redemption-updates'], since: ['redemption-updates'] },
+  ],
+  [
+    'a batch after the last closing that is not complete',
+    "update vouchers set batch_id = 1 where activated_at >= '2026-03-08'",
+    {
+      full: ['journal-entries', 'reserve-shares', 'batches'],
+      since: ['voucher-totals', 'journal-entries', 'batches'],
+    },
+  ],
+];
