@@ -1,5 +1,6 @@
 import { StartError } from './db/errors.ts';
 import { isAddress } from './db/hosts.ts';
+import { isKms } from './keyring/kms.ts';
 import { refuseKeyRing } from './keyring/text.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';
@@ -96,6 +97,23 @@ export const SETTINGS = {
       'created or written.',
     refuse: (value) => (value.includes('\0') ? 'must be the path of a file' : undefined),
   },
+  kms: {
+    name: 'SCRIP_KMS',
+    fallback: undefined,
+    description:
+      'The key of a key management service that seals the key file: aws:KEY-ID (also an alias or ARN), or ' +
+      'vault:https://vault.example.com:8200/transit/keys/scrip. `scrip keyring seal` seals a file that exists.',
+    refuse: (value) =>
+      isKms(value)
+        ? undefined
+        : 'must be aws:KEY-ID, aws:alias/NAME, aws:ARN, or vault:https://HOST/MOUNT/keys/NAME',
+  },
+  vaultTokenFile: {
+    name: 'SCRIP_VAULT_TOKEN_FILE',
+    fallback: undefined,
+    description: 'The file with the token for that Vault, as its agent writes it. It is read at each use.',
+    refuse: (value) => (value.includes('\0') ? 'must be the path of a file' : undefined),
+  },
   trustedProxies: {
     name: 'SCRIP_TRUSTED_PROXIES',
     fallback: undefined,
@@ -186,10 +204,14 @@ export type Config = {
   readonly databaseUrl: string | undefined;
   readonly readDatabaseUrl: string | undefined;
   readonly dataDir: string;
+  /** Whether it was named, rather than the default one. */
+  readonly isDataDirGiven: boolean;
   readonly archiveDir: string | undefined;
   readonly metricsPort: number | undefined;
   readonly keys: string | undefined;
   readonly keysFile: string | undefined;
+  readonly kms: string | undefined;
+  readonly vaultTokenFile: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly publicUrl: string | undefined;
   readonly oidc:
@@ -218,10 +240,13 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     databaseUrl: read(SETTINGS.databaseUrl),
     readDatabaseUrl: read(SETTINGS.readDatabaseUrl),
     dataDir: read(SETTINGS.dataDir) as string,
+    isDataDirGiven: Boolean(env[SETTINGS.dataDir.name]),
     archiveDir: read(SETTINGS.archiveDir),
     metricsPort: toPort(read(SETTINGS.metricsPort)),
     keys: read(SETTINGS.keys),
     keysFile: read(SETTINGS.keysFile),
+    kms: read(SETTINGS.kms),
+    vaultTokenFile: read(SETTINGS.vaultTokenFile),
     trustedProxies: splitList(read(SETTINGS.trustedProxies) ?? ''),
     publicUrl,
     oidc: readOidc(read, publicUrl),

@@ -25,7 +25,9 @@ test('many that begin to rotate one key file at one moment put one key to use, a
       return asOperator({ ...till.testService.service, keys });
     }),
   );
-  const begun = await Promise.all(operators.map((operator) => beginRotation(operator, file)));
+  const begun = await Promise.all(
+    operators.map((operator) => beginRotation(operator, { path: file, kms: undefined })),
+  );
   assert.equal(begun.filter(({ resumed }) => !resumed).length, 1);
   assert.equal(new Set(begun.map(({ keyId }) => keyId)).size, 1);
   // What is on the disk is what a process finds that starts after all of them have died.

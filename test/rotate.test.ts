@@ -212,13 +212,13 @@ test('a dropped key is taken out of the key file, also by a second run, and is d
   assert.deepEqual(await ring(), ['new in use held 3 0', 'old dropped held 0 0']);
   assert.match(await readFile(file, 'utf8'), new RegExp(ids[1]));
   await assert.rejects(dropKey(filed, ids[1], undefined, goOn), /was dropped already$/);
-  assert.equal(await dropKey(filed, ids[1], file, goOn), true);
+  assert.equal(await dropKey(filed, ids[1], { path: file, kms: undefined }, goOn), true);
   assert.equal(await readFile(file, 'utf8'), `${newest}\n${routing}\n`);
   const alone = asOperator({
     ...given.service,
     keys: await openKeyRing(given.service.db, { dataDir: folder }),
   });
-  await assert.rejects(dropKey(alone, ids[1], file, goOn), /was dropped already$/);
+  await assert.rejects(dropKey(alone, ids[1], { path: file, kms: undefined }, goOn), /was dropped already$/);
   const [, , dropped, ...others] = await audited();
   assert.deepEqual(dropped, {
     action: 'keyring.drop',
@@ -235,7 +235,10 @@ test('a new key is made in the key file where that can be written', async (t) =>
   await writeFile(file, `${newest}\n${routing}\n`, { mode: 0o600 });
   const keys = await openKeyRing(given.service.db, { dataDir: folder });
   given.clock.set(later(5));
-  const { keyId, resumed } = await beginRotation(asOperator({ ...given.service, keys }), file);
+  const { keyId, resumed } = await beginRotation(asOperator({ ...given.service, keys }), {
+    path: file,
+    kms: undefined,
+  });
   assert.equal(resumed, false);
   assert.ok(!ids.includes(keyId));
   // What was is not touched.

@@ -9,7 +9,8 @@ const FOLDERS = [
   ...['sdk', 'conformance', 'embedded', 'print'],
 ];
 /** What is built, or brought by others. */
-const FOREIGN = /^(sdk|conformance|mutation)\/(dist|node_modules|results|package-lock)/;
+const FOREIGN =
+  /^(sdk|conformance|mutation)\/(dist|node_modules|results|package-lock)|^test\/\w+\/installed\//;
 const TEXT = /\.(ts|cjs|sql|md|json|ya?ml)$|^\.ci\/run$/;
 
 async function readProject(): Promise<SourceFile[]> {

@@ -61,7 +61,7 @@ async function surroundingsOf(config: Config): Promise<Surroundings> {
     dataDir: config.databaseUrl === undefined ? config.dataDir : undefined,
     archiveDir: config.archiveDir,
     keyRing: {
-      source: config.keys === undefined ? `the file ${keyFile(config)}` : 'SCRIP_KEYS',
+      source: config.keys === undefined ? `the file ${keyFile(config).path}` : 'SCRIP_KEYS',
       isFile,
       isExposed: await isExposed(config),
     },

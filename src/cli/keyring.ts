@@ -1,8 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { Config } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
 import type { Operator } from '../context.ts';
-import { keyFile } from '../keyring/file.ts';
-import { newRingKey } from '../keyring/text.ts';
+import { type KeyFile, keyFile, rewriteKeyFile } from '../keyring/file.ts';
+import { openRing } from '../keyring/sealed.ts';
+import { newKeyRing, newRingKey, refuseKeyRing } from '../keyring/text.ts';
 import { keyring, type RingKeyInfo } from '../operator/keyring.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';
@@ -40,8 +42,19 @@ export function registerKeyring(program: Command): void {
   commands
     .command('make')
     .description('print a new key, to be put first in SCRIP_KEYS; nothing uses it yet')
+    .option('--ring', 'print a whole key ring instead, for a new database')
     .option('--json', 'print JSON')
     .action(make);
+  commands
+    .command('seal')
+    .description('seal the key file by the key management service of SCRIP_KMS')
+    .option('--json', 'print JSON')
+    .action(seal);
+  commands
+    .command('unseal')
+    .description('write the key file in the clear, to leave SCRIP_KMS or to move to another one')
+    .option('--json', 'print JSON')
+    .action(unseal);
 }
 
 async function show(options: Json): Promise<void> {
@@ -96,7 +109,7 @@ async function drop(keyId: string, options: Json): Promise<void> {
     const file = writableFile(config);
     const proven = progressBar(await estimateAll(operator.service.db), stop, options, 'proven');
     if (!(await dropKey(operator, keyId, file, proven.onProgress).finally(proven.end))) interrupted();
-    if (options.json) return printJson({ keyId, removedFrom: file ?? null });
+    if (options.json) return printJson({ keyId, removedFrom: file?.path ?? null });
     const rest = 'Backups from before still need it';
     say(
       file === undefined
@@ -106,10 +119,45 @@ async function drop(keyId: string, options: Json): Promise<void> {
   });
 }
 
-function make(options: Json): void {
-  const key = newRingKey();
+function make(options: Json & { ring?: boolean }): void {
+  const key = options.ring ? newKeyRing().replace('\n', ',') : newRingKey();
   if (options.json) printJson({ key });
   else say(key);
+}
+
+/** @throws CommandError where the key ring is no file that can be written */
+function sealedFile(config: Config): KeyFile {
+  if (config.kms === undefined) fail('SCRIP_KMS is not set: it names the key that seals the key file');
+  if (config.keys !== undefined)
+    fail(
+      'SCRIP_KEYS holds the key ring: put it into a file, name that in SCRIP_KEYS_FILE, and unset SCRIP_KEYS',
+    );
+  return keyFile(config);
+}
+
+async function seal(options: Json): Promise<void> {
+  const file = sealedFile(readConfig());
+  const ring = await readRing({ ...file, kms: undefined });
+  await rewriteKeyFile(file, ring);
+  if (options.json) return printJson({ file: file.path, kms: file.kms?.name });
+  say(`${file.path} is sealed by ${file.kms?.name}. Remove copies in the clear once a start has succeeded.`);
+}
+
+async function unseal(options: Json): Promise<void> {
+  const file = sealedFile(readConfig());
+  await rewriteKeyFile({ ...file, kms: undefined }, await readRing(file));
+  if (options.json) return printJson({ file: file.path, kms: null });
+  say(`${file.path} is in the clear: unset SCRIP_KMS, or seal it again.`);
+}
+
+async function readRing({ path, kms }: KeyFile): Promise<string> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
+    fail(`the key file ${path} cannot be read (${error.code})`),
+  );
+  const ring = await openRing(text, `the key file ${path}`, kms);
+  const problem = refuseKeyRing(ring);
+  if (problem) fail(`the key file ${path} ${problem}`);
+  return ring;
 }
 
 async function withRing(

@@ -10,7 +10,7 @@ import type { Logger } from '../log.ts';
  * says where it is.
  */
 export async function openKeys(db: Service['db'], config: Config, log: Logger): Promise<Service['keys']> {
-  const file = keyFile(config);
+  const { path: file } = keyFile(config);
   const isGiven = config.keys !== undefined || config.keysFile !== undefined;
   const isElsewhere = config.databaseUrl !== undefined && !isGiven;
   const existed = await access(file).then(

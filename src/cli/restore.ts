@@ -56,7 +56,7 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
 }
 
 type Keys = {
-  given: Pick<Config, 'dataDir'> & { keys?: string | undefined };
+  given: Config;
   fromBackup: string | undefined;
 };
 
@@ -70,7 +70,7 @@ async function findKeyRingFor(dir: string, config: Config): Promise<Keys> {
   const fromBackup = backup && (await readBackedUpKeys(backup));
   if (backup && fromBackup === undefined)
     fail(
-      `the key ring is missing, and the backup holds none: set SCRIP_KEYS, or put the key file back at ${keyFile(config)}`,
+      `the key ring is missing, and the backup holds none: set SCRIP_KEYS, or put the key file back at ${keyFile(config).path}`,
     );
-  return { given: { dataDir: config.dataDir, keys: fromBackup }, fromBackup };
+  return { given: { ...config, keys: fromBackup, keysFile: undefined }, fromBackup };
 }

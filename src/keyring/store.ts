@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { sameHash } from '../credentials.ts';
 import { slotOfSerial } from '../db/buckets.ts';
 import { StartError } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import type { Database, Queries } from '../db/pool.ts';
-import { createKeyFile, keyFile } from './file.ts';
+import { createKeyFile, isReadByOthers, keyFile } from './file.ts';
+import { findKms, type KmsSettings } from './kms.ts';
 import {
   FIND_KEY_RING,
   HOLD_IN_USE,
@@ -18,6 +19,7 @@ import {
   ROUTING,
 } from './queries.ts';
 import type { KeyRing } from './ring.ts';
+import { openAgain, openRing } from './sealed.ts';
 import { readKeyRing } from './text.ts';
 
 type Known = {
@@ -26,10 +28,13 @@ type Known = {
   superseded_at: Date | null;
 };
 
-type Given = {
+type Given = KmsSettings & {
   readonly keys?: string | undefined;
   readonly keysFile?: string | undefined;
   readonly dataDir: string;
+  readonly databaseUrl?: string | undefined;
+  /** Whether the data folder was named, rather than the default one. */
+  readonly isDataDirGiven?: boolean;
 };
 
 /**
@@ -53,8 +58,7 @@ export async function checkBeforeMigration(owner: Queries, config: Given, mayLac
 export async function isExposed(config: Given): Promise<boolean> {
   // Who can read a secret that is handed in is the business of what hands it in.
   if (config.keys !== undefined || config.keysFile !== undefined) return false;
-  const { mode } = await stat(keyFile(config));
-  return (mode & 0o077) !== 0;
+  return isReadByOthers(keyFile(config));
 }
 
 /**
@@ -68,6 +72,8 @@ export async function openKeyRing(db: Database, config: Given): Promise<KeyRing>
   let ring = await findKeyRing(config);
   if (!ring) {
     if (known.length > 0) throw missing(config);
+    // A database elsewhere outlives this folder, and a ring that nobody knows of would be lost with it.
+    if (config.databaseUrl !== undefined && !config.isDataDirGiven) throw notAskedFor();
     await createKeyFile(keyFile(config));
     ring = (await findKeyRing(config)) as KeyRing;
   }
@@ -166,27 +172,31 @@ function use(ring: KeyRing, inUse: readonly Known[]): void {
   ring.use(inUse.map(({ key_id }) => key_id));
 }
 
-/** The text of the key ring, for a copy of it; undefined if there is none. */
+/** The text of the key ring, sealed or not, for a copy of it; undefined if there is none. */
 export async function readKeyRingText(config: Given): Promise<string | undefined> {
   if (!(await findKeyRing(config))) return undefined;
-  return config.keys ?? (await readFile(keyFile(config), 'utf8'));
+  return config.keys ?? (await readFile(keyFile(config).path, 'utf8'));
 }
 
 /** The key ring; undefined if there is neither a setting nor a key file. */
 async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
-  if (config.keys !== undefined) return readKeyRing(config.keys, 'SCRIP_KEYS');
-  const file = keyFile(config);
+  if (config.keys !== undefined)
+    return readKeyRing(await openRing(config.keys, 'SCRIP_KEYS', findKms(config)), 'SCRIP_KEYS');
+  const { path: file, kms } = keyFile(config);
+  const source = `the key file ${file}`;
   const isGivenFile = config.keysFile !== undefined;
   try {
     const text = await readFile(file, 'utf8');
-    return readKeyRing(text, `the key file ${file}`, () => readFileSync(file, 'utf8'));
+    return readKeyRing(await openRing(text, source, kms), source, () =>
+      openAgain(readFileSync(file, 'utf8'), source),
+    );
   } catch (error) {
     if (error instanceof StartError) throw error;
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     if (isMissing && isGivenFile)
       throw new StartError(`the key ring is missing: there is no file ${file}, which SCRIP_KEYS_FILE names`);
     if (isMissing) return undefined;
-    throw new StartError(`the key file ${file} cannot be read`);
+    throw new StartError(`${source} cannot be read`);
   }
 }
 
@@ -200,7 +210,7 @@ function fit(ring: KeyRing, known: readonly Known[], config: Given): void {
     const key = own.find(({ keyId }) => keyId === key_id);
     if (!key || !sameHash(key.check, check_value)) {
       throw new StartError(
-        `the key ring does not fit this database: its key "${key_id}" is ${key ? 'another one' : 'missing'} (SCRIP_KEYS, or the key file ${keyFile(config)})`,
+        `the key ring does not fit this database: its key "${key_id}" is ${key ? 'another one' : 'missing'} (SCRIP_KEYS, or the key file ${keyFile(config).path})`,
       );
     }
   }
@@ -208,6 +218,13 @@ function fit(ring: KeyRing, known: readonly Known[], config: Given): void {
 
 function missing(config: Given): StartError {
   return new StartError(
-    `the key ring of this database is missing: set SCRIP_KEYS, or put back the key file ${keyFile(config)}`,
+    `the key ring of this database is missing: set SCRIP_KEYS, or put back the key file ${keyFile(config).path}`,
+  );
+}
+
+function notAskedFor(): StartError {
+  return new StartError(
+    'there is no key ring, and none is made unasked beside a database elsewhere: set SCRIP_KEYS or SCRIP_KEYS_FILE ' +
+      '(`scrip keyring make --ring` prints a new ring), or name a folder that lasts in SCRIP_DATA_DIR for a key file',
   );
 }

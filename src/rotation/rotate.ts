@@ -2,7 +2,7 @@ import { audit } from '../audit/audit.ts';
 import { readSealed } from '../audit/head.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { addToKeyFile, removeFromKeyFile } from '../keyring/file.ts';
+import { addToKeyFile, type KeyFile, removeFromKeyFile } from '../keyring/file.ts';
 import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
 import { countTotpSecrets, resealTotpSecrets } from './people.ts';
@@ -89,7 +89,7 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
  */
 export async function beginRotation(
   operator: Operator,
-  keyFile: string | undefined,
+  keyFile: KeyFile | undefined,
 ): Promise<{ keyId: string; resumed: boolean }> {
   const { db, keys, clock } = operator.service;
   const resumed = await db.transaction(async (tx) => {
@@ -110,7 +110,7 @@ export async function beginRotation(
   return { keyId: keys.current, resumed };
 }
 
-async function findUnused(tx: Queries, keys: KeyRing, keyFile: string | undefined) {
+async function findUnused(tx: Queries, keys: KeyRing, keyFile: KeyFile | undefined) {
   const rows = await tx.query<RingRow>(listRingKeys());
   const find = () => keys.checks().find(({ keyId }) => !rows.some(({ key_id }) => key_id === keyId));
   const found = find();
@@ -178,7 +178,7 @@ export async function finishRotation(
 export async function dropKey(
   operator: Operator,
   keyId: string,
-  keyFile: string | undefined,
+  keyFile: KeyFile | undefined,
   prove: OnProgress,
 ): Promise<boolean> {
   const { service } = operator;

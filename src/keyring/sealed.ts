@@ -1,0 +1,97 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { StartError } from '../db/errors.ts';
+import type { Kms } from './kms.ts';
+
+/**
+ * A sealed key file (envelope encryption): the ring is sealed under a data key, and that by a key
+ * management service. One line of JSON.
+ */
+
+const FORMAT = 1;
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const OWNER = Buffer.from('the sealed key ring of Scrip');
+
+type Envelope = {
+  readonly sealedKeyRing: typeof FORMAT;
+  /** By which service; for people. */
+  readonly kms: string;
+  /** The data key, as the service sealed it. */
+  readonly dataKey: string;
+  readonly ring: string;
+};
+
+/**
+ * The data keys that this process has opened. A change of the ring keeps its data key, so that a running
+ * process needs the service no more.
+ */
+const opened = new Map<string, Buffer>();
+
+/** Whether the text of a key file is sealed. */
+const isSealed = (text: string): boolean => text.trimStart().startsWith('{');
+
+/** Seals the text of a key ring, under the data key of an older text if there is one. */
+export async function sealRing(ring: string, kms: Kms, older?: string): Promise<string> {
+  let dataKey = older !== undefined && isSealed(older) ? parse(older, 'the key file').dataKey : undefined;
+  if (dataKey === undefined || !opened.has(dataKey)) {
+    const key = randomBytes(KEY_BYTES);
+    dataKey = await kms.seal(key);
+    opened.set(dataKey, key);
+  }
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', opened.get(dataKey) as Buffer, nonce).setAAD(OWNER);
+  const sealed = Buffer.concat([nonce, cipher.update(ring, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  const envelope: Envelope = {
+    sealedKeyRing: FORMAT,
+    kms: kms.name,
+    dataKey,
+    ring: sealed.toString('base64'),
+  };
+  return `${JSON.stringify(envelope)}\n`;
+}
+
+/**
+ * Opens the text of a key file, sealed or not.
+ * @param source where it came from, for the error
+ * @throws StartError where it is sealed and there is no service, or the service is away, and the other
+ *   way round: one that is meant to be sealed is not read in the clear
+ */
+export async function openRing(text: string, source: string, kms: Kms | undefined): Promise<string> {
+  if (!isSealed(text)) {
+    if (kms)
+      throw new StartError(`${source} is not sealed, and SCRIP_KMS is set: run \`scrip keyring seal\` first`);
+    return text;
+  }
+  const { dataKey, kms: by } = parse(text, source);
+  if (!kms) throw new StartError(`${source} is sealed by the KMS ${by}: set SCRIP_KMS to it`);
+  if (!opened.has(dataKey)) opened.set(dataKey, await kms.open(dataKey));
+  return openAgain(text, source);
+}
+
+/** The same for a text whose data key this process has opened before. It asks no service. */
+export function openAgain(text: string, source: string): string {
+  if (!isSealed(text)) return text;
+  const { dataKey, ring } = parse(text, source);
+  const key = opened.get(dataKey);
+  if (!key) throw new StartError(`${source} was sealed under another data key: restart this process`);
+  const bytes = Buffer.from(ring, 'base64');
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES));
+    decipher.setAAD(OWNER).setAuthTag(bytes.subarray(-TAG_BYTES));
+    const text = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
+    return Buffer.concat([text, decipher.final()]).toString('utf8');
+  } catch {
+    throw new StartError(`${source} is damaged: put back a copy of it`);
+  }
+}
+
+function parse(text: string, source: string): Envelope {
+  try {
+    const envelope = JSON.parse(text) as Envelope;
+    if (envelope.sealedKeyRing === FORMAT && envelope.dataKey && envelope.ring) return envelope;
+  } catch {
+    // Reported below.
+  }
+  throw new StartError(`${source} is damaged, or was sealed by another version: put back a copy of it`);
+}
