@@ -74,7 +74,7 @@ export async function measureGenerate(stage: Stage, seconds: number, turns: numb
 
 async function orderSmall(stage: Stage, serve: Serve, turn: number, seconds: number): Promise<BatchTurn> {
   const { quantity, clients } = SMALL;
-  const copy = await copyIn(stage.context, quantity, SMALL_COPIES, clients);
+  const copy = await copyIn(stage.embedded.ownerUrl, stage.context, quantity, SMALL_COPIES, clients);
   const what = { order: { prefix: `small-${turn}`, quantity } };
   const { url } = serve;
   const { authorization } = stage;
@@ -86,7 +86,7 @@ async function orderSmall(stage: Stage, serve: Serve, turn: number, seconds: num
 }
 
 async function orderLarge(stage: Stage, serve: Serve, quantity: number): Promise<BatchTurn> {
-  const copy = await copyIn(stage.context, quantity);
+  const copy = await copyIn(stage.embedded.ownerUrl, stage.context, quantity);
   const produce = async (): Promise<BatchLoad> => {
     const beganAt = performance.now();
     await stage.order(quantity, VALUE);

@@ -288,12 +288,10 @@ create table batch_export_ends (
 );
 
 -- The service works as scrip_service. It may not write vouchers, journal and claims: the functions that
--- follow do, with the rights of the schema's owner. Only the production of batches, which copies rows,
--- may insert (scrip_producer).
-grant usage on schema scrip to scrip_service, scrip_producer;
-grant select on all tables in schema scrip to scrip_service, scrip_producer;
+-- follow do, with the rights of the schema's owner.
+grant usage on schema scrip to scrip_service;
+grant select on all tables in schema scrip to scrip_service;
 grant usage on all sequences in schema scrip to scrip_service;
 grant insert, update on products, merchants, api_keys, api_key_days, accounts, floats, batches
   to scrip_service;
 grant insert on batch_exports, batch_export_ends to scrip_service;
-grant insert on vouchers, journal to scrip_producer;

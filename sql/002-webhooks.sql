@@ -63,7 +63,7 @@ create table webhook_attempts (
   constraint webhook_attempts_pkey primary key (endpoint_id, event_id, number)
 ) partition by range (event_id);
 
-grant select on webhook_endpoints, webhook_deliveries, webhook_attempts to scrip_service, scrip_producer;
+grant select on webhook_endpoints, webhook_deliveries, webhook_attempts to scrip_service;
 grant insert, update on webhook_endpoints, webhook_deliveries to scrip_service;
 grant insert on webhook_attempts to scrip_service;
 grant usage on sequence webhook_endpoints_id_seq to scrip_service;

@@ -58,7 +58,7 @@ create table audit_head (
 
 grant select, insert on audit to scrip_service;
 grant select, insert, update on audit_head to scrip_service;
-grant select on keyring_keys, routing, keyring_rotations to scrip_service, scrip_producer;
+grant select on keyring_keys, routing, keyring_rotations to scrip_service;
 grant insert on keyring_keys, routing to scrip_service;
 grant update (superseded_at, retired_at, dropped_at) on keyring_keys to scrip_service;
 grant insert, update on keyring_rotations to scrip_service;

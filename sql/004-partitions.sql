@@ -83,6 +83,6 @@ end $$;
 
 revoke execute on function create_partitions, drop_old_deliveries from public;
 grant execute on function create_partitions, drop_old_deliveries to scrip_service;
-grant execute on function id_floor to scrip_service, scrip_producer;
+grant execute on function id_floor to scrip_service;
 
 select create_partitions(now(), now() + interval '12 months');

@@ -142,7 +142,7 @@ begin
   raise exception 'the clock of the process is wrong: it has %, the database %', p_stamp, database_time()
     using errcode = 'SC001';
 end $$;
-grant execute on function database_time to scrip_service, scrip_producer;
+grant execute on function database_time to scrip_service;
 
 revoke execute on function announce from public;
 grant execute on function announce to scrip_service;

@@ -52,7 +52,7 @@ create table float_holds (
   release_id uuid -- its HOLD_RELEASE, where the activation was declined
 );
 create index float_holds_open on float_holds (held_at) where ended_at is null;
-grant select on claims, voids, float_holds to scrip_service, scrip_producer;
+grant select on claims, voids, float_holds to scrip_service;
 grant insert, update on float_holds to scrip_service;
 
 -- What a request needs to know of its voucher before it makes a claim. In: keys of codes, or serial

@@ -15,7 +15,7 @@ create table redemption_updates (
   bucket integer not null default 0,
   constraint redemption_updates_pkey primary key (original_id)
 );
-grant select on redemption_updates to scrip_service, scrip_producer;
+grant select on redemption_updates to scrip_service;
 
 -- The redemptions of merchants by reference or, where they have none, by transaction id. Out: a row for
 -- each reference, its id null where there is no such redemption.

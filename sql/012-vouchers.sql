@@ -87,9 +87,9 @@ begin
   return true;
 end $$;
 
--- Makes vouchers of a batch and, where they carry their value from the start, their activations. A code
--- that exists already is left out.
--- Returns how many were made. The arrays stand side by side; every voucher names its own bucket.
+-- Makes vouchers of a batch and, where they carry their value from the start, their activations. The
+-- arrays stand side by side. Returns how many were made: a voucher whose code exists is left out. Codes
+-- hardly ever meet, so the insert that skips none is tried first: it costs two thirds of one that skips.
 create function create_vouchers(
   p_batch integer, p_buckets integer[], p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[],
     p_sealed bytea[], p_entry_ids uuid[],
@@ -99,24 +99,33 @@ language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
   b batches;
   is_active boolean;
-  made bigint[];
+  taken uuid[] := '{}';
+  found_taken uuid[];
+  made integer;
   written integer;
 begin
   perform check_stamp(p_now, p_entry_ids);
   select * into strict b from batches where id = p_batch;
   is_active := b.value_minor is not null and b.activation = 'immediate';
-  with made as (
-    insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at,
-      value_minor, balance_minor, activated_at)
-    select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, b.expires_at,
-      case when is_active then b.value_minor end, case when is_active then b.value_minor else 0 end,
-      case when is_active then p_now end
-    from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed) as u (bucket, serial_number,
-      code_key, pin_key, sealed)
-    on conflict do nothing
-    returning serial_number
-  )
-  select array_agg(m.serial_number) into made from made m;
+  loop
+    begin
+      insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at,
+        value_minor, balance_minor, activated_at)
+      select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, b.expires_at,
+        case when is_active then b.value_minor end, case when is_active then b.value_minor else 0 end,
+        case when is_active then p_now end
+      from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed) as u (bucket, serial_number,
+        code_key, pin_key, sealed)
+      where u.code_key <> all (taken);
+      get diagnostics made = row_count;
+      exit;
+    exception when unique_violation then
+      found_taken := array(select v.code_key from vouchers v where v.code_key = any (p_code_keys));
+      if found_taken <@ taken then raise; end if;
+      taken := found_taken;
+    end;
+  end loop;
+  perform expect_rows('vouchers', made, cardinality(p_code_keys) - cardinality(taken));
   if is_active then
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency,
       merchant_id, serial_number, batch_id,
@@ -124,12 +133,12 @@ begin
     select u.bucket, u.id, 'ACTIVATION', reserve_of(b.id), u.serial_number, b.value_minor, b.currency,
       b.merchant_id, u.serial_number,
       p_batch, p_now
-    from unnest(p_buckets, p_serials, p_entry_ids) as u (bucket, serial_number, id)
-    where u.serial_number = any (made);
+    from unnest(p_buckets, p_serials, p_code_keys, p_entry_ids) as u (bucket, serial_number, code_key, id)
+    where u.code_key <> all (taken);
     get diagnostics written = row_count;
-    perform expect_rows('journal', written, coalesce(cardinality(made), 0));
+    perform expect_rows('journal', written, made);
   end if;
-  return coalesce(cardinality(made), 0);
+  return made;
 end $$;
 
 -- Takes back up to p_count vouchers of a canceled batch in one bucket, behind a serial number: each is
@@ -258,4 +267,3 @@ revoke execute on function hold_key_ring, lock_voucher, set_voucher_block, reset
 grant execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
   set_voucher_expiry, replace_voucher, create_vouchers,
   void_vouchers, reseal_vouchers, reserve_price, post to scrip_service;
-grant execute on function hold_key_ring to scrip_producer;

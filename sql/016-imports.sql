@@ -25,3 +25,44 @@ create table voucher_import_chunks (
 
 grant select, insert on voucher_imports, voucher_import_chunks to scrip_service;
 grant update (finished_at) on voucher_imports to scrip_service;
+
+-- Makes the vouchers of a batch that an import has made, each with its own balance, and books where that
+-- comes from: IMPORT, from p_payer to the voucher. The arrays stand side by side. A code that exists
+-- fails the call.
+create function import_vouchers(
+  p_batch integer, p_payer bigint, p_buckets integer[], p_serials bigint[], p_code_keys uuid[],
+  p_pin_keys uuid[], p_sealed bytea[], p_balances bigint[], p_expiries timestamptz[], p_entry_ids uuid[],
+  p_references text[], p_now timestamptz
+) returns void
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  b batches;
+  payer accounts;
+  written integer;
+begin
+  perform check_stamp(p_now, p_entry_ids);
+  select * into strict b from batches where id = p_batch;
+  select * into strict payer from accounts where id = p_payer;
+  if is_movement('IMPORT', payer.kind::text, 'VOUCHER') is not true or payer.currency <> b.currency then
+    raise exception 'no IMPORT goes from % % to a voucher in %', payer.kind, payer.currency, b.currency;
+  end if;
+  insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor,
+    balance_minor, activated_at)
+  select u.bucket, u.serial_number, p_batch, u.code_key, u.pin_key, u.sealed, u.expires_at, u.balance_minor,
+    u.balance_minor, p_now
+  from unnest(p_buckets, p_serials, p_code_keys, p_pin_keys, p_sealed, p_balances, p_expiries)
+    as u (bucket, serial_number, code_key, pin_key, sealed, balance_minor, expires_at);
+  get diagnostics written = row_count;
+  perform expect_rows('vouchers', written, b.quantity);
+  insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, reference, occurred_at)
+  select u.bucket, u.id, 'IMPORT', p_payer, u.serial_number, u.balance_minor, b.currency, b.merchant_id,
+    u.serial_number, u.reference, p_now
+  from unnest(p_buckets, p_serials, p_balances, p_entry_ids, p_references)
+    as u (bucket, serial_number, balance_minor, id, reference);
+  get diagnostics written = row_count;
+  perform expect_rows('journal', written, b.quantity);
+end $$;
+
+revoke execute on function import_vouchers from public;
+grant execute on function import_vouchers to scrip_service;

@@ -9,7 +9,7 @@ create table bucket_positions (
   bucket integer not null constraint bucket_positions_once unique
 );
 insert into bucket_positions (position, bucket) select position, bucket from buckets;
-grant select on bucket_positions to scrip_service, scrip_producer;
+grant select on bucket_positions to scrip_service;
 
 create or replace function bucket_of(merchant_id integer) returns integer
 language sql stable security definer set search_path = scrip, pg_temp as $$

@@ -149,8 +149,7 @@ describe('the role of the service', () => {
       creates: false,
       creates_schemas: false,
       owns: 0,
-      // Inside the production of batches, for COPY.
-      is_member_of: ['scrip_producer'],
+      is_member_of: null,
     });
   });
 

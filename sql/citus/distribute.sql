@@ -153,4 +153,4 @@ begin
 end $$;
 
 -- What was granted on the schema has not reached the workers with it.
-grant usage on schema scrip to scrip_service, scrip_producer;
+grant usage on schema scrip to scrip_service;

@@ -1,7 +1,7 @@
--- The roles of the service on every node of a Citus cluster, before its tables are distributed
+-- The role of the service on every node of a Citus cluster, before its tables are distributed
 -- (distribute.sql).
 --
--- Citus connects from node to node as the role in use, so both roles sign in (docs/how-to/citus.md,
+-- Citus connects from node to node as the role in use, so the role signs in (docs/how-to/citus.md,
 -- "Signing in between the nodes"). The search path is for later migrations: Citus writes types into some
 -- statements without their schema. Every node does this for itself.
 do $$
@@ -12,13 +12,8 @@ begin
     do $body$ begin
       perform set_config('citus.enable_ddl_propagation', 'off', true);
       if not exists (select from pg_roles where rolname = 'scrip_service')
-        then create role scrip_service noinherit; end if;
-      if not exists (select from pg_roles where rolname = 'scrip_producer')
-        then create role scrip_producer; end if;
-      if not pg_has_role('scrip_service', 'scrip_producer', 'member')
-        then grant scrip_producer to scrip_service; end if;
+        then create role scrip_service; end if;
       alter role scrip_service login;
-      alter role scrip_producer login;
       execute format('alter database %I set search_path = scrip, public', current_database());
     end $body$
   $run$) r join pg_dist_node n using (nodeid) loop

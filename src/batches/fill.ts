@@ -1,12 +1,11 @@
 import type { Service } from '../context.ts';
 import { isStampRefused, retrying } from '../db/errors.ts';
-import type { Database, Transaction } from '../db/pool.ts';
+import type { Database, Queries } from '../db/pool.ts';
 import { enqueue, keepQueued, type Task } from '../jobs/enqueue.ts';
 import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
-import { estimateVouchers } from '../rotation/queries.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { settleFailure } from './fail.ts';
-import { advance, prepare, produce, withoutTaken, write } from './produce.ts';
+import { advance, prepare, produce, write } from './produce.ts';
 import { findBatchById, listStalled, lockBatch } from './queries.ts';
 import type { MadeRows } from './rows.ts';
 
@@ -21,12 +20,6 @@ const SMALL_CHUNK = 250;
 const CHUNKS_MAX = 2;
 /** After this time a large batch goes to the end of the queue. */
 const TURN_MS = 1_000;
-/**
- * In batches of this size, the codes of a chunk are looked up before it is written. With ten million
- * vouchers, one chunk in fifty draws an existing code and is made again; with a billion, nine in ten
- * would.
- */
-const LOOK_UP_FROM = 10_000_000;
 /**
  * A batch without progress for this long has lost its worker. Even on a busy machine a chunk takes much
  * less than a second.
@@ -53,22 +46,18 @@ async function takeTurn(service: Service, batchId: number, stopping: () => boole
   const [row] = await service.db.query<BatchRow>(findBatchById(batchId));
   if (row?.status !== 'PROCESSING') return true;
   await checkKeyRing(service.db, service.keys);
-  const [estimated] = await service.db.query<{ vouchers: bigint }>(estimateVouchers);
-  const looksUp = (estimated?.vouchers ?? 0n) >= LOOK_UP_FROM;
   let batch = toBatch(row);
   for (let last = false; batch.status === 'PROCESSING' && !last; ) {
     last = Date.now() >= until || stopping();
     batch =
       batch.quantity - batch.produced <= SMALL_CHUNK || isRotating(service)
         ? await bookFew(service, batchId)
-        : await run(service, batch, looksUp, () => Date.now() >= until || stopping());
+        : await run(service, batch, () => Date.now() >= until || stopping());
   }
   return batch.status !== 'PROCESSING';
 }
 
-/**
- * While vouchers are looked up under two keys, a new code is compared with both, which COPY cannot do.
- */
+/** While vouchers are looked up under two keys, a new code is compared with both, a few at a time. */
 function isRotating({ keys }: Service): boolean {
   return keys.inUse.length > 1;
 }
@@ -77,19 +66,14 @@ function isRotating({ keys }: Service): boolean {
  * Makes and books chunk after chunk until little is left, or the turn is over. Two chunks are prepared,
  * one is written and one is committed at the same time; a commit mostly waits for the disk.
  */
-async function run(
-  service: Service,
-  batch: Batch,
-  looksUp: boolean,
-  givesWay: () => boolean,
-): Promise<Batch> {
+async function run(service: Service, batch: Batch, givesWay: () => boolean): Promise<Batch> {
   let claimed = batch.produced;
   let after = batch;
   const ahead = () => {
     const count = Math.min(CHUNK, batch.quantity - claimed);
     if (count <= SMALL_CHUNK || after.status !== 'PROCESSING') return undefined;
     claimed += count;
-    return quietly(prepare(service, batch, count));
+    return quietly(prepare(service, count));
   };
   let booked: Promise<Batch> | undefined;
   const made = [ahead(), ahead()];
@@ -98,7 +82,7 @@ async function run(
     // A chunk that is ready is booked in any case.
     if (!givesWay()) made.push(ahead());
     const before = booked;
-    booked = quietly(book(service, batch.id, rows, looksUp));
+    booked = quietly(book(service, batch.id, rows));
     if (before) after = await orBothEnd(before, booked);
   }
   return (await booked) ?? after;
@@ -132,22 +116,18 @@ class Surplus extends Error {}
  * second chunk can be written meanwhile, and a cancel waits for neither. Surplus vouchers are rolled
  * back.
  */
-async function book(service: Service, batchId: number, chunk: MadeRows, looksUp: boolean): Promise<Batch> {
+async function book(service: Service, batchId: number, chunk: MadeRows): Promise<Batch> {
   try {
     return await inTransaction(service, async (tx) => {
       await holdKeyRing(tx, service.keys);
       if (chunk.keyId !== service.keys.current || isRotating(service)) throw new Surplus();
-      const made = looksUp ? await withoutTaken(tx, chunk) : chunk;
-      await write(tx, made);
+      const made = await write(tx, batchId, chunk);
       const batch = await lock(tx, batchId);
-      if (batch.status !== 'PROCESSING' || batch.quantity - batch.produced < made.count) throw new Surplus();
-      return advance(service, tx, batch, made.count, service.clock());
+      if (batch.status !== 'PROCESSING' || batch.quantity - batch.produced < made) throw new Surplus();
+      return advance(service, tx, batch, made, service.clock());
     });
   } catch (error) {
-    // Too many, too old, or an existing code: the missing vouchers are made by the statement that skips
-    // existing codes.
-    if (error instanceof Surplus || isCodeTaken(error) || isStampRefused(error))
-      return bookFew(service, batchId);
+    if (error instanceof Surplus || isStampRefused(error)) return bookFew(service, batchId);
     throw error;
   }
 }
@@ -163,18 +143,13 @@ function bookFew(service: Service, batchId: number): Promise<Batch> {
   });
 }
 
-function inTransaction(service: Service, work: (tx: Transaction) => Promise<Batch>): Promise<Batch> {
+function inTransaction(service: Service, work: (tx: Queries) => Promise<Batch>): Promise<Batch> {
   return retrying(() => inTurn(service.db, () => service.db.transaction(work)));
 }
 
-async function lock(tx: Transaction, batchId: number): Promise<Batch> {
+async function lock(tx: Queries, batchId: number): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(lockBatch(batchId));
   return toBatch(row as BatchRow);
-}
-
-function isCodeTaken(error: unknown): boolean {
-  const { constraint } = (error ?? {}) as { constraint?: string };
-  return constraint?.startsWith('vouchers_code_unique') ?? false;
 }
 
 type Gate = { inside: number; readonly waiting: (() => void)[] };

@@ -1,4 +1,5 @@
-import { type Sql, sql } from '../db/sql.ts';
+import { bytesArray, plainArray, type Sql, sql, textArray } from '../db/sql.ts';
+import { newId } from '../ledger/id.ts';
 
 export type ImportTableRow = {
   id: number;
@@ -95,18 +96,32 @@ from products p where p.id = ${productId}
 returning id`;
 }
 
-/** Refuses a clock that is wrong, and numbers the transaction (sql/005-rules.sql). */
-export function checkStamp(now: Date): Sql {
-  return sql`select check_stamp(${now})`;
+export type ImportedVoucher = {
+  readonly bucket: number;
+  readonly serial: bigint;
+  readonly codeKey: string;
+  readonly pinKey: string;
+  readonly sealed: Buffer;
+  readonly balanceMinor: bigint;
+  readonly expiresAt: Date;
+  readonly reference: string | null;
+};
+
+/** The vouchers of an imported batch, and the movements that they are paid by (sql/016-imports.sql). */
+export function importVouchers(
+  batchId: number,
+  payer: bigint,
+  vouchers: readonly ImportedVoucher[],
+  now: Date,
+): Sql {
+  return sql`
+select import_vouchers(${batchId}, ${payer}, ${plainArray(vouchers.map(({ bucket }) => bucket))}::int[],
+  ${plainArray(vouchers.map(({ serial }) => serial))}::bigint[],
+  ${plainArray(vouchers.map(({ codeKey }) => codeKey))}::uuid[],
+  ${plainArray(vouchers.map(({ pinKey }) => pinKey))}::uuid[],
+  ${bytesArray(vouchers.map(({ sealed }) => sealed))}::bytea[],
+  ${plainArray(vouchers.map(({ balanceMinor }) => balanceMinor))}::bigint[],
+  ${plainArray(vouchers.map(({ expiresAt }) => expiresAt.toISOString()))}::timestamptz[],
+  ${plainArray(vouchers.map(() => newId(now)))}::uuid[],
+  ${textArray(vouchers.map(({ reference }) => reference))}::text[], ${now})`;
 }
-
-/** Rows in the text format, made by import.ts: the order of the columns is the order of its fields. */
-export const copyImportedVouchers = sql`
-copy vouchers (serial_number, batch_id, bucket, code_key, pin_key, sealed,
-  expires_at, value_minor, balance_minor, activated_at)
-from stdin`;
-
-export const copyImportedEntries = sql`
-copy journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-  serial_number, bucket, occurred_at, reference)
-from stdin`;

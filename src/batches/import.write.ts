@@ -3,7 +3,7 @@ import type { Operator, Service } from '../context.ts';
 import { randomPin } from '../credentials.ts';
 import { serialOf } from '../db/buckets.ts';
 import { retrying } from '../db/errors.ts';
-import type { Transaction } from '../db/pool.ts';
+import type { Queries } from '../db/pool.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { debitFloat } from '../ledger/accounts.queries.ts';
 import { accountOf } from '../ledger/accounts.ts';
@@ -12,16 +12,9 @@ import { newId } from '../ledger/id.ts';
 import type { Product } from '../merchants/products.ts';
 import { Refusal } from '../refusal.ts';
 import { findTaken, type ImportRow } from './import.check.ts';
-import {
-  checkStamp,
-  copyImportedEntries,
-  copyImportedVouchers,
-  finishImport,
-  insertChunk,
-  insertImportedBatch,
-} from './import.queries.ts';
+import { finishImport, importVouchers, insertChunk, insertImportedBatch } from './import.queries.ts';
 import { UnreadableFile } from './import.read.ts';
-import { becomeProducer, becomeService, drawNumbers } from './queries.ts';
+import { drawNumbers } from './queries.ts';
 
 /** An import that has begun. */
 export type ImportToWrite = {
@@ -62,10 +55,9 @@ export function writeChunk(
           'the code is that of a voucher that has been made since the check',
         );
       const now = service.clock();
-      await tx.query(checkStamp(now));
       const groups: Group[] = [];
       for (const group of groupRows(rows)) groups.push(await prepareGroup(service, tx, to, group, now));
-      await copyRows(service, tx, to.merchantId, groups, now);
+      for (const group of groups) await writeGroup(service, tx, group, now);
       const [finished] = await tx.query(finishImport(to.id, now));
       if (finished)
         await audit(tx, operator, {
@@ -89,7 +81,7 @@ function groupRows(rows: readonly ImportRow[]): (readonly [ImportRow, ...ImportR
 
 async function prepareGroup(
   service: Service,
-  tx: Transaction,
+  tx: Queries,
   { merchantId, paidFrom }: ImportToWrite,
   rows: readonly [ImportRow, ...ImportRow[]],
   now: Date,
@@ -116,44 +108,31 @@ async function prepareGroup(
   return { product, rows, batchId: batch.id, payer };
 }
 
-/** Copies vouchers and movements, sealed under the key that the transaction holds. */
-async function copyRows(
+/** Writes vouchers and their movements, sealed under the key that the transaction holds. */
+async function writeGroup(
   { keys, buckets }: Service,
-  tx: Transaction,
-  merchantId: number,
-  groups: readonly Group[],
+  tx: Queries,
+  { rows, batchId, payer }: Group,
   now: Date,
 ): Promise<void> {
-  const count = groups.reduce((sum, { rows }) => sum + rows.length, 0);
-  const [drawn] = await tx.query<{ numbers: string[] }>(drawNumbers(count));
-  const numbers = (drawn?.numbers ?? []).values();
-  const vouchers: string[] = [];
-  const entries: string[] = [];
-  const at = now.toISOString();
-  for (const { product, rows, batchId, payer } of groups) {
-    for (const { code, pin: given, balanceMinor, expiresAt, reference } of rows) {
-      const slot = keys.slotOf(code);
-      const serial = serialOf(BigInt(numbers.next().value as string), slot);
-      const bucket = buckets.ofSlot(slot);
-      const pin = given ?? randomPin();
-      const sealed = `\\\\x${keys.seal(serial, code, pin).toString('hex')}`;
-      const [codeKey, pinKey] = [keys.codeKey(code), keys.pinKey(code, pin)];
-      const [amount, until] = [balanceMinor, expiresAt.toISOString()];
-      vouchers.push(copyLine(serial, batchId, bucket, codeKey, pinKey, sealed, until, amount, amount, at));
-      const { currency } = product;
-      const own = reference === null ? '\\N' : reference.replaceAll('\\', '\\\\');
-      entries.push(
-        copyLine(newId(now), 'IMPORT', payer, serial, amount, currency, merchantId, serial, bucket, at, own),
-      );
-    }
-  }
-  await tx.query(becomeProducer);
-  await tx.copyIn(copyImportedVouchers, [Buffer.from(vouchers.join(''))]);
-  await tx.copyIn(copyImportedEntries, [Buffer.from(entries.join(''))]);
-  await tx.query(becomeService);
-}
-
-/** A row in the text format of COPY: no field but a reference holds a character that would need an escape. */
-function copyLine(...fields: readonly (string | number | bigint)[]): string {
-  return `${fields.join('\t')}\n`;
+  const [drawn] = await tx.query<{ numbers: string[] }>(drawNumbers(rows.length));
+  const numbers = drawn?.numbers ?? [];
+  const vouchers = rows.map(({ code, pin: given, balanceMinor, expiresAt, reference }, index) => {
+    const slot = keys.slotOf(code);
+    const serial = serialOf(BigInt(numbers[index] as string), slot);
+    const pin = given ?? randomPin();
+    const sealed = keys.seal(serial, code, pin);
+    const [codeKey, pinKey] = [keys.codeKey(code), keys.pinKey(code, pin)];
+    return {
+      bucket: buckets.ofSlot(slot),
+      serial,
+      codeKey,
+      pinKey,
+      sealed,
+      balanceMinor,
+      expiresAt,
+      reference,
+    };
+  });
+  await tx.query(importVouchers(batchId, payer, vouchers, now));
 }

@@ -1,25 +1,11 @@
 import type { Service } from '../context.ts';
-import { randomCode, randomPin } from '../credentials.ts';
-import { serialOf } from '../db/buckets.ts';
-import type { Queries, Transaction } from '../db/pool.ts';
-import { bytesArray, plainArray } from '../db/sql.ts';
+import type { Queries } from '../db/pool.ts';
+import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
-import { reserveOf } from '../ledger/accounts.ts';
-import { newId } from '../ledger/id.ts';
 import { type Batch, type BatchRow, enqueueBatchEvent, toBatch } from './batch.ts';
-import {
-  advanceBatch,
-  becomeProducer,
-  becomeService,
-  checkStamp,
-  copyEntries,
-  copyVouchers,
-  createVouchers,
-  drawNumbers,
-  findCodeKeys,
-} from './queries.ts';
-import { firstRows, type MadeRows, withoutRows } from './rows.ts';
+import { advanceBatch, createVouchers, drawNumbers, findCodeKeys } from './queries.ts';
+import { drawCodes, type MadeRows, makeRows } from './rows.ts';
 import { makeRowsAside } from './rows.worker.ts';
 
 /**
@@ -35,39 +21,18 @@ export async function produce(service: Service, tx: Queries, batch: Batch, count
 }
 
 /** Prepares vouchers of a batch before their transaction. Unused numbers are lost. */
-export async function prepare(
-  { db, buckets, keys, clock }: Service,
-  batch: Batch,
-  count: number,
-): Promise<MadeRows> {
+export async function prepare({ db, buckets, keys, clock }: Service, count: number): Promise<MadeRows> {
   const numbers = await takeNumbers(db, count);
-  const { id: batchId, expiresAt, value, currency, merchantId } = batch;
-  const activation =
-    batch.immediate && value
-      ? { amountMinor: value.minor, currency, merchantId, reserveAccount: reserveOf(batchId) }
-      : null;
-  return makeRowsAside(keys, { numbers, buckets: buckets.all, batchId, expiresAt, now: clock(), activation });
-}
-
-/**
- * Removes vouchers with existing codes: COPY has no `on conflict`, and one of them would undo the whole
- * chunk.
- */
-export async function withoutTaken(tx: Queries, made: MadeRows): Promise<MadeRows> {
-  const taken = await tx.query<{ code_key: string }>(findCodeKeys(plainArray(made.codeKeys)));
-  return withoutRows(made, new Set(taken.map(({ code_key }) => code_key.replaceAll('-', ''))));
+  return makeRowsAside(keys, { numbers, buckets: buckets.all, now: clock() });
 }
 
 /**
  * Writes prepared vouchers in the caller's transaction, which holds the key ring; `advance` books them.
- * An existing code fails the transaction.
+ * @returns how many: a voucher whose code exists is left out
  */
-export async function write(tx: Transaction, { at, count, vouchers, entries }: MadeRows): Promise<void> {
-  await tx.query(checkStamp(at));
-  await tx.query(becomeProducer);
-  await tx.copyIn(copyVouchers, firstRows(vouchers, count));
-  if (entries) await tx.copyIn(copyEntries, firstRows(entries, count));
-  await tx.query(becomeService);
+export async function write(tx: Queries, batchId: number, rows: MadeRows): Promise<number> {
+  const [result] = await tx.query<{ made: number }>(createVouchers(batchId, rows));
+  return result?.made ?? 0;
 }
 
 /** Books the progress of a batch, whose row the caller's transaction holds; the last voucher completes it. */
@@ -94,9 +59,8 @@ async function takeNumbers(tx: Queries, count: number): Promise<bigint[]> {
  * voucher that is resealed between the two checks is found by one of them, since it moves in one
  * direction only.
  */
-async function drawCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set<string>> {
-  const codes = new Set<string>();
-  while (codes.size < count) codes.add(randomCode());
+async function drawFreeCodes(tx: Queries, keys: KeyRing, count: number): Promise<Set<string>> {
+  const codes = drawCodes(count);
   if (keys.inUse.length === 1) return codes;
   const byKey = new Map(
     [...codes].flatMap((code) => keys.olderCodeKeys(code).map((key) => [key, code] as const)),
@@ -114,28 +78,6 @@ async function create(
   now: Date,
 ): Promise<number> {
   const numbers = await takeNumbers(tx, count);
-  const vouchers = [...(await drawCodes(tx, keys, count))].map((code, index) => {
-    const slot = keys.slotOf(code);
-    const serial = serialOf(numbers[index] as bigint, slot);
-    const pin = randomPin();
-    return {
-      bucket: buckets.ofSlot(slot),
-      serial,
-      codeKey: keys.codeKey(code),
-      pinKey: keys.pinKey(code, pin),
-      sealed: keys.seal(serial, code, pin),
-    };
-  });
-  const [result] = await tx.query<{ made: number }>(
-    createVouchers(batch.id, {
-      buckets: plainArray(vouchers.map(({ bucket }) => bucket)),
-      serials: plainArray(vouchers.map(({ serial }) => serial)),
-      codeKeys: plainArray(vouchers.map(({ codeKey }) => codeKey)),
-      pinKeys: plainArray(vouchers.map(({ pinKey }) => pinKey)),
-      sealed: bytesArray(vouchers.map(({ sealed }) => sealed)),
-      entryIds: plainArray(vouchers.map(() => newId(now))),
-      now,
-    }),
-  );
-  return result?.made ?? 0;
+  const codes = [...(await drawFreeCodes(tx, keys, count))];
+  return write(tx, batch.id, makeRows(keys, { numbers, codes, buckets: buckets.all, now }));
 }

@@ -1,4 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
+import type { MadeRows } from './rows.ts';
 
 export function findProduct(code: string | undefined, defaultId: number): Sql {
   return sql`
@@ -76,47 +77,15 @@ export function drawNumbers(count: number): Sql {
 }
 
 /**
- * A few vouchers of a batch (sql/012-vouchers.sql). Existing codes are skipped; the number of new
- * vouchers is returned.
+ * Vouchers of a batch (sql/012-vouchers.sql). Existing codes are skipped; the number of new vouchers is
+ * returned.
  */
-export function createVouchers(
-  batchId: number,
-  columns: {
-    buckets: string;
-    serials: string;
-    codeKeys: string;
-    pinKeys: string;
-    sealed: string;
-    entryIds: string;
-    now: Date;
-  },
-): Sql {
-  const { buckets, serials, codeKeys, pinKeys, sealed, entryIds, now } = columns;
+export function createVouchers(batchId: number, rows: MadeRows): Sql {
+  const { buckets, serials, codeKeys, pinKeys, sealed, entryIds, at } = rows;
   return sql`
 select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${codeKeys}::uuid[],
-  ${pinKeys}::uuid[],
-  ${sealed}::bytea[], ${entryIds}::uuid[], ${now}) as made`;
+  ${pinKeys}::uuid[], ${sealed}::bytea[], ${entryIds}::uuid[], ${at}) as made`;
 }
-
-/** Fails if the timestamp of copied rows is too old for the books (sql/005-rules.sql). */
-export function checkStamp(at: Date): Sql {
-  return sql`select check_stamp(${at})`;
-}
-
-/** Becomes the role that may copy rows into vouchers and journal, until the transaction ends. */
-export const becomeProducer = sql`set local role scrip_producer`;
-export const becomeService = sql`set local role scrip_service`;
-
-/** Rows in the binary format, made by rows.ts. The order of the columns is that of its fields. */
-export const copyVouchers = sql`
-copy vouchers (serial_number, batch_id, bucket, code_key, pin_key, sealed,
-  expires_at, value_minor, balance_minor, activated_at)
-from stdin (format binary)`;
-
-export const copyEntries = sql`
-copy journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-  serial_number, batch_id, bucket, occurred_at)
-from stdin (format binary)`;
 
 /** Books progress in the transaction that made it; the last voucher completes the batch. */
 export function advanceBatch(id: number, made: number, now: Date): Sql {

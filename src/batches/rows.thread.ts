@@ -5,8 +5,6 @@ import { makeRows, type RowsWanted } from './rows.ts';
 import type { ThreadAnswer } from './rows.worker.ts';
 
 /** Lower than the calls at the till, if both want the same core. */
-
-/** On Linux each thread has its own priority. Elsewhere it would be that of the process. */
 const PRIORITY = 5;
 
 // On Linux a priority is a thread's own. Elsewhere it would be the whole process's.
@@ -15,20 +13,12 @@ if (process.platform === 'linux') setPriority(PRIORITY);
 const keys = new KeyRing(...(workerData as ReturnType<KeyRing['share']>));
 
 parentPort?.on('message', (wanted: RowsWanted) => {
-  const answer = attempt(wanted);
-  const moved = answer.made
-    ? [answer.made.vouchers, answer.made.entries].flatMap((rows) => rows?.bytes.buffer ?? [])
-    : [];
-  parentPort?.postMessage(answer, moved as ArrayBuffer[]);
+  parentPort?.postMessage(attempt(wanted));
 });
 
 function attempt(wanted: RowsWanted): ThreadAnswer {
   try {
-    const { keyId, at, count, codeKeys, vouchers, entries } = makeRows(keys, wanted);
-    const plain = ({ bytes, rowBytes }: typeof vouchers) => ({ bytes, rowBytes });
-    return {
-      made: { keyId, at, count, codeKeys, vouchers: plain(vouchers), entries: entries && plain(entries) },
-    };
+    return { made: makeRows(keys, wanted) };
   } catch (error) {
     return { error };
   }

@@ -16,7 +16,7 @@ export type MovedClock = {
 const MOVED = `
 create table if not exists scrip.moved_clock (only_row boolean primary key default true,
   at timestamptz not null);
-grant select on scrip.moved_clock to scrip_service, scrip_producer;
+grant select on scrip.moved_clock to scrip_service;
 create or replace function scrip.database_time() returns timestamptz language sql volatile as $$
   select coalesce((select at from scrip.moved_clock), clock_timestamp())
 $$`;

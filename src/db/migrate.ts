@@ -5,7 +5,7 @@ import { makeWorkerUtils } from 'graphile-worker';
 import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
 import { openOwner, openPool, type Queries } from './pool.ts';
-import { PRODUCER_ROLE, SERVICE_ROLE } from './session.ts';
+import { SERVICE_ROLE } from './session.ts';
 import { type Sql, sql } from './sql.ts';
 import { splitStatements } from './statements.ts';
 
@@ -174,22 +174,16 @@ function pending(applied: readonly Applied[], migrations: readonly Migration[]):
 
 /** Roles belong to the whole server: the migration of another database may be faster. */
 async function createRoles(owner: Queries): Promise<void> {
-  for (const role of [SERVICE_ROLE, PRODUCER_ROLE])
-    await owner.query(
-      raw(`do $$ begin
-        if not exists (select from pg_roles where rolname = '${role}')
-          then create role ${role} nologin; end if;
-      exception when duplicate_object or unique_violation then null;
-      end $$`),
-    );
-  // The service becomes the producer only by `set role`, and does not have its rights otherwise. The
-  // account that migrates also works as the service, if no other account is set up for it.
   await owner.query(
     raw(`do $$ begin
-      if exists (select from pg_roles where rolname = '${SERVICE_ROLE}' and rolinherit)
-        then alter role ${SERVICE_ROLE} noinherit; end if;
-      if not pg_has_role('${SERVICE_ROLE}', '${PRODUCER_ROLE}', 'member')
-        then grant ${PRODUCER_ROLE} to ${SERVICE_ROLE}; end if;
+      if not exists (select from pg_roles where rolname = '${SERVICE_ROLE}')
+        then create role ${SERVICE_ROLE} nologin; end if;
+    exception when duplicate_object or unique_violation then null;
+    end $$`),
+  );
+  // The account that migrates also works as the service, if no other account is set up for it.
+  await owner.query(
+    raw(`do $$ begin
       if not pg_has_role(current_user, '${SERVICE_ROLE}', 'member')
         then execute format('grant ${SERVICE_ROLE} to %I', current_user); end if;
     end $$`),

@@ -1,6 +1,4 @@
-import { finished } from 'node:stream/promises';
 import pg from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
 import type { PoolUsage } from '../metrics.ts';
 import { Health } from './health.ts';
 import { clientFor, hostAddresses } from './hosts.ts';
@@ -13,11 +11,6 @@ export type Queries = {
   query<Row>(statement: Sql): Promise<Row[]>;
 };
 
-export type Transaction = Queries & {
-  /** Sends rows to a `copy … from stdin`, in parts, in the format that the statement names. */
-  copyIn(statement: Sql, parts: readonly Uint8Array[]): Promise<void>;
-};
-
 /** A transaction that names its isolation reads through much, and sets its own limits of time. */
 type Isolation = 'read committed' | 'repeatable read';
 
@@ -27,7 +20,7 @@ export type Database = Queries & {
    * Runs `run` in one transaction (read committed unless `isolation` says otherwise); any throw rolls it
    * back.
    */
-  transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>;
+  transaction<T>(run: (tx: Queries) => Promise<T>, isolation?: Isolation): Promise<T>;
   /**
    * Runs a statement of the hot path: prepared, one round trip, its own transaction.
    * @param bucket where its rows are
@@ -222,24 +215,10 @@ async function rowsOf<Row>(
   return result.rows as Row[];
 }
 
-async function copyIn(client: pg.PoolClient, { text }: Sql, parts: readonly Uint8Array[]): Promise<void> {
-  const stream = client.query(copyFrom(text));
-  // The driver's own limit covers what it sends itself. Ending a client with work in flight breaks its
-  // connection.
-  const limit = setTimeout(() => void client.end(), STATEMENT_TIMEOUT_MS + GRACE_MS);
-  try {
-    for (const part of parts) stream.write(part);
-    stream.end();
-    await finished(stream);
-  } finally {
-    clearTimeout(limit);
-  }
-}
-
 async function inTransaction<T>(
   pool: pg.Pool,
   health: Health,
-  run: (tx: Transaction) => Promise<T>,
+  run: (tx: Queries) => Promise<T>,
   isolation: Isolation | undefined,
 ): Promise<T> {
   const client = await connect(pool, health);
@@ -253,7 +232,6 @@ async function inTransaction<T>(
     await control(isolation ? `begin isolation level ${isolation}` : 'begin');
     const result = await run({
       query: (statement) => ask(statement, limits ? STATEMENT_TIMEOUT_MS + GRACE_MS : undefined),
-      copyIn: (statement, parts) => health.track(() => copyIn(client, statement, parts)),
     });
     await control('commit');
     return result;

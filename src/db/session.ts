@@ -5,8 +5,6 @@ import type pg from 'pg';
  * the functions of sql/.
  */
 export const SERVICE_ROLE = 'scrip_service';
-/** The role that copies the rows of large batches into vouchers and journal. */
-export const PRODUCER_ROLE = 'scrip_producer';
 
 /**
  * The settings of every session of the service. An account that has them by `alter role … set` (behind

@@ -1,12 +1,12 @@
 import { sqlState } from './errors.ts';
-import type { Database, Transaction } from './pool.ts';
+import type { Database, Queries } from './pool.ts';
 
 /**
  * A database inside a transaction: statements on it belong to the transaction and are rolled back with
  * it. A failure is final: a retry inside gets the first error, so that the whole transaction is run
  * again.
  */
-export function within(db: Database, tx: Transaction): Database {
+export function within(db: Database, tx: Queries): Database {
   let failure: unknown;
   const guard = async <T>(run: () => Promise<T>): Promise<T> => {
     if (failure !== undefined) throw failure;
