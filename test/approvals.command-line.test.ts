@@ -40,4 +40,14 @@ test('the command line breaks the glass once two people could approve, with a re
     kinds.map(({ action }) => action),
     ['float.top-up', 'approval.approve'],
   );
+  const shown = await operator.json('audit', 'break-glass');
+  assert.deepEqual(
+    shown.map((each: { action: string; reason: string }) => [each.action, each.reason]),
+    [
+      ['approval.approve', 'Bob is ill'],
+      ['float.top-up', 'Bob is ill'],
+    ],
+  );
+  const [{ occurredAt, until }] = shown;
+  assert.equal(Date.parse(until) - Date.parse(occurredAt), 7 * 86_400_000);
 });

@@ -26,6 +26,22 @@ describe('the operator API', () => {
     assert.deepEqual(shown.body.floats, [{ currency: 'USD', balance: 100_000 }]);
   });
 
+  test('finds merchants by a part of their names, and floats below their mark', async () => {
+    const { id } = await api.testService.createMerchant({ name: '100%_Kiosk' });
+    await api.testService.createMerchant({ name: '100 Kiosks' });
+    const named = async (text: string) =>
+      (await api.get(`/merchants?name=${encodeURIComponent(text)}`)).body.items.map(
+        (each: { name: string }) => each.name,
+      );
+    assert.deepEqual(await named('kIOSK'), ['100%_Kiosk', '100 Kiosks']);
+    assert.deepEqual(await named('%_k'), ['100%_Kiosk']);
+    const warned = await api.post('/floats/warn', { merchantId: String(id), below: 100_001 });
+    assert.equal(warned.status, 200);
+    const { items } = (await api.get('/floats/low')).body;
+    const low = { merchantId: String(id), merchant: '100%_Kiosk', currency: 'USD', balance: 100_000 };
+    assert.deepEqual(items, [{ ...low, usePerDay: 0, daysLeft: null, low: 100_001 }]);
+  });
+
   test('performs a write once under its Idempotency-Key, and refuses another one under it', async () => {
     const { id } = await api.testService.createMerchant({ name: 'Once' });
     const headers = { 'idempotency-key': 'suspend-once' };

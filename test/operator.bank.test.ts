@@ -3,6 +3,8 @@ import { request } from 'node:http';
 import { after, before, test } from 'node:test';
 import type { AnyOperation } from '../src/operator/operations.ts';
 import { perform } from '../src/operator/perform.ts';
+import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
+import type { Principal } from '../src/operator/principal.ts';
 import { OPERATIONS } from '../src/operator/table.ts';
 import { COMMAND_LINE, type OperatorApi, startOperator } from './operator.api.ts';
 import { openScene, settledDay } from './settlements.ts';
@@ -86,10 +88,13 @@ test('a body that is too large is refused before it is read, and sent in chunks 
 test('terms, documents, the file of payouts and disputes of a settlement', async (t) => {
   const scene = await openScene(t);
   const { service } = scene.ledger.started;
-  const ask = async (name: string, input: object) => {
-    const operation = OPERATIONS.find((each) => each.name === name) as AnyOperation;
+  const ask = async (name: string, input: object, merchant?: number) => {
+    const table = merchant === undefined ? OPERATIONS : PORTAL_OPERATIONS;
+    const operation = table.find((each) => each.name === name) as AnyOperation;
+    const owner = { kind: 'token', id: '1', roles: ['owner'], merchantId: merchant } as const;
+    const principal = merchant === undefined ? COMMAND_LINE : { ...COMMAND_LINE, ...owner };
     // biome-ignore lint/suspicious/noExplicitAny: what an operation answers is what the test is about.
-    return (await perform(operation, { service, principal: COMMAND_LINE, input })).output as any;
+    return (await perform(operation, { service, principal: principal as Principal, input })).output as any;
   };
   await settledDay(scene);
   const merchantId = String(scene.shop.merchant.id);
@@ -107,7 +112,22 @@ test('terms, documents, the file of payouts and disputes of a settlement', async
   );
   const [draft] = (await ask('settlement.draft', {})).items;
   await assert.rejects(ask('settlement.document', { id: draft.id, format: 'pdf' }), /is a draft/);
+  const { id: shop } = scene.shop.merchant;
+  await assert.rejects(ask('settlement.show', { id: draft.id }, shop), { code: 'not-found' });
+  assert.deepEqual((await ask('settlement.list', {}, shop)).items, []);
   await ask('settlement.approve', { id: draft.id });
+  const { id: stranger } = scene.issuer.merchant;
+  for (const name of ['settlement.show', 'settlement.document', 'settlement.dispute']) {
+    const input = {
+      id: draft.id,
+      ...(name === 'settlement.document' && { format: 'csv' }),
+      ...(name === 'settlement.dispute' && { comment: 'x' }),
+    };
+    await assert.rejects(ask(name, input, stranger), { code: 'not-found' }, name);
+  }
+  assert.deepEqual((await ask('settlement.list', {}, stranger)).items, []);
+  assert.equal((await ask('settlement.list', {}, shop)).items[0].id, draft.id);
+  assert.equal((await ask('settlement.show', { id: draft.id }, shop)).state, 'APPROVED');
   const pdf = await ask('settlement.document', { id: draft.id, format: 'pdf' });
   assert.deepEqual(
     [pdf.name, pdf.content.toString('latin1', 0, 5)],
@@ -119,20 +139,31 @@ test('terms, documents, the file of payouts and disputes of a settlement', async
   assert.match(content, /<InstdAmt Ccy="USD">97\.10<\/InstdAmt>/);
   const wrong = { format: 'csv', accounts, ...payer, payerIban: 'DE00' };
   await assert.rejects(ask('settlement.file', wrong), /payerIban is not an IBAN/);
-  const made = await ask('settlement.dispute', { id: draft.id, comment: 'one is missing' });
+  const made = await ask('settlement.dispute', { id: draft.id, comment: 'one is missing' }, shop);
+  assert.deepEqual((await ask('settlement.disputes', {}, stranger)).items, []);
   const [open] = (await ask('settlement.disputes', { open: true })).items;
   assert.deepEqual([open.id, open.settlementId, open.merchantId], [made.id, draft.id, merchantId]);
   await ask('settlement.answer', { id: made.id, comment: 'it is in the next one' });
   assert.deepEqual((await ask('settlement.disputes', { open: true })).items, []);
+  await readFiles(ask, merchantId, shop);
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: as above.
+type Ask = (name: string, input: object, merchant?: number) => Promise<any>;
+
+async function readFiles(ask: Ask, merchantId: string, shop: number): Promise<void> {
   const day = { from: '2026-03-01', to: '2026-03-02' };
   assert.match((await ask('books.report-csv', { report: 'R1', ...day })).content, /^report,from,to,/);
   await assert.rejects(ask('books.report-csv', { report: 'R8', ...day }), /merchantId is required/);
   const lines = await textOf((await ask('books.report-csv', { report: 'R8', merchantId, ...day })).content);
   assert.match(lines, /,REDEMPTION,.*,40\.10,USD,sale 2,/);
   assert.match(await textOf((await ask('books.export', { format: 'csv', ...day })).content), /REDEMPTION/);
+  const own = await ask('books.report', { report: 'R7', ...day }, shop);
+  assert.deepEqual([own.report, own.tables.length], ['R7', 1]);
+  await assert.rejects(ask('books.report', { report: 'R1', ...day }, shop), /report must be one of R6/);
   const open2 = await ask('books.export', { format: 'csv', from: '2026-03-01', to: '2026-03-05' });
   await assert.rejects(textOf(open2.content), /2026-03-02 is not closed/);
-});
+}
 
 async function textOf(content: AsyncIterable<string>): Promise<string> {
   let text = '';

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { listEntries } from '../src/audit/queries.ts';
+import { listBreakGlass, listEntries } from '../src/audit/queries.ts';
+import { listBankEntries, listBankMovements, listStatements } from '../src/bank/list.queries.ts';
 import { listBatchRows } from '../src/batches/queries.ts';
+import { listLowFloats } from '../src/books/forecast.queries.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { type Sql, sql } from '../src/db/sql.ts';
 import { listJournalRows } from '../src/ledger/journal.queries.ts';
 import { listMerchantRowsAfter } from '../src/merchants/queries.ts';
+import { listApprovalRows } from '../src/operator/approvals.queries.ts';
+import { listJobRows } from '../src/operator/jobs.queries.ts';
+import { listUserRows } from '../src/people/queries.ts';
+import { listAllDisputes, listSettlementRows } from '../src/settlement/queries.ts';
 import { listDeclineRows } from '../src/vouchers/declines.queries.ts';
 import { listByCodeKeys, listVoucherRows } from '../src/vouchers/find.queries.ts';
 import { testDatabase } from './harness.ts';
@@ -37,10 +43,23 @@ const FIRST = '00000000-0000-7000-8000-000000000000';
 const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const NOW = new Date('2026-01-31T12:00:00Z');
 const ids = { from: FIRST, before: LAST };
-const anything = { subject: null, actor: null, action: null, from: null, until: null };
+const anything = { subject: null, actor: null, kind: null, action: null, from: null, until: null };
 
 const LISTS: Readonly<Record<string, Sql>> = {
-  merchants: listMerchantRowsAfter(0, 51),
+  merchants: listMerchantRowsAfter(0, 51, null),
+  'merchants by name': listMerchantRowsAfter(0, 51, 'corner'),
+  'low floats': listLowFloats(0, '', 51),
+  settlements: listSettlementRows({ merchantId: null, states: ['DRAFT', 'PAID'] }, 9, 51),
+  'settlements of a merchant': listSettlementRows({ merchantId: 1, states: ['PAID'] }, 9, 51),
+  disputes: listAllDisputes({ merchantId: null, open: true }, 9, 51),
+  statements: listStatements('House', 9, 51),
+  entries: listBankEntries({ account: 'House', open: true }, 9, 51),
+  'movements of the bank': listBankMovements(true, LAST, 51),
+  jobs: listJobRows(9, 51),
+  approvals: listApprovalRows(NOW, 9, 51),
+  users: listUserRows(1, 9, 51),
+  'changes that broke the glass': listBreakGlass(NOW, 51),
+  'changes since a time': listEntries({ ...anything, action: 'merchant.suspend', from: NOW }, null, 51),
   batches: listBatchRows({ merchantId: null, status: null }, null, 51),
   'batches of a merchant': listBatchRows({ merchantId: 1, status: null }, 9, 51),
   'batches by status': listBatchRows({ merchantId: null, status: 'PROCESSING' }, 9, 51),
@@ -63,7 +82,8 @@ const LISTS: Readonly<Record<string, Sql>> = {
 };
 
 /** Tables that grow with the business. */
-const LARGE = /^(vouchers|journal|declines|batches|audit|claims|redemption_updates)/;
+const LARGE =
+  /^(vouchers|journal|declines|batches|audit|claims|redemption_updates|merchants|floats|settlements|bank_entries)/;
 
 type Plan = {
   readonly 'Node Type': string;

@@ -1,5 +1,5 @@
 import type { Queries } from '../db/pool.ts';
-import { type AuditFilter, findHead, listEntries } from './queries.ts';
+import { type AuditFilter, findHead, listBreakGlass, listEntries } from './queries.ts';
 
 export type AuditEntry = {
   readonly sequence: bigint;
@@ -43,7 +43,14 @@ export function listAudit(db: Queries, subject: string | null, count: number): P
   return pageOfAudit(db, { ...ANY, subject }, null, count);
 }
 
-const ANY: AuditFilter = { subject: null, actor: null, action: null, from: null, until: null };
+const ANY: AuditFilter = {
+  subject: null,
+  actor: null,
+  kind: null,
+  action: null,
+  from: null,
+  until: null,
+};
 
 /** A page of entries, newest first, before a sequence number. */
 export async function pageOfAudit(
@@ -52,17 +59,25 @@ export async function pageOfAudit(
   before: bigint | null,
   count: number,
 ): Promise<AuditEntry[]> {
-  const rows = await db.query<Row>(listEntries(filter, before, count));
-  return rows.map(({ occurred_at, actor_kind, actor_id, request_id, before: was, after, hash, ...rest }) => ({
+  return (await db.query<Row>(listEntries(filter, before, count))).map(toEntry);
+}
+
+/** What accounts of the machine did alone since a time, though it takes two people; newest first. */
+export async function pageOfBreakGlass(db: Queries, since: Date, count: number): Promise<AuditEntry[]> {
+  return (await db.query<Row>(listBreakGlass(since, count))).map(toEntry);
+}
+
+function toEntry({ occurred_at, actor_kind, actor_id, request_id, before, after, hash, ...rest }: Row) {
+  return {
     ...rest,
     occurredAt: occurred_at,
     actorKind: actor_kind,
     actorId: actor_id,
     requestId: request_id,
-    before: was === null ? null : JSON.parse(was),
+    before: before === null ? null : JSON.parse(before),
     after: after === null ? null : JSON.parse(after),
     hash: hash.toString('hex'),
-  }));
+  };
 }
 
 /** @returns undefined if there is no entry yet */

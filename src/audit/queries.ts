@@ -44,6 +44,7 @@ from audit where sequence > ${after} order by sequence limit ${count}`;
 export type AuditFilter = {
   readonly subject: string | null;
   readonly actor: string | null;
+  readonly kind: string | null;
   readonly action: string | null;
   readonly from: Date | null;
   readonly until: Date | null;
@@ -60,7 +61,8 @@ export function listEntries(filter: AuditFilter, before: bigint | null, count: n
   add((value) => `subject = ${value}::text`, filter.subject);
   add((value) => `actor = ${value}::text`, filter.actor);
   add((value) => `action = ${value}::text`, filter.action);
-  // Entries are nearly in the order of their times: the newest one before a time is where the list begins.
+  add((value) => `actor_kind = ${value}::text`, filter.kind);
+  // Entries are nearly in the order of their times: those around a time are where a list begins and ends.
   add(
     (value) => `occurred_at < ${value}::timestamptz and sequence <= coalesce((
       select max(e.sequence) from (
@@ -69,7 +71,14 @@ export function listEntries(filter: AuditFilter, before: bigint | null, count: n
       ) e), 0)`,
     filter.until,
   );
-  add((value) => `occurred_at >= ${value}::timestamptz`, filter.from);
+  add(
+    (value) => `occurred_at >= ${value}::timestamptz and sequence >= coalesce((
+      select min(e.sequence) from (
+        select n.sequence from audit n where n.occurred_at >= ${value}::timestamptz
+          order by n.occurred_at, n.sequence limit 100
+      ) e), 9223372036854775807)`,
+    filter.from,
+  );
   return {
     text: `
 select sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason,
@@ -77,4 +86,12 @@ select sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, a
 from audit where ${conditions.join(' and ')} order by sequence desc limit $1`,
     values,
   };
+}
+
+/** What accounts of the machine did alone since a time, though it takes two people; newest first. */
+export function listBreakGlass(since: Date, count: number): Sql {
+  return sql`
+select sequence, occurred_at, actor_kind, actor_id, actor, origin, request_id, action, subject, reason,
+  before, after, hash
+from audit where actor_kind = 'break-glass' and occurred_at >= ${since} order by sequence desc limit ${count}`;
 }

@@ -30,3 +30,14 @@ select f.currency, coalesce((select sum(m.amount_minor) from moved m where m.cur
 from floats f join merchants m on m.id = f.merchant_id
 where f.merchant_id = ${merchantId}`;
 }
+
+/** Floats below their mark, merchant by merchant, behind a float. */
+export function listLowFloats(merchantId: number, currency: string, count: number): Sql {
+  return sql`
+select f.merchant_id, m.name as merchant, f.currency,
+  coalesce(f.low_minor, f.topped_up_minor / 10) as low_minor
+from floats f join merchants m on m.id = f.merchant_id
+where (f.merchant_id, f.currency) > (${merchantId}, ${currency})
+  and f.balance_minor < coalesce(f.low_minor, f.topped_up_minor / 10)
+order by f.merchant_id, f.currency limit ${count}`;
+}

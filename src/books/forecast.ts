@@ -1,7 +1,7 @@
 import type { Service } from '../context.ts';
 import { type Float, listFloats } from '../merchants/floats.ts';
 import type { Money } from '../money.ts';
-import { listUse } from './forecast.queries.ts';
+import { listLowFloats, listUse } from './forecast.queries.ts';
 
 /** A float with what it was used for, on average, and how long it lasts at that rate. */
 export type Forecast = Float & {
@@ -35,5 +35,31 @@ export async function forecastFloats({ db, clock }: Service, merchantId: number)
       usePerDay: { minor: usedMinor / days, decimals },
       daysLeft: usedMinor === 0n ? null : Number((minor * days) / usedMinor),
     };
+  });
+}
+
+/** A float below the mark at which its merchant is warned. */
+export type LowFloat = Forecast & {
+  readonly merchantId: number;
+  readonly merchant: string;
+  readonly low: Money;
+};
+
+type LowRow = { merchant_id: number; merchant: string; currency: string; low_minor: bigint };
+
+/** A page of the floats that are low, merchant by merchant. @param after the float behind which it begins */
+export async function pageOfLowFloats(
+  service: Service,
+  after: { readonly merchantId: number; readonly currency: string },
+  count: number,
+): Promise<LowFloat[]> {
+  const rows = await service.db.query<LowRow>(listLowFloats(after.merchantId, after.currency, count));
+  const merchants = [...new Set(rows.map(({ merchant_id }) => merchant_id))];
+  const forecasts = new Map<number, Forecast[]>();
+  for (const id of merchants) forecasts.set(id, await forecastFloats(service, id));
+  return rows.flatMap(({ merchant_id: merchantId, merchant, currency, low_minor: minor }) => {
+    const float = forecasts.get(merchantId)?.find((each) => each.currency === currency);
+    const low = { minor, decimals: float?.balance.decimals ?? 0 };
+    return float ? [{ ...float, merchantId, merchant, low }] : [];
   });
 }

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { verifyAudit } from '../audit/verify.ts';
-import { type AuditEntry, audits } from '../operator/audit.ts';
+import { type AuditEntry, audits, type BrokenGlass } from '../operator/audit.ts';
 import { withService } from './open.ts';
 import { numberOf, printFields, printJson, printTable, say, wrongUsage } from './output.ts';
-import { parseCount, parseEnd, parseStart } from './parse.ts';
+import { oneOf, parseCount, parseEnd, parseStart } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
 
 type Json = { json?: boolean };
@@ -17,12 +17,18 @@ export function registerAudit(program: Command): void {
     .description('list the newest changes, newest first')
     .option('--subject <subject>', 'only those of this subject, such as "merchant 5"')
     .option('--actor <name>', 'only those by this actor')
+    .option('--actor-kind <kind>', `only those by a ${KINDS.join(', ')}`)
     .option('--action <action>', 'only those of this action, such as merchant.suspend')
     .option('--from <date>', 'only those since this day (UTC), or date and time')
     .option('--to <date>', 'only those until this day (UTC), or date and time')
     .option('--limit <count>', `how many, up to ${LISTED_MAX}`, '50')
     .option('--json', 'print JSON')
     .action(list);
+  audit
+    .command('break-glass')
+    .description('list what was done alone with --break-glass in the last seven days')
+    .option('--json', 'print JSON')
+    .action(breakGlass);
   audit
     .command('head')
     .description(
@@ -41,9 +47,12 @@ export function registerAudit(program: Command): void {
     .action(verify);
 }
 
+const KINDS = ['command-line', 'break-glass', 'token', 'user', 'service'] as const;
+
 type ListOptions = Json & {
   subject?: string;
   actor?: string;
+  actorKind?: string;
   action?: string;
   from?: string;
   to?: string;
@@ -52,11 +61,14 @@ type ListOptions = Json & {
 
 async function list(options: ListOptions): Promise<void> {
   const { subject, actor, action, from, to } = options;
+  const actorKind = options.actorKind && oneOf(options.actorKind, '--actor-kind', KINDS);
   const limit = parseCount(options.limit, '--limit', 1, LISTED_MAX);
   if (from !== undefined) parseStart(from, '--from');
   if (to !== undefined) parseEnd(to, '--to');
   const filters = Object.fromEntries(
-    Object.entries({ subject, actor, action, from, to }).filter(([, value]) => value !== undefined),
+    Object.entries({ subject, actor, actorKind, action, from, to }).filter(
+      ([, value]) => value !== undefined,
+    ),
   );
   await listCommand(audits.list, filters, limit, options, (entries: AuditEntry[]) =>
     printTable(
@@ -102,4 +114,22 @@ async function verify(options: Json & { head?: string }): Promise<void> {
     if (ok) say(`intact: ${checked}, head ${last ?? '-'}`);
     else say(`BROKEN after ${checked}: ${sequence === null ? '' : `entry ${sequence}: `}${broken?.problem}`);
   });
+}
+
+async function breakGlass(options: Json): Promise<void> {
+  await listCommand(audits.breakGlass, {}, undefined, options, (found: BrokenGlass[]) =>
+    printTable(
+      ['entry', 'time', 'who', 'from', 'action', 'subject', 'reason'],
+      found.map((each) => [
+        each.sequence,
+        each.occurredAt.toISOString().slice(0, 19).replace('T', ' '),
+        each.actor,
+        each.origin,
+        each.action,
+        each.subject,
+        each.reason ?? '',
+      ]),
+      ['who', 'from', 'subject', 'reason'],
+    ),
+  );
 }

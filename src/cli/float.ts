@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { type Float, floats } from '../operator/floats.ts';
+import { type Float, floats, type LowFloat } from '../operator/floats.ts';
 import { addFloatMoney } from './float-money.ts';
 import { amountText } from './merchant.ts';
 import { printTable, say } from './output.ts';
 import { parseCurrencyCode, parseId, parseText, parseValue } from './parse.ts';
-import { listCommand, performCommand } from './perform.ts';
+import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
 
 const REFERENCE_MAX = 100;
 
@@ -35,6 +35,11 @@ export function registerFloat(program: Command): void {
     .option('--currency <code>', 'the currency (default: that of the product DEFAULT)')
     .option('--json', 'print JSON')
     .action(warn);
+  float
+    .command('low')
+    .description('list the floats that are below their mark, with the days that they last')
+    .option('--json', 'print JSON')
+    .action(low);
   float
     .command('show')
     .description("show a merchant's floats")
@@ -89,5 +94,21 @@ async function show(options: Json & { merchant: string }): Promise<void> {
           return [currency, ...amounts, daysLeft === null ? '-' : String(daysLeft)];
         }),
       ),
+  );
+}
+
+async function low(options: Json): Promise<void> {
+  await listCommand(floats.low, {}, LISTED_MAX, options, (found: LowFloat[]) =>
+    printTable(
+      ['merchant', 'name', 'currency', 'balance', 'mark', 'use per day', 'days left'],
+      found.map((each) => {
+        const amounts = [each.balance, each.low, each.usePerDay].map((amount) =>
+          amountText(amount, each.currency),
+        );
+        const days = each.daysLeft === null ? '-' : String(each.daysLeft);
+        return [each.merchantId, each.merchant, each.currency, ...amounts, days];
+      }),
+      ['name'],
+    ),
   );
 }

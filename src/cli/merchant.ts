@@ -28,7 +28,12 @@ export function registerMerchant(program: Command): void {
     .option('--opaque', 'answer an unknown code and a wrong PIN alike')
     .option('--json', 'print JSON')
     .action(create);
-  merchant.command('list').description('list all merchants').option('--json', 'print JSON').action(list);
+  merchant
+    .command('list')
+    .description('list merchants')
+    .option('--name <text>', 'only those whose name holds this')
+    .option('--json', 'print JSON')
+    .action(list);
   merchant.command('show <id>').description('show a merchant').option('--json', 'print JSON').action(show);
   for (const [name, allowed] of [
     ['permit', true],
@@ -97,8 +102,10 @@ async function create(options: CreateOptions): Promise<void> {
   });
 }
 
-async function list(options: Json): Promise<void> {
-  await listCommand(merchants.list, {}, LISTED_MAX, options, (found: Merchant[]) =>
+async function list(options: Json & { name?: string }): Promise<void> {
+  const { name } = options;
+  const filters = name === undefined ? {} : { name: parseText(name, '--name', NAME_MAX) };
+  await listCommand(merchants.list, filters, LISTED_MAX, options, (found: Merchant[]) =>
     printTable(
       ['id', 'name', 'permissions', 'product', 'suspended'],
       found.map((each) => [

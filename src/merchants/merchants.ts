@@ -79,8 +79,13 @@ export async function listMerchants(db: Queries): Promise<MerchantInfo[]> {
 }
 
 /** A page of merchants, oldest first, after an id. */
-export async function pageOfMerchants(db: Queries, after: number, limit: number): Promise<MerchantInfo[]> {
-  return (await db.query<MerchantRow>(listMerchantRowsAfter(after, limit))).map(toMerchant);
+export async function pageOfMerchants(
+  db: Queries,
+  after: number,
+  limit: number,
+  name: string | null,
+): Promise<MerchantInfo[]> {
+  return (await db.query<MerchantRow>(listMerchantRowsAfter(after, limit, name))).map(toMerchant);
 }
 
 /** Gives or takes a permission. @returns whether the merchant exists */

@@ -127,10 +127,12 @@ select m.*, p.code as product from merchants m join products p on p.id = m.defau
   limit 10000`;
 }
 
-export function listMerchantRowsAfter(after: number, limit: number): Sql {
+/** @param name a part of the name, in capitals or not; null for all */
+export function listMerchantRowsAfter(after: number, limit: number, name: string | null): Sql {
+  const pattern = name === null ? null : `%${name.replace(/[\\%_]/g, '\\$&')}%`;
   return sql`
 select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id
-where m.id > ${after} order by m.id limit ${limit}`;
+where m.id > ${after} and (${pattern}::text is null or m.name ilike ${pattern}) order by m.id limit ${limit}`;
 }
 
 export function setPermission(id: number, permission: string, allowed: boolean): Sql {

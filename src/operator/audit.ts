@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox';
-import { auditHead, type AuditEntry as Entry, pageOfAudit } from '../audit/list.ts';
+import { auditHead, type AuditEntry as Entry, pageOfAudit, pageOfBreakGlass } from '../audit/list.ts';
 import { Word } from '../schema.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import { End, Input, Line, NullableText, PAGE, Page, Start, Text, Time, toEnd, toStart } from './fields.ts';
 import { type Caller, reading, tableOf } from './operations.ts';
+import { ROLES } from './principal.ts';
 import { Problem } from './problem.ts';
 import { VERIFY } from './rights.ts';
 
@@ -13,10 +14,12 @@ const Sequence = Type.String({
 });
 const Details = Type.Unsafe<Readonly<Record<string, unknown>> | null>({ type: ['object', 'null'] });
 
+const KINDS = ['command-line', 'break-glass', 'token', 'user', 'service'] as const;
+
 const EntrySchema = Type.Object({
   sequence: Sequence,
   occurredAt: Time,
-  actorKind: Word(['command-line', 'token', 'user', 'service'] as const),
+  actorKind: Word(KINDS),
   actorId: NullableText,
   actor: Text,
   origin: Text,
@@ -40,6 +43,7 @@ const toJson = (entry: Entry): AuditEntry => ({
 type Filters = {
   subject?: string | undefined;
   actor?: string | undefined;
+  actorKind?: string | undefined;
   action?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
@@ -48,6 +52,7 @@ type Filters = {
 function filterOf({
   subject = null,
   actor = null,
+  actorKind: kind = null,
   action = null,
   from,
   to,
@@ -55,6 +60,7 @@ function filterOf({
   return {
     subject,
     actor,
+    kind,
     action,
     from: from ? toStart(from, 'from') : null,
     until: to ? new Date(toEnd(to, 'to').getTime() + 1) : null,
@@ -71,14 +77,15 @@ const list = reading({
     ...PAGE,
     subject: Type.Optional(Line(200, 'Only those of this subject.', 'merchant 5')),
     actor: Type.Optional(Line(200, 'Only those by this actor.', 'anna')),
+    actorKind: Type.Optional(Word(KINDS, { description: 'Only those by actors of this kind.' })),
     action: Type.Optional(Line(100, 'Only those of this action.', 'merchant.suspend')),
     from: Type.Optional(Start('The first of them.')),
     to: Type.Optional(End('The last of them.')),
   }),
   output: Page(EntrySchema),
   roles: VERIFY,
-  async run({ service }, { cursor, limit = 50, subject, actor, action, from, to }) {
-    const filters = { subject, actor, action, from, to };
+  async run({ service }, { cursor, limit = 50, subject, actor, actorKind, action, from, to }) {
+    const filters = { subject, actor, actorKind, action, from, to };
     const [before] = readCursor('audit', filters, cursor) ?? [];
     const position = before === undefined ? null : BigInt(before);
     const rows = await pageOfAudit(service.readDb, filterOf(filters as never), position, limit + 1);
@@ -102,6 +109,43 @@ const head = reading({
   },
 });
 
-export const audits = { list, head };
+const SHOWN_DAYS = 7;
+const SHOWN_MAX = 200;
+const DAY_MS = 86_400_000;
 
-export const AUDIT = tableOf(list, head);
+const Broken = Type.Object({
+  sequence: Sequence,
+  occurredAt: Time,
+  until: Type.Unsafe<Date>({ ...Time, description: 'Until when the console shows it.' }),
+  actor: Text,
+  origin: Text,
+  action: Text,
+  subject: Text,
+  reason: NullableText,
+});
+
+export type BrokenGlass = Static<typeof Broken>;
+
+const breakGlass = reading({
+  name: 'audit.break-glass',
+  summary: 'List what was done alone with --break-glass in the last seven days, newest first',
+  method: 'GET',
+  path: '/audit/break-glass',
+  command: 'audit break-glass',
+  input: Input({}),
+  output: Page(Broken),
+  roles: ROLES,
+  async run({ service }: Caller) {
+    const since = new Date(service.clock().getTime() - SHOWN_DAYS * DAY_MS);
+    const found = await pageOfBreakGlass(service.readDb, since, SHOWN_MAX);
+    const items = found.map(({ sequence, occurredAt, actor, origin, action, subject, reason }) => {
+      const until = new Date(occurredAt.getTime() + SHOWN_DAYS * DAY_MS);
+      return { sequence: String(sequence), occurredAt, until, actor, origin, action, subject, reason };
+    });
+    return { items, nextCursor: null };
+  },
+});
+
+export const audits = { list, head, breakGlass };
+
+export const AUDIT = tableOf(...Object.values(audits));

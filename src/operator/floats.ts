@@ -1,10 +1,11 @@
 import Type, { type Static } from 'typebox';
-import { forecastFloats } from '../books/forecast.ts';
+import { type Forecast, forecastFloats, pageOfLowFloats } from '../books/forecast.ts';
 import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber } from '../money.ts';
 import { Nullable } from '../schema.ts';
 import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
-import { Input, Line, MerchantId, Page, Reason, Text } from './fields.ts';
+import { pageOf, readCursor } from './cursor.ts';
+import { Input, Line, MerchantId, PAGE, Page, Reason, Text } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { Problem } from './problem.ts';
@@ -105,13 +106,49 @@ const showFloats = reading({
   async run(caller, { merchantId }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const found = await forecastFloats(caller.service, id);
-    const items = found.map(({ currency, balance, usePerDay, daysLeft }) => {
-      return { currency, balance: toNumber(balance), usePerDay: toNumber(usePerDay), daysLeft };
-    });
-    return { items, nextCursor: null };
+    return { items: found.map(toFloatJson), nextCursor: null };
   },
 });
 
-export const floats = { topUp: topUpFloat, warn: warnFloat, show: showFloats };
+const toFloatJson = ({ currency, balance, usePerDay, daysLeft }: Forecast): Float => ({
+  currency,
+  balance: toNumber(balance),
+  usePerDay: toNumber(usePerDay),
+  daysLeft,
+});
+
+const LowFloatSchema = Type.Object({
+  merchantId: MerchantId,
+  merchant: Text,
+  ...FloatSchema.properties,
+  low: Type.Number({ description: 'The mark at which the merchant is warned.' }),
+});
+
+export type LowFloat = Static<typeof LowFloatSchema>;
+
+const lowFloats = reading({
+  name: 'float.low',
+  summary: 'List the floats that are below their mark, merchant by merchant',
+  method: 'GET',
+  path: '/floats/low',
+  command: 'float low',
+  input: Input({ ...PAGE }),
+  output: Page(LowFloatSchema),
+  roles: SEE_VOUCHERS,
+  async run({ service }, { cursor, limit = 50 }) {
+    const [id = 0, currency = ''] = readCursor('low floats', {}, cursor) ?? [];
+    const after = { merchantId: Number(id), currency: String(currency) };
+    const found = await pageOfLowFloats(service, after, limit + 1);
+    const items = found.map(({ merchantId, merchant, low, ...float }) => ({
+      merchantId: String(merchantId),
+      merchant,
+      ...toFloatJson(float),
+      low: toNumber(low),
+    }));
+    return pageOf('low floats', {}, items, limit, (each) => [Number(each.merchantId), each.currency]);
+  },
+});
+
+export const floats = { topUp: topUpFloat, warn: warnFloat, show: showFloats, low: lowFloats };
 
 export const FLOATS = tableOf(...Object.values(floats));

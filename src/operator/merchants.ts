@@ -134,13 +134,17 @@ const listMerchants = reading({
   method: 'GET',
   path: '/merchants',
   command: 'merchant list',
-  input: Input({ ...PAGE }),
+  input: Input({
+    ...PAGE,
+    name: Type.Optional(Line(200, 'Only those whose name holds this, in capitals or not.', 'corner')),
+  }),
   output: Page(MerchantSchema),
   roles: SEE_VOUCHERS,
-  async run({ service }, { cursor, limit = 50 }) {
-    const [after = 0] = readCursor('merchants', {}, cursor) ?? [];
-    const rows = await pageOfMerchants(service.readDb, Number(after), limit + 1);
-    return pageOf('merchants', {}, rows.map(toJson), limit, ({ id }) => [Number(id)]);
+  async run({ service }, { cursor, limit = 50, name }) {
+    const filters = { name };
+    const [after = 0] = readCursor('merchants', filters, cursor) ?? [];
+    const rows = await pageOfMerchants(service.readDb, Number(after), limit + 1, name ?? null);
+    return pageOf('merchants', filters, rows.map(toJson), limit, ({ id }) => [Number(id)]);
   },
 });
 

@@ -1,4 +1,4 @@
-import Type, { type TObject, type TSchema } from 'typebox';
+import Type from 'typebox';
 import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
 import { findKeyInfo } from '../api-keys/keys.ts';
 import { findProgress } from '../batches/list.ts';
@@ -16,9 +16,10 @@ import { deliveriesOfWebhooks } from './deliveries.ts';
 import { Input, Page, SerialNumber, Text, Time, toId } from './fields.ts';
 import { floats } from './floats.ts';
 import { merchants, requireMerchant } from './merchants.ts';
-import { type AnyOperation, type Caller, type Operation, operation, tableOf } from './operations.ts';
-import type { PortalRole } from './principal.ts';
-import { notFound, Problem } from './problem.ts';
+import { type AnyOperation, type Caller, operation, tableOf } from './operations.ts';
+import { ALL, bound, CONNECT, MONEY, NO_COMMAND, ORDER, ownIdOf, TEAM } from './portal-binding.ts';
+import { PORTAL_BOOKS } from './portal-books.ts';
+import { Problem } from './problem.ts';
 import { transactions } from './transactions.ts';
 import { users } from './users.ts';
 import { webhooks } from './webhooks.ts';
@@ -27,60 +28,6 @@ import { webhooks } from './webhooks.ts';
  * What a merchant's own people and tokens can do: the operations of the operator, bound to their
  * merchant. What belongs to another merchant is answered like what does not exist.
  */
-
-const ALL: readonly PortalRole[] = ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'];
-const MONEY: readonly PortalRole[] = ['owner', 'finance', 'operations', 'viewer'];
-const ORDER: readonly PortalRole[] = ['owner', 'operations'];
-const TEAM: readonly PortalRole[] = ['owner'];
-const CONNECT: readonly PortalRole[] = ['owner', 'developer'];
-
-const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
-
-const ownIdOf = ({ principal }: Caller) => {
-  if (principal.merchantId === null) throw new Problem('forbidden');
-  return String(principal.merchantId);
-};
-
-type Binding = {
-  readonly path: string;
-  readonly roles: readonly PortalRole[];
-  /**
-   * What the operation names by an id, and the merchant that it belongs to; undefined where there is none.
-   */
-  readonly owner?: {
-    readonly noun: string;
-    readonly field: string;
-    of(caller: Caller, id: string): Promise<number | null | undefined>;
-  };
-  /** The field that holds the merchant. */
-  readonly merchant?: string;
-};
-
-/** Binds an operation of the operator to the merchant of its caller. */
-function bound<Fields extends TObject, Output extends TSchema>(
-  original: Operation<Fields, Output>,
-  { path, roles, owner, merchant }: Binding,
-): AnyOperation {
-  const { input, run, riskOf: _riskOf, ...rest } = original as unknown as AnyOperation;
-  const properties = Object.fromEntries(
-    Object.entries(input.properties).filter(([name]) => name !== merchant),
-  );
-  return {
-    ...rest,
-    path,
-    roles,
-    command: NO_COMMAND,
-    input: Input(properties) as TObject,
-    async run(caller, given: Record<string, unknown>) {
-      const own = ownIdOf(caller);
-      if (owner) {
-        const id = String(given[owner.field]);
-        if (String(await owner.of(caller, id)) !== own) throw notFound(`${owner.noun} ${id}`);
-      }
-      return run(caller, merchant === undefined ? given : { ...given, [merchant]: own });
-    },
-  };
-}
 
 const ofBatch = {
   noun: 'batch',
@@ -210,6 +157,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   bound(batches.list, { path: '/batches', roles: MONEY, merchant: 'merchantId' }),
   bound(batches.show, { path: '/batches/:transactionId', roles: MONEY, owner: ofBatch }),
   bound(batches.cancel, { path: '/batches/:transactionId/cancel', roles: ORDER, owner: ofBatch }),
+  ...PORTAL_BOOKS,
   bound(apiKeys.create, { path: '/api-keys', roles: CONNECT, merchant: 'merchantId' }),
   bound(apiKeys.list, { path: '/api-keys', roles: CONNECT, merchant: 'merchantId' }),
   bound(apiKeys.show, { path: '/api-keys/:keyId', roles: CONNECT, owner: ofKey }),

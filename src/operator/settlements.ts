@@ -31,7 +31,13 @@ import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { MONEY, SEE } from './rights.ts';
-import { SettlementId, SettlementSchema, STATES, toSettlementJson } from './settlement-schema.ts';
+import {
+  type Settlement,
+  SettlementId,
+  SettlementSchema,
+  STATES,
+  toSettlementJson,
+} from './settlement-schema.ts';
 
 const list = reading({
   name: 'settlement.list',
@@ -42,18 +48,26 @@ const list = reading({
   input: Input({ ...PAGE, merchantId: Type.Optional(MerchantId), state: Type.Optional(Word(STATES)) }),
   output: Page(SettlementSchema),
   roles: SEE,
-  async run({ service }, { cursor, limit = 50, merchantId, state }) {
-    const filters = { merchantId, state };
-    const [before] = readCursor('settlements', filters, cursor) ?? [];
-    const filter = {
-      merchantId: merchantId === undefined ? null : toId(merchantId, 'merchantId'),
-      state: state ?? null,
-    };
-    const last = before === undefined ? null : Number(before);
-    const found = await pageOfSettlements(service.readDb, filter, last, limit + 1);
-    return pageOf('settlements', filters, found.map(toSettlementJson), limit, ({ id }) => [Number(id)]);
-  },
+  run: (caller, { cursor, limit, merchantId, state }) =>
+    pageOfSettlementsJson(caller, { merchantId, states: state ? [state] : STATES }, { cursor, limit }),
 });
+
+type Wanted = { readonly merchantId: string | undefined; readonly states: readonly string[] };
+type PageWanted = { readonly cursor: string | undefined; readonly limit: number | undefined };
+
+/** A page of settlements, newest first. */
+export async function pageOfSettlementsJson(
+  { service }: Caller,
+  filters: Wanted,
+  { cursor, limit = 50 }: PageWanted,
+): Promise<{ items: Settlement[]; nextCursor: string | null }> {
+  const [before] = readCursor('settlements', filters, cursor) ?? [];
+  const { merchantId, states } = filters;
+  const filter = { merchantId: merchantId === undefined ? null : toId(merchantId, 'merchantId'), states };
+  const last = before === undefined ? null : Number(before);
+  const found = await pageOfSettlements(service.readDb, filter, last, limit + 1);
+  return pageOf('settlements', filters, found.map(toSettlementJson), limit, ({ id }) => [Number(id)]);
+}
 
 const Details = Type.Object({
   ...SettlementSchema.properties,

@@ -47,22 +47,22 @@ export function lockSettlement(id: number): Sql {
 
 export type SettlementFilter = {
   readonly merchantId: number | null;
-  readonly state: string | null;
+  readonly states: readonly string[];
 };
 
 /** Newest first, before an id. */
 export function listSettlementRows(
-  { merchantId, state }: SettlementFilter,
+  { merchantId, states }: SettlementFilter,
   before: number | null,
   count: number,
 ): Sql {
   return {
     text: `
 select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id
-where ($1::integer is null or s.merchant_id = $1) and ($2::settlement_state is null or s.state = $2)
+where ($1::integer is null or s.merchant_id = $1) and s.state = any ($2::settlement_state[])
   and ($3::integer is null or s.id < $3)
 order by s.id desc limit $4`,
-    values: [merchantId, state, before, count],
+    values: [merchantId, states, before, count],
   };
 }
 

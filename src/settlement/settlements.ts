@@ -121,6 +121,12 @@ export async function getSettlement(db: Queries, id: number): Promise<Settlement
   return toSettlement(row);
 }
 
+/** A settlement that its merchant may see: no draft. */
+export async function findVisibleSettlement(db: Queries, id: number): Promise<Settlement | undefined> {
+  const [row] = await db.query<SettlementRow>(findSettlement(id));
+  return row && row.state !== 'DRAFT' ? toSettlement(row) : undefined;
+}
+
 /** A page of settlements, newest first. @param before the id before which it begins; null: the first page */
 export async function pageOfSettlements(
   db: Queries,

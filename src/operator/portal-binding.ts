@@ -1,0 +1,69 @@
+import type { TObject, TSchema } from 'typebox';
+import { Input } from './fields.ts';
+import type { AnyOperation, Caller, Operation } from './operations.ts';
+import type { PortalRole } from './principal.ts';
+import { notFound, Problem } from './problem.ts';
+
+/** How an operation of the operator becomes one of a merchant's portal. */
+
+export const ALL: readonly PortalRole[] = [
+  'owner',
+  'finance',
+  'operations',
+  'cashier',
+  'developer',
+  'viewer',
+];
+export const MONEY: readonly PortalRole[] = ['owner', 'finance', 'operations', 'viewer'];
+export const FINANCE: readonly PortalRole[] = ['owner', 'finance'];
+export const ORDER: readonly PortalRole[] = ['owner', 'operations'];
+export const TEAM: readonly PortalRole[] = ['owner'];
+export const CONNECT: readonly PortalRole[] = ['owner', 'developer'];
+
+export const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
+
+export const ownIdOf = ({ principal }: Caller) => {
+  if (principal.merchantId === null) throw new Problem('forbidden');
+  return String(principal.merchantId);
+};
+
+type Binding = {
+  readonly path: string;
+  readonly roles: readonly PortalRole[];
+  /**
+   * What the operation names by an id, and the merchant that it belongs to; undefined where there is none.
+   */
+  readonly owner?: {
+    readonly noun: string;
+    readonly field: string;
+    of(caller: Caller, id: string): Promise<number | null | undefined>;
+  };
+  /** The field that holds the merchant. */
+  readonly merchant?: string;
+};
+
+/** Binds an operation of the operator to the merchant of its caller. */
+export function bound<Fields extends TObject, Output extends TSchema>(
+  original: Operation<Fields, Output>,
+  { path, roles, owner, merchant }: Binding,
+): AnyOperation {
+  const { input, run, riskOf: _riskOf, ...rest } = original as unknown as AnyOperation;
+  const properties = Object.fromEntries(
+    Object.entries(input.properties).filter(([name]) => name !== merchant),
+  );
+  return {
+    ...rest,
+    path,
+    roles,
+    command: NO_COMMAND,
+    input: Input(properties) as TObject,
+    async run(caller, given: Record<string, unknown>) {
+      const own = ownIdOf(caller);
+      if (owner) {
+        const id = String(given[owner.field]);
+        if (String(await owner.of(caller, id)) !== own) throw notFound(`${owner.noun} ${id}`);
+      }
+      return run(caller, merchant === undefined ? given : { ...given, [merchant]: own });
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import Type, { type TObject, type TSchema } from 'typebox';
+import { Word } from '../schema.ts';
+import { findVisibleSettlement } from '../settlement/settlements.ts';
+import { books } from './books.ts';
+import { booksFiles } from './books-files.ts';
+import { disputes } from './disputes.ts';
+import { Input, PAGE, toId } from './fields.ts';
+import { type AnyOperation, type Caller, type Operation, reading } from './operations.ts';
+import { bound, FINANCE, MONEY, NO_COMMAND, ownIdOf } from './portal-binding.ts';
+import { settlementDocuments } from './settlement-documents.ts';
+import { pageOfSettlementsJson, settlements } from './settlements.ts';
+
+/** What a merchant sees of the books: its settlements, once they are approved, and its statements. */
+
+const ofSettlement = {
+  noun: 'settlement',
+  field: 'id',
+  of: async ({ service }: Caller, id: string) =>
+    (await findVisibleSettlement(service.readDb, toId(id)))?.merchantId,
+};
+
+/** The reports of the books that are about one merchant. */
+const REPORTS_OF_MERCHANTS = ['R6', 'float-statement', 'R7', 'settlement-statement'] as const;
+
+function ownReport<Output extends TSchema>(
+  { riskOf: _riskOf, ...made }: Operation<typeof booksFiles.report.input, Output>,
+  reports: readonly string[],
+): AnyOperation {
+  const { from, to, european } = made.input.properties;
+  const path = made.path as string;
+  const input = Input({
+    report: Word(reports, { description: 'Its number or its name.', examples: ['R6'] }),
+    from,
+    to,
+    ...(path.endsWith('/csv') && { european }),
+  });
+  return {
+    ...(made as unknown as AnyOperation),
+    command: NO_COMMAND,
+    roles: MONEY,
+    input: input as unknown as TObject,
+    run: (caller, given) => made.run(caller, { ...given, merchantId: ownIdOf(caller) } as never),
+  };
+}
+
+const APPROVED = ['APPROVED', 'PAID', 'RETURNED'] as const;
+
+const ownSettlements = reading({
+  ...settlements.list,
+  command: NO_COMMAND,
+  roles: MONEY,
+  input: Input({ ...PAGE, state: Type.Optional(Word(APPROVED)) }),
+  run: (caller, { cursor, limit, state }) =>
+    pageOfSettlementsJson(
+      caller,
+      { merchantId: ownIdOf(caller), states: state ? [state] : APPROVED },
+      { cursor, limit },
+    ),
+});
+
+export const PORTAL_BOOKS: readonly AnyOperation[] = [
+  ownSettlements as unknown as AnyOperation,
+  bound(settlements.show, { path: '/settlements/:id', roles: MONEY, owner: ofSettlement }),
+  bound(settlementDocuments.document, {
+    path: '/settlements/:id/document',
+    roles: MONEY,
+    owner: ofSettlement,
+  }),
+  bound(disputes.dispute, { path: '/settlements/:id/dispute', roles: FINANCE, owner: ofSettlement }),
+  bound(disputes.list, { path: '/disputes', roles: MONEY, merchant: 'merchantId' }),
+  ownReport(books.report as never, REPORTS_OF_MERCHANTS),
+  ownReport(booksFiles.report, [...REPORTS_OF_MERCHANTS, 'R8', 'transactions']),
+];
