@@ -1,28 +1,14 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { access, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { testDatabase } from './harness.ts';
+import { runScrip } from './scrip.ts';
 
 /** What commands do where there is no database yet. */
-
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-
-type Ran = { readonly status: number; readonly out: string; readonly err: string };
-
-function run(settings: Readonly<Record<string, string>>, ...args: string[]): Promise<Ran> {
-  const { promise, resolve } = Promise.withResolvers<Ran>();
-  const env = { PATH: process.env['PATH'], ...settings };
-  execFile(process.execPath, [MAIN, ...args], { env }, (error, out, err) => {
-    resolve({ status: error ? Number(error.code) : 0, out, err });
-  });
-  return promise;
-}
 
 async function temporary(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-database-'));
@@ -42,7 +28,7 @@ test('a command in a mistyped data folder creates nothing, and names the setting
   const folder = await temporary(t);
   const mistyped = join(folder, 'mistyped');
   for (const command of COMMANDS) {
-    const { status, out, err } = await run({ SCRIP_DATA_DIR: mistyped }, ...command);
+    const { status, out, err } = await runScrip({ SCRIP_DATA_DIR: mistyped }, ...command);
     assert.deepEqual([status, out], [1, ''], command.join(' '));
     assert.match(
       err,
@@ -59,7 +45,7 @@ test('a command on a database without the schema creates nothing, and names the 
   t.after(() => owner.close());
   await owner.query({ text: 'drop schema scrip cascade; drop schema graphile_worker cascade', values: [] });
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
-  const { status, out, err } = await run(settings, 'merchant', 'list');
+  const { status, out, err } = await runScrip(settings, 'merchant', 'list');
   assert.deepEqual([status, out], [1, '']);
   assert.match(
     err,
@@ -76,7 +62,7 @@ test('a key file that a first start writes beside a database elsewhere is warned
   const { url } = await testDatabase(t);
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
   const create = ['merchant', 'create', '--name', 'Kiosk', '--json'];
-  const first = await run(settings, ...create);
+  const first = await runScrip(settings, ...create);
   assert.equal(first.status, 0, first.err);
   const warning = JSON.parse(first.err);
   const file = join(folder, 'data', 'keys');
@@ -86,14 +72,14 @@ test('a key file that a first start writes beside a database elsewhere is warned
     /SCRIP_KEYS is not set.*written to .*keys\. Back this file up.*scrip keyring make/,
   );
   assert.equal((await stat(file)).mode & 0o777, 0o600);
-  const second = await run(settings, ...create);
+  const second = await runScrip(settings, ...create);
   assert.deepEqual([second.status, second.err], [0, '']);
 });
 
 test('a data folder that cannot be created ends in one line, with a database elsewhere too', async (t) => {
   const { url } = await testDatabase(t);
   for (const settings of [{}, { SCRIP_DATABASE_URL: url }]) {
-    const { status, out, err } = await run(
+    const { status, out, err } = await runScrip(
       { ...settings, SCRIP_DATA_DIR: '/proc/nope', SCRIP_PORT: '0' },
       'serve',
     );

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { newRingKey } from '../src/keyring/text.ts';
 import { makeVouchers, Operator } from './operator.ts';
-
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+import { runScrip } from './scrip.ts';
 
 let operator: Operator;
 let dataDir: string;
@@ -26,25 +23,12 @@ after(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-/** Runs `scrip keyring` on the key file of a data folder, rather than by SCRIP_KEYS. */
-const runKeyring = (...args: string[]) => runScrip({ SCRIP_DATA_DIR: dataDir }, 'keyring', ...args);
+/** Runs a command by a key file in place of SCRIP_KEYS. */
+const run = (settings: Readonly<Record<string, string>>, ...args: string[]) =>
+  runScrip({ SCRIP_DATABASE_URL: operator.testService.url, SCRIP_PORT: '0', ...settings }, ...args);
 
-function runScrip(
-  settings: Readonly<Record<string, string>>,
-  ...args: string[]
-): Promise<{ status: number; out: string; err: string }> {
-  const env = {
-    PATH: process.env['PATH'],
-    SCRIP_DATABASE_URL: operator.testService.url,
-    SCRIP_PORT: '0',
-    ...settings,
-  };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], { env }, (error, out, err) => {
-      resolve({ status: error ? Number(error.code) : 0, out, err });
-    });
-  });
-}
+/** Runs `scrip keyring` on the key file of a data folder. */
+const runKeyring = (...args: string[]) => run({ SCRIP_DATA_DIR: dataDir }, 'keyring', ...args);
 
 test('scrip keyring rotates the key file, tells what depends on what, and drops the old key', async () => {
   const made = await operator.testService.createMerchant();
@@ -132,12 +116,12 @@ test('a wrong or missing key ring is told before the schema is touched, and scri
       [/^scrip: the key ring of this database is missing: .*\n$/, { SCRIP_DATA_DIR: empty }, 'serve'],
     ];
     for (const [message, settings, command] of refusals) {
-      const { status, out, err } = await runScrip(settings, command);
+      const { status, out, err } = await run(settings, command);
       assert.deepEqual([status, out], [1, '']);
       assert.match(err, message);
       assert.equal(await isPending(), true);
     }
-    const done = await runScrip({ SCRIP_DATA_DIR: empty }, 'migrate');
+    const done = await run({ SCRIP_DATA_DIR: empty }, 'migrate');
     assert.deepEqual(done, { status: 0, out: `${pending}\nthe schema is up to date\n`, err: '' });
     assert.equal(await isPending(), false);
     assert.deepEqual(await readdir(empty), []);

@@ -6,16 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Receiver, verify } from './receiver.ts';
+import { MAIN } from './scrip.ts';
 
 /**
  * The service as an operator runs it, killed with its database in the middle of redemptions and of a
  * large batch.
  */
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const TILLS = 16;
 const QUANTITY = 30_000;
 const CRASHES = 2;

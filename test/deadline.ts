@@ -1,9 +1,3 @@
-import { enableCompileCache } from 'node:module';
-import { fileURLToPath } from 'node:url';
-
-// Each file has a process of its own, and compiles the same source.
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/scrip', import.meta.url)));
-
 /**
  * Loaded into the process of every test file. One that goes on when its tests are over has left something
  * open, and would keep the run from ending: it ends here, as a failure. The longest of the files takes

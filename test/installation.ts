@@ -1,21 +1,18 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { ENVIRONMENT, MAIN, type Ran, startScrip } from './scrip.ts';
 
 /** An installation on an embedded database, worked on by the program alone, as an operator does. */
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 /** A start, on a machine that has other things to do. */
 const START_MS = 60_000;
 const POLL_MS = 100;
-
-type Ran = { readonly status: number; readonly out: string; readonly err: string };
 
 export class Installation {
   /** A folder that is gone at the end of the test. */
@@ -68,13 +65,7 @@ export class Installation {
     settings: Readonly<Record<string, string>> = {},
     by: readonly string[] = [],
   ): Promise<Ran> {
-    const { promise, resolve } = Promise.withResolvers<Ran>();
-    const [program = '', ...rest] = [...by, process.execPath, MAIN, ...args];
-    const env = { PATH: process.env['PATH'], ...this.settings, ...settings };
-    execFile(program, rest, { env }, (error, out, err) => {
-      resolve({ status: error ? Number(error.code) : 0, out, err });
-    });
-    return promise;
+    return startScrip({ ...this.settings, ...settings }, args, by).ended;
   }
 
   async json(...args: string[]) {
@@ -97,7 +88,7 @@ export class Installation {
 
   /** Serves until it is stopped or killed. @returns its address */
   async serve(...args: string[]): Promise<string> {
-    const env = { PATH: process.env['PATH'], ...this.settings };
+    const env = { ...ENVIRONMENT, ...this.settings };
     const child = spawn(
       process.execPath,
       [MAIN, 'serve', ...(args.length > 0 ? args : ['--processes', '1'])],

@@ -1,18 +1,11 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import { findBatch, readVouchers } from '../src/batches/download.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
 import { startTestService, type TestService } from './harness.ts';
-
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-
-const MOST_OUTPUT_BYTES = 64 * 1024 * 1024;
-
-type Ran = { readonly status: number; readonly out: string; readonly err: string };
+import { type Ran, startScrip } from './scrip.ts';
 
 /** An operator who types commands, beside a service on the same database. */
 export class Operator {
@@ -45,20 +38,14 @@ export class Operator {
   }
 
   /** Like `run`, with the process itself, to send it signals. */
-  start(...args: string[]): { child: ChildProcess; ended: Promise<Ran> } {
-    const env = {
-      PATH: process.env['PATH'],
+  start(...args: string[]) {
+    const settings = {
       SCRIP_DATABASE_URL: this.testService.url,
       SCRIP_KEYS: this.testService.keys,
       SCRIP_DATA_DIR: tmpdir(),
       ...this.#settings,
     };
-    const { promise: ended, resolve } = Promise.withResolvers<Ran>();
-    const options = { env, maxBuffer: MOST_OUTPUT_BYTES };
-    const child = execFile(process.execPath, [MAIN, ...args], options, (error, out, err) => {
-      resolve({ status: error ? Number(error.code) : 0, out, err });
-    });
-    return { child, ended };
+    return startScrip(settings, args);
   }
 
   /** Runs a command that must succeed, and reads the one JSON document that it prints. */

@@ -23,6 +23,8 @@ import { type Place, withTestServer } from './server.ts';
 
 /** Files at a time: more than the cores of a small machine only makes each of them slower. */
 const CONCURRENCY = 3;
+/** Each file has a process of its own, each command too, and all compile the same source. */
+const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/scrip', import.meta.url));
 const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
 
 /**
@@ -105,7 +107,11 @@ class ProgressLine {
 async function runFiles(files: string[], watch: boolean, times: Times): Promise<Counts> {
   const stopping = new AbortController();
   atEnd(() => stopping.abort());
-  const options = { concurrency: CONCURRENCY, execArgv: ['--import', DEADLINE], signal: stopping.signal };
+  const options = {
+    concurrency: CONCURRENCY,
+    execArgv: ['--import', DEADLINE],
+    signal: stopping.signal,
+  };
   const stream = runTests({ files, watch, ...options });
   let counts: Counts | undefined;
   const progress = new ProgressLine(files.length);
@@ -150,6 +156,7 @@ async function main(): Promise<void> {
   if (files.length === 0) throw new Error('no test file has such a name');
   let counts: Counts = { passed: 0, failed: 0 };
   const times: Times = [];
+  process.env['NODE_COMPILE_CACHE'] ??= COMPILE_CACHE;
   await useMemory();
   await withTestServer(async () => {
     counts = await runFiles(files, values.watch, times);

@@ -7,6 +7,7 @@ import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { signWebhook, verifyWebhook } from '../sdk/src/index.ts';
+import { ENVIRONMENT } from './scrip.ts';
 
 /** Webhooks on a developer's machine: what is received is forwarded, and examples are signed. */
 
@@ -17,7 +18,7 @@ const BODY = JSON.stringify({
   timestamp: '2026-03-01T11:59:59.000Z',
   data: { currency: 'EUR' },
 });
-const ENV = { PATH: process.env['PATH'] ?? '', SCRIP_WEBHOOK_SECRET: SECRET };
+const ENV = { ...ENVIRONMENT, SCRIP_WEBHOOK_SECRET: SECRET };
 
 type Received = { readonly body: string; readonly headers: Record<string, string> };
 

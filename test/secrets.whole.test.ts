@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
@@ -23,6 +22,7 @@ import {
 } from './canaries.ts';
 import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
 import { Receiver } from './receiver.ts';
+import { ENVIRONMENT, MAIN, runScrip } from './scrip.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
 /**
@@ -30,7 +30,6 @@ import { UNKNOWN, withWrongPin } from './till.ts';
  * ever wrote or printed.
  */
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 /** Stands in the name of a merchant: where it is found, the search works. */
 const CONTROL = 'control-that-is-found';
 
@@ -46,7 +45,6 @@ let receiver: Receiver;
 let embedded: Awaited<ReturnType<typeof openEmbedded>>;
 
 const settings = () => ({
-  PATH: process.env['PATH'] ?? '',
   SCRIP_DATA_DIR: dataDir,
   SCRIP_PORT: '0',
   SCRIP_LOG_LEVEL: 'trace',
@@ -60,11 +58,7 @@ async function execute(text: string): Promise<void> {
 
 /** Runs a command; what it prints is searched too, but for the one time that a secret is shown. */
 async function command(shown: 'search' | 'shows a secret', ...args: string[]) {
-  const run = await new Promise<{ out: string; err: string }>((resolve) => {
-    execFile(process.execPath, [MAIN, ...args], { env: settings() }, (_error, out, err) =>
-      resolve({ out, err }),
-    );
-  });
+  const run = await runScrip(settings(), ...args);
   output['commands'] += run.err + (shown === 'search' ? run.out : '');
   return run.out;
 }
@@ -90,7 +84,10 @@ before(async () => {
     await execute(`alter system set ${setting}`);
   }
   await execute('select pg_reload_conf()');
-  child = spawn(process.execPath, [MAIN, 'serve'], { env: settings(), stdio: ['ignore', 'pipe', 'pipe'] });
+  child = spawn(process.execPath, [MAIN, 'serve'], {
+    env: { ...ENVIRONMENT, ...settings() },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   for (const name of ['out', 'err'] as const) {
     const stream = name === 'out' ? child.stdout : child.stderr;
     stream?.setEncoding('utf8').on('data', (text: string) => {

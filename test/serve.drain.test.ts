@@ -5,19 +5,18 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { freePort } from '../soak/process.ts';
 import { sql } from '../src/db/sql.ts';
 import { startTestService, type TestService } from './harness.ts';
+import { ENVIRONMENT, MAIN } from './scrip.ts';
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const CLIENTS = 24;
 
 /** A service of its own, in a process of its own. */
 async function startServe(testService: TestService) {
   const port = await freePort();
   const env = {
-    PATH: process.env['PATH'],
+    ...ENVIRONMENT,
     SCRIP_DATABASE_URL: testService.url,
     SCRIP_KEYS: testService.keys,
     SCRIP_DATA_DIR: tmpdir(),

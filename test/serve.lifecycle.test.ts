@@ -8,12 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { openOwner } from '../src/db/pool.ts';
+import { ENVIRONMENT, MAIN } from './scrip.ts';
 
 /** The service as an operator runs it: one process, started, asked to stop, and looked at from outside. */
-
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 type Scrip = {
   readonly process: ChildProcess;
@@ -31,7 +29,7 @@ async function ownSettings(t: TestContext): Promise<Settings> {
   // Where root cannot make user namespaces, an account of the database's own has to get at the data folder.
   await chmod(folder, 0o755);
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
-  return { PATH: process.env['PATH'] ?? '', SCRIP_DATA_DIR: join(folder, 'data'), SCRIP_PORT: '0' };
+  return { ...ENVIRONMENT, SCRIP_DATA_DIR: join(folder, 'data'), SCRIP_PORT: '0' };
 }
 
 function scrip(t: TestContext, settings: Settings, ...args: string[]): Scrip {

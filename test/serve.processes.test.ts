@@ -6,12 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { ENVIRONMENT, MAIN } from './scrip.ts';
 
 /** A service of several processes, one of which is killed in the middle of redemptions. */
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const TILLS = 12;
 
 type Serving = {
@@ -23,7 +22,7 @@ type Serving = {
 
 async function serve(t: TestContext): Promise<Serving> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-processes-'));
-  const env = { PATH: process.env['PATH'] ?? '', SCRIP_DATA_DIR: folder, SCRIP_PORT: '0' };
+  const env = { ...ENVIRONMENT, SCRIP_DATA_DIR: folder, SCRIP_PORT: '0' };
   const child = spawn(process.execPath, [MAIN, 'serve', '--processes', '2'], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

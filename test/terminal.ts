@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { ENVIRONMENT } from './scrip.ts';
 import { Till } from './till.ts';
 
 export const BIN = fileURLToPath(new URL('../sdk/bin/scrip-client.mjs', import.meta.url));
@@ -22,7 +23,7 @@ export class Terminal {
     this.till = till;
     this.folder = folder;
     this.env = {
-      PATH: process.env['PATH'] ?? '',
+      ...ENVIRONMENT,
       HOME: folder,
       LANG: 'de_DE.UTF-8',
       SCRIP_BASE_URL: till.testService.baseUrl,

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeWorkerUtils } from 'graphile-worker';
 import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
 import { openOwner, openPool, type Queries } from './pool.ts';
@@ -202,6 +201,8 @@ async function hasJobs(owner: Queries): Promise<boolean> {
 }
 
 async function migrateJobs(url: string, owner: Queries): Promise<void> {
+  // Loaded on demand: nearly every command finds a schema that is up to date.
+  const { makeWorkerUtils } = await import('graphile-worker');
   const pgPool = openPool(url, 'scrip-owner', 1);
   const utils = await makeWorkerUtils({ pgPool });
   try {
