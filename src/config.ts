@@ -72,6 +72,17 @@ export const SETTINGS = {
         ? undefined
         : 'must be a whole number from 0 to 65535',
   },
+  tracesEndpoint: {
+    name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    fallback: undefined,
+    description:
+      'Where traces are sent, by OTLP over HTTP, such as http://127.0.0.1:4318. Without it there are none. The other ' +
+      'variables of OpenTelemetry (OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER …) count too.',
+    refuse: (value) =>
+      URL.canParse(value) && /^https?:/.test(value)
+        ? undefined
+        : 'must be an address such as http://127.0.0.1:4318',
+  },
   archiveDir: {
     name: 'SCRIP_ARCHIVE_DIR',
     fallback: undefined,
@@ -208,6 +219,7 @@ export type Config = {
   readonly isDataDirGiven: boolean;
   readonly archiveDir: string | undefined;
   readonly metricsPort: number | undefined;
+  readonly tracesEndpoint: string | undefined;
   readonly keys: string | undefined;
   readonly keysFile: string | undefined;
   readonly kms: string | undefined;
@@ -243,6 +255,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     isDataDirGiven: Boolean(env[SETTINGS.dataDir.name]),
     archiveDir: read(SETTINGS.archiveDir),
     metricsPort: toPort(read(SETTINGS.metricsPort)),
+    tracesEndpoint: read(SETTINGS.tracesEndpoint),
     keys: read(SETTINGS.keys),
     keysFile: read(SETTINGS.keysFile),
     kms: read(SETTINGS.kms),

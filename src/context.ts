@@ -4,6 +4,7 @@ import type { Database } from './db/pool.ts';
 import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import type { Tracing } from './tracing.ts';
 
 /**
  * The resources of a process: the database and its buckets, the key ring, the logger and the clock
@@ -24,6 +25,8 @@ type Resources = {
   readonly allowPrivateWebhooks?: boolean;
   /** The metrics of the process; undefined if they are off. */
   readonly metrics?: Metrics | undefined;
+  /** The traces of the process; undefined if they are off. */
+  readonly tracing?: Tracing | undefined;
 };
 
 /** What a process holds for its life. */
@@ -33,7 +36,7 @@ export type Service = Resources & {
 };
 
 export function createService(resources: Resources): Service {
-  return { ...resources, batcher: new Batcher(resources.db, resources.metrics) };
+  return { ...resources, batcher: new Batcher(resources.db, resources) };
 }
 
 /** Whether a reference and its voucher may be on different shards. */

@@ -33,7 +33,20 @@ const ROWS = [
   ['merchants', 'webhooks', 'api-keys'],
   ['ledger', 'jobs', 'audit', 'monitor'],
   ['context'],
-  ['db', 'money', 'network', 'time', 'keyring', 'credentials', 'config', 'log', 'draft', 'schema', 'metrics'],
+  [
+    'db',
+    'money',
+    'network',
+    'time',
+    'keyring',
+    'credentials',
+    'config',
+    'log',
+    'draft',
+    'schema',
+    'metrics',
+    'tracing',
+  ],
   ['refusal'],
 ];
 

@@ -20,6 +20,7 @@ import { explainOutcome, unknownOutcome } from './outcome.ts';
 import { interrupted } from './output.ts';
 import { findSchema } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
+import { readVersion } from './version.ts';
 
 /** A service that is ready, and a function that closes everything. */
 export type Opened = {
@@ -85,6 +86,8 @@ export async function openService(
       const buckets = await readBuckets(db);
       const counts = isService && config.metricsPort !== undefined;
       const metrics = counts ? (await import('../metrics.ts')).createMetrics() : undefined;
+      const traces = isService && config.tracesEndpoint !== undefined;
+      const tracing = traces ? (await import('../tracing.ts')).startTracing(readVersion(), log) : undefined;
       service = createService({
         db,
         readDb: readDb ?? db,
@@ -94,6 +97,7 @@ export async function openService(
         clock: () => new Date(),
         allowPrivateWebhooks: config.webhookAllowPrivate,
         metrics,
+        tracing,
       });
       return { service, config, ownerUrl, close };
     } catch (error) {
@@ -173,7 +177,11 @@ async function closeService(service: Service | undefined): Promise<void> {
     // Without its database nothing can be written, and the rest must still be closed.
     service.log.warn({ error: (error as Error).message }, 'the last calls were not counted');
   }
-  await Promise.all([service.db.close(), ...(service.readDb === service.db ? [] : [service.readDb.close()])]);
+  await Promise.all([
+    service.tracing?.stop(),
+    service.db.close(),
+    ...(service.readDb === service.db ? [] : [service.readDb.close()]),
+  ]);
 }
 
 /** Failures that an operator can repair, in one line, and never with the password of the address. */

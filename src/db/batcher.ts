@@ -1,5 +1,6 @@
 import type { Metrics } from '../metrics.ts';
 import { Refusal } from '../refusal.ts';
+import type { Span, StatementTrace, Tracing } from '../tracing.ts';
 import { isAway, retrying } from './errors.ts';
 import { AGAIN, type Operation } from './operation.ts';
 import type { Database } from './pool.ts';
@@ -24,11 +25,14 @@ const SECOND_CALL_SHARE = 0.5;
  */
 const TURNS_MAX = 64;
 
+type Observers = { readonly metrics?: Metrics | undefined; readonly tracing?: Tracing | undefined };
+
 type Waiting<Request, Answer> = {
   readonly request: Request;
   readonly merchant: number;
   readonly keys: readonly string[];
   readonly addedAt: number;
+  readonly span: Span | undefined;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: unknown) => void;
   turns: number;
@@ -43,12 +47,12 @@ type Waiting<Request, Answer> = {
  */
 export class Batcher {
   readonly #db: Database;
-  readonly #metrics: Metrics | undefined;
+  readonly #observers: Observers;
   readonly #queues = new Map<unknown, Map<number, Queue<unknown, unknown, unknown>>>();
 
-  constructor(db: Database, metrics?: Metrics) {
+  constructor(db: Database, observers: Observers = {}) {
     this.#db = db;
-    this.#metrics = metrics;
+    this.#observers = observers;
   }
 
   /**
@@ -68,7 +72,7 @@ export class Batcher {
     }
     let queue = byBucket.get(bucket) as Queue<Request, Row, Answer> | undefined;
     if (!queue) {
-      queue = new Queue(this.#db, operation, bucket, this.#metrics);
+      queue = new Queue(this.#db, operation, bucket, this.#observers);
       byBucket.set(bucket, queue as Queue<unknown, unknown, unknown>);
     }
     return queue.add(request);
@@ -80,6 +84,7 @@ class Queue<Request, Row, Answer> {
   readonly #operation: Operation<Request, Row, Answer>;
   readonly #bucket: number;
   readonly #metrics: Metrics | undefined;
+  readonly #tracing: Tracing | undefined;
   /** The requests of each merchant in the order of arrival; the merchants in the order of their turns. */
   readonly #lanes = new Map<number, Waiting<Request, Answer>[]>();
   readonly #held = new Set<string>();
@@ -93,9 +98,10 @@ class Queue<Request, Row, Answer> {
     db: Database,
     operation: Operation<Request, Row, Answer>,
     bucket: number,
-    metrics: Metrics | undefined,
+    { metrics, tracing }: Observers,
   ) {
     this.#metrics = metrics;
+    this.#tracing = tracing;
     this.#db = db;
     this.#operation = operation;
     this.#bucket = bucket;
@@ -110,7 +116,8 @@ class Queue<Request, Row, Answer> {
         request,
         merchant,
         keys: this.#operation.keysOf(request),
-        addedAt: this.#metrics ? performance.now() : 0,
+        addedAt: this.#metrics || this.#tracing ? performance.now() : 0,
+        span: this.#tracing?.current(),
         resolve,
         reject,
         turns: 0,
@@ -167,10 +174,11 @@ class Queue<Request, Row, Answer> {
     const taken = this.#take();
     if (taken.length === 0) return;
     this.#metrics?.batched(taken.length, performance.now() - (taken[0]?.addedAt ?? 0));
+    const traced = this.#tracing?.batched(taken);
     this.#inFlight++;
     this.#rowsInFlight += taken.length;
     const wasBusy = this.#waiting > 0;
-    void this.#finish(taken).finally(() => {
+    void this.#finish(taken, traced).finally(() => {
       this.#inFlight--;
       this.#rowsInFlight -= taken.length;
       this.#rate.answered(taken.length, wasBusy);
@@ -231,12 +239,17 @@ class Queue<Request, Row, Answer> {
     return undefined;
   }
 
-  async #finish(taken: readonly Waiting<Request, Answer>[]): Promise<void> {
+  async #finish(
+    taken: readonly Waiting<Request, Answer>[],
+    traced: StatementTrace | undefined,
+  ): Promise<void> {
     const requests = taken.map(({ request }) => request);
     let rows: readonly (Row | typeof AGAIN)[];
     try {
       rows = await retrying(() => this.#operation.run(this.#db, requests, this.#bucket));
+      traced?.end();
     } catch (error) {
+      traced?.end(error);
       for (const { reject } of taken) reject(error);
       // The requests behind them would wait as long, only to fail too. They were not sent, so they had
       // no effect.

@@ -32,7 +32,9 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
   const { method, body, otherMediaTypes = [], check, notFound } = endpoint;
   const url = dialect.prefix + endpoint.path;
   const mediaTypes = ['application/json', ...otherMediaTypes];
-  const observe = service.metrics?.call(dialect.name.replace('variant-', ''), endpoint.operationId);
+  const { tracing } = service;
+  const named = { operation: endpoint.operationId, variant: dialect.name.replace('variant-', '') };
+  const observe = service.metrics?.call(named.variant, named.operation);
   const manner = { statuses: dialect.statuses, notFound, fields: fieldsOf(endpoint) };
 
   app.route({
@@ -43,6 +45,7 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
     onRequest(request: FastifyRequest, _reply: FastifyReply, done: HookHandlerDoneFunction) {
       request.trace.route = url;
       request.trace.observe = observe;
+      if (tracing) request.trace.spans = tracing.request({ ...named, ...incoming(request, url) });
       // `/vouchers/` is not a path with an empty reference.
       const isNoPath = (request.params as { reference?: string }).reference === '';
       done(isNoPath ? new TransportRefusal('98', 404) : body && checkHead(request.headers, mediaTypes));
@@ -57,7 +60,8 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
       if (!context) throw new Error('a request was not authenticated');
       const rehearsal = serving.isSandbox ? await rehearse(request.body) : undefined;
       if (rehearsal === 'lost-before') return breakOff(request, reply);
-      const answer = await endpoint.run(context, request.body as never, reference);
+      const run = () => endpoint.run(context, request.body as never, reference);
+      const answer = await (request.trace.spans ? request.trace.spans.run(run) : run());
       if (rehearsal === 'lost-after') return breakOff(request, reply);
       return sendAnswer(service, request, reply, answer as never);
     },
@@ -70,6 +74,17 @@ function serveEndpoint(app: FastifyInstance, serving: Serving, endpoint: Endpoin
       done(null, payload);
     },
   });
+}
+
+/** What a trace holds of a request. The header of a client counts only where a proxy of ours passed it on. */
+function incoming(request: FastifyRequest, route: string) {
+  const { traceparent } = request.headers;
+  return {
+    method: request.method,
+    route,
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    isTrusted: (request.ips?.length ?? 0) > 1,
+  };
 }
 
 /**

@@ -10,6 +10,7 @@ import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
 import type { ObserveCall } from '../metrics.ts';
 import type { OidcSettings } from '../people/oidc.ts';
+import type { RequestTrace } from '../tracing.ts';
 import { sendRefusal } from './answer.ts';
 import { serveConsole } from './console.ts';
 import { serveDocs } from './docs.ts';
@@ -81,10 +82,9 @@ type Trace = {
   statusCode: string | undefined;
   context: Context | undefined;
   transactionId: string | undefined;
-  /**
-   * Counts the call; undefined for what is no operation of the interface, and where no metrics are wanted.
-   */
+  /** Counts the call; undefined for what is no operation, and where no metrics are wanted. */
   observe: ObserveCall | undefined;
+  spans: RequestTrace | undefined;
 };
 
 declare module 'fastify' {
@@ -229,13 +229,16 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
     context: undefined,
     transactionId: undefined,
     observe: undefined,
+    spans: undefined,
   };
   reply.header('x-request-id', request.id);
   reply.header('cache-control', 'no-store');
   reply.raw.once('close', () => {
-    const { startedAt, route, statusCode, context, transactionId, observe } = request.trace;
+    const { startedAt, route, statusCode, context, transactionId, observe, spans } = request.trace;
+    const merchantId = context?.merchant.id;
     const durationMs = performance.now() - startedAt;
     observe?.(statusCode ?? 'aborted', durationMs);
+    spans?.end({ httpStatus: reply.raw.statusCode, statusCode, merchantId, transactionId });
     // No path, no header, no body, no reference.
     log({
       requestId: request.id,
@@ -243,7 +246,7 @@ function beginTrace(log: ReturnType<typeof accessLog>, request: FastifyRequest, 
       route,
       httpStatus: reply.raw.statusCode,
       statusCode,
-      merchantId: context?.merchant.id,
+      merchantId,
       keyId: context?.keyId,
       transactionId,
       durationMs: Math.round(durationMs * 1000) / 1000,

@@ -52,6 +52,13 @@ export function startDelivery(service: Service, sender: Sender, read: ReadBatch)
   };
 }
 
+const traced = ({ event_id, type, endpoint_id, attempts }: Delivery) => ({
+  eventId: event_id,
+  type,
+  endpointId: endpoint_id,
+  attempt: attempts,
+});
+
 class Deliverer {
   readonly #service: Service;
   readonly #sender: Sender;
@@ -159,7 +166,8 @@ class Deliverer {
   }
 
   async #send(delivery: Delivery, body: string | Error): Promise<void> {
-    const { clock, log } = this.#service;
+    const { clock, log, tracing } = this.#service;
+    const span = tracing?.attempt(traced(delivery));
     let attempt: Attempt;
     try {
       if (body instanceof Error) throw body;
@@ -178,6 +186,7 @@ class Deliverer {
       };
       attempt = { attemptedAt: clock(), durationMs: 0, ...failed };
     }
+    span?.end(attempt.status, attempt.error);
     if (attempt.error !== null && this.#abandoning.signal.aborted) return this.#release(delivery);
     this.#made.push({ delivery, attempt });
     if (!this.#recording) await this.#record();
