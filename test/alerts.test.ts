@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { access, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { createMetrics } from '../src/metrics.ts';
 import { createGauges } from '../src/monitor/gauges.ts';
 import { startTestService } from './harness.ts';
@@ -48,4 +51,23 @@ test('each alert has a section of the runbook, and no section is left of none', 
     ([, name]) => name,
   );
   assert.deepEqual(sections, alerts);
+});
+
+const PROMTOOL = fileURLToPath(new URL('servers/installed/prometheus/usr/bin/promtool', import.meta.url));
+
+test('each alert is provoked once, and none fires where all is well', async (t) => {
+  const alerts = [...(await read('deploy/prometheus/alerts.yaml')).matchAll(/- alert: (\w+)/g)];
+  const provoked = [...(await read('deploy/prometheus/alerts.test.yaml')).matchAll(/alertname="(\w+)"/g)];
+  const namesOf = (found: RegExpExecArray[]) => found.map(([, name]) => name).sort();
+  assert.deepEqual(namesOf(provoked), namesOf(alerts));
+  const isInstalled = await access(PROMTOOL).then(
+    () => true,
+    () => false,
+  );
+  if (!isInstalled)
+    return t.diagnostic('not tested with promtool: test/servers/install.sh has not installed it');
+  const run = (...args: string[]) =>
+    promisify(execFile)(PROMTOOL, args, { cwd: fileURLToPath(new URL('deploy/prometheus', ROOT)) });
+  await run('test', 'rules', 'alerts.test.yaml');
+  await run('check', 'config', 'prometheus.yaml');
 });

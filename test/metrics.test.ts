@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
 import { type TestContext, test } from 'node:test';
 import { freePort } from '../soak/process.ts';
+import { authenticate } from '../src/api-keys/authenticate.ts';
+import { generate } from '../src/batches/generate.ts';
 import { createService } from '../src/context.ts';
-import { openDatabase } from '../src/db/pool.ts';
+import { openDatabase, openOwner } from '../src/db/pool.ts';
 import { buildServer } from '../src/http/server.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { createGauges } from '../src/monitor/gauges.ts';
+import { DIALECTS } from './dialects.ts';
 import { startTestService } from './harness.ts';
 import { Installation } from './installation.ts';
 import { openWay } from './way.ts';
+import { Hooked } from './webhooks.ts';
 
 /** The value of a sample, by its name and labels as they are written. */
 function sampleOf(text: string, sample: string): number | undefined {
@@ -84,6 +89,46 @@ test('what the database knows is read when it is asked for, and is absent while 
   const away = await read();
   assert.equal(sampleOf(away, 'scrip_database_up'), 0);
   assert.equal(sampleOf(away, 'scrip_database_bytes'), undefined);
+});
+
+test('what is late, low or blocked is seen as the alerts ask for it', async (t) => {
+  const hooked = await Hooked.open(t);
+  await hooked.stop();
+  const { till, service } = hooked;
+  await hooked.add(t, null);
+  const voucher = await till.voucher();
+  await till.done((DIALECTS[0] ?? assert.fail()).redeem(voucher, 1, 'late'));
+  const { context } = await authenticate(service, till.merchant.authorization);
+  await generate(context, { reference: 'stalled', quantity: 5_000, value: undefined });
+  const owner = await openOwner(till.testService.url);
+  t.after(() => owner.close());
+  for (const text of [
+    'set search_path = scrip',
+    `update webhook_deliveries set due_at = now() - interval '1 hour'`,
+    `update batches set progressed_at = now() - interval '1 hour' where status = 'PROCESSING'`,
+    `update batches set expires_at = now() - interval '2 hours' where status = 'COMPLETED'`,
+    `update graphile_worker._private_jobs set run_at = now() - interval '1 hour'`,
+    "update webhook_endpoints set disabled_at = now(), disabled_reason = 'GONE'",
+    'update floats set low_minor = balance_minor + 1',
+    `insert into api_key_days (key_id, day, guesses, blocked_at)
+      select id, (now() at time zone 'UTC')::date, 500, now() from api_keys limit 1
+      on conflict (key_id, day) do update set guesses = 500, blocked_at = now()`,
+  ])
+    await owner.query({ text, values: [] });
+  const text = await createGauges(service, tmpdir())();
+  const above = (sample: string, least: number) =>
+    assert.ok((sampleOf(text, sample) ?? -1) >= least, `${sample}: ${sampleOf(text, sample)}`);
+  above('scrip_webhooks_late_seconds', 3_600);
+  above('scrip_webhooks_due', 1);
+  above('scrip_batches_stalled_seconds', 3_600);
+  above('scrip_sweep_late_seconds', 7_200);
+  above('scrip_jobs_late_seconds', 3_600);
+  above('scrip_jobs_due', 1);
+  above('scrip_webhook_endpoints{state="disabled"}', 1);
+  above('scrip_floats_low{currency="USD"}', 1);
+  above('scrip_keys_blocked', 1);
+  above('scrip_guesses_today', 500);
+  above('scrip_disk_free_bytes', 1);
 });
 
 test('the processes of a service are one in its metrics, and a port in use is one line', async (t) => {

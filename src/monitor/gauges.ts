@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises';
 import { Gauge, Registry } from 'prom-client';
 import type { Service } from '../context.ts';
 import { isLogWaiting } from '../db/embedded.ts';
@@ -11,7 +12,9 @@ import {
   ENDPOINTS,
   FLOATS_LOW,
   GUESSES_TODAY,
+  JOBS_BEHIND,
   LAST_CLOSE,
+  SWEEP_BEHIND,
   WEBHOOKS_BEHIND,
 } from './queries.ts';
 
@@ -38,6 +41,18 @@ const GAUGES: Readonly<Record<string, Definition>> = {
   scrip_batches_stalled_seconds: {
     help: 'How long ago the batch progressed that has waited longest.',
     read: async (watching) => ({ '': (await one<Behind>(watching, BATCHES_BEHIND)).oldest_seconds }),
+  },
+  scrip_jobs_due: {
+    help: 'Jobs of the background work that are due and not started.',
+    read: async (watching) => ({ '': (await one<Behind>(watching, JOBS_BEHIND)).due }),
+  },
+  scrip_jobs_late_seconds: {
+    help: 'How long the oldest of them has been due.',
+    read: async (watching) => ({ '': (await one<Behind>(watching, JOBS_BEHIND)).oldest_seconds }),
+  },
+  scrip_sweep_late_seconds: {
+    help: 'How long ago the batch expired that has waited longest for its sweep.',
+    read: async (watching) => ({ '': (await one<{ seconds: number }>(watching, SWEEP_BEHIND)).seconds }),
   },
   scrip_webhooks_due: {
     help: 'Webhook deliveries that are due and not sent yet.',
@@ -71,6 +86,13 @@ const GAUGES: Readonly<Record<string, Definition>> = {
   scrip_database_bytes: {
     help: 'The size of the database.',
     read: async (watching) => ({ '': (await one<{ bytes: number }>(watching, DATABASE_SIZE)).bytes }),
+  },
+  scrip_disk_free_bytes: {
+    help: 'What is free on the disk of the embedded database.',
+    read: async ({ dataDir }) => {
+      const disk = dataDir === undefined ? undefined : await statfs(dataDir);
+      return { '': disk ? disk.bavail * disk.bsize : null };
+    },
   },
   scrip_archive_failing: {
     help: '1 while the log of the embedded database cannot be archived.',

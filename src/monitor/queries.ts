@@ -15,6 +15,23 @@ export const WEBHOOKS_BEHIND: Sql = sql`
 select count(*)::int as due, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as oldest_seconds
 from webhook_deliveries where state = 'PENDING' and due_at <= now()`;
 
+/** Jobs of the queue, and those that operators started and no process works on. */
+export const JOBS_BEHIND: Sql = sql`
+with due as (
+  select run_at as at from graphile_worker.jobs
+  where run_at <= now() and locked_at is null and attempts < max_attempts
+  union all
+  select coalesce(leased_until, created_at) from operator_jobs
+  where state in ('WAITING', 'RUNNING') and (leased_until is null or leased_until < now())
+)
+select count(*)::int as due, coalesce(extract(epoch from now() - min(at)), 0)::float8 as oldest_seconds
+from due`;
+
+/** The expired batch that has waited longest for its sweep. */
+export const SWEEP_BEHIND: Sql = sql`
+select coalesce(extract(epoch from now() - min(expires_at)), 0)::float8 as seconds
+from batches where status = 'COMPLETED' and swept_at is null and expires_at < now()`;
+
 export const ENDPOINTS: Sql = sql`
 select count(*) filter (where disabled_at is null and failing_since is null)::int as working,
   count(*) filter (where disabled_at is null and failing_since is not null)::int as failing,
