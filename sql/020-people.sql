@@ -21,6 +21,13 @@ create table users (
   disabled_at timestamptz,
   signed_in_at timestamptz, -- the last time
   created_at timestamptz not null,
+  -- The user that was handed the last link to enroll: until another person has confirmed the account, it may
+  -- be theirs. Null: the command line was.
+  handed_to integer constraint users_handed_to references users (id),
+  confirmed_at timestamptz,
+  confirmed_by integer constraint users_confirmed_by references users (id), -- null: the command line
+  constraint users_confirmed_by_another check (confirmed_by is null
+    or confirmed_by <> id and confirmed_by is distinct from handed_to),
   constraint users_oidc_once unique (oidc_issuer, oidc_subject)
 );
 create index users_by_merchant on users (merchant_id, id);

@@ -24,15 +24,32 @@ create table approvals (
   comment text,
   decided_at timestamptz,
   output text, -- JSON, without secrets
+  is_same_person boolean not null default false, -- maker and checker, as far as anybody knows
   -- Whatever the service believes, nobody approves what they proposed; one person alone waits instead.
   constraint approvals_two_people check (
     state <> 'APPROVED' or is_break_glass or checker_id is not null
-      and (checker_id is distinct from maker_id or mode = 'delay' and decided_at >= not_before)
+      and (checker_id is distinct from maker_id and not is_same_person
+        or mode = 'delay' and decided_at >= not_before)
   ),
   constraint approvals_decided check ((state = 'PENDING') = (decided_at is null)),
   constraint approvals_in_time check (state <> 'APPROVED' or decided_at < expires_at)
 );
 create index approvals_pending on approvals (id) where state = 'PENDING';
+
+-- Whether two accounts may be one person's: an account that nobody has confirmed may belong to the user that
+-- was handed its link, and that user's account to another one in turn.
+create function same_person(p_one integer, p_other integer) returns boolean
+language sql stable set search_path = scrip, pg_temp as $$
+  with recursive behind (side, id) as (
+    values (1, p_one), (2, p_other)
+    union
+    select b.side, u.handed_to from behind b join users u on u.id = b.id
+    where u.handed_to is not null and u.confirmed_at is null
+  )
+  select exists (select from behind a join behind b on b.id = a.id where a.side = 1 and b.side = 2)
+$$;
+revoke execute on function same_person from public;
+grant execute on function same_person to scrip_service;
 
 create table operator_settings (
   name text primary key,

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { authenticate } from '../src/api-keys/authenticate.ts';
+import { generate } from '../src/batches/generate.ts';
+import { sql } from '../src/db/sql.ts';
 import { setUserRoles } from '../src/people/users.ts';
 import { floatOf, scene, topUp } from './approvals.ts';
-import { type Browser, invited, signIn } from './browser.ts';
+import { accept, type Browser, invited, signIn } from './browser.ts';
 import { asOperator } from './harness.ts';
 
 test('an effect that has changed is shown, and has to be confirmed', async (t) => {
@@ -84,3 +87,46 @@ test('an operator of one person approves after a quarter of an hour, or withdraw
   await ada.post('/session/step-up', { totp: people[0].code(listening.clock.now()) });
   assert.equal((await ada.post(`/approvals/${approval.id}/approve`, {})).status, 200);
 });
+
+test('an account counts as the person that was handed its link, until another person confirms it', async (t) => {
+  const { listening, ada, bob } = await scene(t);
+  const merchant = await listening.createMerchant();
+  const context = (await authenticate(listening.service, merchant.authorization)).context;
+  await generate(context, { reference: 'tied', quantity: 3, value: 5 });
+  const batch = (await ada.get('/batches')).body.items[0].transactionId;
+  const join = async (email: string) => {
+    const invited = await ada.post('/users', { email, roles: ['operations'] });
+    assert.equal(invited.status, 201, invited.text);
+    const [, token = ''] = invited.body.link.split('#');
+    return { id: invited.body.id, browser: (await accept(listening, token)).browser };
+  };
+  const propose = async (browser: Browser) => {
+    const proposed = await browser.post('/vouchers/bulk', { action: 'block', batch });
+    assert.equal(proposed.status, 202, proposed.text);
+    return proposed.body.approval.id;
+  };
+  const approve = async (browser: Browser, id: string) => {
+    const { status, body } = await browser.post(`/approvals/${id}/approve`, {});
+    return [status, body.code ?? body.state];
+  };
+  const one = await join('one@example.com');
+  const other = await join('other@example.com');
+  const refused = [403, 'forbidden'];
+  assert.deepEqual(await approve(one.browser, await propose(ada)), refused);
+  assert.deepEqual(await approve(ada, await propose(one.browser)), refused);
+  assert.deepEqual(await approve(other.browser, await propose(one.browser)), refused);
+  assert.deepEqual(await approve(bob, await propose(one.browser)), [200, 'APPROVED']);
+  assert.equal((await ada.post(`/users/${one.id}/confirm`)).status, 403);
+  assert.equal((await other.browser.post(`/users/${one.id}/confirm`)).status, 403);
+  assert.equal((await ada.get(`/users`)).body.items.find(isOf(one.id)).confirmed, false);
+  assert.equal((await bob.post(`/users/${one.id}/confirm`)).body.confirmed, true);
+  assert.deepEqual(await approve(one.browser, await propose(ada)), [200, 'APPROVED']);
+  assert.deepEqual(await approve(other.browser, await propose(one.browser)), [200, 'APPROVED']);
+  // Whatever the service believes.
+  const id = Number(await propose(ada));
+  const byHand = sql`update approvals set state = 'APPROVED', checker_id = ${Number(other.id)},
+    is_same_person = same_person(maker_id, ${Number(other.id)}), decided_at = now() where id = ${id}`;
+  await assert.rejects(listening.service.db.query(byHand), /approvals_two_people/);
+});
+
+const isOf = (id: string) => (user: { id: string }) => user.id === id;

@@ -99,16 +99,21 @@ export async function invited(
   return inviteUser(asOperator(service), { email, roles, merchantId: merchantId ?? null });
 }
 
-/**
- * Invites a person, who enrolls in a browser and is signed in by that. The clock moves on: the code was used.
- */
+/** Invites a person, who enrolls in a browser and is signed in by that. */
 export async function enrolled(
-  { service, clock, baseUrl }: ListeningService,
+  listening: ListeningService,
   wanted: Wanted = {},
 ): Promise<{ person: Person; browser: Browser }> {
   const { email = 'ada@example.com' } = wanted;
-  const { token, userId } = await invited(service, wanted);
-  const browser = new Browser(baseUrl, wanted.merchantId === undefined ? 'operator' : 'portal');
+  const { token, userId } = await invited(listening.service, wanted);
+  const door = wanted.merchantId === undefined ? 'operator' : 'portal';
+  const { browser, ...enrolling } = await accept(listening, token, door);
+  return { person: { id: userId, email, password: PASSWORD, ...enrolling }, browser };
+}
+
+/** Enrolls in a browser by the token of an invitation. The clock moves on: the code was used. */
+export async function accept({ clock, baseUrl }: ListeningService, token: string, door: Door = 'operator') {
+  const browser = new Browser(baseUrl, door);
   const opened = await browser.post('/enrollment', { token });
   assert.equal(opened.status, 200, opened.text);
   const totpSecret: string = opened.body.totp.secret;
@@ -117,8 +122,8 @@ export async function enrolled(
   const done = await browser.post('/enrollment/complete', body);
   assert.equal(done.status, 200, done.text);
   clock.advance(30_000);
-  const { recoveryCodes } = done.body;
-  return { person: { id: userId, email, password: PASSWORD, totpSecret, recoveryCodes, code }, browser };
+  const recoveryCodes: string[] = done.body.recoveryCodes;
+  return { browser, totpSecret, recoveryCodes, code };
 }
 
 /** Signs a person in. The clock moves on. */

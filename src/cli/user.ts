@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import {
+  confirmOne,
   disableUser,
   enableUser,
   endAllSessions,
@@ -58,6 +59,7 @@ export function registerUser(program: Command): void {
     'reset-2fa',
     "take a user's password, second factors and sessions, and print a link to enroll again",
   ).action(reset);
+  change('confirm', 'confirm that an account is that of the person it names').action(confirm);
   change('end-sessions', 'end all sessions of a user').action(endSessions);
 }
 
@@ -100,7 +102,7 @@ async function list({ merchant, limit, json }: Json & { merchant?: string; limit
           each.name,
           each.merchantId ?? '',
           each.roles,
-          each.state,
+          each.confirmed ? each.state : `${each.state}, not confirmed`,
           each.factors.join(', '),
           each.signedInAt?.toISOString().slice(0, 16).replace('T', ' ') ?? 'never',
         ]),
@@ -138,6 +140,10 @@ async function setRoles(who: string, { role, ...options }: Json & { role: string
 
 async function reset(who: string, { json }: Json): Promise<void> {
   await performCommand(resetSecondFactor, named(who), {}, (made) => printInvitation(made, json));
+}
+
+async function confirm(who: string, options: Json): Promise<void> {
+  await performCommand(confirmOne, named(who), options, ({ email }) => say(`${email} is confirmed`));
 }
 
 async function endSessions(who: string, options: Json): Promise<void> {

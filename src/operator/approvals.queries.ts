@@ -2,12 +2,13 @@ import { type Sql, sql } from '../db/sql.ts';
 
 /**
  * People of the operator who sign in with a second factor, here or at the identity provider: they could
- * approve.
+ * approve. An account that nobody has confirmed may be a second one of the same person.
  */
 export function countPeople(): Sql {
   return sql`
 select count(*)::integer as people from users u
 where u.merchant_id is null and u.enrolled_at is not null and u.disabled_at is null
+  and (u.handed_to is null or u.confirmed_at is not null)
   and (u.totp_secret is not null or u.oidc_subject is not null
     or exists (select from passkeys p where p.user_id = u.id))`;
 }
@@ -91,7 +92,7 @@ export function decideApproval(decision: {
   return sql`
 update approvals
 set state = ${state}, checker_id = ${checkerId}, checker = ${checker}, is_break_glass = ${isBreakGlass},
-comment = ${comment},
+  is_same_person = same_person(maker_id, ${checkerId}), comment = ${comment},
   decided_at = ${now}
 where id = ${id} and state = 'PENDING' returning id`;
 }

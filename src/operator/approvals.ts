@@ -2,6 +2,7 @@ import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
+import { samePerson } from '../people/queries.ts';
 import { findUser } from '../people/users.ts';
 import {
   type ApprovalRow,
@@ -107,12 +108,13 @@ async function lockPending(tx: Queries, id: number, now: Date): Promise<Approval
   return row;
 }
 
-/** @throws Problem `forbidden` for the maker, a machine, or somebody without the role */
-function checkChecker(
+/** @throws Problem `forbidden` for the maker by any account, a machine, or somebody without the role */
+async function checkChecker(
+  db: Queries,
   row: ApprovalRow,
   operation: AnyOperation,
   { principal, actor, service }: Caller,
-): void {
+): Promise<void> {
   if (principal.kind === 'token') throw new Problem('forbidden', 'a token can propose, but never approve');
   if (principal.kind === 'command-line')
     throw new Problem('approval-required', 'the command line approves only with --break-glass and --reason');
@@ -125,9 +127,16 @@ function checkChecker(
       'forbidden',
       `${operation.name} is approved by one of the roles ${operation.roles.join(', ')}`,
     );
-  if (row.maker_id !== principal.userId) return;
+  const [found] = await db.query<{ same: boolean }>(samePerson(row.maker_id, principal.userId));
+  if (!found?.same) return;
   if (row.mode !== 'delay')
-    throw new Problem('forbidden', 'this was proposed by you: another person has to approve it');
+    throw new Problem(
+      'forbidden',
+      row.maker_id === principal.userId
+        ? 'this was proposed by you: another person has to approve it'
+        : 'you and the person who proposed this count as one, since an account of you two was not confirmed ' +
+            'by anybody else: a third person confirms it under Users, or approves this',
+    );
   if (service.clock() < row.not_before)
     throw new Problem('conflict', `you can approve this yourself from ${row.not_before.toISOString()}`);
 }
@@ -164,7 +173,7 @@ export async function approve(
   const maker = makerOf(found);
   const decide = async (tx: Queries): Promise<ApprovalRow> => {
     const row = await lockPending(tx, id, service.clock());
-    checkChecker(row, operation, caller);
+    await checkChecker(tx, row, operation, caller);
     await checkMaker(tx, row, operation);
     await tx.query(decideApproval(decisionOf(caller, id, 'APPROVED', decision.comment)));
     return row;
@@ -173,6 +182,7 @@ export async function approve(
     service: on,
     principal: maker,
     actor: actorOf(maker, found.reason),
+    checkerId: caller.principal.userId,
   });
   if (operation.effect !== 'change') {
     await service.db.transaction(async (tx) => {

@@ -26,7 +26,14 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
  * Who asked for an operation, with which service: what the core takes as an operator, and the principal
  * behind it.
  */
-export type Caller = Operator & { readonly principal: Principal };
+export type Caller = Operator & {
+  readonly principal: Principal;
+  /**
+   * The user that approved what the principal proposed, and is answered; null for the machine; undefined
+   * where nobody did.
+   */
+  readonly checkerId?: number | null;
+};
 
 export type Operation<Input extends TObject = TObject, Output extends TSchema = TSchema> = {
   /** Such as `merchant.suspend`: a noun and a verb. */

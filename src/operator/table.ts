@@ -69,6 +69,8 @@ export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   'import vouchers': 'It reads a file of codes and PINs.',
   'keyring drop': 'It changes the key file of the machine.',
   'keyring make': 'A key leaves the machine only by the hand of who keeps it.',
+  'keyring seal': 'It changes the key file of the machine.',
+  'keyring unseal': 'It changes the key file of the machine.',
   'keyring rotate': 'It reads a new key from the key file of the machine.',
   migrate: 'It changes the schema, as its owner.',
   restore: 'It replaces the database of the machine.',

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { confirmUser } from '../people/confirm.ts';
 import {
   endUserSessions,
   findUser,
@@ -29,7 +30,7 @@ import {
 import { type Caller, changing, reading, tableOf } from './operations.ts';
 import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
 import { notFound } from './problem.ts';
-import { GOVERN } from './rights.ts';
+import { GOVERN, MONEY } from './rights.ts';
 
 /** The operations on people who sign in. */
 
@@ -51,6 +52,10 @@ const UserSchema = Type.Object({
   }),
   roles: Type.Array(Word(ALL_ROLES)),
   state: Word(['invited', 'active', 'disabled']),
+  confirmed: Type.Boolean({
+    description:
+      'False: it counts as the same person as the user that was handed its link, until another one confirms it.',
+  }),
   factors: Type.Array(Word(['totp', 'passkey'])),
   recoveryCodes: Type.Integer({ minimum: 0, description: 'How many are left.' }),
   signedInAt: NullableTime,
@@ -87,6 +92,9 @@ function toInvitationJson({ userId, token, expiresAt }: Invitation, merchantId: 
     expiresAt,
   };
 }
+
+/** The user that is answered with a link: the one that approved it, where it was proposed. */
+const handedTo = ({ principal, checkerId = principal.userId }: Caller) => checkerId;
 
 export const listAllUsers = reading({
   name: 'user.list',
@@ -125,7 +133,8 @@ export const invite = changing({
   status: 201,
   async run(caller, { email, name, roles, merchantId }) {
     const of = merchantId ? toId(merchantId, 'merchantId') : null;
-    return toInvitationJson(await inviteUser(caller, { email, name, roles, merchantId: of }), of);
+    const wanted = { email, name, roles, merchantId: of, handedTo: handedTo(caller) };
+    return toInvitationJson(await inviteUser(caller, wanted), of);
   },
 });
 
@@ -175,7 +184,7 @@ export const resetSecondFactor = changing({
   risk: 'four-eyes',
   async run(caller, { id }) {
     const { merchantId } = await requireUser(caller, id);
-    return toInvitationJson(await resetUser(caller, toId(id)), merchantId);
+    return toInvitationJson(await resetUser(caller, toId(id), handedTo(caller)), merchantId);
   },
 });
 
@@ -191,6 +200,22 @@ export const endAllSessions = changing({
   run: async (caller, { id }) => ({ id, ended: await endUserSessions(caller, toId(id)) }),
 });
 
+export const confirmOne = changing({
+  name: 'user.confirm',
+  summary: 'Confirm that an account is that of the person it names, and not of the user that invited them',
+  description:
+    'Until then the two count as one person, and neither approves what the other one proposed. Somebody who was ' +
+    'not handed the link confirms it.',
+  method: 'POST',
+  path: '/users/:id/confirm',
+  command: 'user confirm',
+  input: Input({ id: UserId, reason: Reason }),
+  output: UserSchema,
+  roles: MONEY,
+  risk: 'step-up',
+  run: async (caller, { id }) => toUserJson(await confirmUser(caller, toId(id), caller.principal.userId)),
+});
+
 async function requireUser({ service }: Caller, id: string): Promise<UserInfo> {
   const user = await findUser(service.db, toId(id));
   if (!user) throw notFound(`user ${id}`);
@@ -204,6 +229,7 @@ export const USERS = tableOf(
   disableUser,
   enableUser,
   resetSecondFactor,
+  confirmOne,
   endAllSessions,
 );
 

@@ -17,6 +17,7 @@ import {
   lockUserByEmail,
   lockUserById,
   setDisabled,
+  setHandedTo,
   setRoles,
   type UserRow,
 } from './queries.ts';
@@ -38,6 +39,8 @@ export type UserInfo = {
   readonly roles: readonly string[];
   /** `invited`: the invitation has not been accepted yet. */
   readonly state: 'invited' | 'active' | 'disabled';
+  /** Whether somebody beside the person that was handed its link says whose account it is. */
+  readonly confirmed: boolean;
   readonly factors: readonly ('totp' | 'passkey')[];
   /** How many are left. */
   readonly recoveryCodes: number;
@@ -45,7 +48,7 @@ export type UserInfo = {
   readonly createdAt: Date;
 };
 
-function toUser(row: UserRow): UserInfo {
+export function toUser(row: UserRow): UserInfo {
   const state = row.disabled_at ? 'disabled' : row.enrolled_at ? 'active' : 'invited';
   return {
     id: row.id,
@@ -54,6 +57,7 @@ function toUser(row: UserRow): UserInfo {
     merchantId: row.merchant_id,
     roles: row.roles,
     state,
+    confirmed: row.handed_to === null || row.confirmed_at !== null,
     factors: row.enrolled_at ? factorsOf(row.totp_secret !== null, row.has_passkey) : [],
     recoveryCodes: row.recovery_codes,
     signedInAt: row.signed_in_at,
@@ -61,7 +65,7 @@ function toUser(row: UserRow): UserInfo {
   };
 }
 
-const subjectOf = (id: number) => `user ${id}`;
+export const subjectOf = (id: number) => `user ${id}`;
 
 /** A user by id or by email address. */
 export async function findUser(db: Queries, named: number | string): Promise<UserInfo | undefined> {
@@ -90,6 +94,8 @@ export type Invite = {
   readonly roles: readonly string[];
   /** Null for a user of the operator. */
   readonly merchantId: number | null;
+  /** The user that is handed the link; left out: the command line. */
+  readonly handedTo?: number | null;
 };
 
 /** A link that a person enrolls with. Its token is stored nowhere. */
@@ -124,24 +130,30 @@ export async function inviteUser(operator: Operator, invite: Invite): Promise<In
         'this person was invited elsewhere already: a user belongs to the operator or to one merchant',
       );
     await tx.query(setRoles(user.id, name, roles));
-    const invitation = await insertLink(operator, tx, user.id);
+    const invitation = await insertLink(operator, tx, user.id, invite.handedTo ?? null);
     const after = { email, name, roles, merchantId, expiresAt: invitation.expiresAt };
     await audit(tx, operator, { action: 'user.invite', subject: subjectOf(user.id), after });
     return invitation;
   });
 }
 
-async function insertLink({ service }: Operator, tx: Queries, userId: number): Promise<Invitation> {
+async function insertLink(
+  { service }: Operator,
+  tx: Queries,
+  userId: number,
+  handedTo: number | null,
+): Promise<Invitation> {
   const { token, tokenHash } = newBearer();
   const now = service.clock();
   const expiresAt = new Date(now.getTime() + INVITATION_MS);
+  await tx.query(setHandedTo(userId, handedTo));
   await tx.query(deleteInvitations(userId));
   await tx.query(insertInvitation(tokenHash, { userId, purpose: 'enroll', now, expiresAt }));
   return { userId, token, expiresAt };
 }
 
 /** Changes a user in one transaction, with its entry in the audit. */
-async function changeUser<Result>(
+export async function changeUser<Result>(
   operator: Operator,
   id: number,
   change: (tx: Queries, user: UserRow) => Promise<{ result: Result; audited?: Change }>,
@@ -212,14 +224,19 @@ export async function setUserDisabled(operator: Operator, id: number, disabled: 
 /**
  * Takes a user's password, second factors and recovery codes, ends the sessions, and makes a link to enroll
  * again.
+ * @param handedTo the user that is handed the link; null: the command line
  * @throws Problem `not-found`; `conflict` for a disabled user
  */
-export async function resetUser(operator: Operator, id: number): Promise<Invitation> {
+export async function resetUser(
+  operator: Operator,
+  id: number,
+  handedTo: number | null = null,
+): Promise<Invitation> {
   return changeUser(operator, id, async (tx, user) => {
     if (user.disabled_at) throw new Problem('conflict', 'this user is disabled: enable it first');
     await tx.query(clearFactors(id));
     await endSessions(tx, id);
-    const result = await insertLink(operator, tx, id);
+    const result = await insertLink(operator, tx, id, handedTo);
     const before = { factors: toUser(user).factors };
     const after = { factors: [], expiresAt: result.expiresAt };
     return { result, audited: { action: 'user.reset-2fa', subject: subjectOf(id), before, after } };
