@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { closeDays } from '../src/books/close.ts';
 import { listDays, setBooks } from '../src/books/days.ts';
 import { keepBooks } from '../src/books/keep.ts';
@@ -7,6 +11,7 @@ import { verifyBooks } from '../src/books/verify.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { openLedger, sell, spend } from './books.ts';
 
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const HOUR_MS = 3_600_000;
 
 test('a process whose clock is an hour ahead, or behind, books nothing', async (t) => {
@@ -21,6 +26,73 @@ test('a process whose clock is an hour ahead, or behind, books nothing', async (
   }
   clock.set(new Date('2026-03-02T09:00:30Z'));
   await spend(shop, card, 10);
+});
+
+test('a process whose clock is an hour ahead neither closes nor sweeps before it is time', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const { clock } = ledger.started;
+  const shop = await ledger.merchant();
+  await sell(shop, 1, 25, { expiryDate: new Date('2026-03-04T00:00:00Z') });
+  await ledger.at('2026-03-03T23:30:00Z');
+  assert.equal((await ledger.close()).closed.length, 1);
+  clock.advance(HOUR_MS);
+  await assert.rejects(ledger.close(), { code: 'SC001' });
+  const left = () => ledger.sql("select 1 from scrip.journal where kind = 'EXPIRY'");
+  assert.equal((await left()).length, 0);
+  assert.equal((await ledger.sql('select 1 from scrip.book_closings')).length, 1);
+  await ledger.at('2026-03-04T00:20:00Z');
+  assert.equal((await ledger.close()).closed.length, 1);
+  assert.equal((await left()).length, 1);
+});
+
+test('a worker that is killed in the middle of a close leaves nothing half done', async (t) => {
+  const now = Date.now();
+  const ledger = await openLedger(t, new Date(now - 48 * HOUR_MS).toISOString());
+  const { service, url, keys } = ledger.started;
+  const shop = await ledger.merchant();
+  const [card] = await sell(shop, 2, 25);
+  assert.ok(card);
+  await spend(shop, card, 10);
+  await ledger.at(new Date(now));
+  const holding = await openOwner(url);
+  t.after(() => holding.close());
+  const ask = <Row>(text: string) => holding.query<Row>({ text, values: [] });
+  const env = { PATH: process.env['PATH'], SCRIP_DATABASE_URL: url, SCRIP_KEYS: keys };
+  // In the middle of sealing, of what the day leaves behind, and right before the end.
+  for (const table of ['book_seals', 'book_aging', 'audit']) {
+    await ask(`begin; lock table scrip.${table} in exclusive mode`);
+    const worker = spawn(process.execPath, [MAIN, 'books', 'close'], { env, stdio: 'ignore' });
+    const ended = once(worker, 'exit');
+    const waiting = `select pid from pg_locks where not granted and relation = 'scrip.${table}'::regclass`;
+    while ((await ask(waiting)).length === 0) {
+      assert.equal(worker.exitCode, null, `the close did not come to ${table}`);
+      await sleep(20);
+    }
+    worker.kill('SIGKILL');
+    await ended;
+    await ask('commit');
+  }
+  const { closed } = await ledger.close();
+  assert.deepEqual(
+    closed.map(({ failed }) => failed),
+    [[], []],
+  );
+  const [noted] = await ledger.sql<{ count: bigint }>(
+    "select count(*) as count from scrip.audit where action = 'books.close'",
+  );
+  assert.equal(Number(noted?.count), 2);
+  assert.deepEqual((await verifyBooks(service)).breaks, []);
+});
+
+test('two processes that close at the same time close each day once', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const shop = await ledger.merchant();
+  await sell(shop, 1, 25);
+  await ledger.at('2026-03-05T09:00:00Z');
+  const done = await Promise.all([closeDays(ledger.operator), closeDays(ledger.operator)]);
+  const both = [...done, await ledger.close()].flatMap(({ closed }) => closed.map(({ day }) => day));
+  assert.deepEqual(both.sort(), ['2026-03-02', '2026-03-03', '2026-03-04']);
+  assert.deepEqual((await verifyBooks(ledger.started.service)).breaks, []);
 });
 
 test('a transaction that hangs over the cut-off delays the close, which names it, and falsifies nothing', async (t) => {
