@@ -33,3 +33,18 @@ export const rowsOf = ({ tables }: Report, section?: string): Row[] =>
 
 /** An amount of two decimals in minor units. */
 export const cents = (text: string | undefined) => BigInt((text ?? '').replace('.', ''));
+
+/** Amounts by a text that names them. What is 0 is left out. */
+export type Figures = Record<string, bigint>;
+
+export class Sums {
+  readonly #sums = new Map<string, bigint>();
+
+  add(name: string, amount: bigint): void {
+    this.#sums.set(name, (this.#sums.get(name) ?? 0n) + amount);
+  }
+
+  figures(): Figures {
+    return Object.fromEntries([...this.#sums].filter(([, sum]) => sum !== 0n).sort());
+  }
+}

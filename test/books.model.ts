@@ -1,0 +1,292 @@
+import type { Ledger } from './books.ts';
+import { type Figures, Sums } from './reports.ts';
+
+/** The reports of the books as one would compute them by hand: from the list of all transactions. */
+
+export type Entry = {
+  readonly id: string;
+  readonly kind: string;
+  readonly amount: bigint;
+  readonly currency: string;
+  readonly at: Date;
+  readonly serial: bigint | null;
+  readonly merchant: number | null;
+  readonly original: string | null;
+  /** The account kinds, and the owner of a float or settlement account. */
+  readonly debit: string;
+  readonly credit: string;
+  /** Of the voucher or batch that it is about; '' and 0 where there is none. */
+  readonly product: string;
+  readonly issuer: number;
+  readonly from: bigint;
+  readonly to: bigint;
+};
+
+export type Card = {
+  readonly serial: bigint;
+  readonly currency: string;
+  readonly activated: Date;
+  readonly expires: Date;
+};
+
+/** All that was booked, oldest first. */
+export function readEntries({ sql }: Ledger): Promise<Entry[]> {
+  const kind = (account: string) => `case when ${account} > 10000000000 then 'VOUCHER'
+    when ${account} >= 5000000000 then 'RESERVE'
+    else (select a.kind::text from scrip.accounts a where a.id = ${account}) end`;
+  return sql<Entry>(`
+    select j.id, j.kind::text, j.amount_minor as amount, j.currency, j.occurred_at as at,
+      j.serial_number as serial, j.merchant_id as merchant, j.original_id as original,
+      ${kind('j.debit_account')} as debit, ${kind('j.credit_account')} as credit,
+      coalesce(p.code, '') as product, coalesce(b.merchant_id, 0) as issuer,
+      j.debit_account as from, j.credit_account as to
+    from scrip.journal j
+    left join scrip.vouchers v on v.serial_number = j.serial_number
+    left join scrip.batches b on b.id = coalesce(v.batch_id, j.batch_id)
+    left join scrip.products p on p.id = b.product_id
+    order by j.occurred_at, j.id`);
+}
+
+export function readCards({ sql }: Ledger): Promise<Card[]> {
+  return sql<Card>(`
+    select v.serial_number as serial, b.currency, v.activated_at as activated, v.expires_at as expires
+    from scrip.vouchers v join scrip.batches b on b.id = v.batch_id`);
+}
+
+const DAY_MS = 86_400_000;
+
+/** A list of transactions, and an interval of it. */
+export class ByHand {
+  readonly all: readonly Entry[];
+  readonly #from: Date;
+  readonly #to: Date;
+
+  constructor(all: readonly Entry[], from: Date, to: Date) {
+    this.all = all;
+    this.#from = from;
+    this.#to = to;
+  }
+
+  get own(): Entry[] {
+    return this.all.filter(({ at }) => at >= this.#from && at < this.#to);
+  }
+
+  trialBalance(): Figures {
+    const sums = new Sums();
+    for (const { at, currency, debit, credit, amount } of this.all) {
+      if (at >= this.#to) continue;
+      const isBefore = at < this.#from;
+      sums.add(`${currency} ${debit} ${isBefore ? 'opening' : 'debits'}`, isBefore ? -amount : amount);
+      sums.add(`${currency} ${credit} ${isBefore ? 'opening' : 'credits'}`, amount);
+      sums.add(`${currency} ${debit} closing`, -amount);
+      sums.add(`${currency} ${credit} closing`, amount);
+    }
+    return sums.figures();
+  }
+
+  liability(): Figures {
+    const sums = new Sums();
+    const columns: Readonly<Record<string, readonly [string, string]>> = {
+      ACTIVATION: ['issued', ''],
+      REDEMPTION: ['', 'redeemed'],
+      REDEMPTION_REVERSAL: ['reversed', ''],
+      REINSTATEMENT: ['reinstated', ''],
+      EXPIRY: ['', 'expired'],
+      ADJUSTMENT: ['adjustedUp', 'adjustedDown'],
+      CASH_OUT: ['', 'cashedOut'],
+      ESCHEAT: ['', 'escheated'],
+      VOID: ['', 'voided'],
+    };
+    for (const each of this.all) {
+      if (each.at >= this.#to || each.kind === 'REPLACEMENT') continue;
+      const [up, down] = columns[each.kind] ?? ['', ''];
+      const name = `${each.currency} ${each.product} ${each.issuer}`;
+      for (const [side, sign, column] of [
+        ['credit', 1n, up],
+        ['debit', -1n, down],
+      ] as const) {
+        if (each[side] !== 'VOUCHER') continue;
+        if (each.at < this.#from) sums.add(`${name} opening`, sign * each.amount);
+        else sums.add(`${name} ${column}`, each.amount);
+        sums.add(`${name} closing`, sign * each.amount);
+      }
+    }
+    return sums.figures();
+  }
+
+  /** What each voucher holds at the end. */
+  held(): Map<bigint, bigint> {
+    const held = new Map<bigint, bigint>();
+    for (const { at, debit, credit, from, to, amount } of this.all) {
+      if (at >= this.#to) continue;
+      if (credit === 'VOUCHER') held.set(to, (held.get(to) ?? 0n) + amount);
+      if (debit === 'VOUCHER') held.set(from, (held.get(from) ?? 0n) - amount);
+    }
+    return held;
+  }
+
+  /** @param label the first words of each name, such as the day */
+  outstanding(label: string): Figures {
+    const sums = new Sums();
+    const columns: Readonly<Record<string, string>> = {
+      VOUCHER: 'outstanding',
+      RESERVE: 'reserves',
+      FLOAT: 'floats',
+      SETTLEMENT: 'settlements',
+      UNCLAIMED: 'unclaimed',
+      VAT: 'vat',
+      BREAKAGE: 'breakage',
+      FEES: 'fees',
+      GOODWILL: 'goodwill',
+    };
+    for (const { at, currency, debit, credit, amount } of this.all) {
+      if (at >= this.#to) continue;
+      for (const [kind, minor] of [
+        [debit, -amount],
+        [credit, amount],
+      ] as const) {
+        const column = columns[kind];
+        sums.add(`${currency} ${label} ${column ?? 'minusFunding'}`, column ? minor : -minor);
+        if (column)
+          sums.add(
+            `${currency} ${label} ${['breakage', 'fees', 'goodwill'].includes(column) ? 'own' : 'owed'}`,
+            minor,
+          );
+      }
+    }
+    const currencies = new Map(this.all.map(({ serial, currency }) => [serial, currency]));
+    for (const [serial] of [...this.held()].filter(([, minor]) => minor > 0n))
+      sums.add(`${currencies.get(serial)} ${label} vouchers`, 1n);
+    return sums.figures();
+  }
+
+  aging(cards: readonly Card[]): Figures {
+    const sums = new Sums();
+    const held = this.held();
+    const bounds = [
+      [30, '0-30'],
+      [60, '31-60'],
+      [90, '61-90'],
+      [180, '91-180'],
+      [365, '181-365'],
+      [Number.POSITIVE_INFINITY, '>365'],
+    ] as const;
+    for (const { serial, currency, activated, expires } of cards) {
+      const minor = held.get(serial);
+      if (!minor) continue;
+      const used = this.all.filter(
+        (each) => each.kind === 'REDEMPTION' && each.serial === serial && each.at < this.#to,
+      );
+      const last = Math.max(activated.getTime(), ...used.map(({ at }) => at.getTime()));
+      const ages = {
+        expires: Math.ceil((expires.getTime() - this.#to.getTime()) / DAY_MS),
+        idle: Math.floor((this.#to.getTime() - last) / DAY_MS),
+      };
+      for (const [basis, age] of Object.entries(ages)) {
+        const [, bucket] = bounds.find(([most]) => age <= most) ?? [0, ''];
+        sums.add(`${currency} ${basis} ${bucket} outstanding`, minor);
+        sums.add(`${currency} ${basis} ${bucket} vouchers`, 1n);
+      }
+    }
+    return sums.figures();
+  }
+
+  breakage(): Figures {
+    const sums = new Sums();
+    for (const { kind, currency, product, debit, credit, amount } of this.own) {
+      if (kind !== 'EXPIRY' && kind !== 'REINSTATEMENT') continue;
+      const isExpiry = kind === 'EXPIRY';
+      const name = `${currency} ${product} ${isExpiry ? credit : debit}`;
+      sums.add(`${name} ${isExpiry ? 'expired' : 'reinstated'}`, amount);
+      sums.add(`${name} net`, isExpiry ? amount : -amount);
+    }
+    return sums.figures();
+  }
+
+  /** The lines of a merchant's floats with the balance after each: as lists. */
+  float(merchant: number): string[] {
+    const balances = new Map<string, bigint>();
+    const lines: string[] = [];
+    for (const { id, at, kind, currency, debit, credit, amount, merchant: owner } of this.all) {
+      if (owner !== merchant || at >= this.#to || ![debit, credit].includes('FLOAT')) continue;
+      const moved = credit === 'FLOAT' ? amount : -amount;
+      balances.set(currency, (balances.get(currency) ?? 0n) + moved);
+      if (at >= this.#from) lines.push(`${currency} ${id} ${kind} ${moved} ${balances.get(currency)}`);
+    }
+    return lines.sort();
+  }
+
+  settlements(): Figures {
+    const sums = new Sums();
+    const originals = new Map(this.all.map((each) => [each.id, each.at]));
+    const columns: Readonly<Record<string, readonly [string, bigint]>> = {
+      REDEMPTION: ['redeemed', 1n],
+      CASH_OUT: ['cashedOut', 1n],
+      FEE: ['commission', 1n],
+      FEE_REVERSAL: ['commission', -1n],
+      FEE_VAT: ['vat', 1n],
+      FEE_VAT_REVERSAL: ['vat', -1n],
+      PAYOUT: ['paidOut', 1n],
+      PAYOUT_RETURN: ['paidOut', -1n],
+    };
+    for (const { kind, at, currency, merchant, product, debit, credit, amount, original } of this.all) {
+      if (at >= this.#to || ![debit, credit].includes('SETTLEMENT')) continue;
+      const moved = credit === 'SETTLEMENT' ? amount : -amount;
+      const total = `${currency} ${merchant} total`;
+      sums.add(`${total} closing`, moved);
+      if (at < this.#from) {
+        sums.add(`${total} opening`, moved);
+        continue;
+      }
+      const first = originals.get(original ?? '');
+      const isEarlier = kind === 'REDEMPTION_REVERSAL' && first !== undefined && first < this.#from;
+      const [column, sign] = columns[kind] ?? [isEarlier ? 'earlierReversed' : 'reversed', 1n];
+      for (const name of [total, `${currency} ${merchant} ${product}`]) {
+        sums.add(`${name} ${column}`, sign * amount);
+        sums.add(`${name} net`, moved);
+      }
+      const reversals = isEarlier ? 'earlierReversals' : 'reversals';
+      const counted = kind === 'REDEMPTION' ? 'redemptions' : reversals;
+      if (!kind.startsWith('REDEMPTION')) continue;
+      for (const name of [total, `${currency} ${merchant} ${product}`]) sums.add(`${name} ${counted}`, 1n);
+    }
+    return sums.figures();
+  }
+
+  transactions(merchant: number): string[] {
+    return this.own
+      .filter(
+        (each) =>
+          each.merchant === merchant &&
+          ['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'].includes(each.kind),
+      )
+      .map(({ id, kind, serial, currency, product, amount }) => {
+        const minor = kind === 'REDEMPTION_REVERSAL' ? -amount : amount;
+        return `${id} ${kind} ${serial} ${currency} ${product} ${minor}`;
+      })
+      .sort();
+  }
+
+  matrix(): Figures {
+    const sums = new Sums();
+    for (const { kind, currency, issuer, merchant, amount } of this.own) {
+      if (kind !== 'REDEMPTION' && kind !== 'REDEMPTION_REVERSAL') continue;
+      const isRedemption = kind === 'REDEMPTION';
+      const name = `${currency} ${issuer} ${merchant}`;
+      sums.add(`${name} ${isRedemption ? 'redeemed' : 'reversed'}`, amount);
+      sums.add(`${name} net`, isRedemption ? amount : -amount);
+    }
+    return sums.figures();
+  }
+
+  /** Debits and credits of account kinds; what stays within one is no line of a general ledger. */
+  ledger(): Figures {
+    const sums = new Sums();
+    for (const { currency, debit, credit, amount } of this.own) {
+      if (debit === credit) continue;
+      sums.add(`${currency} ${debit} debit`, amount);
+      sums.add(`${currency} ${credit} credit`, amount);
+    }
+    return sums.figures();
+  }
+}

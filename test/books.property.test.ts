@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GL_KINDS } from '../src/books/gl-accounts.ts';
+import { streamTransactions } from '../src/books/reports/transactions.ts';
+import { verifyBooks } from '../src/books/verify.ts';
+import { reconcile } from '../src/ledger/reconcile.ts';
+import { ByHand, readCards, readEntries } from './books.model.ts';
+import { FIRST_ACCOUNT, next, openWorld, play, START, snapshot, type World } from './books.random.ts';
+import { cents, type Figures, make, rowsOf } from './reports.ts';
+
+/**
+ * Whatever happens over days, the reports are what one computes by hand from the transactions
+ * (test/books.random.ts).
+ * SCRIP_TEST_SEED plays another history.
+ */
+
+const SEED = Number(process.env['SCRIP_TEST_SEED'] ?? 4);
+/** The figures of a report: the named columns of each row, by currency and by what names the row. */
+async function figuresOf(
+  { ledger }: World,
+  name: string,
+  interval: { from: string; to: string; section?: string },
+  [keys, columns]: readonly [readonly string[], readonly string[]],
+): Promise<Figures> {
+  const { section, ...wanted } = interval;
+  const report = await make(ledger.started.service, name, wanted);
+  const tables = report.tables.filter((table) => table.section === section);
+  const figures: [string, bigint][] = [];
+  for (const table of tables)
+    for (const row of rowsOf({ ...report, tables: [table] })) {
+      if (row[keys[0] as string] === 'total') continue;
+      const label = [table.currency, ...keys.map((key) => row[key])].join(' ');
+      const own = columns.length > 0 ? columns : Object.keys(row).filter((key) => !keys.includes(key));
+      for (const column of own)
+        if (/^-?[\d.]+$/.test(row[column] ?? '')) figures.push([`${label} ${column}`, cents(row[column])]);
+    }
+  const sums = new Map<string, bigint>();
+  for (const [label, figure] of figures) sums.set(label, (sums.get(label) ?? 0n) + figure);
+  return Object.fromEntries([...sums].filter(([, figure]) => figure !== 0n).sort());
+}
+
+const SETTLED = [
+  ...['redemptions', 'reversals', 'earlierReversals', 'redeemed', 'reversed', 'earlierReversed'],
+  ...['cashedOut', 'commission', 'vat', 'paidOut', 'opening', 'net', 'closing'],
+];
+
+async function compare(world: World, hand: ByHand, from: string, to: string): Promise<void> {
+  const at = { from, to };
+  const of = (name: string, keys: string[], columns: string[] = [], section?: string) =>
+    figuresOf(world, name, { ...at, ...(section && { section }) }, [keys, columns]);
+  const label = `${from} to ${to}`;
+  assert.deepEqual(await of('R1', ['account']), hand.trialBalance(), `R1 ${label}`);
+  const liability = await of('R2', ['product', 'issuerId']);
+  const names = Object.keys(liability).filter((name) => !/ (vouchers|issuer|scope)$/.test(name));
+  assert.deepEqual(
+    Object.fromEntries(names.map((name) => [name, liability[name]])),
+    hand.liability(),
+    `R2 ${label}`,
+  );
+  const booked = await of('R5', ['product', 'account'], ['expired', 'reinstated', 'net'], 'booked');
+  assert.deepEqual(booked, hand.breakage(), `R5 ${label}`);
+  assert.deepEqual(await of('R7', ['merchantId', 'product'], SETTLED), hand.settlements(), `R7 ${label}`);
+  assert.deepEqual(
+    await of('R9', ['issuerId', 'acceptorId'], ['redeemed', 'reversed', 'net']),
+    hand.matrix(),
+    `R9 ${label}`,
+  );
+  const ledger = Object.fromEntries(
+    Object.entries(await of('R12', ['account'], ['debit', 'credit'])).map(([name, minor]) => [
+      name.replace(/\d{4}/, (account) => GL_KINDS[Number(account) - FIRST_ACCOUNT] ?? account),
+      minor,
+    ]),
+  );
+  assert.deepEqual(Object.entries(ledger).sort(), Object.entries(hand.ledger()).sort(), `R12 ${label}`);
+  for (const { merchant } of world.shops)
+    await compareMerchant(world, hand, { ...at, merchantId: merchant.id });
+}
+
+async function compareMerchant(
+  { ledger }: World,
+  hand: ByHand,
+  wanted: { from: string; to: string; merchantId: number },
+): Promise<void> {
+  const { service } = ledger.started;
+  const lines = [];
+  for (const { currency, ...table } of (await make(service, 'R6', wanted)).tables)
+    for (const row of rowsOf({ tables: [{ currency, ...table }] } as never))
+      if (row['amount'])
+        lines.push(
+          `${currency} ${row['transactionId']} ${row['kind']} ${cents(row['amount'])} ${cents(row['balance'])}`,
+        );
+  assert.deepEqual(lines.sort(), hand.float(wanted.merchantId), `R6 ${wanted.merchantId}`);
+  const streamed = [];
+  for await (const line of streamTransactions(service, wanted))
+    streamed.push(
+      `${line.transactionId} ${line.kind} ${line.serialNumber} ${line.currency} ${line.product} ${cents(line.amount ?? '')}`,
+    );
+  assert.deepEqual(streamed.sort(), hand.transactions(wanted.merchantId), `R8 ${wanted.merchantId}`);
+}
+
+test('the reports of random days are what one computes by hand from the transactions', async (t) => {
+  t.diagnostic(`SCRIP_TEST_SEED=${SEED}`);
+  const world = await openWorld(t, SEED);
+  const { ledger, random } = world;
+  const { service } = ledger.started;
+  const asClosed = await play(world);
+  const entries = await readEntries(ledger);
+  const kinds = new Set(entries.map(({ kind }) => kind));
+  t.diagnostic(`${entries.length} transactions of ${kinds.size} kinds, ${asClosed.size} days`);
+  const days = await ledger.sql<{ day: string; starts: Date; ends: Date }>(
+    'select day::text, starts_at as starts, ends_at as ends from scrip.book_closings order by day',
+  );
+  const last = days.length - 1;
+  const bounds: [number, number][] = [[0, last]];
+  while (bounds.length < 5) {
+    const two = [random(), random()].map((each) => Math.floor(each * days.length));
+    bounds.push([Math.min(...two), Math.max(...two)]);
+  }
+  for (const [from, to] of bounds) {
+    const [first, end] = [days[from], days[to]];
+    assert.ok(first && end);
+    const hand = new ByHand(entries, first.starts, end.ends);
+    await compare(world, hand, first.day, next(end.day));
+  }
+  const outstanding: Figures = {};
+  for (const { day, starts, ends } of days)
+    Object.assign(outstanding, new ByHand(entries, starts, ends).outstanding(day));
+  const whole = { from: days[0]?.day ?? '', to: next(days[last]?.day ?? '') };
+  assert.deepEqual(
+    await figuresOf(world, 'R3', whole, [['day'], []]),
+    Object.fromEntries(Object.entries(outstanding).sort()),
+    'R3',
+  );
+  const hand = new ByHand(entries, days[last]?.starts ?? START, days[last]?.ends ?? START);
+  assert.deepEqual(
+    await figuresOf(world, 'R4', whole, [
+      ['basis', 'days'],
+      ['vouchers', 'outstanding'],
+    ]),
+    hand.aging(await readCards(ledger)),
+    'R4',
+  );
+  for (const [day, closed] of asClosed) assert.equal(await snapshot(world, day, next(day)), closed, day);
+  assert.deepEqual((await verifyBooks(service)).breaks, []);
+  for (const sinceClosing of [false, true])
+    assert.deepEqual(
+      (await reconcile(service, { sinceClosing })).checks.filter(({ ok }) => !ok),
+      [],
+    );
+});
