@@ -80,7 +80,8 @@ async function checkVersion({ root, cluster }: Folder): Promise<void> {
   if (version === MAJOR) return;
   throw new EmbeddedError(
     `the data folder ${root} was made by PostgreSQL ${version}, and this is PostgreSQL ${MAJOR}: ` +
-      'use the version of Scrip that made it, or move the data with pg_dump',
+      'use the version that made it',
+    'dump',
   );
 }
 

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
-import { describe, it, type TestContext } from 'node:test';
+import { before, describe, it, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { readNavigation, readPages } from '../docs/site/pages.ts';
 import { render } from '../docs/site/render.ts';
 import { buildServer } from '../src/http/server.ts';
 import { inaccessible, openBrowser, whyNoBrowser } from './chromium.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
-/** The documentation as a site, which `npm ci` builds and the service serves. */
+/** The documentation as a site, which `npm ci` builds and the service serves; here it is built again. */
 
 const SITE = new URL('../docs/site/dist/', import.meta.url);
 const skip = await whyNoBrowser();
@@ -22,6 +25,10 @@ function open(t: TestContext) {
 const idsOf = (html: string) => new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 
 describe('the site of the documentation', () => {
+  before(() =>
+    promisify(execFile)(process.execPath, [fileURLToPath(new URL('../docs/site/build.ts', import.meta.url))]),
+  );
+
   it('has every page of the project, and every link in it leads somewhere', async () => {
     const pages = await readPages();
     const files = new Set(await readdir(SITE, { recursive: true }));

@@ -1,11 +1,34 @@
 import type { Command } from 'commander';
-import { readConfig } from '../config.ts';
-import { findEmbedded } from '../db/embedded.ts';
+import { type Config, readConfig } from '../config.ts';
+import { readBuckets } from '../db/buckets.ts';
+import { dump } from '../db/dump.ts';
+import { findEmbedded, openEmbedded } from '../db/embedded.ts';
+import { load, openDump } from '../db/load.ts';
+import { openDatabase } from '../db/pool.ts';
+import { reconcile } from '../ledger/reconcile.ts';
+import { troubleLog } from './backup.ts';
 import { noDatabase } from './open.ts';
+import { numberOf, printJson, say } from './output.ts';
+import { listenForStop } from './stop.ts';
+import { readVersion } from './version.ts';
+
+type Json = { json?: boolean };
 
 export function registerDb(program: Command): void {
   const db = program.command('db').description('the database');
   db.command('url').description('print the connection address in use, password included').action(url);
+  db.command('dump')
+    .description('write everything into a folder, for another version of PostgreSQL; stop Scrip first')
+    .argument('<dir>', 'a new folder')
+    .option('--json', 'print JSON')
+    .action(dumpAll);
+  db.command('load')
+    .description(
+      'load a dump into a database that holds nothing yet, and reconcile it; exit status 1 if it differs',
+    )
+    .argument('<dir>', 'the folder of the dump')
+    .option('--json', 'print JSON')
+    .action(loadAll);
 }
 
 async function url(): Promise<void> {
@@ -13,4 +36,54 @@ async function url(): Promise<void> {
   const address = databaseUrl ?? (await findEmbedded(dataDir));
   if (address === undefined) throw noDatabase(dataDir);
   process.stdout.write(`${address}\n`);
+}
+
+/** Runs `work` on the database in use, as its owner. */
+async function asOwner<T>(config: Config, work: (ownerUrl: string, url: string) => Promise<T>): Promise<T> {
+  listenForStop();
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl !== undefined) return work(databaseUrl, databaseUrl);
+  const embedded = await openEmbedded(dataDir, troubleLog(config));
+  try {
+    return await work(embedded.ownerUrl, embedded.url);
+  } finally {
+    await embedded.release();
+  }
+}
+
+async function dumpAll(dir: string, { json }: Json): Promise<void> {
+  const config = readConfig();
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl === undefined && (await findEmbedded(dataDir)) === undefined) throw noDatabase(dataDir);
+  const { tables, takenAt, postgres } = await asOwner(config, (ownerUrl) =>
+    dump(ownerUrl, dir, readVersion()),
+  );
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+  const bytes = tables.reduce((sum, table) => sum + table.bytes, 0);
+  if (json) return printJson({ path: dir, takenAt, postgres, tables: tables.length, rows, bytes });
+  say(
+    `dumped ${numberOf(rows, 'row')} of PostgreSQL ${postgres} into ${dir} (${Math.ceil(bytes / 1024 ** 2)} MB)`,
+  );
+  say('The key ring is not in it: it is needed with what is loaded.');
+}
+
+async function loadAll(dir: string, { json }: Json): Promise<void> {
+  // First: a folder that is no dump makes no database.
+  const whole = await openDump(dir);
+  const books = await asOwner(readConfig(), async (ownerUrl, serviceUrl) => {
+    await load(ownerUrl, whole);
+    const db = openDatabase(serviceUrl, 'scrip-load');
+    try {
+      return await reconcile({ db, buckets: await readBuckets(db), clock: () => new Date() });
+    } finally {
+      await db.close();
+    }
+  });
+  if (!books.ok) process.exitCode = 1;
+  const { takenAt, version, tables } = whole.manifest;
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0);
+  if (json) return printJson({ ok: books.ok, takenAt, version, rows, checks: books.checks });
+  say(`loaded ${numberOf(rows, 'row')}, dumped by Scrip ${version} at ${takenAt}`);
+  for (const { name } of books.checks.filter((each) => !each.ok)) say(`${name} differs: see scrip reconcile`);
+  say(books.ok ? 'The books agree. Next: put the key ring in place, then scrip serve.' : 'The books differ.');
 }

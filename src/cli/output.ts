@@ -112,7 +112,7 @@ export function say(text: string): void {
 
 /** A number with its noun: `1 voucher`, `2 vouchers`, `1 entry`, `2 entries`. */
 export function numberOf(number: number, noun: string): string {
-  const plural = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  const plural = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
   return `${number} ${number === 1 ? noun : plural}`;
 }
 

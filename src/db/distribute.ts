@@ -3,6 +3,7 @@ import { SLOTS } from './buckets.ts';
 import { StartError } from './errors.ts';
 import { hostsOf } from './hosts.ts';
 import { openOwner, type Queries } from './pool.ts';
+import { requireStopped } from './quiet.ts';
 import { type Sql, sql } from './sql.ts';
 
 const ROLES = new URL('../../sql/citus/roles.sql', import.meta.url);
@@ -154,14 +155,7 @@ from run_command_on_all_nodes('show max_prepared_transactions') r join pg_dist_n
 
 /** Nothing may work on the tables meanwhile, or go on with what it knows of them afterwards. */
 async function checkQuiet(owner: Queries): Promise<void> {
-  const [sessions] = await owner.query<{ count: number }>(sql`
-select count(*)::int as count from pg_stat_activity
-where datname = current_database() and pid <> pg_backend_pid() and application_name like 'scrip%'
-  and application_name <> 'scrip-owner'`);
-  if (sessions && sessions.count > 0)
-    throw new StartError(
-      `Scrip works on this database (${sessions.count} connections): stop \`scrip serve\` and \`scrip work\` everywhere first`,
-    );
+  await requireStopped(owner);
   const [rotations] = await owner.query<{ count: number }>(
     sql`
       select count(*)::int as count from scrip.keyring_keys where superseded_at is not null

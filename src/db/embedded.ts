@@ -27,6 +27,7 @@ const NAMES = { database: 'scrip', user: SERVICE_ROLE } as const;
 
 const ALTERNATIVES = {
   folder: ' (to use another folder, set SCRIP_DATA_DIR)',
+  dump: ', or move the data: docs/how-to/upgrade.md',
   server: ' (to use a PostgreSQL server instead, set SCRIP_DATABASE_URL)',
 } as const;
 

@@ -55,11 +55,16 @@ async function readMigrations(): Promise<Migration[]> {
  * @param url of the schema's owner
  * @param before runs on the owner's connection before pending migrations are applied
  * @returns the names of the migrations applied
+ * @param wanted the migrations of a dump, when the schema is made for it; left out: all that there are
  * @throws StartError if the schema is newer than this program, was changed, or this account may not
  *   alter it
  */
-export async function migrate(url: string, before?: (owner: Queries) => Promise<void>): Promise<string[]> {
-  const migrations = await readMigrations();
+export async function migrate(
+  url: string,
+  before?: (owner: Queries) => Promise<void>,
+  wanted?: readonly Pick<Migration, 'version' | 'name' | 'digest'>[],
+): Promise<string[]> {
+  const migrations = select(await readMigrations(), wanted);
   const owner = await openOwner(url);
   try {
     if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) return [];
@@ -99,6 +104,22 @@ async function applyInTurns(owner: Queries, migrations: readonly Migration[]): P
       await sleep(LOCK_PAUSE_MS);
     }
   }
+}
+
+/** Those of a dump, which must be ours. */
+function select(
+  migrations: Migration[],
+  wanted: readonly Pick<Migration, 'version' | 'name' | 'digest'>[] | undefined,
+): Migration[] {
+  if (!wanted) return migrations;
+  for (const { version, name, digest } of wanted) {
+    const own = migrations.find((each) => each.version === version);
+    if (own?.digest !== digest)
+      throw new StartError(
+        `the dump has a schema (${name}) that this version of Scrip does not know: load it by the version that made it, or a later one`,
+      );
+  }
+  return migrations.slice(0, wanted.length);
 }
 
 async function apply(owner: Queries, migrations: readonly Migration[]): Promise<string[]> {

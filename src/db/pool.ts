@@ -187,8 +187,8 @@ export async function openOwner(url: string): Promise<Queries & { close(): Promi
   return { query: (statement) => rowsOf(client, statement), close: () => client.end() };
 }
 
-/** To the first server that takes writes, where there are several. */
-async function connectOwner(url: string): Promise<pg.Client> {
+/** Connects as the owner, to the first of the servers that takes writes; end it after use. */
+export async function connectOwner(url: string): Promise<pg.Client> {
   const common = { ...connectionOf(url, 'scrip-owner'), connectionTimeoutMillis: OWNER_CONNECT_TIMEOUT_MS };
   for (let left = hostAddresses(url).length; ; left--) {
     const client = new common.Client(common);

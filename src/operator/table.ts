@@ -64,6 +64,8 @@ export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   'backup list': 'It reads a folder of the machine.',
   'backup verify': 'It starts a copy of the database on the machine.',
   'batch export': 'Codes and PINs leave the service into a file that the printer gets, not over the network.',
+  'db dump': 'It reads everything, and the service is stopped.',
+  'db load': 'It makes the database that everything else works on.',
   'db url': 'It prints the password of the database.',
   doctor: 'It examines the machine that it runs on.',
   'import vouchers': 'It reads a file of codes and PINs.',
