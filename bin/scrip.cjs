@@ -1,5 +1,5 @@
 #!/bin/sh
-':' //; here=$(dirname "$(readlink -f "$0")"); node="$here/../node_modules/node/bin/node"; [ -x "$node" ] && exec "$node" "$here/../src/main.ts" "$@"; exec node "$here/scrip.cjs" "$@"
+':' //; here=$(dirname "$(readlink -f "$0")"); for own in "$here/../node_modules/node/bin/node" "$here/../../../node/bin/node"; do [ -x "$own" ] && exec "$own" "$here/../src/main.ts" "$@"; done; exec node "$here/scrip.cjs" "$@"
 // The line above is for the shell, which ends there: run directly, this file becomes the project's own
 // Node in one step, so that signals and the exit status are the program's. What follows is for
 // `node bin/scrip.cjs`, whatever Node that is.
@@ -10,15 +10,18 @@ const { join } = require('node:path');
 
 const OLDEST_MAJOR = 24;
 const main = join(__dirname, '..', 'src', 'main.ts');
-const own = join(__dirname, '..', 'node_modules', 'node', 'bin', 'node');
+// In the project itself, or in one that has Scrip as a dependency.
+const own = ['../node_modules', '../../..']
+  .map((folder) => join(__dirname, folder, 'node', 'bin', 'node'))
+  .find((path) => existsSync(path));
 
 if (Number(process.versions.node.split('.')[0]) >= OLDEST_MAJOR) {
   import(main);
-} else if (existsSync(own)) {
+} else if (own) {
   const child = spawn(own, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('exit', (code, signal) => process.exit(signal ? 1 : code));
 } else {
-  process.stderr.write(`scrip: Node ${OLDEST_MAJOR} is needed, and this is ${process.version}: run npm ci, which brings it\n`);
+  process.stderr.write(`scrip: Node ${OLDEST_MAJOR} is needed, and this is ${process.version}: npm ci brings it, if the install script of the package node may run\n`);
   process.exitCode = 1;
 }

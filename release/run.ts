@@ -6,7 +6,8 @@ import { execFile } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findProblems, PUBLISHED } from './check.ts';
+import { findProblems } from './check.ts';
+import { PUBLISHED, pack } from './stage.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const OUT = fileURLToPath(new URL('./out/', import.meta.url));
@@ -22,9 +23,11 @@ if (problems.length > 0) {
 } else {
   const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
   await mkdir(OUT, { recursive: true });
-  for (const name of PUBLISHED) await run('npm', 'pack', '--workspace', name, '--pack-destination', OUT);
+  await run('npm', 'run', 'prepare');
+  const files: string[] = [];
+  for (const name of PUBLISHED) files.push((await pack(name, OUT)).file);
   await writeFile(`${OUT}scrip-${version}.cdx.json`, await run('npm', 'sbom', '--sbom-format', 'cyclonedx'));
-  const publish = PUBLISHED.map((name) => `npm publish --workspace ${name} --provenance --access public`);
+  const publish = files.map((file) => `npm publish ${file} --provenance --access public`);
   process.stdout.write(
     `Packed into ${OUT}. Now, in CI (provenance needs its identity):\n  git tag -s v${version} -m 'Scrip ${version}'\n` +
       `  git push origin v${version}\n  ${publish.join('\n  ')}\n`,
