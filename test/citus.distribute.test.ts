@@ -124,6 +124,6 @@ test('a later migration reaches the tables and the functions of every worker', a
   t.after(listening.stop);
   const till = await Till.at(listening);
   for (const voucher of await till.vouchers(8))
-    await till.done(A.redeem(voucher, 1, `r$voucher.serialNumber`));
+    await till.done(A.redeem(voucher, 1, `r${voucher.serialNumber}`));
   await till.reconciles();
 });

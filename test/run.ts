@@ -32,7 +32,7 @@ const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
  * plans, do not.
  */
 const ON_CITUS =
-  /^(citus\.|activate\.test|balance\.test|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
+  /^(citus\.|activate\.test|books\.(days|export|history|reports|tax|ugly|verify)|reconcile|settlement|import|balance\.test|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
 /** Needs Citus. */
 const ONLY_CITUS = /^citus\./;
 

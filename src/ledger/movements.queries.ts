@@ -63,13 +63,5 @@ from journal j where j.id = ${id}::uuid`;
 
 /** What has expired of a voucher and was not given back, oldest first. */
 export function listExpiries(bucket: number, serialNumber: bigint): Sql {
-  return sql`
-select j.id, j.credit_account, j.amount_minor from journal j
-where j.bucket = ${bucket} and j.serial_number = ${serialNumber} and j.kind = 'EXPIRY'
-  and not exists (
-    select from journal r
-    where r.bucket = j.bucket and r.serial_number = j.serial_number and r.kind = 'REINSTATEMENT'
-      and r.original_id = j.id
-  )
-order by j.id`;
+  return sql`select * from list_expiries(${bucket}, ${serialNumber})`;
 }
