@@ -49,6 +49,25 @@ begin
   on conflict (serial_number, bucket) do update set due_at = excluded.due_at;
 end $$;
 
+-- What has expired of a voucher and was not given back, oldest first. With the rights of the owner, as whom
+-- the transaction that asks has locked the voucher: Citus lets no second role read what a first one has
+-- locked in the same transaction.
+create function list_expiries(p_bucket integer, p_serial bigint) returns table (
+  id uuid, credit_account bigint, amount_minor bigint
+)
+language plpgsql stable security definer set search_path = scrip, pg_temp as $$
+begin
+  return query
+    select j.id, j.credit_account, j.amount_minor from journal j
+    where j.bucket = p_bucket and j.serial_number = p_serial and j.kind = 'EXPIRY'
+      and not exists (
+        select from journal r
+        where r.bucket = p_bucket and r.serial_number = p_serial and r.kind = 'REINSTATEMENT'
+          and r.original_id = j.id
+      )
+    order by j.id;
+end $$;
+
 -- Replaces a voucher by a new one in the same bucket: balance, activation and expiry go over, a block and
 -- wrong PINs do not; the value of the new voucher is what it took over. The caller has locked the old
 -- one. False, and nothing has changed, where the new code exists.
@@ -262,8 +281,8 @@ begin
 end $$;
 
 revoke execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, replace_voucher, create_vouchers,
+  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers,
   void_vouchers, reseal_vouchers, reserve_price, post from public;
 grant execute on function hold_key_ring, lock_voucher, set_voucher_block, reset_voucher_pin,
-  set_voucher_expiry, replace_voucher, create_vouchers,
+  set_voucher_expiry, list_expiries, replace_voucher, create_vouchers,
   void_vouchers, reseal_vouchers, reserve_price, post to scrip_service;

@@ -154,23 +154,6 @@ begin
   return 'ok';
 end $$;
 
--- What has expired of a voucher and was not given back, oldest first. With the rights of the owner, as whom
--- the transaction that asks has locked the voucher: Citus lets no second role read what a first one has
--- locked in the same transaction.
-create function list_expiries(p_bucket integer, p_serial bigint) returns table (
-  id uuid, credit_account bigint, amount_minor bigint
-)
-language sql stable security definer set search_path = scrip, pg_temp as $$
-  select j.id, j.credit_account, j.amount_minor from journal j
-  where j.bucket = p_bucket and j.serial_number = p_serial and j.kind = 'EXPIRY'
-    and not exists (
-      select from journal r
-      where r.bucket = p_bucket and r.serial_number = p_serial and r.kind = 'REINSTATEMENT'
-        and r.original_id = j.id
-    )
-  order by j.id
-$$;
-
 -- The id of a row that is stamped into the past: of that time, with the rest of a new id.
 create function id_at(id uuid, at timestamptz) returns uuid language sql immutable parallel safe as $$
   select (left(scrip.id_floor(at)::text, 13) || substr(id::text, 14))::uuid
@@ -294,7 +277,7 @@ begin
   return query select database_time(), b.passed_at from books b;
 end $$;
 
-revoke execute on function account_balance, book, book_voucher, list_expiries, sweep_vouchers, open_days,
-  advance_mark from public;
-grant execute on function is_movement, id_at, account_balance, book, book_voucher, list_expiries,
-  sweep_vouchers, open_days, advance_mark to scrip_service;
+revoke execute on function account_balance, book, book_voucher, sweep_vouchers, open_days, advance_mark
+  from public;
+grant execute on function is_movement, id_at, account_balance, book, book_voucher, sweep_vouchers, open_days,
+  advance_mark to scrip_service;

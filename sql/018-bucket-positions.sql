@@ -21,8 +21,9 @@ $$;
 -- has written vouchers: Citus lets no second role read what a first one has written in the same
 -- transaction.
 create function find_code_keys(p_code_keys uuid[]) returns table (code_key uuid)
-language sql stable security definer set search_path = scrip, pg_temp as $$
-  select v.code_key from vouchers v where v.code_key = any (p_code_keys)
-$$;
+language plpgsql stable security definer set search_path = scrip, pg_temp as $$
+begin
+  return query select v.code_key from vouchers v where v.code_key = any (p_code_keys);
+end $$;
 revoke execute on function find_code_keys from public;
 grant execute on function find_code_keys to scrip_service;

@@ -103,7 +103,8 @@ describe('a batch that is canceled', () => {
     await run(
       `update graphile_worker._private_jobs set locked_at = now(), locked_by = 'dead', attempts = attempts + 1`,
     );
-    await run(`update scrip.batches set ended_at = ended_at - interval '10 s'`);
+    const longAgo = new Date(Date.now() - 60_000).toISOString();
+    await run(`update scrip.batches set ended_at = '${longAgo}'`);
     const open = 'select count(*)::int as open from scrip.vouchers where closed is null';
     const [before] = await run<{ open: number }>(open);
     assert.ok(before && before.open > 0);

@@ -153,6 +153,15 @@ test('an error of the network is none of the server, whatever it is called', () 
   assert.equal(isAway(Object.assign(new Error('no'), { code: '57P01' })), false);
 });
 
+test('a server of Citus that is killed, or loses another one, is unavailable: nothing was a bug', () => {
+  for (const message of [
+    'postmaster was shut down, exiting',
+    'failure on connection marked as essential: 10.0.0.2:5432',
+  ])
+    assert.equal(isUnavailable(Object.assign(new Error(message), { code: 'XX000' })), true, message);
+  assert.equal(isUnavailable(Object.assign(new Error('cache lookup failed'), { code: 'XX000' })), false);
+});
+
 test('a connection that breaks between two statements of a transaction ends the transaction, and nothing else', async (t) => {
   const { way, db } = await startBehindWay(t);
   const broken = db.transaction(async (tx) => {

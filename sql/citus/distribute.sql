@@ -105,7 +105,8 @@ alter table scrip.floats drop constraint floats_account;
 alter table scrip.batches drop constraint batches_merchant;
 alter table scrip.webhook_endpoints drop constraint webhook_endpoints_merchant;
 select create_reference_table(('scrip.' || t)::regclass)
-from unnest(array['products', 'accounts', 'batches', 'webhook_endpoints']) with ordinality as u (t, n)
+from unnest(array['products', 'accounts', 'batches', 'webhook_endpoints', 'book_late_rows'])
+  with ordinality as u (t, n)
   order by n;
 -- create_reference_table sets the sequences of identity columns back to 1.
 select setval(pg_get_serial_sequence('scrip.products', 'id'), coalesce(max(id), 0) + 1, false)
@@ -149,6 +150,24 @@ begin
       -- The workers have got what is granted, but not what was revoked.
       execute format('revoke execute on function %s from public', f.signature);
     end if;
+  end loop;
+end $$;
+
+-- Citus does not know the parameters of an SQL function: those that read the shards become PL/pgSQL.
+do $$
+declare
+  f record;
+begin
+  for f in
+    select pg_get_functiondef(p.oid) as definition, p.prosrc as body, p.proretset as is_set
+    from pg_proc p
+    where p.pronamespace = 'scrip'::regnamespace
+      and p.prolang = (select l.oid from pg_language l where l.lanname = 'sql')
+      and p.prosrc ~ '\m(journal|vouchers|slice_rows|slice_movements|movements|earlier_reversals)\M'
+  loop
+    execute replace(replace(f.definition, 'LANGUAGE sql', 'LANGUAGE plpgsql'), f.body,
+      format(E'\n#variable_conflict use_column\nbegin return %s; end ',
+        case when f.is_set then 'query ' || f.body else '(' || f.body || ')' end));
   end loop;
 end $$;
 

@@ -1,3 +1,4 @@
+import { isDistributed } from './distribute.ts';
 import { openOwner } from './pool.ts';
 import { sql } from './sql.ts';
 
@@ -50,6 +51,7 @@ export async function restoreClock(url: string): Promise<boolean> {
 export async function moveClock(url: string): Promise<MovedClock> {
   const owner = await openOwner(url);
   await owner.query({ text: MOVED, values: [] });
+  if (await isDistributed(owner)) await owner.query(sql`select create_reference_table('scrip.moved_clock')`);
   // Of this connection only: a clock that is lost runs again as the server's own.
   await owner.query(sql`set synchronous_commit = off`);
   return {

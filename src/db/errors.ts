@@ -44,11 +44,15 @@ export function isStampRefused(error: unknown): boolean {
 }
 
 /**
- * Whether the coordinator of Citus lost a worker in the middle of a transaction, which it rolls back then.
+ * Whether Citus ended a transaction since a server is gone: it lost another node, or its own server was
+ * killed. Both come as internal errors (XX000).
  */
-function isWorkerLost(error: unknown): boolean {
+function isNodeLost(error: unknown): boolean {
   const { message } = error as { message?: unknown };
-  return typeof message === 'string' && message.startsWith('failure on connection marked as essential');
+  return (
+    typeof message === 'string' &&
+    /^(failure on connection marked as essential|postmaster was shut down)/.test(message)
+  );
 }
 
 /** Whether the server gave no answer: it is gone, out of reach, or hangs. */
@@ -100,7 +104,7 @@ export function isUnavailable(error: unknown): boolean {
       state === '25P03' ||
       lostRace(state) ||
       isStampRefused(error) ||
-      isWorkerLost(error)
+      isNodeLost(error)
     );
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if (typeof code === 'string' && (NETWORK.has(code) || BUSY.has(code))) return true;

@@ -232,6 +232,8 @@ async function migrateJobs(url: string, owner: Queries): Promise<void> {
     await utils.release();
     await pgPool.end();
   }
+  // The queue stays on a coordinator of Citus, whose workers may not know the role yet.
+  await owner.query(raw('set citus.enable_ddl_propagation = off'));
   await owner.query(
     raw(`grant usage on schema graphile_worker to ${SERVICE_ROLE};
       grant select, insert, update, delete on all tables in schema graphile_worker to ${SERVICE_ROLE};

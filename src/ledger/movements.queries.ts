@@ -61,7 +61,7 @@ select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor
 from journal j where j.id = ${id}::uuid`;
 }
 
-/** What has expired of a voucher and was not given back, oldest first. */
+/** What has expired of a voucher and was not given back, oldest first (sql/012-vouchers.sql). */
 export function listExpiries(bucket: number, serialNumber: bigint): Sql {
   return sql`select * from list_expiries(${bucket}, ${serialNumber})`;
 }
