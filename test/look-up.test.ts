@@ -34,13 +34,16 @@ const refused = (context: Context, ask: () => Promise<object | string>) =>
     (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
   );
 
-test('an unknown code and a wrong PIN are guesses, and any other refusal is none', async () => {
+test('an unknown code and a wrong PIN are guesses, a locked PIN is one of an opaque merchant, and any other refusal is none', async () => {
   for (const [index, code] of ['14', '55'].entries()) {
     assert.equal(await refused(open, async () => code), code);
     assert.equal(await guesses(), index + 1);
   }
   for (const code of ['75', '94', '51']) assert.equal(await refused(open, async () => code), code);
+  for (const code of ['94', '51']) assert.equal(await refused(opaque, async () => code), code);
   assert.equal(await guesses(), 2);
+  assert.equal(await refused(opaque, async () => '75'), '14');
+  assert.equal(await guesses(), 3);
 });
 
 test('an opaque merchant gets the same for both, and for a locked PIN, however long either takes to be found out', async () => {

@@ -11,8 +11,8 @@ import { type Asked, recordDecline } from './declines.ts';
  * Finds a voucher by its code.
  *
  * An unknown code and a wrong PIN count as guesses of the API key before they are answered. An opaque
- * merchant gets the same answer for both, and for a locked PIN, after the same time: answers wait for
- * the end of a fixed step, counted from the start of the request.
+ * merchant gets the same answer for both, and for a locked PIN, after the same time and at the same
+ * cost: answers wait for the end of a fixed step, counted from the start of the request.
  * @throws Refusal with the code that `ask` returns
  */
 export async function lookUp<Answer extends object>(
@@ -27,7 +27,7 @@ export async function lookUp<Answer extends object>(
     const answer = await inPace(context, async (report) => {
       const found = await find(context, voucher, ask);
       if (typeof found !== 'string') report('right');
-      if (found !== '14' && found !== '55') return found;
+      if (!isGuess(found, merchant.opaque)) return found;
       await recordGuesses(service, [keyId]);
       report('guess');
       return found;
@@ -43,9 +43,16 @@ export async function lookUp<Answer extends object>(
 }
 
 /** What an opaque merchant cannot tell apart. */
-function isHidden(answer: RefusalCode): boolean {
+function isHidden(answer: unknown): boolean {
   return answer === '14' || answer === '55' || answer === '75';
 }
+
+/**
+ * What counts against a key. For an opaque merchant, a locked PIN counts too: otherwise a key that is blocked
+ * for its guesses, or is not, would show whether a code exists.
+ */
+const isGuess = (answer: unknown, isOpaque: boolean): boolean =>
+  isHidden(answer) && (isOpaque || answer !== '75');
 
 /**
  * Asks under each key under which a voucher can be found; nearly always there is one.

@@ -1,0 +1,174 @@
+/**
+ * Runs the tests: `npm test` all of them, `npx node test/run.ts redeem` those whose file names hold a word,
+ * `npm run test:watch -- redeem` the same, again after each change.
+ *
+ * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
+ * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
+ * into a template; each test works on a copy.
+ *
+ * `--on citus` runs the tests of what merchants and operators see on a Citus cluster of the run's own,
+ * with the tests of Citus itself. `--times` lists how long each file took.
+ */
+import { readdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { run as runTests } from 'node:test';
+import { spec } from 'node:test/reporters';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { findCitus } from './citus/cluster.ts';
+import { atEnd, leavingNothing } from './leave-nothing.ts';
+import { useMemory } from './memory.ts';
+import { type Place, withTestServer } from './server.ts';
+
+/** Files at a time: more than the cores of a small machine only makes each of them slower. */
+const CONCURRENCY = 3;
+/** Each file has a process of its own, each command too, and all compile the same source. */
+const COMPILE_CACHE = fileURLToPath(new URL('../node_modules/.cache/scrip', import.meta.url));
+const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
+
+/**
+ * What runs on Citus: behaviour. Tests that call the functions of one server, or look into its tables and
+ * plans, do not.
+ */
+const ON_CITUS =
+  /^(citus\.|activate\.test|balance\.test|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
+/** Needs Citus. */
+const ONLY_CITUS = /^citus\./;
+
+async function findFiles(words: readonly string[], place: Place): Promise<string[]> {
+  const folder = fileURLToPath(new URL('./', import.meta.url));
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts')).sort();
+  return names
+    .filter((name) => (place === 'citus' ? ON_CITUS.test(name) : !ONLY_CITUS.test(name)))
+    .filter((name) => words.length === 0 || words.some((word) => name.includes(word)))
+    .map((name) => join(folder, name));
+}
+
+type Counts = { passed: number; failed: number };
+/** How long each file took. */
+type Times = { readonly name: string; readonly seconds: number }[];
+
+type TestEvent = {
+  readonly type: string;
+  readonly data: { readonly file?: string; readonly success?: boolean };
+};
+
+/** Holds back what a file prints until it has ended, and drops it if all of its tests have passed. */
+async function* withoutNoise(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
+  const held = new Map<string, TestEvent[]>();
+  for await (const event of events) {
+    const { file = '', success } = event.data;
+    if (event.type === 'test:stdout' || event.type === 'test:stderr') {
+      held.set(file, [...(held.get(file) ?? []), event]);
+      continue;
+    }
+    if (event.type === 'test:summary' && file !== '') {
+      if (!success) yield* held.get(file) ?? [];
+      held.delete(file);
+    }
+    yield event;
+  }
+}
+
+/** A line on a terminal that says how far the run is, below what it prints. */
+class ProgressLine {
+  readonly #files: number;
+  readonly #startedAt = Date.now();
+  #done = 0;
+  #failed = 0;
+
+  constructor(files: number) {
+    this.#files = files;
+  }
+
+  add(success: boolean): void {
+    this.#done++;
+    if (!success) this.#failed++;
+  }
+
+  /** Prints text above the line. */
+  print(text: string): void {
+    if (!process.stderr.isTTY) return void process.stdout.write(text);
+    process.stderr.write('\r\u001b[K');
+    process.stdout.write(text);
+    if (!text.endsWith('\n')) return;
+    const seconds = Math.round((Date.now() - this.#startedAt) / 1_000);
+    process.stderr.write(`${this.#done} of ${this.#files} files, ${this.#failed} failed, ${seconds} s`);
+  }
+}
+
+/**
+ * Runs the files, each in a process of its own.
+ * @param watch runs a file again when it, or what it imports, has changed, until Ctrl-C
+ * @param times takes how long each file took
+ * @returns how many tests passed and failed
+ */
+async function runFiles(files: string[], watch: boolean, times: Times): Promise<Counts> {
+  const stopping = new AbortController();
+  atEnd(() => stopping.abort());
+  const options = {
+    concurrency: CONCURRENCY,
+    execArgv: ['--import', DEADLINE, '--import', '/tmp/house-cpu.mjs'],
+    signal: stopping.signal,
+  };
+  const stream = runTests({ files, watch, ...options });
+  let counts: Counts | undefined;
+  const progress = new ProgressLine(files.length);
+  stream.on('test:summary', ({ file, success, duration_ms, counts: { tests, passed, skipped, todo } }) => {
+    // Each file has a summary of its own; the one without a file is of all of them.
+    if (file !== undefined) {
+      times.push({ name: basename(file), seconds: duration_ms / 1_000 });
+      return progress.add(success);
+    }
+    const failed = tests - passed - skipped - todo;
+    // A hook that fails after the last test is not a failed test, but a failure.
+    counts = { passed, failed: success ? failed : Math.max(failed, 1) };
+  });
+  for await (const text of Readable.from(withoutNoise(stream)).compose(spec)) progress.print(String(text));
+  if (!counts) throw new Error('the tests ended without a summary');
+  return counts;
+}
+
+/** Says so where Citus is not installed: nothing was tested then, which is no success. */
+async function isInstalled(): Promise<boolean> {
+  try {
+    await findCitus();
+    return true;
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exitCode = 1;
+    return false;
+  }
+}
+
+async function main(): Promise<void> {
+  const options = {
+    on: { type: 'string', default: 'postgres' },
+    watch: { type: 'boolean', default: false },
+    times: { type: 'boolean', default: false },
+  } as const;
+  const { values, positionals } = parseArgs({ allowPositionals: true, options });
+  const place = values.on;
+  if (place !== 'postgres' && place !== 'citus') throw new Error('--on takes postgres or citus');
+  if (place === 'citus' && !(await isInstalled())) return;
+  const files = await findFiles(positionals, place);
+  if (files.length === 0) throw new Error('no test file has such a name');
+  let counts: Counts = { passed: 0, failed: 0 };
+  const times: Times = [];
+  process.env['NODE_COMPILE_CACHE'] ??= COMPILE_CACHE;
+  await useMemory();
+  await withTestServer(async () => {
+    counts = await runFiles(files, values.watch, times);
+  }, place);
+  times.sort((one, other) => other.seconds - one.seconds);
+  if (values.times)
+    for (const { name, seconds } of times)
+      process.stdout.write(`${seconds.toFixed(1).padStart(7)} s  ${name}\n`);
+  if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1;
+  process.stdout.write(
+    `${process.stderr.isTTY ? '\n' : ''}${counts.passed} passed, ${counts.failed} failed\n`,
+  );
+}
+
+await leavingNothing(main);
