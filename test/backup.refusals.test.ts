@@ -1,13 +1,49 @@
 import assert from 'node:assert/strict';
 import { appendFile, cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { Installation } from './installation.ts';
 
 /** Backups and restores that cannot be right. */
 
-test('a restore that cannot be right is refused in one line, and changes nothing', async (t) => {
-  const installation = await Installation.backedUp(t, '--with-keys');
+let installation: Installation;
+const ends: (() => Promise<void>)[] = [];
+
+before(async () => {
+  const t = { after: (end: () => Promise<void>) => void ends.push(end) };
+  installation = await Installation.backedUp(t, '--with-keys');
+});
+
+after(async () => {
+  for (const end of ends) await end();
+});
+
+test('folders of another installation are refused for backups, the archive and a restore', async (t) => {
+  const one = await Installation.make(t);
+  one.settings['SCRIP_ARCHIVE_DIR'] = one.at('archive');
+  await one.serve();
+  await one.json('backup', 'create', one.at('backups'), '--with-keys');
+  await one.stop();
+  const other = installation;
+  await other.fails(/holds backups of another installation: use another folder/, [
+    'backup',
+    one.at('backups'),
+  ]);
+  await other.fails(/belongs to another installation: use an empty folder/, ['serve'], {
+    SCRIP_ARCHIVE_DIR: one.at('archive'),
+  });
+  await other.fails(
+    /the archived log in .* belongs to another installation than the backup/,
+    ['restore', other.at('backups')],
+    { SCRIP_ARCHIVE_DIR: one.at('archive'), SCRIP_DATA_DIR: other.at('elsewhere') },
+  );
+  await other.fails(/there is no archived log in .*nowhere/, ['restore', other.at('backups')], {
+    SCRIP_ARCHIVE_DIR: other.at('nowhere'),
+    SCRIP_DATA_DIR: other.at('elsewhere'),
+  });
+});
+
+test('a restore that cannot be right is refused in one line, and changes nothing', async () => {
   const backups = installation.at('backups');
   const elsewhere = { SCRIP_DATA_DIR: installation.at('elsewhere') };
   await installation.fails(/is in use: stop every process/, ['restore', backups, '--replace']);
@@ -70,29 +106,4 @@ test('a restore that cannot be right is refused in one line, and changes nothing
     ),
     [],
   );
-});
-
-test('folders of another installation are refused for backups, the archive and a restore', async (t) => {
-  const one = await Installation.make(t);
-  one.settings['SCRIP_ARCHIVE_DIR'] = one.at('archive');
-  await one.serve();
-  await one.json('backup', 'create', one.at('backups'), '--with-keys');
-  await one.stop();
-  const other = await Installation.backedUp(t, '--with-keys');
-  await other.fails(/holds backups of another installation: use another folder/, [
-    'backup',
-    one.at('backups'),
-  ]);
-  await other.fails(/belongs to another installation: use an empty folder/, ['serve'], {
-    SCRIP_ARCHIVE_DIR: one.at('archive'),
-  });
-  await other.fails(
-    /the archived log in .* belongs to another installation than the backup/,
-    ['restore', other.at('backups')],
-    { SCRIP_ARCHIVE_DIR: one.at('archive'), SCRIP_DATA_DIR: other.at('elsewhere') },
-  );
-  await other.fails(/there is no archived log in .*nowhere/, ['restore', other.at('backups')], {
-    SCRIP_ARCHIVE_DIR: other.at('nowhere'),
-    SCRIP_DATA_DIR: other.at('elsewhere'),
-  });
 });

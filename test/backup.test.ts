@@ -2,14 +2,27 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
 
-/** Backups of the embedded database, made, verified and restored by the commands. */
+/**
+ * Backups of the embedded database, made, verified and restored by the commands, one after the other on one
+ * installation.
+ */
 
-test('a backup is verified by a start of a copy, whose books agree', async (t) => {
-  const installation = await Installation.backedUp(t);
+let installation: Installation;
+const ends: (() => Promise<void>)[] = [];
+
+before(async () => {
+  installation = await Installation.backedUp({ after: (end: () => Promise<void>) => void ends.push(end) });
+});
+
+after(async () => {
+  for (const end of ends) await end();
+});
+
+test('a backup is verified by a start of a copy, whose books agree', async () => {
   const checked = await installation.json('backup', 'verify', installation.at('backups'));
   assert.equal(checked.ok, true);
   assert.ok(checked.checks.length > 5);
@@ -31,25 +44,7 @@ test('a backup is verified by a start of a copy, whose books agree', async (t) =
   }
 });
 
-test('a backup whose books differ is found by its verification', async (t) => {
-  const installation = await Installation.backedUp(t);
-  const { out } = await installation.run(['db', 'url']);
-  const client = await openOwner(out.trim());
-  await client.query({ text: 'update scrip.floats set balance_minor = balance_minor + 1', values: [] });
-  await client.close();
-  await installation.json('backup', 'create', installation.at('backups'));
-  const { status, out: text } = await installation.run([
-    'backup',
-    'verify',
-    installation.at('backups'),
-    '--json',
-  ]);
-  assert.equal(status, 1);
-  assert.equal(JSON.parse(text).ok, false);
-});
-
-test('a backup holds the key ring only where it was asked for, and a restore puts it back', async (t) => {
-  const installation = await Installation.backedUp(t);
+test('a backup holds the key ring only where it was asked for, and a restore puts it back', async () => {
   const keys = await readFile(installation.at('data', 'keys'), 'utf8');
   const without = await readdir(installation.at('backups'), { recursive: true });
   for (const name of without.filter((each) => each.endsWith('/keys'))) assert.fail(name);
@@ -70,14 +65,15 @@ test('a backup holds the key ring only where it was asked for, and a restore put
   );
 
   await installation.json('backup', 'create', installation.at('backups'), '--with-keys');
+  const { SCRIP_DATA_DIR: served = '' } = installation.settings;
   installation.settings['SCRIP_DATA_DIR'] = installation.at('elsewhere');
   await installation.json('restore', installation.at('backups'));
   assert.equal(await readFile(installation.at('elsewhere', 'keys'), 'utf8'), keys);
   assert.equal(await installation.balance(), 100);
+  installation.settings['SCRIP_DATA_DIR'] = served;
 });
 
-test('older backups are removed once a new one is complete', async (t) => {
-  const installation = await Installation.backedUp(t);
+test('older backups are removed once a new one is complete', async () => {
   const folder = installation.at('backups');
   await mkdir(join(folder, 'killed.partial'));
   const second = await installation.json('backup', 'create', folder, '--keep', '2');
@@ -90,8 +86,7 @@ test('older backups are removed once a new one is complete', async (t) => {
   assert.equal((await readdir(folder)).length, 2);
 });
 
-test('a folder that is too full is named, and nothing is left in it', async (t) => {
-  const installation = await Installation.backedUp(t);
+test('a folder that is too full is named, and nothing is left in it', async () => {
   const folder = installation.at('small');
   await mkdir(folder);
   const script = 'mount -t tmpfs -o size=20m small "$0" && "$@"; status=$?; ls "$0"; exit $status';
@@ -102,4 +97,20 @@ test('a folder that is too full is named, and nothing is left in it', async (t) 
     err,
     /^scrip: the backup folder .* is too full: the backup needs \d+ MB, and \d+ MB are free\n$/,
   );
+});
+
+test('a backup whose books differ is found by its verification', async () => {
+  const { out } = await installation.run(['db', 'url']);
+  const client = await openOwner(out.trim());
+  await client.query({ text: 'update scrip.floats set balance_minor = balance_minor + 1', values: [] });
+  await client.close();
+  await installation.json('backup', 'create', installation.at('differing'));
+  const { status, out: text } = await installation.run([
+    'backup',
+    'verify',
+    installation.at('differing'),
+    '--json',
+  ]);
+  assert.equal(status, 1);
+  assert.equal(JSON.parse(text).ok, false);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { TOTP } from 'otpauth';
 import type { Service } from '../src/context.ts';
+import { PASSWORD_COST } from '../src/people/password.ts';
 import type { Door } from '../src/people/sessions.ts';
 import { inviteUser } from '../src/people/users.ts';
 import { asOperator, type ListeningService } from './harness.ts';
@@ -69,6 +70,11 @@ export class Browser {
 }
 
 export const PASSWORD = 'correct horse battery';
+
+/** The cost of a password's hash, as the service has it. */
+export const COST_OF_SERVICE = { ...PASSWORD_COST };
+// Most tests are about something else.
+PASSWORD_COST.N = 2 ** 10;
 
 /** A person with an authenticator app. */
 export type Person = {

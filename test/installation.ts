@@ -38,7 +38,7 @@ export class Installation {
   }
 
   /** One that serves, with a merchant whose float holds 100, and a backup. */
-  static async backedUp(t: TestContext, ...options: string[]): Promise<Installation> {
+  static async backedUp(t: Pick<TestContext, 'after'>, ...options: string[]): Promise<Installation> {
     const installation = await Installation.make(t);
     await installation.serve();
     await installation.json('merchant', 'create', '--name', 'Kiosk', '--float', '100');

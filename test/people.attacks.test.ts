@@ -7,10 +7,14 @@ import { createLogger } from '../src/log.ts';
 import { Problem } from '../src/operator/problem.ts';
 import { countAttempt } from '../src/people/attempts.ts';
 import { endUserSessions, setUserDisabled, setUserRoles } from '../src/people/users.ts';
-import { Browser, enrolled, invited, PASSWORD, signIn } from './browser.ts';
+import { Browser, COST_OF_SERVICE, enrolled, invited, PASSWORD, signIn } from './browser.ts';
 import { asOperator, testService } from './harness.ts';
 
 const WRONG = 'wrong horse battery';
+
+test('the hash of a password costs what OWASP asks for', () => {
+  assert.deepEqual(COST_OF_SERVICE, { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 });
+});
 
 test('a code of the authenticator app is accepted once, in however many processes', async (t) => {
   const one = await testService(t);
