@@ -40,8 +40,8 @@ export async function busyDay(testService: TestService): Promise<Context> {
   await generate(context, { reference: 'euro', quantity: 2, value: 20, productCode: 'EURO' });
   await generate(context, { reference: 'later', quantity: 3, value: 20, productCode: 'LATER' });
   await generate(context, { reference: 'open', quantity: 3 });
-  // More than a chunk of production, and more than the two that are under way when a turn ends.
-  await generate(context, { reference: 'large', quantity: 2_300, value: 1 });
+  // In the background; the second one takes more chunks than are under way when a turn ends.
+  await generate(context, { reference: 'large', quantity: 300, value: 1 });
   await generate(context, { reference: 'canceled', quantity: 4_300, value: 1 });
   await generate(context, { reference: 'waiting', quantity: 11, value: 1 });
   await produceAll(service, (await findBatch(context, 'large')).id);
