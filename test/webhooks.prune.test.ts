@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { plainArray, sql } from '../src/db/sql.ts';
+import { newId } from '../src/ledger/id.ts';
 import { listAttempts, listDeliveries } from '../src/webhooks/deliveries.ts';
-import { removeEndpoint } from '../src/webhooks/endpoints.ts';
+import { findEndpoint, removeEndpoint } from '../src/webhooks/endpoints.ts';
 import { maintain } from '../src/webhooks/maintain.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';
@@ -71,4 +74,32 @@ test('a delivery that is pending keeps its month, however old it is', async (t) 
   clock.set(new Date(endOfKeeping(clock.now()) + HOUR));
   await maintain(hooked.service);
   assert.equal((await listDeliveries(db, id, 'PENDING', 10)).length, 1);
+});
+
+test('an endpoint with a long queue is disabled without touching the queue, and delays no other', async (t) => {
+  const hooked = await Hooked.open(t);
+  const { service } = hooked;
+  const { db } = service;
+  const dead = await hooked.add(t, ['voucher.redeemed']);
+  const healthy = await hooked.add(t, ['voucher.activated']);
+  // More than one statement of the maintenance ends.
+  const ids = Array.from({ length: 5_500 }, () => newId(service.clock()));
+  dead.receiver.answer(410);
+  await db.query(sql`
+insert into webhook_deliveries (endpoint_id, event_id, type, data, occurred_at, due_at)
+select ${dead.id}, event_id, 'float.low', '{}', ${service.clock()}, ${service.clock()}
+from unnest(${plainArray(ids)}::uuid[]) as e (event_id)`);
+  const count = async (state: string) => {
+    const [row] = await db.query<{ count: number }>(sql`
+select count(*)::int as count from webhook_deliveries
+where endpoint_id = ${dead.id} and state::text = ${state}`);
+    return row?.count ?? 0;
+  };
+  while (!(await findEndpoint(db, dead.id))?.disabledAt) await sleep(20);
+  assert.ok((await count('PENDING')) > 5_000);
+  const dialect = DIALECTS[0] ?? assert.fail();
+  await hooked.till.done(dialect.activate(await hooked.till.voucher(null), 'act'));
+  await hooked.until(healthy.id, ([d]) => d?.state === 'DELIVERED');
+  await maintain(service);
+  assert.deepEqual([await count('PENDING'), await count('FAILED')], [0, ids.length]);
 });
