@@ -8,6 +8,8 @@ export class ApiProblem extends Error {
   readonly code: string;
   readonly requestId: string | undefined;
   readonly fields: readonly { readonly field: string; readonly message: string }[];
+  /** What a proposal would change now, where that is not what was confirmed. */
+  readonly effect: unknown;
 
   constructor(status: number, body: Partial<ProblemBody>) {
     super(body.detail ?? body.title ?? 'The service did not answer.');
@@ -15,6 +17,7 @@ export class ApiProblem extends Error {
     this.code = body.code ?? 'no-answer';
     this.requestId = body.requestId;
     this.fields = body.errors ?? [];
+    this.effect = body.effect;
   }
 }
 
@@ -24,6 +27,7 @@ type ProblemBody = {
   code: string;
   requestId: string;
   errors: { field: string; message: string }[];
+  effect: unknown;
 };
 
 export type Page<Item> = { readonly items: readonly Item[]; readonly nextCursor: string | null };

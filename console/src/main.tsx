@@ -1,9 +1,6 @@
-import '@mantine/core/styles.css';
-import '@mantine/notifications/styles.css';
-import './ui/app.css';
+import './ui/styles.ts';
 import { MantineProvider } from '@mantine/core';
-import { Notifications } from '@mantine/notifications';
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { onlineManager, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { type AnyRouter, RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
 import { ApiProblem, chooseDoor, type Door } from './api.ts';
@@ -17,16 +14,28 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?
 // What keeps the page from scrolling below a dialog adds a style, and asks for the nonce by this name.
 Object.assign(globalThis, { __webpack_nonce__: nonce });
 
-const client = new QueryClient({
+const client: QueryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
+      // Without a network a request fails and says so; it does not wait in silence.
+      networkMode: 'always',
       // A refusal does not change by asking again; a service that restarts answers soon.
       retry: (count, error) =>
         count < 3 && error instanceof ApiProblem && (error.status === 0 || error.status >= 500),
     },
   },
 });
+
+// A session that has ended is noticed by the first answer that says so.
+client.getQueryCache().subscribe(({ type, query }) => {
+  const { error } = query.state;
+  if (type !== 'updated' || !(error instanceof ApiProblem) || error.status !== 401) return;
+  const session = client.getQueryState(['session']);
+  if (query.queryKey[0] !== 'session' && session?.status === 'success')
+    void client.invalidateQueries({ queryKey: ['session'] });
+});
+onlineManager.subscribe((isOnline) => isOnline && void client.invalidateQueries());
 
 /** Starts a page: the console or the portal. */
 export function start(door: Door, router: AnyRouter): void {
@@ -35,7 +44,6 @@ export function start(door: Door, router: AnyRouter): void {
   if (!root) throw new Error('the page has no root');
   createRoot(root).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
-      <Notifications position="bottom-right" />
       <QueryClientProvider client={client}>
         <Languages>
           <AppProvider door={door}>

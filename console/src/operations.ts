@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { Door } from './api.ts';
+import { type Door, send } from './api.ts';
 
 /** A field of an operation's input, from the OpenAPI document of the service. */
 export type Field = {
@@ -31,6 +31,7 @@ type Schema = {
   const?: unknown;
   description?: string;
   examples?: unknown[];
+  items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
 };
@@ -59,6 +60,24 @@ export function useOperations(door: Door): ReadonlyMap<string, Operation> | unde
     queryFn: async () => readDocument(await (await fetch(`/docs/${door}/openapi.json`)).json(), door),
   });
   return data;
+}
+
+/**
+ * Performs an operation. Lines of a list that are empty are left out.
+ * @throws ApiProblem
+ */
+export function perform(
+  { method, path, fields }: Operation,
+  input: Readonly<Record<string, unknown>>,
+  idempotencyKey: string,
+): Promise<Record<string, unknown>> {
+  const target = path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(input[name] ?? '')),
+  );
+  const clean = (value: unknown) => (Array.isArray(value) ? value.filter((each) => each !== '') : value);
+  const inBody = fields.filter(({ in: place, name }) => place === 'body' && input[name] !== undefined);
+  const body = Object.fromEntries(inBody.map(({ name }) => [name, clean(input[name])]));
+  return send(method === 'GET' ? 'POST' : method, target, { body, idempotencyKey });
 }
 
 /** Whether the service lists something page by page: some lists are short, and come whole. */
@@ -104,7 +123,7 @@ function readOperation(path: string, method: string, described: Described): Oper
 
 function readField(name: string, place: Field['in'], required: boolean, schema: Schema): Field {
   const types = [schema, ...(schema.anyOf ?? [])].flatMap(({ type = [] }) => type);
-  const options = [schema, ...(schema.anyOf ?? [])].flatMap(
+  const options = [schema, ...(schema.anyOf ?? []), ...[schema.items ?? []].flat()].flatMap(
     (each) => each.enum ?? (each.const === undefined ? [] : [each.const]),
   );
   return {

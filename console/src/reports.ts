@@ -1,20 +1,73 @@
-/** The reports of the books, and who needs each. */
+import { get, type Page, type Query } from './api.ts';
+
+/** The reports of the books, in their order. */
 export const REPORTS = [
-  {
-    number: 'R1',
-    name: 'trial-balance',
-    use: 'For the accountant: what moved on each kind of account, and that it adds up.',
-  },
-  { number: 'R2', name: 'liability', use: 'For the balance sheet: what vouchers in circulation are worth.' },
-  { number: 'R3', name: 'outstanding', use: 'For treasury: what must be covered, day by day.' },
-  { number: 'R4', name: 'aging', use: 'For planning: when value expires, and how long it has been idle.' },
-  { number: 'R5', name: 'breakage', use: 'For revenue: what expired, and what is likely to.' },
-  { number: 'R6', name: 'float-statement', use: 'For a merchant: every movement of its prepaid balance.' },
-  { number: 'R7', name: 'settlement-statement', use: 'For a merchant: what it is paid, and why.' },
-  { number: 'R8', name: 'transactions', use: 'For a merchant: every transaction, to reconcile a till.' },
-  { number: 'R9', name: 'issuer-acceptor', use: 'For the network: who redeemed the vouchers of whom.' },
-  { number: 'R10', name: 'dormancy', use: 'For compliance: vouchers that became unclaimed property.' },
-  { number: 'R11', name: 'vat', use: 'For the tax adviser: single- and multi-purpose vouchers.' },
-  { number: 'R12', name: 'general-ledger', use: 'For the accounting system: entries with account numbers.' },
-  { number: 'R13', name: 'bank', use: 'For finance: the bank account against the books.' },
+  { number: 'R1', name: 'trial-balance' },
+  { number: 'R2', name: 'liability' },
+  { number: 'R3', name: 'outstanding' },
+  { number: 'R4', name: 'aging' },
+  { number: 'R5', name: 'breakage' },
+  { number: 'R6', name: 'float-statement' },
+  { number: 'R7', name: 'settlement-statement' },
+  { number: 'R9', name: 'issuer-acceptor' },
+  { number: 'R10', name: 'dormancy' },
+  { number: 'R11', name: 'vat' },
+  { number: 'R12', name: 'general-ledger' },
+  { number: 'R13', name: 'bank' },
 ] as const;
+
+export type Cell = string | number | null | { readonly amount: string };
+export type Table = {
+  readonly section?: string;
+  readonly currency: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+};
+export type Report = {
+  readonly report: string;
+  readonly from: string;
+  readonly to: string;
+  readonly zone: string;
+  readonly state: 'closed' | 'provisional';
+  readonly closingHash: string | null;
+  readonly madeAt: string;
+  readonly tables: readonly Table[];
+};
+export type Day = {
+  readonly day: string;
+  readonly state: 'open' | 'closing' | 'closed';
+  readonly rows: number | null;
+  readonly hash: string | null;
+};
+export type Row = Readonly<Record<string, Cell>>;
+
+export const readReport = (name: string, query: Query) => get<Report>(`/books/reports/${name}`, query);
+export const readDays = async () => (await get<Page<Day>>('/books/days')).items;
+
+/** The rows of a table by the names of their columns. */
+export function rowsOf({ columns, rows }: Table): Row[] {
+  return rows.map((cells) => Object.fromEntries(columns.map((name, at) => [name, cells[at] ?? null])));
+}
+
+/** A number of a cell, for a chart: the eye needs no more than a float. */
+export function numberOf(cell: Cell | undefined): number {
+  if (cell === null || cell === undefined) return 0;
+  return Number(typeof cell === 'object' ? cell.amount : cell);
+}
+
+const DAY_MS = 86_400_000;
+
+export function dayAfter(day: string, days = 1): string {
+  return new Date(Date.parse(`${day}T00:00:00Z`) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** The months that the books have, each with its days: a report begins with a day that exists. */
+export function monthsOf(days: readonly Day[]): { month: string; from: string; to: string }[] {
+  const months = new Map<string, { month: string; from: string; to: string }>();
+  for (const { day } of days) {
+    const month = day.slice(0, 7);
+    const known = months.get(month);
+    months.set(month, { month, from: known?.from ?? day, to: dayAfter(day) });
+  }
+  return [...months.values()];
+}

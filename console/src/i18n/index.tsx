@@ -1,8 +1,11 @@
-import { createContext, type ReactNode, use, useState } from 'react';
-import { de } from './de.ts';
-import { type Catalogue, en } from './en.ts';
+import { createContext, type ReactNode, use, useEffect, useState } from 'react';
+import type { Catalogue } from './en.ts';
 
-const CATALOGUES: Readonly<Record<Language, Catalogue>> = { en, de };
+/** A page loads the texts of its language alone. */
+const LOAD: Readonly<Record<Language, () => Promise<Catalogue>>> = {
+  en: async () => (await import('./en.ts')).en,
+  de: async () => (await import('./de.ts')).de,
+};
 export type Language = 'en' | 'de';
 
 type Choice = { readonly language: Language; readonly texts: Catalogue; choose(language: Language): void };
@@ -19,12 +22,24 @@ function preferred(): Language {
 /** The language of the page: the stored choice, else that of the browser. */
 export function Languages({ children }: { readonly children: ReactNode }) {
   const [language, setLanguage] = useState(preferred);
-  document.documentElement.lang = language;
+  const [loaded, setLoaded] = useState<{ language: Language; texts: Catalogue }>();
+  useEffect(() => {
+    let isWanted = true;
+    void LOAD[language]().then((texts) => {
+      if (!isWanted) return;
+      document.documentElement.lang = language;
+      setLoaded({ language, texts });
+    });
+    return () => {
+      isWanted = false;
+    };
+  }, [language]);
   const choose = (chosen: Language) => {
     localStorage.setItem(STORED, chosen);
     setLanguage(chosen);
   };
-  return <Context value={{ language, texts: CATALOGUES[language], choose }}>{children}</Context>;
+  if (!loaded) return null;
+  return <Context value={{ ...loaded, choose }}>{children}</Context>;
 }
 
 export function useLanguage(): Choice {

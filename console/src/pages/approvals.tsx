@@ -1,45 +1,63 @@
-import { Group } from '@mantine/core';
-import { useSearch } from '@tanstack/react-router';
+import { Tabs } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
-import { useApp } from '../ui/app.tsx';
-import { type Filters, type Item, List } from '../ui/list.tsx';
-import { Head } from '../ui/parts.tsx';
+import { type Filters, List } from '../ui/list.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useWords } from '../ui/words.ts';
+
+export const nameOf = (person: unknown): string => {
+  if (typeof person !== 'object' || person === null) return String(person ?? '–');
+  const { name, email } = person as { name?: string; email?: string };
+  return name ?? email ?? '–';
+};
 
 export function Screen() {
   const texts = useTexts().approvals;
-  const { session } = useApp();
-  const search = useSearch({ strict: false }) as Filters;
+  const { action } = useWords();
+  const navigate = useNavigate();
+  const { tab = 'waiting' } = useSearch({ strict: false }) as Filters;
+  const isWaiting = tab === 'waiting';
   return (
     <>
-      <Head title={texts.title}>
-        <Same name="approval.list" given={search} />
+      <Head title={texts.title} note={texts.lead}>
+        <Same name="approval.list" given={isWaiting ? { waiting: 'true' } : {}} />
       </Head>
+      <Tabs
+        value={tab}
+        mb="md"
+        onChange={(next) =>
+          void navigate({ to: '.', search: (next === 'all' ? { tab: next } : {}) as never })
+        }
+      >
+        <Tabs.List>
+          <Tabs.Tab value="waiting">{texts.waiting}</Tabs.Tab>
+          <Tabs.Tab value="all">{texts.all}</Tabs.Tab>
+        </Tabs.List>
+      </Tabs>
       <List
+        key={tab}
         path="/approvals"
-        search={search}
+        fixed={isWaiting ? { waiting: 'true' } : {}}
         refetchMs={10_000}
-        filters={[{ name: 'state' }]}
-        columns={['createdAt', 'operation', 'maker', 'effect', 'reason', 'state', 'expiresAt', '']}
-        cell={(name, item) => {
-          if (name !== '') return undefined;
-          const given = { id: String(item['id']) };
-          const effect = JSON.stringify(item['effect'] ?? item['input'] ?? {});
-          const isMine = String((item['maker'] as Item)?.['id'] ?? '') === session?.user.id;
-          return (
-            <Group gap={4} wrap="nowrap" justify="flex-end">
-              {!isMine && (
-                <Action name="approval.approve" label="Approve" primary given={given} effect={effect} />
-              )}
-              {!isMine && (
-                <Action name="approval.reject" label="Reject" danger given={given} effect={effect} />
-              )}
-              {isMine && <Action name="approval.withdraw" label="Withdraw" given={given} effect={effect} />}
-            </Group>
-          );
-        }}
+        columns={['createdAt', 'operation', 'maker', 'reason', 'state', isWaiting ? 'expiresAt' : 'checker']}
+        wide={['maker', 'reason', 'expiresAt', 'checker']}
+        to={({ id }) => `/approvals/${id}`}
+        cell={(name, item) =>
+          name === 'operation'
+            ? titleOf(String(item['operation']), action)
+            : name === 'maker' || name === 'checker'
+              ? nameOf(item[name])
+              : undefined
+        }
+        empty={<Empty text={texts.nothing} />}
       />
     </>
   );
+}
+
+/** `settlement.pay` → Settlement: Pay. */
+export function titleOf(operation: string, action: (name: string) => { label: string }): string {
+  const noun = operation.split('.')[0] ?? '';
+  return `${noun.charAt(0).toUpperCase()}${noun.slice(1)}: ${action(operation).label}`;
 }

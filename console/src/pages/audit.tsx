@@ -1,30 +1,33 @@
-import { useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { ShortDifference } from '../ui/changes.tsx';
 import { type Filters, List } from '../ui/list.tsx';
-import { Head } from '../ui/parts.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
+  const navigate = useNavigate();
   const search = useSearch({ strict: false }) as Filters;
   return (
     <>
-      <Head title={nav.audit}>
-        <Action name="audit.verify" label="Verify the chain" />
+      <Head title={texts.nav.audit} note={texts.audit.lead}>
+        <Actions
+          acts={[{ name: 'audit.verify', onDone: ({ id }) => void navigate({ to: `/jobs/${id}` }) }]}
+        />
         <Same name="audit.list" given={search} />
       </Head>
       <List
         path="/audit"
         search={search}
-        filters={[
-          { name: 'actor' },
-          { name: 'action' },
-          { name: 'subject' },
-          { name: 'from' },
-          { name: 'to' },
-        ]}
-        columns={['occurredAt', 'action', 'subject', 'actor', 'reason', 'before', 'after']}
+        filters={['actor', 'action', 'subject', 'from', 'to'].map((name) => ({ name }))}
+        columns={['occurredAt', 'action', 'subject', 'actor', 'effect', 'reason']}
+        wide={['subject', 'effect', 'reason']}
+        cell={(name, item) =>
+          name === 'effect' ? <ShortDifference before={item['before']} after={item['after']} /> : undefined
+        }
+        empty={<Empty text={texts.empty.audit} />}
       />
     </>
   );

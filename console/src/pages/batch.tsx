@@ -1,75 +1,127 @@
-import { Progress, Stack } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
-import { get } from '../api.ts';
+import { Progress, Stack, Text } from '@mantine/core';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { List } from '../ui/list.tsx';
-import { Busy, Fields, Head, Panel, Problem, State } from '../ui/parts.tsx';
+import { type Item, List } from '../ui/list.tsx';
+import { Head, Panel, Stat } from '../ui/parts.tsx';
+import { PrintOrder } from '../ui/print-order.tsx';
 import { Same } from '../ui/same.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Copyable, Fields, State } from '../ui/value.tsx';
 
-type Batch = Readonly<Record<string, unknown>> & {
+type Batch = Item & {
   readonly reference: string;
   readonly status: string;
   readonly quantity: number;
   readonly produced: number;
+  readonly open: number;
   readonly balance: number;
   readonly currency: string;
 };
 
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
   const { offers } = useApp();
   const format = useFormat();
+  const navigate = useNavigate();
   const { transactionId = '' } = useParams({ strict: false }) as { transactionId?: string };
-  const { data, error, refetch } = useQuery({
-    queryKey: ['batch', transactionId],
-    queryFn: () => get<Batch>(`/batches/${transactionId}`),
-    refetchInterval: ({ state }) => (state.data?.status === 'PROCESSING' ? 1_000 : false),
+  const { thing, instead } = useThing<Batch>(`/batches/${transactionId}`, {
+    refetchMs: ({ status }) => (status === 'PROCESSING' ? 1_000 : false),
   });
-  if (error) return <Problem error={error} retry={refetch} />;
-  if (!data) return <Busy />;
+  if (!thing) return instead;
   const given = { transactionId };
-  const effect = `${format.number(data.quantity)} × ${nav.vouchers}: ${format.money(data.balance, data.currency)}`;
+  const { status, quantity, produced, currency } = thing;
+  const effect = texts.batch.effect(format.number(quantity), format.money(thing.balance, currency));
+  const isRunning = status === 'PROCESSING';
   return (
     <>
       <Head
+        back={{ to: '/batches', label: texts.nav.batches }}
+        name={thing.reference}
         title={
           <>
-            {data.reference} <State name={data.status} />
+            <bdi>{thing.reference}</bdi> <State name={status} />
           </>
         }
-        note={transactionId}
+        note={<Copyable text={transactionId} />}
       >
-        <Action name="batch.cancel" label="Cancel the batch" danger given={given} effect={effect} />
-        <Action name="batch.block" label="Block all" danger given={given} effect={effect} />
-        <Action name="batch.export" label="Export codes" given={given} effect={effect} />
+        {status === 'COMPLETED' && <PrintOrder transactionId={transactionId} effect={effect} />}
+        <Actions
+          acts={[
+            isRunning && { name: 'batch.cancel', given, effect, isDanger: true },
+            status === 'COMPLETED' && {
+              name: 'voucher.bulk',
+              label: texts.batch.blockAll,
+              given: { batch: transactionId, action: 'block' },
+              effect,
+              isDanger: true,
+              onDone: ({ id }) => void (id && navigate({ to: `/jobs/${id}` })),
+            },
+          ]}
+        />
         <Same name="batch.show" given={given} />
       </Head>
-      <Stack>
-        {data.status === 'PROCESSING' && (
-          <Progress
-            value={(100 * data.produced) / data.quantity}
-            animated
-            aria-label={format.number(data.produced)}
-          />
+      <Stack gap="lg">
+        {isRunning && (
+          <Panel padded>
+            <Text size="sm" mb={6}>
+              {texts.batch.progress(format.number(produced), format.number(quantity))}
+            </Text>
+            <Progress value={(100 * produced) / quantity} animated aria-label={texts.batch.running} />
+          </Panel>
         )}
-        <Panel>
-          <div style={{ padding: 16 }}>
-            <Fields of={data} leaveOut={['reference', 'status', 'transactionId']} />
-          </div>
-        </Panel>
-        {offers('voucher.list') && (
-          <List
-            path="/vouchers"
-            fixed={{ batch: transactionId }}
-            columns={['serialNumber', 'voucherCode', 'state', 'balance', 'expiresAt']}
-            to={({ serialNumber }) => `/vouchers/${serialNumber}`}
-          />
-        )}
+        <Numbers of={thing} />
+        <div className="two">
+          <Vouchers transactionId={transactionId} isOffered={offers('voucher.list')} />
+          <Stack>
+            <Panel title={texts.batch.details} padded>
+              <Fields
+                of={thing}
+                show={['merchantId', 'product', 'value', 'expiryDate', 'acceptedAt']}
+                also={['endedAt', 'failure']}
+              />
+            </Panel>
+            {offers('batch.exports') && (
+              <List
+                title={texts.batch.exports}
+                path={`/batches/${transactionId}/exports`}
+                columns={['begunAt', 'format', 'by', 'state']}
+                brief
+              />
+            )}
+          </Stack>
+        </div>
       </Stack>
     </>
+  );
+}
+
+function Vouchers({ transactionId, isOffered }: { transactionId: string; isOffered: boolean }) {
+  const texts = useTexts();
+  if (!isOffered) return <Panel padded>{texts.batch.download}</Panel>;
+  return (
+    <List
+      title={texts.nav.vouchers}
+      path="/vouchers"
+      fixed={{ batch: transactionId }}
+      columns={['serialNumber', 'voucherCode', 'state', 'balance']}
+      to={({ serialNumber }) => `/vouchers/${serialNumber}`}
+    />
+  );
+}
+
+function Numbers({ of: { quantity, open, balance, currency } }: { of: Batch }) {
+  const texts = useTexts().batch;
+  const format = useFormat();
+  const share = quantity === 0 ? 0 : (100 * (quantity - open)) / quantity;
+  return (
+    <div className="stats">
+      <Stat label={texts.ordered}>{format.number(quantity)}</Stat>
+      <Stat label={texts.open}>{format.number(open)}</Stat>
+      <Stat label={texts.used}>{format.number(Math.round(share))} %</Stat>
+      <Stat label={texts.balance}>{format.money(balance, currency)}</Stat>
+    </div>
   );
 }

@@ -1,21 +1,29 @@
 import { Progress } from '@mantine/core';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useWords } from '../ui/words.ts';
 
 export function Screen() {
   const texts = useTexts();
+  const { label } = useWords();
+  const { door } = useApp();
   const navigate = useNavigate();
   const search = useSearch({ strict: false }) as Filters;
+  const merchant = door === 'operator' ? ['merchantId'] : [];
   const order = (
-    <Action
-      name="batch.generate"
-      label="Generate"
+    <Actions
       primary
-      onDone={({ transactionId }) => navigate({ to: `/batches/${transactionId}` })}
+      acts={[
+        {
+          name: 'batch.generate',
+          onDone: ({ transactionId }) => void navigate({ to: `/batches/${transactionId}` }),
+        },
+      ]}
     />
   );
   return (
@@ -29,22 +37,23 @@ export function Screen() {
         search={search}
         refetchMs={5_000}
         filters={[
-          { name: 'merchantId' },
+          ...merchant.map((name) => ({ name })),
           { name: 'status', options: ['PROCESSING', 'COMPLETED', 'CANCELED'] },
         ]}
-        columns={['reference', 'merchantId', 'status', 'quantity', 'produced']}
+        columns={['reference', ...merchant, 'status', 'quantity', 'produced']}
+        wide={['produced']}
         to={({ transactionId }) => `/batches/${transactionId}`}
         cell={(name, item) =>
           name === 'produced' && item['status'] === 'PROCESSING' ? (
             <Progress
               value={(100 * Number(item['produced'])) / Number(item['quantity'])}
-              aria-label="produced"
+              aria-label={label('produced')}
               w={90}
               ml="auto"
             />
           ) : undefined
         }
-        empty={<Empty text={texts.list.empty} action={order} />}
+        empty={<Empty text={texts.empty.batches} action={order} />}
       />
     </>
   );

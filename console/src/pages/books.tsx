@@ -1,52 +1,101 @@
-import { Anchor, Grid, Stack, Text } from '@mantine/core';
-import { Link, useSearch } from '@tanstack/react-router';
+import { Alert, Anchor, Stack, Tabs, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
-import { REPORTS } from '../reports.ts';
-import { Action } from '../ui/action.tsx';
-import { type Filters, List } from '../ui/list.tsx';
-import { Head, Panel } from '../ui/parts.tsx';
+import { REPORTS, readDays } from '../reports.ts';
+import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
+import type { Filters, Item } from '../ui/list.tsx';
+import { Busy, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { Days } from './days.tsx';
+import { Verify } from './verify.tsx';
+
+const Charts = lazy(async () => ({ default: (await import('./charts.tsx')).Charts }));
 
 export function Screen() {
   const texts = useTexts().books;
-  const search = useSearch({ strict: false }) as Filters;
+  const navigate = useNavigate();
+  const { offers } = useApp();
+  const { tab = 'days' } = useSearch({ strict: false }) as Filters;
+  const [closed, setClosed] = useState<Item>();
+  const choose = (next: string | null) =>
+    void navigate({ to: '.', search: (next === 'days' ? {} : { tab: next }) as never });
   return (
     <>
       <Head title={texts.title}>
-        <Action name="books.close" label="Close what is due" primary />
-        <Action name="books.verify" label={texts.verify} />
+        <Actions
+          primary
+          acts={[
+            { name: 'books.close', onDone: setClosed },
+            { name: 'books.transfer', isDanger: true },
+          ]}
+        />
         <Same name="books.days" />
       </Head>
-      <Grid>
-        <Grid.Col span={{ base: 12, md: 7 }}>
-          <List
-            path="/books/days"
-            search={search}
-            columns={['day', 'state', 'rows', 'startsAt', 'endsAt', 'hash']}
-            cell={(name, item) =>
-              name === 'hash' && item['hash'] ? (
-                <span className="mono">{String(item['hash']).slice(0, 12)}…</span>
-              ) : undefined
-            }
-          />
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, md: 5 }}>
-          <Panel title={texts.reports}>
-            <Stack p="md" gap="sm">
-              {REPORTS.map(({ name, number, use }) => (
-                <div key={name}>
-                  <Anchor component={Link} to={`/books/reports/${name}`}>
-                    {number} {name}
-                  </Anchor>
-                  <Text size="sm" className="quiet">
-                    {use}
-                  </Text>
-                </div>
-              ))}
-            </Stack>
-          </Panel>
-        </Grid.Col>
-      </Grid>
+      {closed && <Closed of={closed} />}
+      <Tabs value={tab} onChange={choose} keepMounted={false}>
+        <Tabs.List mb="md">
+          <Tabs.Tab value="days">{texts.days}</Tabs.Tab>
+          <Tabs.Tab value="reports">{texts.reports}</Tabs.Tab>
+          <Tabs.Tab value="charts">{texts.charts}</Tabs.Tab>
+        </Tabs.List>
+        <Tabs.Panel value="days">
+          <Stack>
+            {offers('books.verify') && <Verify />}
+            <Calendar />
+          </Stack>
+        </Tabs.Panel>
+        <Tabs.Panel value="reports">
+          <Reports />
+        </Tabs.Panel>
+        <Tabs.Panel value="charts">
+          <Suspense fallback={<Busy />}>
+            <Charts />
+          </Suspense>
+        </Tabs.Panel>
+      </Tabs>
     </>
+  );
+}
+
+function Calendar() {
+  const { data, error } = useQuery({ queryKey: ['days'], queryFn: readDays });
+  if (error) return <Problem error={error} />;
+  return data ? <Days days={data} /> : <Busy />;
+}
+
+/** What a close came to: which days, and why the next one waits. */
+function Closed({ of }: { of: Item }) {
+  const texts = useTexts().books;
+  const days = (of['closed'] ?? []) as { day: string }[];
+  const waiting = of['waiting'] as { day: string; reason: string } | null;
+  return (
+    <Alert color={days.length > 0 ? 'teal' : 'accent'} variant="light" mb="md">
+      {texts.closedDays(days.length)}
+      {waiting && ` ${waiting.day}: ${waiting.reason}`}
+    </Alert>
+  );
+}
+
+function Reports() {
+  const texts = useTexts();
+  return (
+    <Panel>
+      <ul className="plain-list">
+        {REPORTS.map(({ name, number }) => (
+          <li key={name}>
+            <Anchor component={Link} to={`/books/reports/${name}`} fw={500}>
+              {texts.reports[name].title}
+            </Anchor>{' '}
+            <span className="quiet">{number}</span>
+            <Text size="sm" className="quiet">
+              {texts.reports[name].use}
+            </Text>
+          </li>
+        ))}
+      </ul>
+    </Panel>
   );
 }

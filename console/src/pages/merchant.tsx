@@ -1,124 +1,116 @@
-import { Grid, Stack, Tabs } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Stack, Tabs } from '@mantine/core';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
-import { type Filters, List } from '../ui/list.tsx';
-import { Busy, Fields, Head, Panel, Problem } from '../ui/parts.tsx';
+import { useFormat } from '../ui/format.ts';
+import { type Filters, type Item, List } from '../ui/list.tsx';
+import { Head, Panel, Stat } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Copyable, Fields, State } from '../ui/value.tsx';
+import { useMerchantTabs } from './merchant-tabs.tsx';
 
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
   const { offers } = useApp();
   const navigate = useNavigate();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
-  const { tab = 'floats' } = useSearch({ strict: false }) as Filters;
-  const { data, error, refetch } = useQuery({
-    queryKey: ['merchant', id],
-    queryFn: () => get<Record<string, unknown>>(`/merchants/${id}`),
-  });
-  if (error) return <Problem error={error} retry={refetch} />;
-  if (!data) return <Busy />;
-  const name = String(data['name']);
-  const lists = [
-    {
-      tab: 'floats',
-      label: nav.floats,
-      needs: 'float.show',
-      path: '/floats',
-      columns: ['currency', 'balance', 'warnBelow', 'daysLeft'],
-    },
-    {
-      tab: 'keys',
-      label: nav.keys,
-      needs: 'api-key.list',
-      path: '/api-keys',
-      columns: ['keyId', 'scopes', 'networks', 'createdAt', 'expiresAt', 'revokedAt'],
-    },
-    {
-      tab: 'batches',
-      label: nav.batches,
-      needs: 'batch.list',
-      path: '/batches',
-      columns: ['reference', 'status', 'quantity', 'produced'],
-    },
-    {
-      tab: 'transactions',
-      label: nav.transactions,
-      needs: 'transaction.list',
-      path: '/transactions',
-      columns: ['timestamp', 'kind', 'serialNumber', 'amount', 'currency', 'reference'],
-    },
-    {
-      tab: 'webhooks',
-      label: nav.webhooks,
-      needs: 'webhook.list',
-      path: '/webhooks',
-      columns: ['url', 'events', 'pending', 'failed', 'enabled'],
-    },
-    {
-      tab: 'settlements',
-      label: nav.settlements,
-      needs: 'settlement.list',
-      path: '/settlements',
-      columns: ['number', 'state', 'from', 'to', 'net', 'currency'],
-    },
-    {
-      tab: 'users',
-      label: nav.users,
-      needs: 'user.list',
-      path: '/users',
-      columns: ['email', 'name', 'roles', 'state'],
-    },
-  ].filter(({ needs }) => offers(needs));
+  const { tab, ...search } = useSearch({ strict: false }) as Filters;
+  const path = `/merchants/${id}`;
+  const { thing, instead } = useThing(path);
+  const tabs = useMerchantTabs(id).filter(({ needs }) => offers(needs));
+  if (!thing) return instead;
+  const name = String(thing['name']);
+  const chosen = tabs.find(({ key }) => key === tab) ?? tabs[0];
+  const current = { name, opaque: thing['opaque'], product: thing['product'] };
+  const isSuspended = thing['suspendedAt'] !== null;
   return (
     <>
-      <Head title={name} note={`${nav.merchants} ${id}`}>
-        <Action name="float.top-up" label="Top up" primary given={{ merchantId: id }} effect={name} />
-        <Action name="api-key.create" label="New API key" given={{ merchantId: id }} />
-        {data['suspendedAt'] === null ? (
-          <Action name="merchant.suspend" label="Suspend" danger given={{ id }} effect={name} />
-        ) : (
-          <Action name="merchant.resume" label="Resume" given={{ id }} effect={name} />
-        )}
-        <Action name="merchant.permit" label="Permit" given={{ id }} effect={name} />
-        <Action name="merchant.forbid" label="Forbid" given={{ id }} effect={name} />
-        <Action name="merchant.set" label="Change" given={{ id }} effect={name} />
+      <Head
+        back={{ to: '/merchants', label: texts.nav.merchants }}
+        name={name}
+        title={
+          <>
+            <bdi>{name}</bdi> <State name={isSuspended ? 'suspended' : 'active'} />
+          </>
+        }
+        note={<Copyable text={id} />}
+      >
+        <Actions
+          primary
+          acts={[
+            { name: 'float.top-up', given: { merchantId: id }, effect: name },
+            { name: 'merchant.set', given: { id }, current, source: path },
+            { name: 'api-key.create', given: { merchantId: id } },
+            { name: 'merchant.permit', given: { id }, effect: name },
+            { name: 'merchant.forbid', given: { id }, effect: name },
+            { name: 'float.warn', given: { merchantId: id }, effect: name },
+            { name: 'float.refund', given: { merchantId: id }, effect: name, isDanger: true },
+            { name: 'settlement.draft', given: { merchantId: id }, effect: name },
+            { name: 'webhook.add', given: { merchantId: id } },
+            { name: 'user.invite', label: texts.merchant.invite, given: { merchantId: id } },
+            isSuspended
+              ? { name: 'merchant.resume', given: { id }, effect: name }
+              : { name: 'merchant.suspend', given: { id }, effect: name, isDanger: true },
+          ]}
+        />
         <Same name="merchant.show" given={{ id }} />
       </Head>
-      <Grid>
-        <Grid.Col span={{ base: 12, md: 4 }}>
-          <Panel>
-            <div style={{ padding: 16 }}>
-              <Fields of={data} leaveOut={['name', 'floats']} />
-            </div>
-          </Panel>
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, md: 8 }}>
-          <Stack>
+      <Stack gap="lg">
+        {offers('float.show') && <Floats merchantId={id} />}
+        <div className="two">
+          <div style={{ minWidth: 0 }}>
             <Tabs
-              value={tab}
-              onChange={(chosen) => navigate({ to: '.', search: { tab: chosen } as never, replace: true })}
+              value={chosen?.key ?? null}
+              onChange={(next) => void navigate({ to: '.', search: { tab: next } as never, replace: true })}
               keepMounted={false}
             >
-              <Tabs.List mb="sm">
-                {lists.map((each) => (
-                  <Tabs.Tab key={each.tab} value={each.tab}>
-                    {each.label}
+              <Tabs.List mb="md">
+                {tabs.map(({ key, label }) => (
+                  <Tabs.Tab key={key} value={key}>
+                    {label}
                   </Tabs.Tab>
                 ))}
               </Tabs.List>
-              {lists.map(({ tab: value, path, columns }) => (
-                <Tabs.Panel key={value} value={value}>
-                  <List path={path} columns={columns} fixed={{ merchantId: id }} />
+              {tabs.map(({ key, ...list }) => (
+                <Tabs.Panel key={key} value={key}>
+                  <List {...list} search={search} />
                 </Tabs.Panel>
               ))}
             </Tabs>
-          </Stack>
-        </Grid.Col>
-      </Grid>
+          </div>
+          <Panel title={texts.merchant.details} padded>
+            <Fields
+              of={thing}
+              show={['product', 'permissions', 'opaque', 'createdAt']}
+              also={['suspendedAt']}
+            />
+          </Panel>
+        </div>
+      </Stack>
     </>
+  );
+}
+
+type Floats = Item & { readonly items: readonly Item[] };
+
+function Floats({ merchantId }: { merchantId: string }) {
+  const texts = useTexts();
+  const format = useFormat();
+  const { thing } = useThing<Floats>('/floats', { query: { merchantId } });
+  if (!thing || thing.items.length === 0) return null;
+  return (
+    <div className="stats">
+      {thing.items.map((float) => (
+        <Stat
+          key={String(float['currency'])}
+          label={texts.nav.floats}
+          note={texts.float.lasts(float['daysLeft'] as number | null)}
+        >
+          {format.money(Number(float['balance']), String(float['currency']))}
+        </Stat>
+      ))}
+    </div>
   );
 }

@@ -1,20 +1,24 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { State } from '../ui/value.tsx';
 
 export function Screen() {
   const texts = useTexts();
   const navigate = useNavigate();
+  const { operations } = useApp();
   const search = useSearch({ strict: false }) as Filters;
+  const filters = (operations?.get('merchant.list')?.fields ?? [])
+    .filter(({ name }) => name === 'name')
+    .map(({ name }) => ({ name }));
   const create = (
-    <Action
-      name="merchant.create"
-      label="Create a merchant"
+    <Actions
       primary
-      onDone={({ id }) => navigate({ to: `/merchants/${id}` })}
+      acts={[{ name: 'merchant.create', onDone: ({ id }) => void navigate({ to: `/merchants/${id}` }) }]}
     />
   );
   return (
@@ -26,9 +30,14 @@ export function Screen() {
       <List
         path="/merchants"
         search={search}
-        columns={['id', 'name', 'permissions', 'suspendedAt', 'product']}
+        filters={filters}
+        columns={['id', 'name', 'state', 'product', 'createdAt']}
+        wide={['id', 'product', 'createdAt']}
         to={({ id }) => `/merchants/${id}`}
-        empty={<Empty text={texts.list.empty} action={create} />}
+        cell={(name, item) =>
+          name === 'state' ? <State name={item['suspendedAt'] ? 'suspended' : 'active'} /> : undefined
+        }
+        empty={<Empty text={texts.empty.merchants} action={create} />}
       />
     </>
   );

@@ -1,14 +1,17 @@
-import { SimpleGrid, Stack, Text } from '@mantine/core';
+import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
-import { get, type Page } from '../api.ts';
+import { readMovements, readOutstanding } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
-import { type Item, List } from '../ui/list.tsx';
-import { Busy, Head, Panel } from '../ui/parts.tsx';
+import { List } from '../ui/list.tsx';
+import { Busy, Head, Stat } from '../ui/parts.tsx';
+import { Attention } from './attention.tsx';
 
-const Outstanding = lazy(async () => ({ default: (await import('../ui/outstanding.tsx')).Outstanding }));
+// What is above the fold does not wait for the chart.
+const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.tsx')).ChartPanel }));
 
 export function Screen() {
   const texts = useTexts();
@@ -16,43 +19,33 @@ export function Screen() {
   return (
     <>
       <Head title={texts.overview.title} />
-      <Stack>
-        <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }}>
-          {offers('float.low') && (
-            <Count
-              label={texts.overview.lowFloats}
-              path="/floats"
-              query={{ low: true }}
-              is={(item) => item['low'] === true}
-            />
-          )}
-          {offers('batch.list') && (
-            <Count label={texts.overview.running} path="/batches" query={{ status: 'PROCESSING' }} />
-          )}
-          {offers('approval.list') && (
-            <Count
-              label={texts.overview.approvals}
-              path="/approvals"
-              query={{}}
-              is={(item) => item['state'] === 'waiting' || item['state'] === 'proposed'}
-            />
-          )}
-          {offers('books.days') && <LastClose />}
-        </SimpleGrid>
-        {offers('books.report') && (
-          <Panel title={`${texts.overview.outstanding} · ${texts.overview.ninetyDays}`}>
+      <Stack gap="lg">
+        {offers('books.report') && <Today />}
+        <div className="two">
+          {offers('books.report') && (
             <Suspense fallback={<Busy />}>
-              <Outstanding />
+              <ChartPanel
+                title={texts.chart.outstanding}
+                name="outstanding"
+                read={readOutstanding}
+                kind="area"
+                x="day"
+                series={['owed', 'outstanding']}
+              />
             </Suspense>
-          </Panel>
-        )}
+          )}
+          <Attention />
+        </div>
         {offers('transaction.list') && (
           <List
+            title={texts.overview.latest}
             path="/transactions"
-            limit={10}
+            limit={8}
             refetchMs={10_000}
-            columns={['timestamp', 'kind', 'merchantId', 'serialNumber', 'amount', 'currency', 'reference']}
+            columns={['timestamp', 'kind', 'merchantId', 'voucherCode', 'reference', 'amount']}
+            wide={['voucherCode', 'reference']}
             to={({ transactionId }) => `/transactions/${transactionId}`}
+            brief
           />
         )}
       </Stack>
@@ -60,58 +53,45 @@ export function Screen() {
   );
 }
 
-function Stat({ label, value }: { label: string; value: string }) {
+/** What vouchers carry, and what moved today, in each currency. */
+function Today() {
+  const texts = useTexts();
+  const format = useFormat();
+  const { data } = useQuery({
+    queryKey: ['today'],
+    queryFn: readToday,
+    refetchInterval: 30_000,
+    retry: false,
+  });
+  const lines = (name: 'outstanding' | 'issued' | 'redeemed' | 'expired') => (
+    <Stat key={name} label={texts.overview[name]}>
+      {data === undefined ? (
+        <span className="quiet">…</span>
+      ) : data.length === 0 ? (
+        <span className="quiet">–</span>
+      ) : (
+        data.map(({ currency, ...sums }) => (
+          <div key={currency} className="stat-line">
+            {format.money(sums[name], currency)}
+          </div>
+        ))
+      )}
+    </Stat>
+  );
   return (
-    <Panel>
-      <div style={{ padding: 16 }}>
-        <Text size="sm" className="quiet">
-          {label}
-        </Text>
-        <div className="stat">{value}</div>
-      </div>
-    </Panel>
+    <div className="stats">{(['outstanding', 'issued', 'redeemed', 'expired'] as const).map(lines)}</div>
   );
 }
 
-function Count({
-  label,
-  path,
-  query,
-  is = () => true,
-}: {
-  label: string;
-  path: string;
-  query: Record<string, string | boolean>;
-  is?: (item: Item) => boolean;
-}) {
-  const format = useFormat();
-  const { data } = useQuery({
-    queryKey: ['count', path, query],
-    queryFn: () => get<Page<Item>>(path, { ...query, limit: 200 }),
-    refetchInterval: 15_000,
-    retry: false,
-  });
-  const count = data?.items.filter(is).length;
-  return (
-    <Stat
-      label={label}
-      value={count === undefined ? '–' : `${format.number(count)}${data?.nextCursor ? '+' : ''}`}
-    />
-  );
-}
-
-function LastClose() {
-  const texts = useTexts().overview;
-  const format = useFormat();
-  const { data } = useQuery({
-    queryKey: ['days'],
-    queryFn: () => get<Page<Item>>('/books/days'),
-    retry: false,
-  });
-  const closed = data?.items
-    .filter(({ state }) => state === 'closed')
-    .map(({ day }) => String(day))
-    .sort()
-    .at(-1);
-  return <Stat label={texts.lastClose} value={closed ? format.day(closed) : texts.none} />;
+async function readToday() {
+  const day = (await readDays()).at(-1)?.day;
+  if (day === undefined) return [];
+  const [outstanding, moved] = await Promise.all([readOutstanding(), readMovements(day, dayAfter(day))]);
+  return Object.entries(outstanding).map(([currency, points]) => ({
+    currency,
+    outstanding: Number(points.at(-1)?.['outstanding'] ?? 0),
+    issued: Number(moved[currency]?.['issued'] ?? 0),
+    redeemed: Number(moved[currency]?.['redeemed'] ?? 0),
+    expired: Number(moved[currency]?.['expired'] ?? 0),
+  }));
 }

@@ -1,33 +1,65 @@
-import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { get } from '../api.ts';
-import { Action } from '../ui/action.tsx';
-import { Busy, Fields, Head, Panel, Problem } from '../ui/parts.tsx';
+import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useFormat } from '../ui/format.ts';
+import type { Item } from '../ui/list.tsx';
+import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Copyable, Fields, State } from '../ui/value.tsx';
+
+const EDITED = ['name', 'expiryPolicy', 'minValue', 'maxValue', 'maxQuantity', 'validityDays'];
+
+type Product = Item & { readonly minValue: number; readonly maxValue: number; readonly currency: string };
 
 export function Screen() {
+  const texts = useTexts();
+  const format = useFormat();
   const { code = '' } = useParams({ strict: false }) as { code?: string };
-  const { data, error, refetch } = useQuery({
-    queryKey: ['product', code],
-    queryFn: () => get<Record<string, unknown>>(`/products/${code}`),
-  });
-  if (error) return <Problem error={error} retry={refetch} />;
-  if (!data) return <Busy />;
+  const path = `/products/${encodeURIComponent(code)}`;
+  const { thing, instead } = useThing<Product>(path);
+  if (!thing) return instead;
+  const name = String(thing['name']);
+  const current = Object.fromEntries(EDITED.map((field) => [field, thing[field]]));
+  const { minValue, maxValue, currency } = thing;
+  const effect = `${name}: ${format.money(minValue, currency)} – ${format.money(maxValue, currency)}`;
   return (
     <>
-      <Head title={String(data['name'])} note={code}>
-        <Action name="product.set" label="Change" given={{ code }} effect={code} />
-        {data['onSale'] === true ? (
-          <Action name="product.off-sale" label="Take off sale" danger given={{ code }} effect={code} />
-        ) : (
-          <Action name="product.on-sale" label="Put on sale" given={{ code }} effect={code} />
-        )}
+      <Head
+        back={{ to: '/products', label: texts.nav.products }}
+        name={name}
+        title={
+          <>
+            <bdi>{name}</bdi> <State name={thing['onSale'] ? 'on sale' : 'off sale'} />
+          </>
+        }
+        note={<Copyable text={code} />}
+      >
+        <Actions
+          acts={[
+            { name: 'product.set', given: { code }, current, source: path },
+            thing['onSale'] === true
+              ? { name: 'product.off-sale', given: { code }, effect, isDanger: true }
+              : { name: 'product.on-sale', given: { code }, effect },
+          ]}
+        />
         <Same name="product.show" given={{ code }} />
       </Head>
-      <Panel>
-        <div style={{ padding: 16 }}>
-          <Fields of={data} />
-        </div>
+      <Panel padded>
+        <Fields
+          of={thing}
+          show={[
+            'currency',
+            'activation',
+            'scope',
+            'expiryPolicy',
+            'validityDays',
+            'minValue',
+            'maxValue',
+            'maxQuantity',
+          ]}
+          also={['merchantId']}
+        />
       </Panel>
     </>
   );

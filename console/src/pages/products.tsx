@@ -1,34 +1,37 @@
-import { useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
 import { type Filters, List } from '../ui/list.tsx';
-import { Head } from '../ui/parts.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { State } from '../ui/value.tsx';
 
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
+  const navigate = useNavigate();
   const search = useSearch({ strict: false }) as Filters;
+  const create = (
+    <Actions
+      primary
+      acts={[{ name: 'product.create', onDone: ({ code }) => void navigate({ to: `/products/${code}` }) }]}
+    />
+  );
   return (
     <>
-      <Head title={nav.products}>
-        <Action name="product.create" label="Create a product" primary />
+      <Head title={texts.nav.products}>
+        {create}
         <Same name="product.list" given={search} />
       </Head>
       <List
         path="/products"
         search={search}
-        columns={[
-          'code',
-          'name',
-          'currency',
-          'activation',
-          'scope',
-          'minValue',
-          'maxValue',
-          'maxQuantity',
-          'onSale',
-        ]}
+        columns={['name', 'code', 'state', 'activation', 'scope', 'validityDays', 'minValue', 'maxValue']}
+        wide={['activation', 'scope', 'validityDays', 'minValue', 'maxValue']}
         to={({ code }) => `/products/${code}`}
+        cell={(name, item) =>
+          name === 'state' ? <State name={item['onSale'] ? 'on sale' : 'off sale'} /> : undefined
+        }
+        empty={<Empty text={texts.empty.products} action={create} />}
       />
     </>
   );

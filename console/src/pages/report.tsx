@@ -1,105 +1,186 @@
-import { Badge, Button, Group, Stack, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Select, Stack, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
-import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { REPORTS } from '../reports.ts';
-import { useApp } from '../ui/app.tsx';
+import { dayAfter, REPORTS, type Report, readDays, readReport, rowsOf, type Table } from '../reports.ts';
+import { save, toCsv } from '../ui/csv.ts';
 import { type Filters, type Item, Rows } from '../ui/list.tsx';
-import { Busy, Empty, Fields, Head, Panel, Problem } from '../ui/parts.tsx';
+import { useMerchants } from '../ui/merchants.ts';
+import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { Copyable, State } from '../ui/value.tsx';
+import { useWords } from '../ui/words.ts';
 
-type Answer = Item & {
-  readonly rows?: readonly Item[];
-  readonly items?: readonly Item[];
-  readonly state?: string;
-};
+/** Reports of one merchant. */
+const OF_MERCHANT = ['float-statement', 'settlement-statement'];
 
 export function Screen() {
   const texts = useTexts();
-  const { door } = useApp();
-  const navigate = useNavigate();
   const { report = '' } = useParams({ strict: false }) as { report?: string };
   const search = useSearch({ strict: false }) as Filters;
-  const month = new Date().toISOString().slice(0, 8);
-  const [typed, setTyped] = useState({
-    from: search['from'] ?? `${month}01`,
-    to: search['to'] ?? new Date().toISOString().slice(0, 10),
-    merchantId: search['merchantId'] ?? '',
-  });
-  const isAsked = search['from'] !== undefined;
+  const days = useQuery({ queryKey: ['days'], queryFn: readDays });
+  const query = chosenOf(search, days.data ?? []);
+  const needsMerchant = OF_MERCHANT.includes(report) && !query.merchantId;
   const { data, error, isFetching } = useQuery({
-    queryKey: ['report', report, search],
-    enabled: isAsked,
-    queryFn: () => get<Answer>(`/books/reports/${report}`, search),
+    queryKey: ['report', report, query],
+    enabled: days.data !== undefined && !needsMerchant,
+    queryFn: () => readReport(report, query),
+    retry: false,
   });
-  const show = (event: FormEvent) => {
-    event.preventDefault();
-    const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value !== ''));
-    void navigate({ to: '.', search: given as never });
-  };
-  const rows = data?.rows ?? data?.items ?? [];
-  const about = REPORTS.find(({ name }) => name === report);
-  const { rows: _rows, items: _items, ...head } = data ?? {};
+  const about = REPORTS.find(({ name, number }) => name === report || number === report);
+  const title = about ? texts.reports[about.name].title : report;
   return (
     <>
-      <Head title={`${about?.number ?? ''} ${report}`} note={about?.use}>
-        <Same name="books.report" given={{ report, ...search }} />
+      <Head
+        back={{ to: '/books?tab=reports', label: texts.books.title }}
+        title={title}
+        note={about && texts.reports[about.name].use}
+      >
+        {data && <Csv of={data} />}
+        <Same name="books.report" given={{ report, ...query }} />
       </Head>
       <Stack>
-        <form onSubmit={show}>
-          <Group align="flex-end">
-            <TextInput
-              type="date"
-              label={texts.books.from}
-              required
-              value={typed.from}
-              onChange={(event) => setTyped({ ...typed, from: event.currentTarget.value })}
-            />
-            <TextInput
-              type="date"
-              label={texts.books.to}
-              required
-              value={typed.to}
-              onChange={(event) => setTyped({ ...typed, to: event.currentTarget.value })}
-            />
-            <TextInput
-              label={texts.nav.merchants}
-              value={typed.merchantId}
-              placeholder="1"
-              onChange={(event) => setTyped({ ...typed, merchantId: event.currentTarget.value })}
-            />
-            <Button type="submit" loading={isFetching}>
-              {texts.books.show}
-            </Button>
-          </Group>
-        </form>
+        {days.data && <Interval key={JSON.stringify(query)} query={query} />}
+        {needsMerchant && <Alert variant="light">{texts.books.chooseMerchant}</Alert>}
         {error && <Problem error={error} />}
         {isFetching && !data && <Busy />}
-        {data && (
-          <>
-            <Panel>
-              <div style={{ padding: 16 }}>
-                {data.state && (
-                  <Badge mb="sm" color={data.state === 'closed' ? 'teal' : 'orange'} variant="light">
-                    {data.state}
-                  </Badge>
-                )}
-                <Fields of={head} />
-              </div>
-            </Panel>
-            <Panel>
-              {rows[0] ? (
-                <Rows items={rows} columns={Object.keys(rows[0])} />
-              ) : (
-                <Empty text={texts.list.empty} />
-              )}
-            </Panel>
-          </>
-        )}
-        {door === 'portal' && null}
+        {data && !error && <Tables of={data} />}
       </Stack>
     </>
   );
 }
+
+type Chosen = { from: string; to: string; merchantId: string | undefined };
+
+/** The interval of the address, or the month of the newest day, as far as the books have it. */
+function chosenOf(search: Filters, days: readonly { day: string; state: string }[]): Chosen {
+  const last = days.filter(({ state }) => state === 'closed').at(-1) ?? days.at(-1);
+  const month = last?.day.slice(0, 7) ?? '';
+  const first = days.find(({ day }) => day.startsWith(month));
+  return {
+    from: search['from'] ?? first?.day ?? '',
+    to: search['to'] ?? (last ? dayAfter(last.day) : ''),
+    merchantId: search['merchantId'],
+  };
+}
+
+function Interval({ query }: { query: Chosen }) {
+  const texts = useTexts().books;
+  const { label } = useWords();
+  const navigate = useNavigate();
+  const { merchants } = useMerchants();
+  const [typed, setTyped] = useState(query);
+  const show = (event: FormEvent) => {
+    event.preventDefault();
+    const given = Object.fromEntries(Object.entries(typed).filter(([, value]) => value));
+    void navigate({ to: '.', search: given as never });
+  };
+  return (
+    <form onSubmit={show}>
+      <Group align="flex-end" gap={8}>
+        {(['from', 'to'] as const).map((name) => (
+          <TextInput
+            key={name}
+            type="date"
+            size="xs"
+            label={name === 'to' ? texts.toExclusive : label('from')}
+            required
+            withAsterisk={false}
+            value={typed[name]}
+            onChange={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
+          />
+        ))}
+        <Select
+          size="xs"
+          w={200}
+          label={label('merchantId')}
+          clearable
+          searchable
+          placeholder={texts.everyMerchant}
+          data={merchants.map(({ id, name }) => ({ value: id, label: name }))}
+          value={typed.merchantId ?? null}
+          onChange={(chosen) => setTyped({ ...typed, merchantId: chosen ?? undefined })}
+        />
+        <Button type="submit">{texts.show}</Button>
+      </Group>
+    </form>
+  );
+}
+
+function Tables({ of: { tables, state, zone, closingHash } }: { of: Report }) {
+  const texts = useTexts();
+  const { word } = useWords();
+  const shown = tables.filter(({ rows }) => rows.length > 0);
+  return (
+    <>
+      <Group gap="xs">
+        <State name={state} />
+        <span className="quiet">
+          {texts.books.sign} · {zone}
+          {closingHash && ' · '}
+          {closingHash && <Copyable text={closingHash} shown={`${closingHash.slice(0, 12)}…`} />}
+        </span>
+      </Group>
+      {shown.length === 0 && (
+        <Panel>
+          <Empty text={texts.books.noRows} />
+        </Panel>
+      )}
+      {shown.map((table) => (
+        <Panel
+          key={`${table.section} ${table.currency}`}
+          title={[table.section && word(table.section), table.currency].filter(Boolean).join(' · ')}
+        >
+          <Rows
+            items={itemsOf(table)}
+            columns={table.columns.filter((name) => !/^(issuerId|acceptorId|merchantId)$/.test(name))}
+            cell={(name, item) =>
+              typeof item[name] === 'string' && /^(account|scope|basis|item|isExceeded)$/.test(name)
+                ? word(String(item[name]))
+                : undefined
+            }
+          />
+        </Panel>
+      ))}
+    </>
+  );
+}
+
+const COUNTS = /^(vouchers|rows|number|monthsSince|sharePercent|redeemedPercent|ratePercent)$/;
+
+/** Each with a key of its own: the rows of a report have none. Counts line up like amounts. */
+const itemsOf = (table: Table): Item[] =>
+  rowsOf(table).map((row, index) => ({
+    ...Object.fromEntries(
+      Object.entries(row).map(([name, cell]) =>
+        COUNTS.test(name) && typeof cell === 'string' && cell !== ''
+          ? [name, { amount: cell }]
+          : [name, cell],
+      ),
+    ),
+    id: String(index),
+  }));
+
+function Csv({ of }: { of: Report }) {
+  const texts = useTexts().list;
+  const columns = [...new Set(of.tables.flatMap((table) => ['section', 'currency', ...table.columns]))];
+  const items = of.tables.flatMap((table) =>
+    rowsOf(table).map((row) => ({ ...flat(row), section: table.section ?? '', currency: table.currency })),
+  );
+  const download = () =>
+    save(`${of.report}-${of.from}-${of.to}.csv`, 'text/csv;charset=utf-8', toCsv(columns, items));
+  return (
+    <Button variant="default" onClick={download}>
+      {texts.exportCsv} ({items.length})
+    </Button>
+  );
+}
+
+const flat = (row: Item): Item =>
+  Object.fromEntries(
+    Object.entries(row).map(([name, cell]) => [
+      name,
+      typeof cell === 'object' && cell !== null ? (cell as { amount: string }).amount : cell,
+    ]),
+  );

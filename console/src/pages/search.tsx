@@ -1,97 +1,156 @@
 import { Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Navigate, useLocation, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
-import { get, type Page, send } from '../api.ts';
+import { Navigate, useLocation, useNavigate, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { ApiProblem, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { guess } from '../search.ts';
+import { type Guess, guess } from '../search.ts';
 import { type Filters, type Item, Rows } from '../ui/list.tsx';
+import { useMerchants } from '../ui/merchants.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 
 /** What a search found. A full code is in no address: it comes with the navigation, and is sent in a body. */
 export function Screen() {
-  const texts = useTexts();
-  const { text = '' } = useSearch({ strict: false }) as Filters;
+  const texts = useTexts().search;
+  const { text = '', merchantId } = useSearch({ strict: false }) as Filters;
   const { code } = useLocation().state as { code?: string };
-  const [merchantId, setMerchantId] = useState<string | null>(null);
   const found = guess(text);
-  const isReference = found?.kind === 'reference';
-  const { data: merchants } = useQuery({
-    queryKey: ['merchants', 'all'],
-    queryFn: () => get<Page<Item>>('/merchants', { limit: 200 }),
-    enabled: isReference,
-  });
-  const { data, error, isFetching } = useQuery({
-    queryKey: ['search', text, code === undefined ? '' : 'code', merchantId],
-    gcTime: 0,
-    enabled: code !== undefined || (found !== undefined && (!isReference || merchantId !== null)),
-    queryFn: () => look(found?.kind, found?.text ?? '', code, merchantId),
-  });
+  if (found?.kind === 'code-with-pin') return <Answer note="" body={<Empty text={texts.isSecret} />} />;
   if (found?.kind === 'serial') return <Navigate to={`/vouchers/${found.text}`} replace />;
+  const wanted: Guess | undefined = code === undefined ? found : { kind: 'code', text: code };
+  if (!wanted) return <Answer note="" body={<Empty text={texts.nothing} />} />;
+  const note = code === undefined ? `${texts.kinds[wanted.kind]} ${text}` : texts.isCode;
+  return (
+    <Answer
+      note={note}
+      body={
+        <Stack>
+          {wanted.kind === 'reference' && <ChooseMerchant chosen={merchantId} text={text} />}
+          {(wanted.kind !== 'reference' || merchantId) && <Found wanted={wanted} merchantId={merchantId} />}
+        </Stack>
+      }
+    />
+  );
+}
+
+function Answer({ note, body }: { note: string; body: ReactNode }) {
+  const texts = useTexts().search;
   return (
     <>
-      <Head title={texts.search.label} note={code ? texts.search.isCode : text} />
-      <Stack>
-        {isReference && (
-          <Panel>
-            <Stack p="md" gap="xs">
-              <Text size="sm">{texts.search.merchantNeeded}</Text>
-              <Select
-                w={320}
-                searchable
-                value={merchantId}
-                onChange={setMerchantId}
-                aria-label={texts.nav.merchants}
-                data={(merchants?.items ?? []).map(({ id, name }) => ({
-                  value: String(id),
-                  label: `${name} (${id})`,
-                }))}
-              />
-            </Stack>
-          </Panel>
-        )}
-        {isFetching && <Busy />}
-        {error && <Problem error={error} />}
-        {data && data.length === 0 && (
-          <Panel>
-            <Empty text={texts.search.nothing} />
-          </Panel>
-        )}
-        {data && data.length > 0 && (
-          <Panel>
-            <Rows
-              items={data}
-              columns={[
-                'serialNumber',
-                'voucherCode',
-                'state',
-                'product',
-                'balance',
-                'currency',
-                'expiresAt',
-              ]}
-              to={({ serialNumber }) => `/vouchers/${serialNumber}`}
-            />
-          </Panel>
-        )}
-      </Stack>
+      <Head title={texts.label} note={note} />
+      {body}
     </>
   );
 }
 
-async function look(
-  kind: string | undefined,
-  text: string,
-  code: string | undefined,
-  merchantId: string | null,
-): Promise<readonly Item[]> {
-  const body =
-    code !== undefined
-      ? { code }
-      : kind === 'masked'
-        ? { masked: text }
-        : kind === 'transaction'
-          ? { transactionId: text }
-          : { reference: text, merchantId };
-  return (await send<Page<Item>>('POST', '/vouchers/find', { body })).items;
+function ChooseMerchant({ chosen, text }: { chosen: string | undefined; text: string }) {
+  const texts = useTexts();
+  const navigate = useNavigate();
+  const { merchants } = useMerchants();
+  return (
+    <Panel padded>
+      <Text size="sm" mb="xs">
+        {texts.search.merchantNeeded}
+      </Text>
+      <Select
+        w={320}
+        maw="100%"
+        searchable
+        value={chosen ?? null}
+        onChange={(merchantId) =>
+          void navigate({ to: '.', search: { text, merchantId: merchantId ?? undefined } as never })
+        }
+        aria-label={texts.nav.merchants}
+        data={merchants.map(({ id, name }) => ({ value: id, label: `${name} (${id})` }))}
+      />
+    </Panel>
+  );
+}
+
+function Found({ wanted, merchantId }: { wanted: Guess; merchantId: string | undefined }) {
+  const texts = useTexts();
+  const { data, error, isFetching } = useQuery({
+    // A code is kept in no cache.
+    queryKey: ['search', wanted.kind, wanted.kind === 'code' ? '' : wanted.text, merchantId],
+    gcTime: 0,
+    staleTime: 0,
+    retry: false,
+    queryFn: () => look(wanted, merchantId),
+  });
+  if (isFetching) return <Busy />;
+  if (error) return <Problem error={error} />;
+  if (!data || data.vouchers.length + data.transactions.length + data.batches.length === 0)
+    return (
+      <Panel>
+        <Empty text={texts.search.nothing} />
+      </Panel>
+    );
+  return (
+    <>
+      {data.vouchers.length > 0 && (
+        <Panel title={texts.nav.vouchers}>
+          <Rows
+            items={data.vouchers}
+            columns={['serialNumber', 'voucherCode', 'state', 'product', 'expiresAt', 'balance']}
+            wide={['product', 'expiresAt']}
+            to={({ serialNumber }) => `/vouchers/${serialNumber}`}
+          />
+        </Panel>
+      )}
+      {data.transactions.length > 0 && (
+        <Panel title={texts.nav.transactions}>
+          <Rows
+            items={data.transactions}
+            columns={['timestamp', 'kind', 'merchantId', 'reference', 'amount']}
+            to={({ transactionId }) => `/transactions/${transactionId}`}
+          />
+        </Panel>
+      )}
+      {data.batches.length > 0 && (
+        <Panel title={texts.nav.batches}>
+          <Rows
+            items={data.batches}
+            columns={['reference', 'merchantId', 'status', 'quantity']}
+            to={({ transactionId }) => `/batches/${transactionId}`}
+          />
+        </Panel>
+      )}
+    </>
+  );
+}
+
+type Results = {
+  readonly vouchers: readonly Item[];
+  readonly transactions: readonly Item[];
+  readonly batches: readonly Item[];
+};
+
+/** Asks for whatever has the shape; what does not exist is an empty list. */
+async function look({ kind, text }: Guess, merchantId: string | undefined): Promise<Results> {
+  const vouchers = async (body: object) => (await send<Page<Item>>('POST', '/vouchers/find', { body })).items;
+  const one = (item: Promise<Item>) => orNone(item.then((each) => [each]));
+  if (kind === 'code') return { vouchers: await vouchers({ code: text }), transactions: [], batches: [] };
+  if (kind === 'masked') return { vouchers: await vouchers({ masked: text }), transactions: [], batches: [] };
+  if (kind === 'transaction') {
+    const [found, transactions, batches] = await Promise.all([
+      orNone(vouchers({ transactionId: text })),
+      one(get<Item>(`/transactions/${text}`)),
+      one(get<Item>(`/batches/${text}`)),
+    ]);
+    return { vouchers: found, transactions, batches };
+  }
+  const body = { reference: text, merchantId };
+  const [found, transactions] = await Promise.all([
+    orNone(vouchers(body)),
+    one(send<Item>('POST', '/transactions/find', { body })),
+  ]);
+  return { vouchers: found, transactions, batches: [] };
+}
+
+/** @throws ApiProblem for anything but what was not found */
+async function orNone(items: Promise<readonly Item[]>): Promise<readonly Item[]> {
+  return items.catch((error: unknown) => {
+    if (error instanceof ApiProblem && (error.status === 404 || error.status === 400)) return [];
+    throw error;
+  });
 }

@@ -1,56 +1,108 @@
 import { Stack } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
+import { useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
-import { Busy, Fields, Head, Panel, Problem, State } from '../ui/parts.tsx';
+import { Head, Panel, Stat } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Fields, State } from '../ui/value.tsx';
 
+type Settlement = Item & {
+  readonly number: string | null;
+  readonly merchant: string;
+  readonly state: string;
+  readonly currency: string;
+  readonly carried: number;
+  readonly closing: number;
+  readonly payable: number;
+  readonly firstDay: string;
+  readonly lastDay: string;
+  readonly lines: readonly Item[];
+  readonly payouts: readonly Item[];
+  readonly disputes: readonly Item[];
+};
+
+/** What a merchant is paid for a period, and why. */
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
+  const { door } = useApp();
+  const format = useFormat();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
-  const { data, error, refetch } = useQuery({
-    queryKey: ['settlement', id],
-    queryFn: () => get<Record<string, unknown>>(`/settlements/${id}`),
-  });
-  if (error) return <Problem error={error} retry={refetch} />;
-  if (!data) return <Busy />;
-  const lines = (data['lines'] ?? []) as Item[];
-  const effect = `${data['payable'] ?? data['net'] ?? ''} ${data['currency'] ?? ''}`;
+  const { thing, instead } = useThing<Settlement>(`/settlements/${id}`);
+  if (!thing) return instead;
+  const { state, currency, lines, payouts, disputes } = thing;
+  const given = { id };
+  const money = (amount: number) => format.money(amount, currency);
+  const effect = `${thing.merchant}: ${money(thing.payable)}`;
+  const title = thing.number ?? texts.settlement.draft;
   return (
     <>
       <Head
+        back={{ to: '/settlements', label: texts.nav.settlements }}
+        name={title}
         title={
           <>
-            {String(data['number'] ?? nav.settlements)} <State name={String(data['state'])} />
+            {title} <State name={state} />
           </>
         }
-        note={id}
+        note={`${thing.merchant} · ${format.day(thing.firstDay)} – ${format.day(thing.lastDay)}`}
       >
-        <Action name="settlement.approve" label="Approve" primary given={{ id }} effect={effect} />
-        <Action name="settlement.pay" label="Pay" primary given={{ id }} effect={effect} />
-        <Action
-          name="settlement.returned"
-          label="Returned by the bank"
-          danger
-          given={{ id }}
-          effect={effect}
+        <Actions
+          primary={door === 'operator'}
+          acts={[
+            state === 'DRAFT' && { name: 'settlement.approve', given, effect },
+            state === 'APPROVED' && { name: 'settlement.pay', given, effect },
+            state === 'PAID' && { name: 'settlement.returned', given, effect, isDanger: true },
+            state !== 'DRAFT' && { name: 'settlement.dispute', given },
+          ]}
         />
-        <Same name="settlement.show" given={{ id }} />
+        <Same name="settlement.show" given={given} />
       </Head>
-      <Stack>
-        <Panel>
-          <div style={{ padding: 16 }}>
-            <Fields of={data} leaveOut={['lines']} />
-          </div>
-        </Panel>
-        {lines[0] && (
-          <Panel>
-            <Rows items={lines} columns={Object.keys(lines[0])} />
+      <Stack gap="lg">
+        <div className="stats">
+          <Stat label={texts.settlement.carried}>{money(thing.carried)}</Stat>
+          <Stat label={texts.settlement.period}>{money(thing.closing - thing.carried)}</Stat>
+          <Stat label={texts.settlement.payable}>{money(thing.payable)}</Stat>
+        </div>
+        <div className="two">
+          <Stack>
+            <Panel title={texts.settlement.lines}>
+              <Rows items={lines} columns={['kind', 'product', 'rows', 'amount']} currency={currency} />
+            </Panel>
+            {payouts.length > 0 && (
+              <Panel title={texts.settlement.payouts}>
+                <Rows
+                  items={payouts}
+                  columns={['kind', 'valueDate', 'bankReference', 'amount']}
+                  currency={currency}
+                />
+              </Panel>
+            )}
+            {disputes.length > 0 && (
+              <Panel title={texts.settlement.disputes}>
+                <Rows
+                  items={disputes}
+                  columns={['line', 'comment', 'state', '']}
+                  cell={(name, item) =>
+                    name === '' && item['state'] === 'open' ? (
+                      <Actions acts={[{ name: 'settlement.answer', given: { id: String(item['id']) } }]} />
+                    ) : undefined
+                  }
+                />
+              </Panel>
+            )}
+          </Stack>
+          <Panel title={texts.settlement.details} padded>
+            <Fields
+              of={thing}
+              show={['zone', 'dueOn']}
+              also={['madeBy', 'madeAt', 'approvedBy', 'approvedAt', 'contentHash', 'closingHash']}
+            />
           </Panel>
-        )}
+        </div>
       </Stack>
     </>
   );

@@ -1,29 +1,39 @@
-import { useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
-import { Head } from '../ui/parts.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 
+const STATES = ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'];
+
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
+  const navigate = useNavigate();
+  const { door } = useApp();
   const search = useSearch({ strict: false }) as Filters;
+  const merchant = door === 'operator' ? ['merchantId'] : [];
+  const draft = (
+    <Actions
+      primary
+      acts={[{ name: 'settlement.draft', onDone: ({ id }) => void navigate({ to: `/settlements/${id}` }) }]}
+    />
+  );
   return (
     <>
-      <Head title={nav.settlements}>
-        <Action name="settlement.draft" label="Draft" primary />
-        <Action name="settlement.set-terms" label="Terms" />
+      <Head title={texts.nav.settlements}>
+        {draft}
         <Same name="settlement.list" given={search} />
       </Head>
       <List
         path="/settlements"
         search={search}
-        filters={[
-          { name: 'merchantId' },
-          { name: 'state', options: ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'] },
-        ]}
-        columns={['number', 'merchantId', 'state', 'from', 'to', 'net', 'payable', 'currency']}
+        filters={[...merchant.map((name) => ({ name })), { name: 'state', options: STATES }]}
+        columns={['number', ...merchant, 'state', 'firstDay', 'lastDay', 'dueOn', 'payable']}
+        wide={['firstDay', 'dueOn']}
         to={({ id }) => `/settlements/${id}`}
+        empty={<Empty text={texts.empty.settlements} action={draft} />}
       />
     </>
   );

@@ -1,51 +1,48 @@
-import { Alert, Button, Stack } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
-import { send } from '../api.ts';
+import { Stack } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
-import { type Item, List, Rows } from '../ui/list.tsx';
-import { Head, Panel, Problem } from '../ui/parts.tsx';
+import { List } from '../ui/list.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useWords } from '../ui/words.ts';
 
-type Result = { readonly ok: boolean; readonly checks: readonly Item[] };
-
+/** Jobs, and the keys that seal codes and PINs. */
 export function Screen() {
-  const texts = useTexts().system;
+  const texts = useTexts();
+  const { action } = useWords();
+  const navigate = useNavigate();
   const { offers } = useApp();
-  const { data, error, isPending, mutate } = useMutation({
-    mutationFn: () => send<Result>('POST', '/reconcile', { body: {} }),
-  });
   return (
     <>
-      <Head title={texts.title}>
-        <Button onClick={() => mutate()} loading={isPending}>
-          {texts.reconcile}
-        </Button>
+      <Head title={texts.system.title}>
+        <Actions
+          primary
+          acts={[{ name: 'ledger.reconcile', onDone: ({ id }) => void navigate({ to: `/jobs/${id}` }) }]}
+        />
         <Same name="ledger.reconcile" />
       </Head>
-      <Stack>
-        {error && <Problem error={error} />}
-        {data && (
-          <>
-            <Alert color={data.ok ? 'teal' : 'red'} variant="light">
-              {data.ok ? texts.ok : texts.differs}
-            </Alert>
-            <Panel>
-              <Rows items={data.checks} columns={['name', 'ok', 'checked', 'differing']} />
-            </Panel>
-          </>
+      <Stack gap="lg">
+        {offers('job.list') && (
+          <List
+            title={texts.system.jobs}
+            path="/jobs"
+            refetchMs={5_000}
+            columns={['createdAt', 'operation', 'state', 'createdBy', 'done', 'total']}
+            wide={['createdBy', 'total']}
+            to={({ id }) => `/jobs/${id}`}
+            cell={(name, item) => (name === 'operation' ? action(String(item[name])).label : undefined)}
+            empty={<Empty text={texts.empty.jobs} />}
+          />
         )}
         {offers('keyring.show') && (
           <List
+            title={texts.system.keyRing}
             path="/keyring"
-            columns={['keyId', 'state', 'vouchers', 'webhookSecrets', 'inKeyRing', 'since']}
-          />
-        )}
-        {offers('job.list') && (
-          <List
-            path="/jobs"
-            refetchMs={5_000}
-            columns={['id', 'operation', 'state', 'done', 'failed', 'total', 'createdBy', 'createdAt']}
+            columns={['keyId', 'state', 'since', 'inKeyRing', 'vouchers', 'webhookSecrets']}
+            wide={['inKeyRing', 'webhookSecrets']}
+            brief
           />
         )}
       </Stack>

@@ -1,34 +1,48 @@
 import { useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
 import { type Filters, List } from '../ui/list.tsx';
-import { Head } from '../ui/parts.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { State } from '../ui/value.tsx';
+
+const stateOf = ({ revokedAt, expiresAt }: Readonly<Record<string, unknown>>) =>
+  revokedAt ? 'CANCELED' : Date.parse(String(expiresAt)) < Date.now() ? 'EXPIRED' : 'active';
 
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
   const search = useSearch({ strict: false }) as Filters;
+  const create = <Actions primary acts={[{ name: 'token.create' }]} />;
   return (
     <>
-      <Head title={nav.tokens}>
-        <Action name="token.create" label="Create a token" primary />
+      <Head title={texts.nav.tokens} note={texts.tokens.lead}>
+        {create}
         <Same name="token.list" given={search} />
       </Head>
       <List
         path="/tokens"
         search={search}
-        columns={['id', 'name', 'roles', 'networks', 'createdAt', 'expiresAt', 'lastUsedAt', 'revokedAt', '']}
+        columns={['name', 'roles', 'state', 'createdBy', 'expiresAt', 'lastUsedAt', '']}
+        wide={['createdBy', 'lastUsedAt']}
         cell={(name, item) =>
-          name === '' && !item['revokedAt'] ? (
-            <Action
-              name="token.revoke"
-              label="Revoke"
-              danger
-              given={{ id: String(item['id']) }}
-              effect={String(item['name'] ?? item['id'])}
+          name === 'state' ? (
+            <State name={stateOf(item)} />
+          ) : name === '' && !item['revokedAt'] ? (
+            <Actions
+              shown={0}
+              of={String(item['name'] ?? item['id'])}
+              acts={[
+                {
+                  name: 'token.revoke',
+                  given: { id: String(item['id']) },
+                  effect: String(item['name'] ?? item['id']),
+                  isDanger: true,
+                },
+              ]}
             />
           ) : undefined
         }
+        empty={<Empty text={texts.empty.tokens} action={create} />}
       />
     </>
   );

@@ -1,38 +1,85 @@
-import { Anchor, Group } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
-import { get } from '../api.ts';
+import { Stack } from '@mantine/core';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
-import { Busy, Fields, Head, Panel, Problem } from '../ui/parts.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
+import { useFormat } from '../ui/format.ts';
+import type { Item } from '../ui/list.tsx';
+import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Copyable, Fields, State } from '../ui/value.tsx';
+import { useWords } from '../ui/words.ts';
+
+type Transaction = Item & {
+  readonly kind: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly serialNumber: string | null;
+  readonly refundStatus: string | null;
+};
 
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
+  const { kind } = useWords();
+  const { door } = useApp();
+  const format = useFormat();
+  const navigate = useNavigate();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
-  const { data, error, refetch } = useQuery({
-    queryKey: ['transaction', id],
-    queryFn: () => get<Record<string, unknown>>(`/transactions/${id}`),
-  });
-  if (error) return <Problem error={error} retry={refetch} />;
-  if (!data) return <Busy />;
-  const serial = data['serialNumber'];
+  const { thing, instead } = useThing<Transaction>(`/transactions/${id}`);
+  if (!thing) return instead;
+  const isCorrectable = thing.kind === 'REDEMPTION' && thing.refundStatus === null;
+  const amount = format.money(thing.amount, thing.currency);
+  const serial = thing.serialNumber;
   return (
     <>
-      <Head title={String(data['kind'] ?? nav.transactions)} note={id}>
-        <Action name="redemption.correct" label="Correct" danger given={{ id, transactionId: id }} />
-        <Same name="transaction.show" given={{ id, transactionId: id }} />
+      <Head
+        back={{ to: '/transactions', label: texts.nav.transactions }}
+        name={kind(thing.kind)}
+        title={
+          <>
+            {kind(thing.kind)} <span className="number">{amount}</span>{' '}
+            {thing.refundStatus && <State name={thing.refundStatus} />}
+          </>
+        }
+        note={<Copyable text={id} />}
+      >
+        <Actions
+          acts={[
+            isCorrectable && {
+              name: 'redemption.correct',
+              given: { transactionId: id },
+              effect: `${amount} · ${thing['voucherCode']}`,
+              isDanger: true,
+              onDone: (answer) => {
+                const made = (answer['replacement'] ?? answer['reversal']) as Item | null;
+                if (made) void navigate({ to: `/transactions/${made['transactionId']}` });
+              },
+            },
+            thing.kind === 'TOP_UP' && {
+              name: 'float.correct',
+              given: { transactionId: id },
+              effect: amount,
+              isDanger: true,
+            },
+          ]}
+        />
+        <Same name="transaction.show" given={{ transactionId: id }} />
       </Head>
-      <Panel>
-        <Group p="md" align="flex-start">
-          <Fields of={data} />
-          {serial !== null && serial !== undefined && (
-            <Anchor component={Link} to={`/vouchers/${serial}`}>
-              {nav.vouchers}: {String(serial)}
-            </Anchor>
+      <Stack>
+        <Panel padded>
+          <Fields
+            of={thing}
+            show={['timestamp', 'merchantId', 'reference', 'serialNumber', 'voucherCode', 'amount']}
+            also={['originalTransactionId']}
+          />
+          {serial !== null && door === 'operator' && (
+            <p>
+              <Link to={`/vouchers/${serial}`}>{texts.transactions.openVoucher}</Link>
+            </p>
           )}
-        </Group>
-      </Panel>
+        </Panel>
+      </Stack>
     </>
   );
 }

@@ -1,39 +1,67 @@
-import { useSearch } from '@tanstack/react-router';
+import { Tabs } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
-import { Head } from '../ui/parts.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 
 export function Screen() {
-  const { nav } = useTexts();
-  const { operations } = useApp();
-  const search = useSearch({ strict: false }) as Filters;
-  const offered = operations?.get('transaction.list')?.fields ?? [];
-  const filters = offered
-    .filter(({ name }) => !['cursor', 'limit'].includes(name))
-    .map(({ name, options }) => ({ name, ...(options.length > 0 ? { options } : {}) }));
+  const texts = useTexts();
+  const navigate = useNavigate();
+  const { door, offers } = useApp();
+  const { tab = 'booked', ...search } = useSearch({ strict: false }) as Filters;
+  const isOperator = door === 'operator';
+  const merchant = isOperator ? ['merchantId'] : [];
+  const declines = tab === 'declined' && offers('decline.list');
   return (
     <>
-      <Head title={nav.transactions}>
-        <Same name="transaction.list" given={search} />
+      <Head title={texts.nav.transactions}>
+        <Same name={declines ? 'decline.list' : 'transaction.list'} given={search} />
       </Head>
-      <List
-        path="/transactions"
-        search={search}
-        filters={filters}
-        columns={[
-          'timestamp',
-          'kind',
-          'merchantId',
-          'serialNumber',
-          'voucherCode',
-          'amount',
-          'currency',
-          'reference',
-        ]}
-        to={({ transactionId, id }) => `/transactions/${transactionId ?? id}`}
-      />
+      <Tabs
+        value={declines ? 'declined' : 'booked'}
+        mb="md"
+        onChange={(chosen) =>
+          void navigate({ to: '.', search: (chosen === 'booked' ? {} : { tab: chosen }) as never })
+        }
+      >
+        <Tabs.List>
+          <Tabs.Tab value="booked">{texts.transactions.booked}</Tabs.Tab>
+          {offers('decline.list') && <Tabs.Tab value="declined">{texts.transactions.declined}</Tabs.Tab>}
+        </Tabs.List>
+      </Tabs>
+      {declines ? (
+        <List
+          path="/declines"
+          search={search}
+          filters={[...merchant, 'serialNumber'].map((name) => ({ name }))}
+          columns={['at', 'operation', 'code', ...merchant, 'serialNumber', 'reference', 'amount']}
+          wide={['operation', 'serialNumber', 'reference']}
+          cell={(name, { code }) => (name === 'code' ? <Decline code={String(code)} /> : undefined)}
+          empty={<Empty text={texts.empty.declines} />}
+        />
+      ) : (
+        <List
+          path="/transactions"
+          search={search}
+          filters={[...merchant, 'serialNumber', 'from', 'to'].map((name) => ({ name }))}
+          columns={['timestamp', 'kind', ...merchant, 'serialNumber', 'voucherCode', 'reference', 'amount']}
+          wide={['serialNumber', 'voucherCode', 'reference']}
+          to={({ transactionId }) => `/transactions/${transactionId}`}
+          empty={<Empty text={texts.empty.transactions} />}
+        />
+      )}
+    </>
+  );
+}
+
+/** Why a request was declined, with the status code that the till got. */
+function Decline({ code }: { code: string }) {
+  const { codes } = useTexts().declined;
+  return (
+    <>
+      <span className="mono">{code}</span> {(codes as Readonly<Record<string, string>>)[code]}
     </>
   );
 }

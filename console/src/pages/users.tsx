@@ -1,44 +1,49 @@
 import { useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action, ActionMenu } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
-import { Head } from '../ui/parts.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 
 export function Screen() {
   const texts = useTexts();
+  const { door } = useApp();
   const search = useSearch({ strict: false }) as Filters;
+  const merchant = door === 'operator' ? ['merchantId'] : [];
+  const invite = <Actions primary acts={[{ name: 'user.invite' }]} />;
   return (
     <>
       <Head title={texts.nav.users}>
-        <Action name="user.invite" label="Invite" primary />
+        {invite}
         <Same name="user.list" given={search} />
       </Head>
       <List
         path="/users"
         search={search}
-        filters={[{ name: 'merchantId' }]}
-        columns={['email', 'name', 'roles', 'merchantId', 'factors', 'signedInAt', 'state', '']}
+        filters={merchant.map((name) => ({ name }))}
+        columns={['email', 'name', 'roles', ...merchant, 'state', 'factors', 'signedInAt', '']}
+        wide={['name', 'merchantId', 'factors', 'signedInAt']}
         cell={(name, item) => {
           if (name !== '') return undefined;
           const given = { id: String(item['id']) };
           const effect = String(item['email']);
-          const isDisabled = item['state'] === 'disabled';
-          const actions = [
-            { name: 'user.set-roles', label: 'Roles' },
-            { name: 'user.end-sessions', label: 'End sessions' },
-            { name: 'user.reset-2fa', label: 'Reset 2FA', danger: true },
-            isDisabled
-              ? { name: 'user.enable', label: 'Enable' }
-              : { name: 'user.disable', label: 'Disable', danger: true },
-          ];
           return (
-            <ActionMenu
-              label={`${texts.list.actions}: ${effect}`}
-              actions={actions.map((action) => ({ ...action, given, effect }))}
+            <Actions
+              shown={0}
+              of={effect}
+              acts={[
+                { name: 'user.set-roles', given, current: { roles: item['roles'] } },
+                { name: 'user.end-sessions', given, effect },
+                { name: 'user.reset-2fa', given, effect, isDanger: true },
+                item['state'] === 'disabled'
+                  ? { name: 'user.enable', given, effect }
+                  : { name: 'user.disable', given, effect, isDanger: true },
+              ]}
             />
           );
         }}
+        empty={<Empty text={texts.empty.users} action={invite} />}
       />
     </>
   );

@@ -1,146 +1,176 @@
-import { Badge, Grid, Group, Stack, Text, Timeline } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Group, Stack, Text, Timeline } from '@mantine/core';
 import { useNavigate, useParams } from '@tanstack/react-router';
-import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
-import { labelOf, useFormat } from '../ui/format.ts';
-import { Busy, Fields, Head, Panel, Problem, State } from '../ui/parts.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useFormat } from '../ui/format.ts';
+import type { Item } from '../ui/list.tsx';
+import { Empty, Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Copyable, Fields, State, Time, Value } from '../ui/value.tsx';
+import { useWords } from '../ui/words.ts';
 
-type Entry = Readonly<Record<string, unknown>> & {
-  readonly timestamp?: string;
-  readonly at?: string;
-  readonly kind?: string;
-  readonly type?: string;
-  readonly amount?: number;
+type Entry = {
+  readonly at: string;
+  readonly kind: 'money' | 'change' | 'decline';
+  readonly what: string;
+  readonly amount: number | null;
+  readonly code: string | null;
+  readonly merchantId: string | null;
+  readonly actor: string | null;
+  readonly reason: string | null;
+  readonly reference: string | null;
+  readonly transactionId: string | null;
 };
-type Voucher = Readonly<Record<string, unknown>> & {
+type Voucher = Item & {
   readonly serialNumber: string;
   readonly voucherCode: string;
   readonly state: string;
   readonly currency: string;
   readonly balance: number;
   readonly value: number | null;
-  readonly entries?: readonly Entry[];
-  readonly timeline?: readonly Entry[];
+  readonly reserved: number | null;
+  readonly timeline: readonly Entry[];
 };
 
 /** One voucher: its state, what happened to it, and what support can do about it. */
 export function Screen() {
-  const texts = useTexts().voucher;
+  const texts = useTexts();
   const format = useFormat();
-  const navigate = useNavigate();
   const { serialNumber = '' } = useParams({ strict: false }) as { serialNumber?: string };
-  const { data, error, refetch } = useQuery({
-    queryKey: ['voucher', serialNumber],
-    queryFn: () => get<Voucher>(`/vouchers/${serialNumber}`),
-  });
-  if (error) return <Problem error={error} retry={refetch} />;
-  if (!data) return <Busy />;
-  const given = { serialNumber };
-  const effect = `${data.voucherCode}: ${format.money(data.balance, data.currency)}`;
-  const happened = data.timeline ?? data.entries ?? [];
+  const { thing, instead } = useThing<Voucher>(`/vouchers/${serialNumber}`);
+  if (!thing) return instead;
+  const { currency, balance, value, reserved, timeline } = thing;
   return (
     <>
       <Head
+        back={{ to: '/vouchers', label: texts.nav.vouchers }}
+        name={serialNumber}
         title={
-          <Group gap="sm">
-            {texts.title} <span className="mono">{data.voucherCode}</span> <State name={data.state} />
+          <Group gap={10}>
+            <span className="mono">{thing.voucherCode}</span>
+            <State name={thing.state} />
           </Group>
         }
-        note={data.serialNumber}
+        note={<Copyable text={serialNumber} />}
       >
-        {data['blockedAt'] === null && (
-          <Action name="voucher.block" label="Block" danger given={given} effect={effect} />
-        )}
-        {data['blockedAt'] !== null && (
-          <Action name="voucher.unblock" label="Unblock" given={given} effect={effect} />
-        )}
-        {data['pinLocked'] === true && (
-          <Action name="voucher.unlock-pin" label="Unlock PIN" given={given} effect={effect} />
-        )}
-        <Action name="voucher.extend" label="Extend" given={given} effect={effect} />
-        <Action
-          name="voucher.replace"
-          label="Replace"
-          danger
-          given={given}
-          effect={effect}
-          onDone={(made) => navigate({ to: `/vouchers/${made.serialNumber}` })}
-        />
-        <Action name="voucher.adjust" label="Adjust" given={given} effect={effect} />
-        <Action name="voucher.cash-out" label="Cash out" danger given={given} effect={effect} />
-        <Same name="voucher.show" given={given} />
+        <VoucherActions of={thing} />
+        <Same name="voucher.show" given={{ serialNumber }} />
       </Head>
-      <Grid>
-        <Grid.Col span={{ base: 12, md: 5 }}>
-          <Panel>
-            <Stack p="md">
-              <div>
-                <div className="stat">{format.money(data.balance, data.currency)}</div>
-                {data.value !== null && (
-                  <Text className="quiet" size="sm">
-                    {format.money(data.value, data.currency)}
-                  </Text>
-                )}
-              </div>
-              <Fields
-                of={data}
-                leaveOut={[
-                  'entries',
-                  'timeline',
-                  'declines',
-                  'balance',
-                  'value',
-                  'voucherCode',
-                  'state',
-                  'serialNumber',
-                ]}
-              />
-            </Stack>
-          </Panel>
-        </Grid.Col>
-        <Grid.Col span={{ base: 12, md: 7 }}>
-          <Panel title={texts.timeline}>
-            <Timeline p="md" bulletSize={14} lineWidth={1}>
-              {happened.map((entry, index) => (
+      <div className="two">
+        <Panel title={texts.voucher.timeline} padded>
+          {timeline.length === 0 ? (
+            <Empty text={texts.empty.timeline} />
+          ) : (
+            <Timeline bulletSize={13} lineWidth={1} color="accent">
+              {timeline.map((entry) => (
                 <Timeline.Item
-                  key={String(entry['transactionId'] ?? index)}
-                  title={<Happened entry={entry} currency={data.currency} />}
+                  key={`${entry.at} ${entry.what} ${entry.transactionId}`}
+                  title={<Title entry={entry} currency={currency} />}
                 >
-                  <Text size="xs" className="quiet">
-                    {format.time(String(entry.timestamp ?? entry.at))}
-                  </Text>
-                  <Text size="xs" className="quiet mono">
-                    {String(entry['reference'] ?? entry['transactionId'] ?? '')}
-                  </Text>
+                  <Note entry={entry} />
                 </Timeline.Item>
               ))}
             </Timeline>
-          </Panel>
-        </Grid.Col>
-      </Grid>
+          )}
+        </Panel>
+        <Panel padded>
+          <Stack gap="md">
+            <div>
+              <div className="stat">{format.money(balance, currency)}</div>
+              <Text className="quiet" size="sm">
+                {value !== null
+                  ? texts.voucher.of(format.money(value, currency))
+                  : reserved !== null
+                    ? texts.voucher.reserved(format.money(reserved, currency))
+                    : texts.voucher.noValue}
+              </Text>
+            </div>
+            <Fields
+              of={thing}
+              show={['product', 'merchantId', 'batchReference', 'activatedAt', 'expiresAt', 'wrongPins']}
+              also={['blockedAt', 'pinLocked', 'pinLockedUntil', 'replacedBy']}
+            />
+          </Stack>
+        </Panel>
+      </div>
     </>
   );
 }
 
-function Happened({ entry, currency }: { entry: Entry; currency: string }) {
+function VoucherActions({ of: voucher }: { of: Voucher }) {
   const format = useFormat();
-  const kind = String(entry['what'] ?? entry.kind ?? '');
+  const navigate = useNavigate();
+  const { serialNumber, voucherCode, balance, currency, state } = voucher;
+  const isFinal = state === 'CANCELED' || state === 'REPLACED';
+  const given = { serialNumber };
+  const effect = `${voucherCode} · ${format.money(balance, currency)}`;
+  const isBlocked = voucher['blockedAt'] !== null;
+  if (isFinal) return null;
   return (
-    <Group gap="xs" justify="space-between">
-      <Text size="sm">
-        {labelOf(kind.toLowerCase())}{' '}
-        {entry['code'] ? (
-          <Badge color="orange" variant="light" size="sm">
-            {String(entry['code'])}
-          </Badge>
-        ) : null}
-      </Text>
-      {typeof entry.amount === 'number' && (
-        <span className="number">{format.money(entry.amount, currency)}</span>
+    <Actions
+      acts={[
+        voucher['pinLocked'] === true && { name: 'voucher.unlock-pin', given, effect },
+        isBlocked
+          ? { name: 'voucher.unblock', given, effect }
+          : { name: 'voucher.block', given, effect, isDanger: true },
+        { name: 'voucher.extend', given, effect },
+        {
+          name: 'voucher.replace',
+          given,
+          effect,
+          onDone: (made) => void navigate({ to: `/vouchers/${made['serialNumber']}` }),
+        },
+        { name: 'voucher.adjust', given, effect },
+        balance > 0 && { name: 'voucher.cash-out', given, effect, isDanger: true },
+      ]}
+    />
+  );
+}
+
+function Title({ entry, currency }: { entry: Entry; currency: string }) {
+  const { kind } = useWords();
+  const { declined } = useTexts();
+  const format = useFormat();
+  return (
+    <Group gap="xs" justify="space-between" wrap="nowrap">
+      <span className={entry.kind === 'decline' ? 'bad' : undefined}>
+        {kind(entry.what)}
+        {entry.code &&
+          ` · ${declined.title}: ${(declined.codes as Record<string, string>)[entry.code] ?? entry.code}`}
+      </span>
+      {entry.amount !== null && (
+        <span className={`number ${entry.kind === 'decline' ? 'quiet' : ''}`}>
+          {format.money(entry.amount, currency)}
+        </span>
       )}
     </Group>
+  );
+}
+
+function Note({ entry }: { entry: Entry }) {
+  return (
+    <Text size="sm" className="quiet" component="div">
+      <Time at={entry.at} />
+      {entry.merchantId && (
+        <>
+          {' · '}
+          <Value name="merchantId" value={entry.merchantId} />
+        </>
+      )}
+      {entry.actor && ` · ${entry.actor}`}
+      {entry.reference && (
+        <>
+          {' · '}
+          <bdi>{entry.reference}</bdi>
+        </>
+      )}
+      {entry.reason && (
+        <>
+          {' · '}
+          <bdi>{entry.reason}</bdi>
+        </>
+      )}
+    </Text>
   );
 }

@@ -1,34 +1,38 @@
-import { useSearch } from '@tanstack/react-router';
+import { Button } from '@mantine/core';
+import { Link, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
+import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
-import { Head } from '../ui/parts.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useWords } from '../ui/words.ts';
 
 const STATES = ['INACTIVE', 'ACTIVE', 'REDEEMED', 'BLOCKED', 'EXPIRED', 'CANCELED', 'REPLACED'];
+const WIDE = ['product', 'merchantId', 'expiresAt'];
 
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
+  const { offers } = useApp();
+  const { action } = useWords();
   const search = useSearch({ strict: false }) as Filters;
   return (
     <>
-      <Head title={nav.vouchers}>
+      <Head title={texts.nav.vouchers}>
+        {offers('voucher.bulk') && (
+          <Button variant="default" component={Link} to="/vouchers/bulk">
+            {action('voucher.bulk').label}
+          </Button>
+        )}
         <Same name="voucher.list" given={search} />
       </Head>
       <List
         path="/vouchers"
         search={search}
-        filters={[{ name: 'batch' }, { name: 'state', options: STATES }]}
-        columns={[
-          'serialNumber',
-          'voucherCode',
-          'state',
-          'product',
-          'merchantId',
-          'balance',
-          'currency',
-          'expiresAt',
-        ]}
+        filters={[{ name: 'state', options: STATES }, { name: 'batch' }]}
+        columns={['serialNumber', 'voucherCode', 'state', 'product', 'merchantId', 'expiresAt', 'balance']}
+        wide={WIDE}
         to={({ serialNumber }) => `/vouchers/${serialNumber}`}
+        empty={<Empty text={texts.empty.vouchers} />}
       />
     </>
   );

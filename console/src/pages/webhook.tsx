@@ -1,43 +1,126 @@
-import { Stack } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
-import { get } from '../api.ts';
-import { Action } from '../ui/action.tsx';
-import { List } from '../ui/list.tsx';
-import { Busy, Fields, Head, Panel, Problem } from '../ui/parts.tsx';
+import { Alert, Modal, Stack } from '@mantine/core';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { type Filters, type Item, List } from '../ui/list.tsx';
+import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Fields, State } from '../ui/value.tsx';
+
+/** Whether an endpoint works. */
+export function endpointState(item: Item) {
+  return <State name={item['enabled'] ? (item['failingSince'] ? 'failing' : 'active') : 'disabled'} />;
+}
 
 export function Screen() {
+  const texts = useTexts();
+  const navigate = useNavigate();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
-  const { data, error, refetch } = useQuery({
-    queryKey: ['webhook', id],
-    queryFn: () => get<Record<string, unknown>>(`/webhooks/${id}`),
-  });
-  if (error) return <Problem error={error} retry={refetch} />;
-  if (!data) return <Busy />;
-  const url = String(data['url']);
+  const search = useSearch({ strict: false }) as Filters;
+  const [tested, setTested] = useState<Item>();
+  const [shown, setShown] = useState<string>();
+  const { thing, instead } = useThing(`/webhooks/${id}`, { refetchMs: () => 10_000 });
+  if (!thing) return instead;
+  const url = String(thing['url']);
+  const given = { id };
   return (
     <>
-      <Head title={url} note={`Endpoint ${id}`}>
-        <Action name="webhook.test" label="Send a test" primary given={{ id }} effect={url} />
-        <Action name="webhook.resend" label="Resend" given={{ id }} effect={url} />
-        <Action name="webhook.rotate" label="Rotate the secret" given={{ id }} effect={url} />
-        <Action name="webhook.enable" label="Enable" given={{ id }} effect={url} />
-        <Action name="webhook.remove" label="Remove" danger given={{ id }} effect={url} />
-        <Same name="webhook.show" given={{ id }} />
+      <Head
+        back={{ to: '/webhooks', label: texts.nav.webhooks }}
+        name={url}
+        title={
+          <>
+            <span className="mono">{url}</span> {endpointState(thing)}
+          </>
+        }
+      >
+        <Actions
+          acts={[
+            thing['enabled'] === false && { name: 'webhook.enable', given, effect: url },
+            { name: 'webhook.test', given, effect: url, onDone: setTested },
+            { name: 'webhook.resend', given, effect: url },
+            { name: 'webhook.rotate', given, effect: url },
+            {
+              name: 'webhook.remove',
+              given,
+              effect: url,
+              isDanger: true,
+              onDone: () => void navigate({ to: '/webhooks' }),
+            },
+          ]}
+        />
+        <Same name="webhook.show" given={given} />
       </Head>
       <Stack>
-        <Panel>
-          <div style={{ padding: 16 }}>
-            <Fields of={data} leaveOut={['url', 'id']} />
-          </div>
-        </Panel>
-        <List
-          path={`/webhooks/${id}/deliveries`}
-          refetchMs={10_000}
-          columns={['occurredAt', 'type', 'state', 'attempts', 'dueAt', 'lastAttempt', 'eventId']}
-        />
+        {tested && (
+          <Alert
+            color={tested['delivered'] ? 'teal' : 'red'}
+            variant="light"
+            withCloseButton
+            closeButtonLabel={texts.close}
+            onClose={() => setTested(undefined)}
+          >
+            {tested['delivered']
+              ? texts.webhook.delivered(Number(tested['status']), Number(tested['durationMs']))
+              : texts.webhook.notDelivered(String(tested['error'] ?? tested['status']))}
+          </Alert>
+        )}
+        <div className="two">
+          <List
+            title={texts.webhook.deliveries}
+            path={`/webhooks/${id}/deliveries`}
+            refetchMs={10_000}
+            search={search}
+            filters={[{ name: 'state', options: ['pending', 'delivered', 'failed'] }]}
+            columns={['occurredAt', 'type', 'state', 'attempts', '']}
+            cell={(name, item) =>
+              name === '' ? (
+                <Delivery item={item} endpoint={id} open={() => setShown(String(item['eventId']))} />
+              ) : undefined
+            }
+          />
+          <Panel title={texts.webhook.details} padded>
+            <Fields
+              of={thing}
+              show={['merchantId', 'events', 'full', 'createdAt', 'pending', 'failed']}
+              also={['failingSince', 'disabledAt', 'disabledReason']}
+            />
+          </Panel>
+        </div>
       </Stack>
+      <Modal
+        opened={shown !== undefined}
+        onClose={() => setShown(undefined)}
+        title={texts.webhook.attempts}
+        size="lg"
+        centered
+      >
+        {shown && (
+          <List
+            path={`/webhooks/${id}/deliveries/${shown}`}
+            columns={['number', 'at', 'status', 'durationMs', 'error']}
+            brief
+          />
+        )}
+      </Modal>
+    </>
+  );
+}
+
+function Delivery({ item, endpoint, open }: { item: Item; endpoint: string; open(): void }) {
+  const texts = useTexts().webhook;
+  return (
+    <>
+      <button type="button" className="text-button" onClick={open}>
+        {texts.attempts}
+      </button>{' '}
+      <Actions
+        shown={0}
+        of={String(item['eventId'])}
+        acts={[{ name: 'webhook.resend', given: { id: endpoint, eventId: item['eventId'] } }]}
+      />
     </>
   );
 }

@@ -1,25 +1,39 @@
-import { useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
-import { Action } from '../ui/action.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
 import { type Filters, List } from '../ui/list.tsx';
-import { Head } from '../ui/parts.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { endpointState } from './webhook.tsx';
 
 export function Screen() {
-  const { nav } = useTexts();
+  const texts = useTexts();
+  const navigate = useNavigate();
+  const { door } = useApp();
   const search = useSearch({ strict: false }) as Filters;
+  const merchant = door === 'operator' ? ['merchantId'] : [];
+  const add = (
+    <Actions
+      primary
+      acts={[{ name: 'webhook.add', onDone: ({ id }) => void navigate({ to: `/webhooks/${id}` }) }]}
+    />
+  );
   return (
     <>
-      <Head title={nav.webhooks}>
-        <Action name="webhook.add" label="Add an endpoint" primary />
+      <Head title={texts.nav.webhooks}>
+        {add}
         <Same name="webhook.list" given={search} />
       </Head>
       <List
         path="/webhooks"
         search={search}
-        filters={[{ name: 'merchantId' }]}
-        columns={['id', 'merchantId', 'url', 'events', 'pending', 'failed', 'failingSince', 'enabled']}
+        filters={merchant.map((name) => ({ name }))}
+        columns={['url', ...merchant, 'state', 'events', 'pending', 'failed']}
+        wide={['merchantId', 'events', 'pending']}
         to={({ id }) => `/webhooks/${id}`}
+        cell={(name, item) => (name === 'state' ? endpointState(item) : undefined)}
+        empty={<Empty text={texts.empty.webhooks} action={add} />}
       />
     </>
   );

@@ -1,66 +1,85 @@
-import { Button, Group, PasswordInput, Stack, TextInput } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
+import { Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { type FormEvent, useRef, useState } from 'react';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Fields, Head, Panel, Problem } from '../ui/parts.tsx';
+import { useFormat } from '../ui/format.ts';
+import type { Item } from '../ui/list.tsx';
+import { Head, Panel, Problem } from '../ui/parts.tsx';
+import { Fields } from '../ui/value.tsx';
 
 /** A voucher's balance, by code and PIN, under the same guard as at a till. Neither is kept after the answer. */
 export function Screen() {
   const texts = useTexts().portal;
+  const format = useFormat();
+  const code = useRef<HTMLInputElement>(null);
   const [values, setValues] = useState({ code: '', pin: '' });
   const [error, setError] = useState<unknown>();
-  const [answer, setAnswer] = useState<Record<string, unknown>>();
+  const [answer, setAnswer] = useState<Item>();
+  const [isBusy, setBusy] = useState(false);
   const check = async (event: FormEvent) => {
     event.preventDefault();
+    setBusy(true);
     setError(undefined);
     setAnswer(undefined);
     try {
-      setAnswer(
-        await send('POST', '/vouchers/check', {
-          body: { code: values.code.replace(/\s/g, ''), pin: values.pin },
-        }),
-      );
+      const body = { code: values.code.replace(/[\s-]/g, ''), pin: values.pin };
+      setAnswer(await send('POST', '/vouchers/check', { body }));
       setValues({ code: '', pin: '' });
+      code.current?.focus();
     } catch (caught) {
       setError(caught);
+    } finally {
+      setBusy(false);
     }
   };
+  const money = (name: string) => format.money(Number(answer?.[name]), String(answer?.['currency']));
   return (
     <>
-      <Head title={texts.check} />
-      <Stack>
-        <Panel>
+      <Head title={texts.check} note={texts.checkLead} />
+      <Stack maw={560}>
+        <Panel padded>
           <form onSubmit={check}>
-            <Group p="md" align="flex-end">
+            <Group align="flex-end" gap={8}>
               <TextInput
+                ref={code}
                 label={texts.code}
                 required
+                withAsterisk={false}
                 inputMode="numeric"
                 autoComplete="off"
-                pattern="[0-9 ]{12,15}"
+                pattern="[0-9 \-]{12,17}"
                 value={values.code}
                 onChange={(event) => setValues({ ...values, code: event.currentTarget.value })}
               />
               <PasswordInput
                 label={texts.pin}
                 required
+                withAsterisk={false}
                 inputMode="numeric"
                 autoComplete="off"
                 pattern="[0-9]{4}"
-                w={140}
+                w={150}
                 value={values.pin}
                 onChange={(event) => setValues({ ...values, pin: event.currentTarget.value })}
               />
-              <Button type="submit">{texts.check}</Button>
+              <Button type="submit" size="sm" loading={isBusy}>
+                {texts.checkIt}
+              </Button>
             </Group>
           </form>
         </Panel>
         {error !== undefined && <Problem error={error} />}
         {answer && (
-          <Panel>
-            <div style={{ padding: 16 }}>
-              <Fields of={answer} />
-            </div>
+          <Panel padded>
+            <Stack gap="md">
+              <div>
+                <Text size="sm" className="quiet">
+                  {texts.usable}
+                </Text>
+                <div className="stat">{money('usableAmount')}</div>
+              </div>
+              <Fields of={answer} show={['balance', 'expiryDate', 'serialNumber']} />
+            </Stack>
           </Panel>
         )}
       </Stack>

@@ -1,3 +1,20 @@
+/**
+ * The text of a file: UTF-8, UTF-16 with its mark, or what older tills on Windows write.
+ * @returns undefined for what is no text, such as a workbook
+ */
+export function decode(bytes: Uint8Array): string | undefined {
+  const [first, second] = bytes;
+  if (first === 0x50 && second === 0x4b) return undefined;
+  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
+  if (bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
+
 /** Reads a CSV file: quoted fields, and the separator that its first line uses most. */
 export function readCsv(text: string): {
   readonly columns: readonly string[];
@@ -42,6 +59,7 @@ export function readAmount(text: string): number {
 
 export type Booked = { readonly reference: string; readonly amount: number };
 export type Compared = {
+  readonly agreeing: number;
   readonly missingHere: readonly Booked[];
   readonly missingThere: readonly Booked[];
   readonly differing: readonly (Booked & { readonly inScrip: number })[];
@@ -51,7 +69,9 @@ export type Compared = {
 export function compare(till: readonly Booked[], scrip: readonly Booked[]): Compared {
   const here = new Map(scrip.map((each) => [each.reference, each]));
   const there = new Map(till.map((each) => [each.reference, each]));
+  const agreeing = till.filter(({ reference, amount }) => here.get(reference)?.amount === amount).length;
   return {
+    agreeing,
     missingHere: till.filter(({ reference }) => !here.has(reference)),
     missingThere: scrip.filter(({ reference }) => !there.has(reference)),
     differing: till.flatMap((each) => {

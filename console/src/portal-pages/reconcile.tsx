@@ -2,88 +2,96 @@ import { Alert, Button, FileButton, Group, Select, Stack, Text } from '@mantine/
 import { useState } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { save, toCsv } from '../ui/csv.ts';
+import { useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
-import { type Booked, type Compared, compare, readAmount, readCsv } from './csv.ts';
+import { type Booked, type Compared, compare, decode, readAmount, readCsv } from './csv.ts';
 
-type File = ReturnType<typeof readCsv>;
+type Opened = ReturnType<typeof readCsv> & { readonly name: string };
+type Columns = { reference: string | null; amount: string | null };
 
 /** Compares the CSV of a till with the merchant's transactions. The file stays in the browser. */
 export function Screen() {
   const texts = useTexts().portal;
-  const [file, setFile] = useState<File>();
-  const [columns, setColumns] = useState<{ reference: string | null; amount: string | null }>({
-    reference: null,
-    amount: null,
-  });
+  const format = useFormat();
+  const [file, setFile] = useState<Opened>();
+  const [columns, setColumns] = useState<Columns>({ reference: null, amount: null });
   const [result, setResult] = useState<Compared>();
   const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
+  const [read, setRead] = useState<number>();
 
-  const choose = async (chosen: globalThis.File | null) => {
+  const choose = async (chosen: File | null) => {
     if (!chosen) return;
-    const bytes = new Uint8Array(await chosen.arrayBuffer());
-    let text: string;
-    try {
-      text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    } catch {
-      text = new TextDecoder('windows-1252').decode(bytes);
-    }
-    const read = readCsv(text);
-    const named = (pattern: RegExp) => read.columns.find((column) => pattern.test(column)) ?? null;
-    setFile(read);
     setResult(undefined);
+    setError(undefined);
+    setFile(undefined);
+    const text = decode(new Uint8Array(await chosen.arrayBuffer()));
+    if (text === undefined) return setError(new Error(texts.notCsv));
+    const found = readCsv(text);
+    if (found.columns.length < 2) return setError(new Error(texts.oneColumn));
+    const named = (pattern: RegExp) => found.columns.find((column) => pattern.test(column)) ?? null;
+    setFile({ ...found, name: chosen.name });
     setColumns({ reference: named(/ref|beleg|order|bon/i), amount: named(/amount|betrag|total|sum/i) });
   };
   const run = async () => {
     const { reference, amount } = columns;
     if (!file || !reference || !amount) return;
-    setBusy(true);
     setError(undefined);
+    setRead(0);
     try {
       const till = file.rows
         .filter((row) => row[reference])
         .map((row) => ({ reference: row[reference] ?? '', amount: readAmount(row[amount] ?? '') }));
-      setResult(compare(till, await readAll()));
+      setResult(compare(till, await readAll(setRead)));
     } catch (caught) {
       setError(caught);
     } finally {
-      setBusy(false);
+      setRead(undefined);
     }
   };
   return (
     <>
       <Head title={texts.reconcileTitle} note={texts.reconcileLead} />
       <Stack>
-        <Panel>
-          <Group p="md" align="flex-end">
-            <FileButton accept=".csv,text/csv,text/plain" onChange={choose}>
+        <Panel padded>
+          <Group align="flex-end" gap={8}>
+            <FileButton accept=".csv,.txt,text/csv,text/plain" onChange={choose}>
               {(props) => (
-                <Button variant="default" {...props}>
-                  {texts.chooseFile}
+                <Button variant="default" size="sm" {...props}>
+                  {file ? file.name : texts.chooseFile}
                 </Button>
               )}
             </FileButton>
             {file && (
               <>
-                <Select
-                  label={texts.referenceColumn}
-                  data={[...file.columns]}
-                  value={columns.reference}
-                  onChange={(reference) => setColumns({ ...columns, reference })}
-                />
-                <Select
-                  label={texts.amountColumn}
-                  data={[...file.columns]}
-                  value={columns.amount}
-                  onChange={(amount) => setColumns({ ...columns, amount })}
-                />
-                <Button onClick={run} loading={isBusy} disabled={!columns.reference || !columns.amount}>
-                  {texts.reconcileTitle}
+                {(['reference', 'amount'] as const).map((name) => (
+                  <Select
+                    key={name}
+                    w={200}
+                    label={name === 'reference' ? texts.referenceColumn : texts.amountColumn}
+                    data={[...file.columns]}
+                    value={columns[name]}
+                    onChange={(value) => setColumns({ ...columns, [name]: value })}
+                  />
+                ))}
+                <Button
+                  size="sm"
+                  onClick={run}
+                  loading={read !== undefined}
+                  disabled={!columns.reference || !columns.amount}
+                >
+                  {texts.compare}
                 </Button>
               </>
             )}
           </Group>
+          {file && (
+            <Text size="sm" className="quiet" mt="xs">
+              {texts.rowsRead(format.number(file.rows.length))}
+              {read ? ` ${texts.transactionsRead(format.number(read))}` : ''}
+            </Text>
+          )}
         </Panel>
         {error !== undefined && <Problem error={error} />}
         {result && <Result of={result} />}
@@ -92,28 +100,42 @@ export function Screen() {
   );
 }
 
-function Result({ of: { missingHere, missingThere, differing } }: { of: Compared }) {
-  const texts = useTexts().portal;
-  if (missingHere.length + missingThere.length + differing.length === 0)
-    return <Alert color="teal">{texts.agree}</Alert>;
+function Result({ of: { agreeing, missingHere, missingThere, differing } }: { of: Compared }) {
+  const texts = useTexts();
   const lists = [
-    { title: texts.missingHere, rows: missingHere, columns: ['reference', 'amount'] },
-    { title: texts.missingThere, rows: missingThere, columns: ['reference', 'amount'] },
-    { title: texts.differs, rows: differing, columns: ['reference', 'amount', 'inScrip'] },
-  ];
-  return lists
-    .filter(({ rows }) => rows.length > 0)
-    .map(({ title, rows, columns }) => (
-      <Panel key={title} title={`${title} (${rows.length})`}>
-        {rows.length === 0 ? <Text /> : <Rows items={rows as unknown as Item[]} columns={columns} />}
-      </Panel>
-    ));
+    { title: texts.portal.missingHere, rows: missingHere, columns: ['reference', 'amount'] },
+    { title: texts.portal.missingThere, rows: missingThere, columns: ['reference', 'amount'] },
+    { title: texts.portal.differs, rows: differing, columns: ['reference', 'amount', 'inScrip'] },
+  ].filter(({ rows }) => rows.length > 0);
+  return (
+    <>
+      <Alert color={lists.length === 0 ? 'teal' : 'orange'} variant="light">
+        {lists.length === 0 ? texts.portal.agree : texts.portal.agreeing(agreeing)}
+      </Alert>
+      {lists.map(({ title, rows, columns }) => (
+        <Panel
+          key={title}
+          title={`${title} (${rows.length})`}
+          aside={
+            <Button
+              variant="default"
+              onClick={() => save('differences.csv', 'text/csv;charset=utf-8', toCsv(columns, [...rows]))}
+            >
+              {texts.list.exportCsv}
+            </Button>
+          }
+        >
+          <Rows items={rows.map((row, index) => ({ ...row, id: String(index) }))} columns={columns} />
+        </Panel>
+      ))}
+    </>
+  );
 }
 
-const PAGES_MAX = 100;
+const PAGES_MAX = 250;
 
 /** The redemptions that are in force, under the references of the till. */
-async function readAll(): Promise<Booked[]> {
+async function readAll(tell: (read: number) => void): Promise<Booked[]> {
   const found: Booked[] = [];
   let cursor: string | null = null;
   for (let page = 0; page < PAGES_MAX; page++) {
@@ -121,11 +143,12 @@ async function readAll(): Promise<Booked[]> {
       limit: 200,
       cursor: cursor ?? undefined,
     });
-    for (const { kind, reference, amount } of items)
-      if (kind === 'REDEMPTION' && typeof reference === 'string')
-        found.push({ reference, amount: Number(amount) });
-    if (nextCursor === null) break;
+    for (const { kind, reference, amount, refundStatus } of items)
+      if (kind === 'REDEMPTION' && refundStatus !== 'CANCELLED' && typeof reference === 'string')
+        found.push({ reference: reference.replace(/^NEW-/, ''), amount: Number(amount) });
+    tell((page + 1) * 200);
     cursor = nextCursor;
+    if (cursor === null) break;
   }
   return found;
 }

@@ -11,22 +11,31 @@ export type Session = {
     readonly name: string;
     readonly roles: readonly string[];
     readonly merchantId: string | null;
+    readonly factors?: readonly string[];
   };
   readonly expiresAt: string;
 };
 
 type App = {
   readonly door: Door;
+  /** Of the person who is signed in, or was until the session ended. */
   readonly session: Session | undefined;
   readonly isSignedOut: boolean;
+  /** The service does not answer. */
+  readonly isAway: boolean;
   readonly operations: ReadonlyMap<string, Operation> | undefined;
-  /** Whether the roles of the person permit an operation. The service decides again. */
-  permits(operation: Operation): boolean;
-  /** Whether the service offers an operation to this person. */
+  /** Whether the service offers an operation to this person. It decides again when it is asked. */
   offers(name: string): boolean;
 };
 
 const Context = createContext<App | undefined>(undefined);
+
+/** Roles that may propose what they may not perform (docs/how-to/people.md, "Four eyes"). */
+const PROPOSES: Readonly<Record<string, readonly string[]>> = {
+  'voucher.adjust': ['support'],
+  'voucher.cash-out': ['support'],
+  'redemption.correct': ['support'],
+};
 
 export function AppProvider({ door, children }: { readonly door: Door; readonly children: ReactNode }) {
   const { data: session, error } = useQuery<Session, ApiProblem>({
@@ -36,17 +45,14 @@ export function AppProvider({ door, children }: { readonly door: Door; readonly 
     refetchInterval: 60_000,
   });
   const operations = useOperations(door);
-  const permits = ({ roles }: Operation) =>
-    roles.length === 0 || roles.some((role) => session?.user.roles.includes(role) ?? false);
   const offers = (name: string) => {
-    const operation = operations?.get(name);
-    return operation !== undefined && permits(operation);
+    const roles = operations?.get(name)?.roles;
+    const permitted = [...(roles ?? []), ...(PROPOSES[name] ?? [])];
+    return roles !== undefined && permitted.some((role) => session?.user.roles.includes(role) ?? false);
   };
-  return (
-    <Context value={{ door, session, isSignedOut: error?.status === 401, operations, permits, offers }}>
-      {children}
-    </Context>
-  );
+  const isSignedOut = error?.status === 401;
+  const isAway = error !== null && (error.status === 0 || error.status >= 500);
+  return <Context value={{ door, session, isSignedOut, isAway, operations, offers }}>{children}</Context>;
 }
 
 export function useApp(): App {

@@ -1,74 +1,128 @@
-import { Checkbox, NumberInput, Select, TextInput } from '@mantine/core';
+import { Checkbox, MultiSelect, NumberInput, Select, Textarea, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { get, type Page } from '../api.ts';
 import type { Field } from '../operations.ts';
-import { labelOf } from './format.ts';
+import { useApp } from './app.tsx';
+import { useMerchants } from './merchants.ts';
+import { useWords } from './words.ts';
 
 type FieldProps = {
+  operation: string;
   field: Field;
   value: unknown;
   problem?: string | undefined;
   onChange(value: unknown): void;
 };
 
-/** The input of a field of an operation, by its type. */
-export function FieldInput({ field, value, problem, onChange }: FieldProps) {
-  const label = labelOf(field.name);
+const DAYS = /^(expiry|expiryDate|expiresAt|day|lastDay|valueDate|failedSince|from|to)$/;
+const LINES = /^(serialNumbers|networks)$/;
+
+/** The input of a field of an operation, by its name and type. */
+export function FieldInput({ operation, field, value, problem, onChange }: FieldProps) {
+  const { label, word, hint } = useWords();
+  const { name, type, options } = field;
   const shared = {
-    label,
-    description: field.description || undefined,
+    label: label(name),
+    description: hint(operation, field) || undefined,
     error: problem,
     required: field.required,
   };
-  if (field.options.length > 0)
+  const choices = useChoices(field) ?? options.map((each) => ({ value: each, label: word(each) }));
+  if (type === 'array' && options.length > 0)
+    return (
+      <MultiSelect
+        {...shared}
+        data={choices}
+        value={(value as string[]) ?? []}
+        onChange={(chosen) => onChange(chosen.length > 0 ? chosen : undefined)}
+      />
+    );
+  if (choices.length > 0)
     return (
       <Select
         {...shared}
-        data={[...field.options]}
+        searchable={choices.length > 8}
+        clearable={!field.required}
+        data={choices}
         value={(value as string) ?? null}
         onChange={(chosen) => onChange(chosen ?? undefined)}
       />
     );
-  if (field.type === 'boolean')
+  if (type === 'boolean')
     return (
       <Checkbox
-        label={label}
-        description={field.description || undefined}
+        label={shared.label}
+        description={shared.description}
+        error={problem}
         checked={value === true}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
     );
-  if (field.type === 'number' || field.type === 'integer')
+  if (type === 'number' || type === 'integer')
     return (
       <NumberInput
         {...shared}
         value={(value as number) ?? ''}
-        placeholder={field.example}
-        allowDecimal={field.type === 'number'}
+        allowDecimal={type === 'number'}
+        hideControls
         onChange={(given) => onChange(given === '' ? undefined : Number(given))}
       />
     );
-  if (field.type === 'array')
-    return (
-      <TextInput
-        {...shared}
-        value={((value as string[]) ?? []).join(', ')}
-        placeholder={field.example}
-        onChange={(event) =>
-          onChange(
-            event.currentTarget.value
-              .split(',')
-              .map((each) => each.trim())
-              .filter(Boolean),
-          )
-        }
-      />
-    );
+  if (type === 'array' || name === 'reason' || name === 'comment')
+    return <Text {...shared} isList={type === 'array'} name={name} value={value} onChange={onChange} />;
   return (
     <TextInput
       {...shared}
+      type={DAYS.test(name) ? 'date' : name === 'email' ? 'email' : 'text'}
       value={(value as string) ?? ''}
-      placeholder={field.example}
       autoComplete="off"
       onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
     />
   );
+}
+
+type TextProps = Pick<FieldProps, 'value' | 'onChange'> & {
+  isList: boolean;
+  name: string;
+  label: string;
+  description?: string | undefined;
+  error?: string | undefined;
+  required: boolean;
+};
+
+/** Several lines: a text, or one entry on each. */
+function Text({ isList, name, value, onChange, ...shared }: TextProps) {
+  const text = isList ? ((value as string[]) ?? []).join('\n') : ((value as string) ?? '');
+  return (
+    <Textarea
+      {...shared}
+      autosize
+      minRows={LINES.test(name) ? 3 : 2}
+      maxRows={12}
+      value={text}
+      onChange={({ currentTarget: { value: typed } }) => {
+        if (typed === '') return onChange(undefined);
+        // While somebody types, a line may be empty; it is left out when it is sent.
+        onChange(isList ? typed.split('\n').map((line) => line.trimStart()) : typed);
+      }}
+    />
+  );
+}
+
+/** What can be chosen for a field that names something. */
+function useChoices({ name }: Field) {
+  const { offers, door } = useApp();
+  const { merchants } = useMerchants();
+  const isProduct = name === 'product' && door === 'operator' && offers('product.list');
+  const { data: products } = useQuery({
+    queryKey: ['products', 'names'],
+    queryFn: () => get<Page<{ code: string; name: string }>>('/products', { limit: 200 }),
+    enabled: isProduct,
+    staleTime: 60_000,
+  });
+  if (name === 'merchantId' && merchants.length > 0)
+    return merchants.map((each) => ({ value: each.id, label: `${each.name} (${each.id})` }));
+  if (isProduct && products)
+    return products.items.map(({ code, name: title }) => ({ value: code, label: `${title} (${code})` }));
+  return undefined;
 }

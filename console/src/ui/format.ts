@@ -12,25 +12,37 @@ export function useFormat() {
       return `${currency} ${amount}`;
     }
   };
-  const time = (text: string) =>
-    new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(text));
+  const dateOf = (text: string, options: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat(locale, options).format(new Date(text));
+  const time = (text: string) => dateOf(text, { dateStyle: 'medium', timeStyle: 'short' });
+  const exact = (text: string) => dateOf(text, { dateStyle: 'full', timeStyle: 'long' });
   const day = (text: string) =>
-    new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' }).format(
-      new Date(`${text.slice(0, 10)}T00:00:00Z`),
-    );
+    dateOf(`${text.slice(0, 10)}T00:00:00Z`, { dateStyle: 'medium', timeZone: 'UTC' });
+  const month = (text: string) =>
+    dateOf(`${text.slice(0, 7)}-01T00:00:00Z`, { month: 'short', year: 'numeric', timeZone: 'UTC' });
   const number = (value: number) => new Intl.NumberFormat(locale).format(value);
-  return { money, time, day, number };
+  /** Decimal text with as many decimals as it has. */
+  const exactly = (text: string) => {
+    const digits = text.split('.')[1]?.length ?? 0;
+    const options = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+    return new Intl.NumberFormat(locale, options).format(Number(text));
+  };
+  const short = (value: number) =>
+    new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 }).format(value);
+  return { money, time, exact, day, month, number, exactly, short, locale };
 }
 
-/** `blockedAt` → `Blocked at`: fields of the API as labels. */
+/** `blockedAt` → `Blocked at`: a field of the API that has no label in the catalogue. */
 export function labelOf(name: string): string {
   const words = name
     .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
-    .replace(/[-_]/g, ' ')
+    .replace(/[-_.]/g, ' ')
     .toLowerCase();
   const text = words.charAt(0).toUpperCase() + words.slice(1);
   return text.replace(/\b(id|pin|url|api|csv|vat)\b/gi, (word) => word.toUpperCase());
 }
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
 export const isTime = (value: unknown): value is string => typeof value === 'string' && TIME.test(value);
+export const isDay = (value: unknown): value is string => typeof value === 'string' && DAY.test(value);

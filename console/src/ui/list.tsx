@@ -1,22 +1,25 @@
-import { Button, Group, Select, Table, TextInput } from '@mantine/core';
+import { Button, Group, Skeleton, Title } from '@mantine/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { comesInPages } from '../operations.ts';
 import { useApp } from './app.tsx';
-import { labelOf } from './format.ts';
-import { Busy, Empty, Problem, Value } from './parts.tsx';
+import { Export } from './export.tsx';
+import { type Filter, FilterBar, type Filters } from './filters.tsx';
+import { Empty, Problem } from './parts.tsx';
+import { Value } from './value.tsx';
+import { useWords } from './words.ts';
 
+export type { Filters } from './filters.tsx';
 export type Item = Readonly<Record<string, unknown>>;
-export type Filters = Readonly<Record<string, string | undefined>>;
-
-type Filter = { readonly name: string; readonly label?: string; readonly options?: readonly string[] };
 
 type Props = {
   readonly path: string;
   readonly columns: readonly string[];
+  /** Columns that a narrow screen leaves out. */
+  readonly wide?: readonly string[];
   readonly filters?: readonly Filter[];
   /** The filters are the address of the page. */
   readonly search?: Filters;
@@ -27,28 +30,24 @@ type Props = {
   readonly to?: (item: Item) => string;
   readonly cell?: (name: string, item: Item) => ReactNode | undefined;
   readonly empty?: ReactNode;
+  readonly title?: string;
+  /** The first rows only: no more, and no export. */
+  readonly brief?: boolean;
 };
 
-/** A list by cursor: the newest first, more on demand; the filters stand in the address of the page. */
-export function List({
-  path,
-  columns,
-  filters = [],
-  search = {},
-  fixed = {},
-  limit = 50,
-  refetchMs,
-  to,
-  cell,
-  empty,
-}: Props) {
+/** A list by cursor: the newest first, more on demand. */
+export function List(props: Props) {
+  const { path, columns, wide, filters = [], search = {}, fixed = {}, limit = 50, refetchMs } = props;
   const texts = useTexts().list;
   const { operations } = useApp();
-  const query = { ...search, ...fixed, ...(comesInPages(operations, path) && { limit }) };
+  const given = Object.fromEntries(filters.map(({ name }) => [name, search[name]]));
+  const isPaged = comesInPages(operations, path);
+  const query = { ...given, ...fixed };
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } =
     useInfiniteQuery({
-      queryKey: ['list', path, query],
-      queryFn: ({ pageParam }) => get<Page<Item>>(path, { ...query, cursor: pageParam ?? undefined }),
+      queryKey: ['list', path, query, limit],
+      queryFn: ({ pageParam }) =>
+        get<Page<Item>>(path, { ...query, ...(isPaged && { limit }), cursor: pageParam ?? undefined }),
       enabled: operations !== undefined,
       initialPageParam: null as string | null,
       getNextPageParam: (page) => page.nextCursor,
@@ -56,36 +55,32 @@ export function List({
       ...(refetchMs === undefined ? {} : { refetchInterval: refetchMs }),
     });
   const items = data?.pages.flatMap((page) => page.items) ?? [];
-  const isFiltered = Object.values(search).some((value) => value !== undefined && value !== '');
+  const isFiltered = Object.values(given).some(Boolean);
+  const nothing =
+    isFiltered || !props.empty ? <Empty text={isFiltered ? texts.filtered : texts.empty} /> : props.empty;
+  const hasHead = props.title !== undefined || filters.length > 0 || (items.length > 0 && !props.brief);
   return (
-    <section className="panel">
-      {(filters.length > 0 || items.length > 0) && (
-        <Group justify="space-between" p="sm" gap="sm" align="flex-end">
+    <section className="panel" aria-label={props.title ?? texts.table}>
+      {hasHead && (
+        <div className="panel-head">
+          {props.title && <Title order={2}>{props.title}</Title>}
           <FilterBar filters={filters} search={search} />
-          <Button
-            size="xs"
-            variant="default"
-            disabled={items.length === 0}
-            onClick={() => downloadCsv(path, columns, items)}
-          >
-            {texts.exportCsv} ({items.length}
-            {hasNextPage ? '+' : ''})
-          </Button>
-        </Group>
+          {!props.brief && <Export path={path} query={query} columns={columns} isPaged={isPaged} />}
+        </div>
       )}
       {error && (
-        <Group p="sm">
+        <div className="panel-body">
           <Problem error={error} retry={() => refetch()} />
-        </Group>
+        </div>
       )}
-      {isPending && !error && <Busy />}
-      {data &&
-        items.length === 0 &&
-        (empty && !isFiltered ? empty : <Empty text={isFiltered ? texts.filtered : texts.empty} />)}
-      {items.length > 0 && <Rows items={items} columns={columns} to={to} cell={cell} />}
-      {hasNextPage && (
+      {isPending && !error && <Waiting rows={Math.min(limit, 8)} />}
+      {data && items.length === 0 && nothing}
+      {items.length > 0 && (
+        <Rows items={items} columns={columns} wide={wide} to={props.to} cell={props.cell} />
+      )}
+      {hasNextPage && !props.brief && (
         <Group justify="center" p="sm">
-          <Button size="xs" variant="subtle" loading={isFetchingNextPage} onClick={() => fetchNextPage()}>
+          <Button variant="default" loading={isFetchingNextPage} onClick={() => fetchNextPage()}>
             {texts.more}
           </Button>
         </Group>
@@ -94,141 +89,88 @@ export function List({
   );
 }
 
-type RowsProps = Pick<Props, 'columns' | 'to' | 'cell'> & { readonly items: readonly Item[] };
+/** As high as the rows that will come. */
+function Waiting({ rows }: { rows: number }) {
+  const { loading } = useTexts().list;
+  return (
+    <div role="status" aria-label={loading} style={{ padding: '8px 16px 16px' }}>
+      {Array.from({ length: rows }, (_, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
+        <Skeleton key={index} h={16} my={24} w={`${90 - ((index * 13) % 30)}%`} />
+      ))}
+    </div>
+  );
+}
 
-export function Rows({ items, columns, to, cell }: RowsProps) {
+type RowsProps = Pick<Props, 'columns' | 'wide' | 'to' | 'cell'> & {
+  readonly items: readonly Item[];
+  /** The currency of amounts, where the items do not name it. */
+  readonly currency?: string;
+};
+
+const keyOf = (item: Item, index: number) =>
+  String(
+    item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? item['day'] ?? index,
+  );
+const TIGHT =
+  /(At|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^transactionId|^keyId|^state|^status|^dueOn|^hash|^)$/;
+
+export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProps) {
   const texts = useTexts().list;
+  const { label } = useWords();
   const navigate = useNavigate();
-  const isNumber = (name: string) => items.some((item) => typeof item[name] === 'number');
+  const isNumber = (name: string) =>
+    items.some(({ [name]: value }) => typeof value === 'number' || isAmountCell(value));
+  const classes = columns.map((name) =>
+    [isNumber(name) && 'number', wide.includes(name) && 'wide', TIGHT.test(name) && 'tight']
+      .filter(Boolean)
+      .join(' '),
+  );
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must reach it
     <section className="table-scroll" aria-label={texts.table} tabIndex={0}>
-      <Table>
-        <Table.Thead>
-          <Table.Tr>
-            {columns.map((name) => (
-              <Table.Th key={name} className={isNumber(name) ? 'number' : undefined}>
-                {labelOf(name)}
-              </Table.Th>
+      <table className="rows">
+        <thead>
+          <tr>
+            {columns.map((name, index) => (
+              <th key={name} className={classes[index]} scope="col">
+                {name === '' ? <span className="skip">{texts.actions}</span> : label(name)}
+              </th>
             ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {items.map((item, index) => {
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((item, row) => {
             const target = to?.(item);
             const open = target === undefined ? undefined : () => navigate({ to: target });
             return (
-              <Table.Tr
-                key={String(
-                  item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? index,
-                )}
+              <tr
+                key={keyOf(item, row)}
                 className={open && 'link'}
                 tabIndex={open && 0}
                 onClick={open}
-                onKeyDown={open && ((event) => event.key === 'Enter' && open())}
+                onKeyDown={
+                  open && ((event) => event.key === 'Enter' && event.target === event.currentTarget && open())
+                }
               >
-                {columns.map((name) => (
-                  <Table.Td key={name} className={isNumber(name) ? 'number' : undefined}>
+                {columns.map((name, index) => (
+                  <td key={name} className={classes[index]}>
                     {cell?.(name, item) ?? (
                       <Value
                         name={name}
                         value={item[name]}
-                        currency={item['currency'] as string | undefined}
+                        currency={(item['currency'] as string | undefined) ?? currency}
                       />
                     )}
-                  </Table.Td>
+                  </td>
                 ))}
-              </Table.Tr>
+              </tr>
             );
           })}
-        </Table.Tbody>
-      </Table>
+        </tbody>
+      </table>
     </section>
   );
 }
 
-function FilterBar({ filters, search }: { filters: readonly Filter[]; search: Filters }) {
-  const texts = useTexts().list;
-  const navigate = useNavigate();
-  const [typed, setTyped] = useState<Filters>(search);
-  const apply = (changed: Filters) => {
-    const next = Object.fromEntries(Object.entries({ ...search, ...changed }).filter(([, value]) => value));
-    void navigate({ to: '.', search: next as never, replace: true });
-  };
-  const isFiltered = Object.values(search).some(Boolean);
-  return (
-    <Group gap="xs" align="flex-end" component="search">
-      {filters.map(({ name, label = labelOf(name), options }) =>
-        options ? (
-          <Select
-            key={name}
-            size="xs"
-            w={150}
-            label={label}
-            clearable
-            placeholder={texts.all}
-            data={[...options]}
-            value={search[name] ?? null}
-            onChange={(value) => apply({ [name]: value ?? undefined })}
-          />
-        ) : (
-          <TextInput
-            key={name}
-            size="xs"
-            w={170}
-            label={label}
-            value={typed[name] ?? ''}
-            onChange={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
-            onKeyDown={(event) =>
-              event.key === 'Enter' && apply({ [name]: typed[name]?.trim() || undefined })
-            }
-            onBlur={() =>
-              (typed[name] ?? '') !== (search[name] ?? '') &&
-              apply({ [name]: typed[name]?.trim() || undefined })
-            }
-          />
-        ),
-      )}
-      {isFiltered && (
-        <Button
-          size="xs"
-          variant="subtle"
-          onClick={() => {
-            setTyped({});
-            void navigate({ to: '.', search: {} as never, replace: true });
-          }}
-        >
-          {texts.clear}
-        </Button>
-      )}
-    </Group>
-  );
-}
-
-/** What a spreadsheet would read as a formula is defused. */
-function toCsvCell(value: unknown): string {
-  const text =
-    value === null || value === undefined
-      ? ''
-      : typeof value === 'object'
-        ? JSON.stringify(value)
-        : String(value);
-  const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-function downloadCsv(path: string, columns: readonly string[], items: readonly Item[]): void {
-  const lines = [
-    columns.join(','),
-    ...items.map((item) => columns.map((name) => toCsvCell(item[name])).join(',')),
-  ];
-  const url = URL.createObjectURL(
-    new Blob([`${lines.join('\r\n')}\r\n`], { type: 'text/csv;charset=utf-8' }),
-  );
-  const link = Object.assign(document.createElement('a'), {
-    href: url,
-    download: `${path.slice(1).replaceAll('/', '-')}.csv`,
-  });
-  link.click();
-  URL.revokeObjectURL(url);
-}
+const isAmountCell = (value: unknown) => typeof value === 'object' && value !== null && 'amount' in value;

@@ -1,6 +1,7 @@
-import { Anchor, Code, Popover, Stack, Text } from '@mantine/core';
+import { ActionIcon, Popover, Stack, Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
+import { Icon } from './icons.tsx';
 
 /** What a page shows, as a command and as a request. */
 export function Same({
@@ -14,40 +15,40 @@ export function Same({
   const { door, operations } = useApp();
   const operation = operations?.get(name);
   if (!operation) return null;
-  const filled = Object.entries(given).filter(([, value]) => value);
-  const path = filled.reduce(
-    (text, [field, value]) => text.replace(`{${field}}`, value ?? ''),
-    operation.path,
-  );
-  const rest = filled.filter(([field]) => !operation.path.includes(`{${field}}`));
-  const query = rest.length > 0 ? `?${new URLSearchParams(rest as [string, string][])}` : '';
-  const inPath = filled.filter(([field]) => operation.path.includes(`{${field}}`)).map(([, value]) => value);
+  const filled = Object.entries(given).filter((each): each is [string, string] => Boolean(each[1]));
+  const isInPath = ([field]: [string, string]) => operation.path.includes(`{${field}}`);
+  const path = filled.reduce((text, [field, value]) => text.replace(`{${field}}`, value), operation.path);
+  const rest = filled.filter((each) => !isInPath(each));
+  const inPath = filled.filter(isInPath).map(([, value]) => value);
   const options = rest.map(
     ([field, value]) => `--${field.replace(/([A-Z])/g, '-$1').toLowerCase()} ${value}`,
   );
+  const query = rest.length > 0 ? `?${new URLSearchParams(rest)}` : '';
+  const url = `${location.origin}/${door}/v1${path}${query}`;
+  const method = operation.method === 'GET' ? '' : `-X ${operation.method} `;
   return (
-    <Popover width={460} position="bottom-end" withArrow>
+    <Popover width={460} position="bottom-end" shadow="md" radius={8} trapFocus>
       <Popover.Target>
-        <Anchor component="button" type="button" size="sm">
-          {texts.title}
-        </Anchor>
+        <ActionIcon variant="default" aria-label={texts.title} title={texts.title}>
+          <Icon name="docs" size={16} />
+        </ActionIcon>
       </Popover.Target>
-      <Popover.Dropdown>
-        <Stack gap="xs">
+      <Popover.Dropdown maw="92vw">
+        <Stack gap={6}>
           {operation.command && (
             <>
               <Text size="xs" className="quiet">
                 {texts.cli}
               </Text>
-              <Code block>{['scrip', operation.command, ...inPath, ...options, '--json'].join(' ')}</Code>
+              <pre className="code">
+                {['scrip', operation.command, ...inPath, ...options, '--json'].join(' ')}
+              </pre>
             </>
           )}
           <Text size="xs" className="quiet">
             {texts.api}
           </Text>
-          <Code
-            block
-          >{`curl -H "Authorization: Bearer $TOKEN" '${location.origin}/${door}/v1${path}${query}'`}</Code>
+          <pre className="code">{`curl ${method}-H "Authorization: Bearer $TOKEN" '${url}'`}</pre>
         </Stack>
       </Popover.Dropdown>
     </Popover>

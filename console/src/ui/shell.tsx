@@ -1,129 +1,116 @@
-import {
-  ActionIcon,
-  AppShell,
-  Burger,
-  Group,
-  Menu,
-  NavLink,
-  ScrollArea,
-  Text,
-  TextInput,
-  UnstyledButton,
-  useMantineColorScheme,
-} from '@mantine/core';
-import { useDisclosure, useHotkeys } from '@mantine/hooks';
-import { useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useRouterState } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useRef, useState } from 'react';
-import { send } from '../api.ts';
+import './shell-styles.ts';
+import { ActionIcon, Badge, Group, Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { Notifications } from '@mantine/notifications';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useRouterState } from '@tanstack/react-router';
+import { type ReactNode, useEffect } from 'react';
+import { get, type Page, send } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
-import { guess } from '../search.ts';
 import { useApp } from './app.tsx';
+import { Banners } from './banners.tsx';
+import { Icon, type IconName } from './icons.tsx';
+import { SearchBox } from './search-box.tsx';
 
-export type Place = { readonly to: string; readonly label: string; readonly needs?: string };
+export type Place = {
+  readonly to: string;
+  readonly label: string;
+  readonly icon: IconName;
+  /** The operation without which the page is of no use. */
+  readonly needs?: string;
+};
+export type Places = readonly { readonly label: string; readonly places: readonly Place[] }[];
 
 /** The frame of every page: navigation by rights, search, language, theme, account. */
-export function Shell({
-  places,
-  children,
-}: {
-  readonly places: readonly Place[];
-  readonly children: ReactNode;
-}) {
+export function Shell({ groups, children }: { readonly groups: Places; readonly children: ReactNode }) {
   const texts = useTexts();
-  const { door, offers } = useApp();
+  const { door } = useApp();
   const [isOpen, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: ({ location }) => location.pathname });
-  const shown = places.filter(({ needs }) => needs === undefined || offers(needs));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page begins at its top, without the menu
+  useEffect(() => {
+    close();
+    window.scrollTo(0, 0);
+  }, [path]);
   return (
-    <AppShell
-      header={{ height: 52 }}
-      navbar={{ width: 208, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
-      padding="md"
-    >
+    <div className="frame">
       <a className="skip" href="#content">
         {texts.skip}
       </a>
-      <AppShell.Header style={{ borderColor: 'var(--scrip-line)' }}>
-        <Group h="100%" px="md" justify="space-between" wrap="nowrap" gap="sm">
-          <Group gap="sm" wrap="nowrap">
-            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={texts.menu} />
-            <Text fw={700} component={Link} to="/" c="inherit" td="none" style={{ letterSpacing: '-0.01em' }}>
-              {texts.product}
-            </Text>
+      <Notifications position="bottom-right" />
+      <nav className="side" data-open={isOpen} aria-label={texts.menu} id="menu">
+        <Link to="/" className="brand">
+          {texts.product}
+        </Link>
+        <Navigation groups={groups} path={path} />
+      </nav>
+      <button type="button" className="shade" data-open={isOpen} aria-label={texts.close} onClick={close} />
+      <div>
+        <header className="top">
+          <ActionIcon
+            className="menu-button"
+            variant="subtle"
+            color="gray"
+            aria-label={texts.menu}
+            aria-expanded={isOpen}
+            aria-controls="menu"
+            onClick={toggle}
+          >
+            <Icon name="menu" />
+          </ActionIcon>
+          {door === 'operator' ? <SearchBox groups={groups} /> : <span />}
+          <Group gap={8} ml="auto" wrap="nowrap">
+            <Account />
           </Group>
-          {door === 'operator' && <Search />}
-          <Account />
-        </Group>
-      </AppShell.Header>
-      <AppShell.Navbar p="xs" style={{ borderColor: 'var(--scrip-line)' }} aria-label={texts.menu}>
-        <ScrollArea>
-          {shown.map(({ to, label }) => (
-            <NavLink
-              key={to}
-              component={Link}
-              to={to}
-              label={label}
-              className="nav-link"
-              onClick={close}
-              active={to === '/' ? path === '/' : path.startsWith(to)}
-            />
-          ))}
-        </ScrollArea>
-      </AppShell.Navbar>
-      <AppShell.Main id="content">
-        <div style={{ maxWidth: 1280, margin: '0 auto' }}>{children}</div>
-      </AppShell.Main>
-    </AppShell>
+        </header>
+        <Banners />
+        <main id="content" className="content">
+          {children}
+        </main>
+      </div>
+    </div>
   );
 }
 
-function Search() {
-  const texts = useTexts().search;
-  const navigate = useNavigate();
-  const input = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState('');
-  const [note, setNote] = useState<string>();
-  const focus = () => input.current?.focus();
-  useHotkeys([
-    ['/', focus],
-    ['mod+K', focus],
-  ]);
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    const found = guess(text);
-    if (!found) return;
-    if (found.kind === 'code-with-pin') {
-      setText('');
-      return setNote(texts.isSecret);
-    }
-    setNote(undefined);
-    void navigate({
-      to: '/search',
-      search: { text: found.kind === 'code' ? '' : found.text } as never,
-      state: { code: found.kind === 'code' ? found.text : undefined } as never,
-    });
-    setText('');
-  };
-  return (
-    <form onSubmit={submit} style={{ flex: 1, maxWidth: 440 }}>
-      <TextInput
-        ref={input}
-        size="xs"
-        radius="md"
-        value={text}
-        placeholder={texts.placeholder}
-        aria-label={texts.label}
-        error={note}
-        autoComplete="off"
-        spellCheck={false}
-        title={texts.hint}
-        onChange={(event) => {
-          setNote(undefined);
-          setText(event.currentTarget.value);
-        }}
-      />
-    </form>
+function Navigation({ groups, path }: { groups: Places; path: string }) {
+  const { offers } = useApp();
+  const isAt = (to: string) => (to === '/' ? path === '/' : path === to || path.startsWith(`${to}/`));
+  return groups.map(({ label, places }) => {
+    const shown = places.filter(({ needs }) => needs === undefined || offers(needs));
+    return shown.length === 0 ? null : (
+      <div key={label}>
+        {label && <h2>{label}</h2>}
+        {shown.map((place) => (
+          <Link
+            key={place.to}
+            to={place.to}
+            className="side-link"
+            aria-current={isAt(place.to) ? 'page' : undefined}
+          >
+            <Icon name={place.icon} />
+            {place.label}
+            {place.to === '/approvals' && <Waiting />}
+          </Link>
+        ))}
+      </div>
+    );
+  });
+}
+
+/** How many proposals wait for an approval. */
+function Waiting() {
+  const { approvals } = useTexts();
+  const { data } = useQuery({
+    queryKey: ['approvals', 'waiting'],
+    queryFn: () => get<Page<unknown>>('/approvals', { waiting: true, limit: 50 }),
+    refetchInterval: 15_000,
+    retry: false,
+  });
+  const count = data?.items.length ?? 0;
+  return count === 0 ? null : (
+    <Badge className="count" size="sm" circle={count < 10} aria-label={`${approvals.waiting}: ${count}`}>
+      {count}
+    </Badge>
   );
 }
 
@@ -131,19 +118,17 @@ function Account() {
   const texts = useTexts();
   const { language, choose } = useLanguage();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const { session } = useApp();
-  const client = useQueryClient();
-  const navigate = useNavigate();
+  const { session, door } = useApp();
   const signOut = async () => {
     await send('DELETE', '/session').catch(() => undefined);
-    await client.resetQueries();
-    await navigate({ to: '/sign-in' });
+    // A fresh page: nothing of this person stays in memory.
+    location.assign(door === 'operator' ? '/console/sign-in' : '/portal/sign-in');
   };
   return (
-    <Menu position="bottom-end" width={220}>
+    <Menu width={220}>
       <Menu.Target>
         <UnstyledButton aria-label={texts.nav.account}>
-          <ActionIcon component="span" variant="light" radius="xl" size={32}>
+          <ActionIcon component="span" variant="light" radius="xl" size={30} fz="sm" fw={600}>
             {(session?.user.name || session?.user.email || '?').charAt(0).toUpperCase()}
           </ActionIcon>
         </UnstyledButton>
@@ -157,15 +142,17 @@ function Account() {
         {(['light', 'dark', 'auto'] as const).map((scheme) => (
           <Menu.Item
             key={scheme}
-            aria-current={colorScheme === scheme}
-            fw={colorScheme === scheme ? 600 : undefined}
+            rightSection={colorScheme === scheme ? '✓' : undefined}
             onClick={() => setColorScheme(scheme)}
           >
             {texts.theme[scheme]}
           </Menu.Item>
         ))}
         <Menu.Divider />
-        <Menu.Item onClick={() => choose(language === 'en' ? 'de' : 'en')}>
+        <Menu.Item
+          lang={language === 'en' ? 'de' : 'en'}
+          onClick={() => choose(language === 'en' ? 'de' : 'en')}
+        >
           {language === 'en' ? 'Deutsch' : 'English'}
         </Menu.Item>
         <Menu.Item component="a" href="/docs/">

@@ -2,28 +2,54 @@ import { createTheme, type MantineColorsTuple } from '@mantine/core';
 
 /** Indigo, with enough contrast on white from shade 6 on (WCAG AA). */
 const accent: MantineColorsTuple = [
-  '#eef0ff',
-  '#dcdffb',
-  '#b5bbf1',
-  '#8c95e8',
-  '#6a75e0',
-  '#5561db',
-  '#4a56d9',
-  '#3b47c1',
-  '#333fad',
-  '#283599',
+  '#f0f1fe',
+  '#e0e3fc',
+  '#bdc2f6',
+  '#98a0ef',
+  '#7681ea',
+  '#5c69e3',
+  '#4c59d8',
+  '#3e4abf',
+  '#343fa6',
+  '#2a3389',
 ];
 
+/** Mantine's own grays are tinted; a dark page reads better on these. */
+const dark: MantineColorsTuple = [
+  '#e6e8ee',
+  '#c3c7d1',
+  '#a5aab8',
+  '#7c8292',
+  '#4a4f5c',
+  '#373b46',
+  '#2a2d36',
+  '#1a1c22',
+  '#15171c',
+  '#101216',
+];
+
+const INPUT = { defaultProps: { size: 'sm' } };
+
 export const theme = createTheme({
-  colors: { accent },
+  colors: { accent, dark },
   primaryColor: 'accent',
-  primaryShade: { light: 6, dark: 5 },
-  defaultRadius: 'md',
+  primaryShade: { light: 6, dark: 6 },
+  defaultRadius: 6,
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", "Cascadia Mono", Menlo, Consolas, monospace',
-  headings: { fontWeight: '600', sizes: { h1: { fontSize: '1.5rem' }, h2: { fontSize: '1.125rem' } } },
+  fontSizes: { xs: '0.75rem', sm: '0.875rem', md: '0.9375rem', lg: '1.0625rem', xl: '1.25rem' },
+  headings: { fontWeight: '600', sizes: { h1: { fontSize: '1.375rem' }, h2: { fontSize: '0.9375rem' } } },
+  cursorType: 'pointer',
   components: {
-    Button: { defaultProps: { size: 'sm' } },
-    Table: { defaultProps: { verticalSpacing: 'xs', horizontalSpacing: 'md', highlightOnHover: true } },
+    Button: { defaultProps: { size: 'xs', fw: 500 } },
+    ActionIcon: { defaultProps: { size: 30 } },
+    TextInput: INPUT,
+    NumberInput: INPUT,
+    Select: INPUT,
+    MultiSelect: INPUT,
+    Textarea: INPUT,
+    PasswordInput: INPUT,
+    Modal: { defaultProps: { size: 480, padding: 'lg', radius: 10 } },
+    Menu: { defaultProps: { position: 'bottom-end', shadow: 'md', radius: 8 } },
   },
 });

@@ -1,15 +1,4 @@
-import {
-  Alert,
-  Button,
-  Center,
-  Code,
-  Paper,
-  PasswordInput,
-  Stack,
-  Text,
-  TextInput,
-  Title,
-} from '@mantine/core';
+import { Alert, Button, Center, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { QRCodeSVG } from 'qrcode.react';
@@ -21,8 +10,7 @@ import { Busy, Problem } from '../ui/parts.tsx';
 type Opened = {
   readonly email: string;
   readonly name: string | null;
-  readonly secret: string;
-  readonly uri: string;
+  readonly totp: { readonly secret: string; readonly uri: string };
 };
 
 /** A password and an authenticator for a new user. The link's token stands behind the `#`: it is in no log. */
@@ -64,16 +52,19 @@ export function Screen() {
   const set = (name: keyof typeof values) => (event: { currentTarget: { value: string } }) =>
     setValues({ ...values, [name]: event.currentTarget.value });
   return (
-    <Center mih="100vh" p="md" component="main">
-      <Paper className="panel" p="xl" w={440} maw="100%">
+    <Center mih="100vh" p="md" component="main" className="outside">
+      <title>{`${texts.title} · Scrip`}</title>
+      <Paper className="panel" p={32} w={440} maw="100%">
         <Stack>
           <Title order={1}>{texts.title}</Title>
           {codes ? (
             <>
               <Title order={2}>{texts.codes}</Title>
               <Text size="sm">{texts.codesHint}</Text>
-              <Code block>{codes.join('\n')}</Code>
-              <Button onClick={() => navigate({ to: '/' })}>{texts.open}</Button>
+              <pre className="code">{codes.join('\n')}</pre>
+              <Button size="sm" onClick={() => navigate({ to: '/' })}>
+                {texts.open}
+              </Button>
             </>
           ) : (
             <>
@@ -102,9 +93,9 @@ export function Screen() {
                     />
                     <Text size="sm">{texts.scan}</Text>
                     <Center>
-                      <QRCodeSVG value={opened.uri} size={160} marginSize={2} title="TOTP" />
+                      <QRCodeSVG value={opened.totp.uri} size={160} marginSize={2} title="TOTP" />
                     </Center>
-                    <Code block>{opened.secret}</Code>
+                    <pre className="code">{opened.totp.secret}</pre>
                     <TextInput
                       label={signIn.factor}
                       required
@@ -113,7 +104,7 @@ export function Screen() {
                       value={values.totp}
                       onChange={set('totp')}
                     />
-                    <Button type="submit" loading={isBusy}>
+                    <Button type="submit" size="sm" loading={isBusy}>
                       {texts.finish}
                     </Button>
                   </Stack>

@@ -1,0 +1,219 @@
+import './chart.css';
+import { useElementSize } from '@mantine/hooks';
+import { useState } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { isDay, useFormat } from '../ui/format.ts';
+import { useWords } from '../ui/words.ts';
+import type { ChartProps } from './panel.tsx';
+import type { Point } from './read.ts';
+import { strideOf, ticksOf } from './scale.ts';
+
+const HEIGHT = 216;
+const [LEFT, RIGHT, TOP, BOTTOM] = [52, 8, 8, 26];
+const BAR_MAX = 30;
+const isMonth = (text: string) => /^\d{4}-\d{2}$/.test(text);
+
+/** How values, and places on the axis, are written. */
+function useLabels({ x, currency, unit = 'money' }: Pick<ChartProps, 'x' | 'currency' | 'unit'>) {
+  const format = useFormat();
+  const { label, word } = useWords();
+  const codes = useTexts().declined.codes as Readonly<Record<string, string>>;
+  const place = (value: unknown): string => {
+    const text = String(value);
+    if (isDay(text)) return format.day(text);
+    if (isMonth(text)) return format.month(text);
+    return x === 'code' ? (codes[text] ?? text) : word(text);
+  };
+  const value = (amount: number) =>
+    unit === 'money' && currency
+      ? format.money(amount, currency)
+      : `${format.number(amount)}${unit === 'percent' ? ' %' : ''}`;
+  const tick = (amount: number) => `${format.short(amount)}${unit === 'percent' ? ' %' : ''}`;
+  const name = (series: string) => (isMonth(series) ? format.month(series) : label(series));
+  return { place, value, tick, name };
+}
+
+/** Draws points as an area, lines, or bars; `ranks` is a list of bars from left to right. */
+export function Chart(props: ChartProps) {
+  return props.kind === 'ranks' ? <Ranks {...props} /> : <Plot {...props} />;
+}
+
+function Plot(props: ChartProps) {
+  const { kind, points, x, series } = props;
+  const labels = useLabels(props);
+  const { ref, width } = useElementSize();
+  const [at, setAt] = useState<number>();
+  const values = points.flatMap((point) => series.map((name) => readValue(point, name) ?? 0));
+  const ticks = ticksOf(values);
+  const [least, most] = [ticks[0] ?? 0, ticks.at(-1) ?? 1];
+  const inner = Math.max(1, width - LEFT - RIGHT);
+  const slot = inner / points.length;
+  const isBars = kind === 'bars';
+  const toX = (index: number) =>
+    isBars || points.length === 1
+      ? LEFT + slot * (index + 0.5)
+      : LEFT + (inner * index) / (points.length - 1);
+  const toY = (value: number) => TOP + ((most - value) / (most - least || 1)) * (HEIGHT - TOP - BOTTOM);
+  const names = points.map((point) => labels.place(point[x]));
+  const stride = strideOf(names, inner);
+  const shown = at === undefined ? undefined : points[at];
+  const follow = (clientX: number, left: number) => {
+    const place = (clientX - left - LEFT) / (isBars ? slot : inner / Math.max(1, points.length - 1));
+    setAt(Math.max(0, Math.min(points.length - 1, isBars ? Math.floor(place) : Math.round(place))));
+  };
+  return (
+    <figure className="chart" ref={ref}>
+      <svg
+        width={width}
+        height={HEIGHT}
+        role="img"
+        aria-label={series.map(labels.name).join(', ')}
+        onMouseMove={(event) => follow(event.clientX, event.currentTarget.getBoundingClientRect().left)}
+        onMouseLeave={() => setAt(undefined)}
+      >
+        <Grid ticks={ticks} width={width} toY={toY} label={labels.tick} />
+        {names.map((name, index) =>
+          index % stride === 0 ? (
+            <text
+              key={name}
+              x={toX(index)}
+              y={HEIGHT - 6}
+              textAnchor={anchorOf(index, points.length, isBars)}
+            >
+              {name}
+            </text>
+          ) : null,
+        )}
+        {at !== undefined && !isBars && (
+          <line x1={toX(at)} x2={toX(at)} y1={TOP} y2={HEIGHT - BOTTOM} className="cursor" />
+        )}
+        {series.map((name, index) => {
+          const own = points.flatMap((point, place) => {
+            const value = readValue(point, name);
+            return value === undefined ? [] : [{ x: toX(place), y: toY(value), value }];
+          });
+          return isBars ? (
+            <Bars key={name} own={own} index={index} of={series.length} slot={slot} base={toY(0)} />
+          ) : (
+            <Line key={name} own={own} index={index} base={kind === 'area' ? toY(0) : undefined} />
+          );
+        })}
+      </svg>
+      {shown && at !== undefined && (
+        <div className="tip" style={{ [toX(at) > width / 2 ? 'right' : 'left']: tipAt(toX(at), width) }}>
+          <b>{names[at]}</b>
+          <Values of={shown} series={series} labels={labels} />
+        </div>
+      )}
+      {series.length > 1 && (
+        <figcaption>
+          {series.map((name, index) => (
+            <span key={name} data-series={index % 8}>
+              <i /> {labels.name(name)}
+            </span>
+          ))}
+        </figcaption>
+      )}
+    </figure>
+  );
+}
+
+function readValue(point: Point, name: string): number | undefined {
+  const value = point[name];
+  return value === undefined ? undefined : Number(value);
+}
+
+type GridProps = {
+  ticks: readonly number[];
+  width: number;
+  toY(value: number): number;
+  label(value: number): string;
+};
+
+function Grid({ ticks, width, toY, label }: GridProps) {
+  return ticks.map((tick) => (
+    <g key={tick}>
+      <line x1={LEFT} x2={width - RIGHT} y1={toY(tick)} y2={toY(tick)} className="grid" />
+      <text x={LEFT - 8} y={toY(tick) + 4} textAnchor="end">
+        {label(tick)}
+      </text>
+    </g>
+  ));
+}
+
+type ValuesProps = { of: Point; series: readonly string[]; labels: ReturnType<typeof useLabels> };
+
+function Values({ of, series, labels }: ValuesProps) {
+  return series.map((name, index) => {
+    const value = readValue(of, name);
+    return value === undefined ? null : (
+      <div key={name} data-series={index % 8}>
+        <i /> {labels.name(name)} <span>{labels.value(value)}</span>
+      </div>
+    );
+  });
+}
+
+const TIP_GAP = 14;
+const tipAt = (x: number, width: number) => (x > width / 2 ? width - x + TIP_GAP : x + TIP_GAP);
+
+function anchorOf(index: number, count: number, isBars: boolean): 'start' | 'middle' | 'end' {
+  if (isBars || count === 1) return 'middle';
+  return index === 0 ? 'start' : index === count - 1 ? 'end' : 'middle';
+}
+
+type Spot = { readonly x: number; readonly y: number; readonly value: number };
+
+function Line({ own, index, base }: { own: readonly Spot[]; index: number; base: number | undefined }) {
+  const path = own.map(({ x, y }, at) => `${at === 0 ? 'M' : 'L'}${x.toFixed(1)} ${y.toFixed(1)}`).join('');
+  const [first, last] = [own[0], own.at(-1)];
+  if (!first || !last) return null;
+  return (
+    <g data-series={index % 8}>
+      {base !== undefined && <path d={`${path}L${last.x} ${base}L${first.x} ${base}Z`} className="area" />}
+      <path d={path} className="stroke" />
+      {base === undefined && own.map(({ x, y }) => <circle key={x} cx={x} cy={y} r={3} className="fill" />)}
+    </g>
+  );
+}
+
+type BarsProps = { own: readonly Spot[]; index: number; of: number; slot: number; base: number };
+
+function Bars({ own, index, of, slot, base }: BarsProps) {
+  const wide = Math.min(BAR_MAX, (slot * 0.7) / of);
+  return (
+    <g data-series={index % 8}>
+      {own.map(({ x, y }) => (
+        <rect
+          key={x}
+          x={x + (index - of / 2) * wide + 1}
+          y={Math.min(y, base)}
+          width={Math.max(1, wide - 2)}
+          height={Math.abs(base - y)}
+          rx={2}
+          className="fill"
+        />
+      ))}
+    </g>
+  );
+}
+
+function Ranks(props: ChartProps) {
+  const { points, x, series } = props;
+  const labels = useLabels(props);
+  const name = series[0] ?? '';
+  const most = Math.max(1, ...points.map((point) => Number(point[name])));
+  return (
+    <ul className="ranks">
+      {points.map((point) => (
+        <li key={String(point[x])} data-series={0}>
+          <bdi>{labels.place(point[x])}</bdi>
+          <span>
+            <i style={{ width: `${(100 * Number(point[name])) / most}%` }} />
+          </span>
+          <b>{labels.value(Number(point[name]))}</b>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,98 @@
+import { Group, SegmentedControl } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { Rows } from '../ui/list.tsx';
+import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
+import type { Point, Points } from './read.ts';
+
+export type ChartKind = 'area' | 'bars' | 'lines' | 'ranks';
+export type ChartProps = {
+  readonly kind: ChartKind;
+  readonly points: readonly Point[];
+  /** The column of the axis, and those that are drawn. */
+  readonly x: string;
+  readonly series: readonly string[];
+  readonly currency?: string;
+  readonly unit?: 'money' | 'percent' | 'days' | 'count';
+};
+
+const Chart = lazy(async () => ({ default: (await import('./chart.tsx')).Chart }));
+const HEIGHT = 240;
+
+type Props = Omit<ChartProps, 'points' | 'series' | 'currency'> & {
+  readonly title: string;
+  readonly name: string;
+  readonly read: () => Promise<Points | readonly Point[]>;
+  /** Left out: every column but that of the axis. */
+  readonly series?: readonly string[];
+  readonly note?: string;
+};
+
+/** A chart with its table, one currency at a time. */
+export function ChartPanel({ title, name, read, note, series, ...chart }: Props) {
+  const texts = useTexts().chart;
+  const [view, setView] = useState('chart');
+  const [chosen, setChosen] = useState<string>();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['chart', name],
+    queryFn: read,
+    staleTime: 60_000,
+    retry: false,
+  });
+  const byCurrency: Points = Array.isArray(data) ? { '': data } : ((data ?? {}) as Points);
+  const currencies = Object.keys(byCurrency).filter((each) => (byCurrency[each]?.length ?? 0) > 0);
+  const currency = chosen ?? currencies[0] ?? '';
+  const points = byCurrency[currency] ?? [];
+  const columns = [...new Set(points.flatMap((point) => Object.keys(point)))];
+  const drawn = series ?? columns.filter((column) => column !== chart.x);
+  const aside = (
+    <Group gap={8}>
+      {currencies.length > 1 && (
+        <SegmentedControl
+          size="xs"
+          aria-label={texts.currency}
+          data={currencies}
+          value={currency}
+          onChange={setChosen}
+        />
+      )}
+      <SegmentedControl
+        size="xs"
+        aria-label={texts.view}
+        data={[
+          { value: 'chart', label: texts.chart },
+          { value: 'table', label: texts.table },
+        ]}
+        value={view}
+        onChange={setView}
+      />
+    </Group>
+  );
+  const body = (): ReactNode => {
+    if (error) return <Problem error={error} retry={() => void refetch()} />;
+    if (!data) return <Busy />;
+    if (points.length === 0) return <Empty text={texts.nothing} />;
+    if (view === 'table')
+      return (
+        <div style={{ maxHeight: 2 * HEIGHT, overflowY: 'auto' }}>
+          <Rows items={points} columns={columns} currency={currency || undefined} />
+        </div>
+      );
+    return (
+      <Suspense fallback={<Busy />}>
+        <Chart {...chart} points={points} series={drawn} currency={currency} />
+      </Suspense>
+    );
+  };
+  return (
+    <Panel title={title} aside={aside}>
+      <div style={{ minHeight: HEIGHT, padding: view === 'table' ? 0 : '4px 16px 12px' }}>{body()}</div>
+      {note && (
+        <p className="quiet" style={{ margin: 0, padding: '0 16px 12px', fontSize: '0.8125rem' }}>
+          {note}
+        </p>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,142 @@
+import { get, type Page } from '../api.ts';
+import { dayAfter, monthsOf, numberOf, type Row, readDays, readReport, rowsOf } from '../reports.ts';
+
+/** What the charts show, by currency; each point is a row of its table view. */
+
+export type Point = Readonly<Record<string, string | number>>;
+export type Points = Readonly<Record<string, readonly Point[]>>;
+
+const DAYS = 90;
+const MONTHS_MAX = 12;
+
+/** R3: what vouchers carry, and what is owed to others, at the end of each day. */
+export async function readOutstanding(): Promise<Points> {
+  const days = (await readDays()).slice(-DAYS);
+  const [first, last] = [days[0], days.at(-1)];
+  if (!first || !last) return {};
+  const { tables } = await readReport('outstanding', { from: first.day, to: dayAfter(last.day) });
+  return Object.fromEntries(
+    tables.map((table) => [
+      table.currency,
+      rowsOf(table).map((row) => ({
+        day: String(row['day']),
+        outstanding: numberOf(row['outstanding']),
+        owed: numberOf(row['owed']),
+      })),
+    ]),
+  );
+}
+
+/** Sums columns of the rows of R2, by currency. */
+export async function readMovements(from: string, to: string): Promise<Readonly<Record<string, Point>>> {
+  const { tables } = await readReport('liability', { from, to });
+  const sum = (rows: readonly Row[], name: string) =>
+    rows.reduce((total, row) => total + numberOf(row[name]), 0);
+  return Object.fromEntries(
+    tables.map((table) => {
+      const rows = rowsOf(table);
+      const issued = sum(rows, 'issued') + sum(rows, 'imported');
+      const redeemed = sum(rows, 'redeemed') - sum(rows, 'reversed');
+      return [table.currency, { issued, redeemed, expired: sum(rows, 'expired') - sum(rows, 'reinstated') }];
+    }),
+  );
+}
+
+/** Issued, redeemed and expired, month by month. */
+export async function readMonths(): Promise<Points> {
+  const months = monthsOf(await readDays()).slice(-MONTHS_MAX);
+  const found: Record<string, Point[]> = {};
+  for (const { month, from, to } of months)
+    for (const [currency, sums] of Object.entries(await readMovements(from, to)))
+      found[currency] = [...(found[currency] ?? []), { month, ...sums }];
+  return found;
+}
+
+const WITHIN_YEAR = ['0-30', '31-60', '61-90', '91-180', '181-365'];
+
+/** R4: what expires within the next twelve months, by how soon. */
+export async function readExpiring(): Promise<Points> {
+  const closed = (await readDays()).filter(({ state }) => state === 'closed').at(-1);
+  if (!closed) return {};
+  const { tables } = await readReport('aging', { from: closed.day, to: dayAfter(closed.day) });
+  return Object.fromEntries(
+    tables.map((table) => [
+      table.currency,
+      rowsOf(table)
+        .filter(({ basis, days }) => basis === 'expires' && WITHIN_YEAR.includes(String(days)))
+        .map((row) => ({
+          expires: String(row['days']),
+          vouchers: numberOf(row['vouchers']),
+          outstanding: numberOf(row['outstanding']),
+        })),
+    ]),
+  );
+}
+
+/** R5: how much of a month's issue was redeemed, one month after the other, in percent. */
+export async function readCohorts(): Promise<Points> {
+  const days = await readDays();
+  const [first, last] = [days[0], days.at(-1)];
+  if (!first || !last) return {};
+  const { tables } = await readReport('breakage', { from: first.day, to: dayAfter(last.day) });
+  const cohorts = tables.filter(({ section }) => section === 'cohorts');
+  return Object.fromEntries(cohorts.map((table) => [table.currency, curveOf(rowsOf(table))]));
+}
+
+function curveOf(rows: readonly Row[]): Point[] {
+  const months = [...new Set(rows.map((row) => String(row['issueMonth'])))].sort().slice(-MONTHS_MAX);
+  const since = [...new Set(rows.map((row) => numberOf(row['monthsSince'])))].sort((a, b) => a - b);
+  return since.map((monthsSince) => {
+    const shares = months.flatMap((month) => {
+      const own = rows.filter(
+        (row) => row['issueMonth'] === month && numberOf(row['monthsSince']) === monthsSince,
+      );
+      const sum = (name: string) => own.reduce((total, row) => total + numberOf(row[name]), 0);
+      return own.length === 0 || sum('issued') === 0
+        ? []
+        : [[month, Math.round((1_000 * sum('redeemed')) / sum('issued')) / 10] as const];
+    });
+    return { monthsSince, ...Object.fromEntries(shares) };
+  });
+}
+
+type Named = { readonly id: string; readonly name: string };
+type Float = { readonly currency: string; readonly balance: number; readonly daysLeft: number | null };
+const MERCHANTS_MAX = 50;
+
+/** How long the floats last, the shortest first. */
+export async function readFloats(): Promise<Points> {
+  const { items } = await get<Page<Named>>('/merchants', { limit: MERCHANTS_MAX });
+  const found = await Promise.all(
+    items.map(async ({ id, name }) => {
+      const floats = await get<Page<Float>>('/floats', { merchantId: id });
+      return floats.items.map(({ balance, currency, daysLeft }) => ({ name, balance, currency, daysLeft }));
+    }),
+  );
+  const known = found.flat().filter(({ daysLeft }) => daysLeft !== null);
+  const points: Record<string, Point[]> = {};
+  for (const { currency, name, balance, daysLeft } of known)
+    points[currency] = [...(points[currency] ?? []), { merchant: name, daysLeft: Number(daysLeft), balance }];
+  for (const list of Object.values(points))
+    list.sort((one, other) => Number(one['daysLeft']) - Number(other['daysLeft']));
+  return points;
+}
+
+const DECLINE_PAGES = 5;
+type Decline = { readonly code: string };
+
+/** Why requests were declined: of the newest thousand. */
+export async function readDeclines(): Promise<readonly Point[]> {
+  const counts = new Map<string, number>();
+  let cursor: string | null = null;
+  for (let page = 0; page < DECLINE_PAGES; page++) {
+    const { items, nextCursor }: Page<Decline> = await get('/declines', {
+      limit: 200,
+      cursor: cursor ?? undefined,
+    });
+    for (const { code } of items) counts.set(code, (counts.get(code) ?? 0) + 1);
+    cursor = nextCursor;
+    if (cursor === null) break;
+  }
+  return [...counts].map(([code, count]) => ({ code, count })).sort((one, other) => other.count - one.count);
+}

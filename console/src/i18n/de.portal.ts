@@ -1,0 +1,55 @@
+import type { Catalogue } from './en.ts';
+
+/** Die Texte des Portals und leerer Listen. */
+export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty'> = {
+  portal: {
+    check: 'Gutschein prüfen',
+    checkLead: 'Falsche PINs zählen hier wie an einer Kasse.',
+    checkIt: 'Prüfen',
+    code: 'Code (12 Ziffern)',
+    pin: 'PIN (4 Ziffern)',
+    usable: 'Einlösbar',
+    reconcileTitle: 'Kasse abgleichen',
+    reconcileLead:
+      'Ihre Datei bleibt in diesem Browser. Scrip liefert zum Vergleich nur Ihre eigenen Transaktionen.',
+    chooseFile: 'CSV-Datei wählen',
+    referenceColumn: 'Spalte der Referenz',
+    amountColumn: 'Spalte des Betrags',
+    compare: 'Vergleichen',
+    notCsv:
+      'Das ist eine Arbeitsmappe, keine CSV-Datei. Speichern Sie sie im Tabellenprogramm als CSV, und wählen Sie diese Datei.',
+    oneColumn: 'Diese Datei hat nur eine Spalte. Speichern Sie sie als CSV mit Referenz und Betrag.',
+    rowsRead: (rows: string) => `${rows} Zeilen in der Datei.`,
+    transactionsRead: (count: string) => `${count} Transaktionen gelesen.`,
+    missingHere: 'Fehlt in Scrip',
+    missingThere: 'Fehlt in Ihrer Datei',
+    differs: 'Abweichende Beträge',
+    agree: 'Alles stimmt überein.',
+    agreeing: (count: number) => `${count} stimmen überein. Diese weichen ab:`,
+  },
+  docs: {
+    lead: 'Die ersten Aufrufe, mit Ihrem eigenen Schlüssel.',
+    order: 'Zwei Gutscheine bestellen',
+    balance: 'Guthaben abfragen',
+    redeem: 'Einlösen',
+    lookup: 'Eine Transaktion nachschlagen',
+    reference: 'Die ganze API',
+    secret: 'curl fragt nach dem Geheimnis des Schlüssels.',
+  },
+  empty: {
+    vouchers: 'Noch keine Gutscheine. Sie kommen mit der ersten Charge.',
+    timeline: 'Mit diesem Gutschein ist noch nichts geschehen.',
+    transactions: 'Noch keine Transaktionen. Sie erscheinen hier, sobald eine Kasse arbeitet.',
+    declines: 'In den letzten 90 Tagen wurde nichts abgelehnt.',
+    batches: 'Noch keine Bestellungen.',
+    merchants: 'Noch keine Händler. Legen Sie den ersten an.',
+    products: 'Noch keine Produkte.',
+    settlements: 'Noch keine Abrechnungen. Ein Entwurf rechnet abgeschlossene Tage ab.',
+    webhooks: 'Noch keine Endpunkte. Ein Endpunkt erhält Ereignisse, sobald sie geschehen.',
+    audit: 'Noch keine Änderungen.',
+    users: 'Noch keine Benutzer.',
+    tokens: 'Noch keine Tokens.',
+    jobs: 'Noch keine Aufträge. Lange Arbeiten erscheinen hier mit ihrem Fortschritt.',
+    keys: 'Noch keine Schlüssel. Eine Kasse braucht einen.',
+  },
+};

@@ -1,0 +1,86 @@
+import type { Catalogue } from './en.ts';
+
+/** Die Berichte der Bücher und wer sie braucht; die Gründe, aus denen eine Anfrage abgelehnt wird. */
+export const reports: Pick<Catalogue, 'reports' | 'books' | 'declined'> = {
+  reports: {
+    'trial-balance': {
+      title: 'Summen und Salden',
+      use: 'Für die Buchhaltung: was sich je Kontenart bewegt hat, und dass es aufgeht.',
+    },
+    liability: { title: 'Verbindlichkeit', use: 'Für die Bilanz: was die Gutscheine wert sind.' },
+    outstanding: {
+      title: 'Ausstehend nach Tagen',
+      use: 'Für die Finanzen: was gedeckt sein muss, Tag für Tag.',
+    },
+    aging: { title: 'Altersstruktur', use: 'Für die Planung: wann Wert verfällt, und was lange ruht.' },
+    breakage: { title: 'Verfall', use: 'Für den Ertrag: was verfallen ist, und was es wohl wird.' },
+    'float-statement': {
+      title: 'Guthabenauszug',
+      use: 'Für einen Händler: jede Bewegung seines Guthabens.',
+    },
+    'settlement-statement': {
+      title: 'Abrechnung',
+      use: 'Für einen Händler: was er ausgezahlt bekommt, und warum.',
+    },
+    'issuer-acceptor': {
+      title: 'Aussteller und Annehmer',
+      use: 'Für das Netz: wer wessen Gutscheine eingelöst hat.',
+    },
+    dormancy: {
+      title: 'Ruhende Gutscheine',
+      use: 'Für die Aufsicht: Gutscheine, auf die niemand Anspruch erhebt.',
+    },
+    vat: { title: 'Umsatzsteuer', use: 'Für die Steuerberatung: Einzweck- und Mehrzweckgutscheine.' },
+    'general-ledger': {
+      title: 'Hauptbuch',
+      use: 'Für die Finanzbuchhaltung: Buchungen mit Kontonummern.',
+    },
+    bank: { title: 'Bank', use: 'Für die Finanzen: das Bankkonto gegen die Bücher.' },
+  },
+  books: {
+    title: 'Bücher',
+    days: 'Tage',
+    reports: 'Berichte',
+    charts: 'Diagramme',
+    before: 'Vorheriger Monat',
+    after: 'Nächster Monat',
+    toExclusive: 'Bis (nicht enthalten)',
+    everyMerchant: 'Jeder Händler',
+    chooseMerchant: 'Diesen Bericht gibt es je Händler: Wählen Sie einen.',
+    noRows: 'In diesem Zeitraum hat sich nichts bewegt.',
+    sign: 'Haben minus Soll',
+    show: 'Zeigen',
+    verify: 'Abgeschlossene Tage prüfen',
+    verified: (days: number) => `${days} abgeschlossene Tage sind unverändert.`,
+    broken: 'Ein abgeschlossener Tag hat sich geändert:',
+    closedDays: (days: number) =>
+      days === 0
+        ? 'Kein Tag war fällig.'
+        : `${days} ${days === 1 ? 'Tag wurde' : 'Tage wurden'} abgeschlossen.`,
+  },
+  declined: {
+    title: 'abgelehnt',
+    codes: {
+      '03': 'Recht fehlt',
+      '04': 'Händler gesperrt',
+      '13': 'Ungültiger Betrag',
+      '14': 'Unbekannter Gutschein',
+      '30': 'Ungültige Anfrage',
+      '40': 'Nicht aktiviert',
+      '41': 'Schon aktiviert',
+      '42': 'Schon eingelöst',
+      '43': 'Gesperrt',
+      '44': 'Storniert oder ersetzt',
+      '47': 'Hier nicht angenommen',
+      '50': 'Händlerguthaben zu niedrig',
+      '51': 'Guthaben zu niedrig',
+      '54': 'Abgelaufen',
+      '55': 'Falsche PIN',
+      '58': 'Schon berichtigt',
+      '61': 'Betrag außerhalb der Grenzen',
+      '75': 'PIN gesperrt',
+      '94': 'Referenz schon benutzt',
+      '97': 'Zu viele Anfragen',
+    },
+  },
+};

@@ -1,0 +1,162 @@
+import { Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { ApiProblem, get, type Page, send } from '../api.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { Panel, Problem } from '../ui/parts.tsx';
+import { addPasskey, canUsePasskeys } from '../ui/passkey.ts';
+import { StepUp } from '../ui/step-up.tsx';
+
+/** Does something that may ask for the second factor first, and shows what came of it. */
+function useAttempt() {
+  const texts = useTexts().action;
+  const [pending, setPending] = useState<{ run(): Promise<void> }>();
+  const [error, setError] = useState<unknown>();
+  const attempt = async (run: () => Promise<void>) => {
+    setError(undefined);
+    setPending(undefined);
+    try {
+      await run();
+      notifications.show({ message: texts.done });
+    } catch (caught) {
+      if (caught instanceof ApiProblem && caught.code === 'step-up-required') return setPending({ run });
+      setError(caught);
+    }
+  };
+  const outcome = (
+    <>
+      {error !== undefined && <Problem error={error} />}
+      {pending && <StepUp onDone={() => void attempt(pending.run)} />}
+    </>
+  );
+  return { attempt, outcome };
+}
+
+export function Password() {
+  const texts = useTexts().account;
+  const [values, setValues] = useState({ password: '', newPassword: '' });
+  const { attempt, outcome } = useAttempt();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void attempt(async () => {
+      await send('POST', '/account/password', { body: values });
+      setValues({ password: '', newPassword: '' });
+    });
+  };
+  return (
+    <Panel title={texts.password} padded>
+      <form onSubmit={submit}>
+        <Stack gap="sm">
+          <PasswordInput
+            label={texts.oldPassword}
+            required
+            autoComplete="current-password"
+            value={values.password}
+            onChange={(event) => setValues({ ...values, password: event.currentTarget.value })}
+          />
+          <PasswordInput
+            label={texts.newPassword}
+            required
+            minLength={12}
+            autoComplete="new-password"
+            value={values.newPassword}
+            onChange={(event) => setValues({ ...values, newPassword: event.currentTarget.value })}
+          />
+          <Group>
+            <Button type="submit" variant="default">
+              {texts.changePassword}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+      {outcome}
+    </Panel>
+  );
+}
+
+export function RecoveryCodes() {
+  const texts = useTexts();
+  const [codes, setCodes] = useState<readonly string[]>();
+  const { attempt, outcome } = useAttempt();
+  const renew = () =>
+    attempt(async () => {
+      const answer = await send<{ recoveryCodes: string[] }>('POST', '/account/recovery-codes', { body: {} });
+      setCodes(answer.recoveryCodes);
+    });
+  return (
+    <Panel title={texts.invitation.codes} padded>
+      <Stack gap="sm">
+        <Text size="sm" className="quiet">
+          {texts.invitation.codesHint}
+        </Text>
+        {codes && <pre className="code">{codes.join('\n')}</pre>}
+        {outcome}
+        <Group>
+          <Button variant="default" onClick={renew}>
+            {texts.account.renewCodes}
+          </Button>
+        </Group>
+      </Stack>
+    </Panel>
+  );
+}
+
+type Passkey = { readonly id: string; readonly name: string };
+
+export function Passkeys() {
+  const texts = useTexts().account;
+  const client = useQueryClient();
+  const [name, setName] = useState('');
+  const { attempt, outcome } = useAttempt();
+  const { data } = useQuery({
+    queryKey: ['passkeys'],
+    queryFn: () => get<Page<Passkey>>('/account/passkeys'),
+    retry: false,
+  });
+  const refresh = () => client.invalidateQueries({ queryKey: ['passkeys'] });
+  const add = (event: FormEvent) => {
+    event.preventDefault();
+    void attempt(async () => {
+      await addPasskey(name);
+      setName('');
+      await refresh();
+    });
+  };
+  const remove = (id: string) =>
+    attempt(async () => {
+      await send('DELETE', `/account/passkeys/${encodeURIComponent(id)}`);
+      await refresh();
+    });
+  if (!canUsePasskeys()) return null;
+  return (
+    <Panel title={texts.passkeys} padded>
+      <Stack gap="sm">
+        {data?.items.map((each) => (
+          <Group key={each.id} justify="space-between">
+            <Text size="sm">{each.name}</Text>
+            <Button variant="default" size="compact-xs" onClick={() => remove(each.id)}>
+              {texts.remove}
+            </Button>
+          </Group>
+        ))}
+        <form onSubmit={add}>
+          <Group gap={8} align="flex-end" wrap="nowrap">
+            <TextInput
+              flex={1}
+              label={texts.passkeyName}
+              required
+              maxLength={100}
+              value={name}
+              onChange={(event) => setName(event.currentTarget.value)}
+            />
+            <Button type="submit" variant="default" size="sm">
+              {texts.add}
+            </Button>
+          </Group>
+        </form>
+        {outcome}
+      </Stack>
+    </Panel>
+  );
+}

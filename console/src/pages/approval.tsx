@@ -1,0 +1,95 @@
+import { Stack, Text } from '@mantine/core';
+import { useParams } from '@tanstack/react-router';
+import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
+import { type Change, Changes, Difference } from '../ui/changes.tsx';
+import type { Item } from '../ui/list.tsx';
+import { Head, Panel } from '../ui/parts.tsx';
+import { Same } from '../ui/same.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Fields, State } from '../ui/value.tsx';
+import { useWords } from '../ui/words.ts';
+import { nameOf, titleOf } from './approvals.tsx';
+
+type Approval = Item & {
+  readonly operation: string;
+  readonly state: string;
+  readonly effect: readonly Change[] | null;
+  readonly input: Item;
+};
+
+/** What somebody proposed: the change in words, and the decision. */
+export function Screen() {
+  const texts = useTexts().approvals;
+  const { action } = useWords();
+  const { session } = useApp();
+  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const { thing, instead } = useThing<Approval>(`/approvals/${id}`, {
+    refetchMs: ({ state }) => (state === 'PENDING' ? 5_000 : false),
+  });
+  if (!thing) return instead;
+  const maker = thing['maker'] as { id?: unknown; userId?: unknown } | null;
+  const isMine = String(maker?.userId ?? maker?.id ?? '') === session?.user.id;
+  const title = titleOf(thing.operation, action);
+  const given = { id };
+  const effect = thing.effect && thing.effect.length > 0 ? <Changes of={thing.effect} /> : title;
+  const decided = { effect, given };
+  const { maker: _maker, checker: _checker, ...rest } = thing;
+  const shown = {
+    ...rest,
+    maker: nameOf(thing['maker']),
+    checker: thing['checker'] && nameOf(thing['checker']),
+  };
+  return (
+    <>
+      <Head
+        back={{ to: '/approvals', label: texts.title }}
+        name={title}
+        title={
+          <>
+            {title} <State name={thing.state} />
+          </>
+        }
+      >
+        {thing.state === 'PENDING' && (
+          <Actions
+            primary
+            acts={
+              isMine
+                ? [{ name: 'approval.withdraw', ...decided }]
+                : [
+                    { name: 'approval.approve', given: { id, effect: undefined }, effect },
+                    { name: 'approval.reject', ...decided, isDanger: true },
+                  ]
+            }
+          />
+        )}
+        <Same name="approval.show" given={given} />
+      </Head>
+      <div className="two">
+        <Stack>
+          <Panel title={texts.effect} padded>
+            {thing.effect && thing.effect.length > 0 ? (
+              <Changes of={thing.effect} />
+            ) : (
+              <Text size="sm" className="quiet">
+                {texts.noEffect}
+              </Text>
+            )}
+          </Panel>
+          <Panel title={texts.input} padded>
+            <Difference before={{}} after={thing.input} />
+          </Panel>
+        </Stack>
+        <Panel title={texts.details} padded>
+          <Fields
+            of={shown}
+            show={['maker', 'createdAt', 'reason', 'expiresAt']}
+            also={['notBefore', 'checker', 'decidedAt', 'comment', 'breakGlass']}
+          />
+        </Panel>
+      </div>
+    </>
+  );
+}

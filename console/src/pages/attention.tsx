@@ -1,0 +1,103 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { get, type Page, type Query } from '../api.ts';
+import { readFloats } from '../charts/read.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { readDays } from '../reports.ts';
+import { useApp } from '../ui/app.tsx';
+import { useFormat } from '../ui/format.ts';
+import type { Item } from '../ui/list.tsx';
+import { Panel } from '../ui/parts.tsx';
+
+const LOW_DAYS = 14;
+
+/** What somebody should look at, with the way there. Nothing to do is a quiet page. */
+export function Attention() {
+  const texts = useTexts().overview;
+  const { offers } = useApp();
+  const format = useFormat();
+  const waiting = useItems('/approvals', { waiting: true, limit: 50 }, offers('approval.list'));
+  const running = useItems('/batches', { status: 'PROCESSING', limit: 50 }, offers('batch.list'));
+  const endpoints = useItems('/webhooks', { limit: 200 }, offers('webhook.list'));
+  const { data: floats } = useQuery({
+    queryKey: ['chart', 'floats'],
+    queryFn: readFloats,
+    enabled: offers('float.show') && offers('merchant.list'),
+    staleTime: 60_000,
+    retry: false,
+  });
+  const { data: days } = useQuery({
+    queryKey: ['days'],
+    queryFn: readDays,
+    enabled: offers('books.days'),
+    retry: false,
+  });
+  const low = Object.values(floats ?? {})
+    .flat()
+    .filter(({ daysLeft }) => Number(daysLeft) < LOW_DAYS);
+  const failing = endpoints?.filter((item) => item['failingSince'] || item['enabled'] === false);
+  const closed = days?.filter(({ state }) => state === 'closed').at(-1);
+  const late = days?.filter(({ state }) => state === 'closing').length ?? 0;
+  return (
+    <Panel title={texts.attention}>
+      <ul className="plain-list">
+        <Line to="/approvals" label={texts.approvals} count={waiting?.length} isAlert />
+        <Line to="/batches?status=PROCESSING" label={texts.running} count={running?.length} />
+        <Line
+          to="/merchants"
+          label={texts.lowFloats}
+          count={floats && low.length}
+          isAlert
+          note={low
+            .map(({ merchant, daysLeft }) => texts.lasts(String(merchant), Number(daysLeft)))
+            .join(', ')}
+        />
+        <Line to="/webhooks" label={texts.webhooks} count={failing?.length} isAlert />
+        {days && (
+          <li className="line">
+            <Link to="/books" className="quiet-link">
+              {texts.lastClose}
+            </Link>
+            <span className={late > 1 ? 'warn' : undefined}>
+              {closed ? format.day(closed.day) : texts.none}
+            </span>
+          </li>
+        )}
+      </ul>
+    </Panel>
+  );
+}
+
+function useItems(path: string, query: Query, enabled: boolean): readonly Item[] | undefined {
+  const { data } = useQuery({
+    queryKey: ['attention', path],
+    queryFn: () => get<Page<Item>>(path, query),
+    enabled,
+    refetchInterval: 15_000,
+    retry: false,
+  });
+  return data?.items;
+}
+
+type LineProps = {
+  to: string;
+  label: string;
+  count: number | undefined;
+  isAlert?: boolean;
+  note?: string;
+};
+
+function Line({ to, label, count, isAlert = false, note }: LineProps) {
+  if (count === undefined) return null;
+  return (
+    <li className="line">
+      <span>
+        <Link to={to} className="quiet-link">
+          {label}
+        </Link>
+        {note && <small className="quiet">{note}</small>}
+      </span>
+      <b className={isAlert && count > 0 ? 'warn' : count === 0 ? 'quiet' : undefined}>{count}</b>
+    </li>
+  );
+}

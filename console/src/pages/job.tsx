@@ -1,0 +1,89 @@
+import { Anchor, Progress, Stack, Text } from '@mantine/core';
+import { useParams } from '@tanstack/react-router';
+import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useFormat } from '../ui/format.ts';
+import { type Item, List, Rows } from '../ui/list.tsx';
+import { Head, Panel } from '../ui/parts.tsx';
+import { Same } from '../ui/same.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { Fields, State } from '../ui/value.tsx';
+import { useWords } from '../ui/words.ts';
+
+type Job = Item & {
+  readonly state: string;
+  readonly operation: string;
+  readonly total: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly result: Item | null;
+};
+
+const isRunning = ({ state }: Job) => state === 'WAITING' || state === 'RUNNING';
+
+/** A job: its progress, which a reload shows again, and what came of it. */
+export function Screen() {
+  const texts = useTexts();
+  const { action } = useWords();
+  const format = useFormat();
+  const { id = '' } = useParams({ strict: false }) as { id?: string };
+  const { thing, instead } = useThing<Job>(`/jobs/${id}`, {
+    refetchMs: (job) => (isRunning(job) ? 700 : false),
+  });
+  if (!thing) return instead;
+  const name = action(thing.operation).label;
+  const { done, total, failed, result } = thing;
+  const checks = (result?.['checks'] ?? []) as Item[];
+  return (
+    <>
+      <Head
+        back={{ to: '/system', label: texts.nav.system }}
+        name={name}
+        title={
+          <>
+            {name} <State name={thing.state} />
+          </>
+        }
+      >
+        <Actions acts={[isRunning(thing) && { name: 'job.cancel', given: { id }, isDanger: true }]} />
+        <Same name="job.show" given={{ id }} />
+      </Head>
+      <Stack>
+        <Panel padded>
+          <Text size="sm" mb={6}>
+            {texts.job.progress(format.number(done), format.number(total), format.number(failed))}
+          </Text>
+          <Progress
+            value={total === 0 ? 100 : (100 * done) / total}
+            animated={isRunning(thing)}
+            aria-label={texts.job.label}
+            mb="md"
+          />
+          <Fields of={thing} show={['createdBy', 'createdAt']} also={['startedAt', 'endedAt', 'failure']} />
+        </Panel>
+        {result && 'ok' in result && (
+          <Text className={result['ok'] ? 'ok' : 'bad'} fw={600}>
+            {result['ok'] ? texts.system.ok : texts.system.differs}
+          </Text>
+        )}
+        {checks.length > 0 && (
+          <Panel>
+            <Rows items={checks} columns={['name', 'ok', 'checked', 'differing']} />
+          </Panel>
+        )}
+        {thing.operation === 'voucher.bulk' && (
+          <>
+            <Anchor href={`/operator/v1/jobs/${id}/rows.csv`} size="sm">
+              {texts.job.file}
+            </Anchor>
+            <List
+              path={`/jobs/${id}/rows`}
+              refetchMs={isRunning(thing) ? 2_000 : undefined}
+              columns={['number', 'subject', 'outcome', 'message']}
+            />
+          </>
+        )}
+      </Stack>
+    </>
+  );
+}

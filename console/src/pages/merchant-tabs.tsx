@@ -1,0 +1,104 @@
+import type { ReactNode } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
+import type { Item } from '../ui/list.tsx';
+
+type Tab = {
+  readonly key: string;
+  readonly label: string;
+  readonly needs: string;
+  readonly path: string;
+  readonly columns: readonly string[];
+  readonly fixed: Readonly<Record<string, string>>;
+  readonly to?: (item: Item) => string;
+  readonly cell?: (name: string, item: Item) => ReactNode | undefined;
+};
+
+/** What belongs to a merchant, list by list. */
+export function useMerchantTabs(merchantId: string): readonly Tab[] {
+  const { nav, merchant } = useTexts();
+  const fixed = { merchantId };
+  return [
+    {
+      key: 'transactions',
+      label: nav.transactions,
+      needs: 'transaction.list',
+      path: '/transactions',
+      columns: ['timestamp', 'kind', 'serialNumber', 'reference', 'amount'],
+      to: ({ transactionId }) => `/transactions/${transactionId}`,
+      fixed,
+    },
+    {
+      key: 'keys',
+      label: nav.keys,
+      needs: 'api-key.list',
+      path: '/api-keys',
+      columns: ['keyId', 'scopes', 'lastUsedAt', 'expiresAt', 'calls', ''],
+      cell: keyCell,
+      fixed,
+    },
+    {
+      key: 'batches',
+      label: nav.batches,
+      needs: 'batch.list',
+      path: '/batches',
+      columns: ['reference', 'status', 'quantity', 'produced'],
+      to: ({ transactionId }) => `/batches/${transactionId}`,
+      fixed,
+    },
+    {
+      key: 'webhooks',
+      label: nav.webhooks,
+      needs: 'webhook.list',
+      path: '/webhooks',
+      columns: ['url', 'events', 'pending', 'failed', 'enabled'],
+      to: ({ id }) => `/webhooks/${id}`,
+      fixed,
+    },
+    {
+      key: 'settlements',
+      label: nav.settlements,
+      needs: 'settlement.list',
+      path: '/settlements',
+      columns: ['number', 'state', 'firstDay', 'lastDay', 'payable'],
+      to: ({ id }) => `/settlements/${id}`,
+      fixed,
+    },
+    {
+      key: 'users',
+      label: nav.users,
+      needs: 'user.list',
+      path: '/users',
+      columns: ['email', 'name', 'roles', 'state'],
+      fixed,
+    },
+    {
+      key: 'audit',
+      label: merchant.changes,
+      needs: 'audit.list',
+      path: '/audit',
+      columns: ['occurredAt', 'action', 'actor', 'reason'],
+      fixed: { subject: `merchant ${merchantId}` },
+    },
+  ];
+}
+
+/** What can be done with a key, at the end of its row. */
+export function keyCell(name: string, item: Item): ReactNode | undefined {
+  if (name !== '') return undefined;
+  if (item['revokedAt']) return <span className="quiet">–</span>;
+  const keyId = String(item['keyId']);
+  const given = { keyId };
+  return (
+    <Actions
+      shown={0}
+      of={keyId}
+      acts={[
+        { name: 'api-key.rotate', given, effect: keyId },
+        { name: 'api-key.limit', given, effect: keyId },
+        item['blockedAt'] !== null && { name: 'api-key.pardon', given, effect: keyId },
+        { name: 'api-key.revoke', given, effect: keyId, isDanger: true },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,65 @@
+import { Anchor, Group, Select, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { get, type Page } from '../api.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { Head, Panel } from '../ui/parts.tsx';
+
+type Key = { readonly keyId: string; readonly revokedAt: string | null };
+
+/** First calls to the API, with the merchant's own key. The secret is asked for by curl, and stands nowhere. */
+export function Screen() {
+  const texts = useTexts();
+  const [chosen, setChosen] = useState<string | null>(null);
+  const { data } = useQuery({ queryKey: ['keys'], queryFn: () => get<Page<Key>>('/api-keys'), retry: false });
+  const keys = (data?.items ?? []).filter(({ revokedAt }) => revokedAt === null).map(({ keyId }) => keyId);
+  const keyId = chosen ?? keys[0] ?? 'KEY-ID';
+  const calls = [
+    {
+      title: texts.docs.order,
+      path: '/api/v2/vouchers',
+      body: { reference: 'order-1', quantity: 2, value: 25 },
+    },
+    { title: texts.docs.balance, path: '/api/v2/balance', body: { voucherCode: 'CODE', pin: 'PIN' } },
+    {
+      title: texts.docs.redeem,
+      path: '/api/v2/redeem',
+      body: { voucherCode: 'CODE', pin: 'PIN', amount: 12.5, reference: 'sale-1' },
+    },
+    { title: texts.docs.lookup, path: '/api/v2/transactions/sale-1', body: undefined },
+  ];
+  return (
+    <>
+      <Head title={texts.nav.docs} note={texts.docs.lead} />
+      <Stack gap="lg">
+        <Group align="flex-end">
+          <Select
+            label={texts.nav.keys}
+            data={keys}
+            value={keyId}
+            onChange={setChosen}
+            w={260}
+            allowDeselect={false}
+          />
+          <Anchor href="/docs/" size="sm">
+            {texts.docs.reference}
+          </Anchor>
+        </Group>
+        {calls.map(({ title, path, body }) => (
+          <Panel key={path} title={title} padded>
+            <pre className="code">{curl(keyId, path, body)}</pre>
+          </Panel>
+        ))}
+        <Text size="sm" className="quiet">
+          {texts.docs.secret}
+        </Text>
+      </Stack>
+    </>
+  );
+}
+
+function curl(keyId: string, path: string, body: object | undefined): string {
+  const lines = [`curl -u ${keyId} ${location.origin}${path}`];
+  if (body) lines.push(`  -H 'Content-Type: application/json'`, `  -d '${JSON.stringify(body)}'`);
+  return lines.join(' \\\n');
+}

@@ -1,0 +1,42 @@
+import { useTexts } from '../i18n/index.tsx';
+import { useFormat } from '../ui/format.ts';
+import type { Item } from '../ui/list.tsx';
+import { Stat } from '../ui/parts.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { State } from '../ui/value.tsx';
+
+type Float = { readonly currency: string; readonly balance: number; readonly daysLeft: number | null };
+type Floats = Item & { readonly items: readonly Float[] };
+
+export function Floats() {
+  const texts = useTexts();
+  const format = useFormat();
+  const { thing } = useThing<Floats>('/floats', { refetchMs: () => 30_000 });
+  return thing?.items.map(({ currency, balance, daysLeft }) => (
+    <Stat key={currency} label={texts.nav.floats} to="/float" note={texts.float.lasts(daysLeft)}>
+      {format.money(balance, currency)}
+    </Stat>
+  ));
+}
+
+type Settlement = {
+  readonly id: string;
+  readonly state: string;
+  readonly currency: string;
+  readonly payable: number;
+};
+type Settlements = Item & { readonly items: readonly Settlement[] };
+
+/** The newest statement in each currency. */
+export function ToBeSettled() {
+  const texts = useTexts();
+  const format = useFormat();
+  const { thing } = useThing<Settlements>('/settlements');
+  const newest = new Map<string, Settlement>();
+  for (const each of thing?.items ?? []) if (!newest.has(each.currency)) newest.set(each.currency, each);
+  return [...newest.values()].map(({ id, currency, payable, state }) => (
+    <Stat key={id} label={texts.settlement.payable} to={`/settlements/${id}`} note={<State name={state} />}>
+      {format.money(payable, currency)}
+    </Stat>
+  ));
+}

@@ -1,0 +1,75 @@
+import { Group, SegmentedControl } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { dayAfter, readReport, rowsOf } from '../reports.ts';
+import { useFormat } from '../ui/format.ts';
+import { Rows } from '../ui/list.tsx';
+import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
+import { useWords } from '../ui/words.ts';
+
+const MONTHS = 3;
+
+/** R6: every movement of the float in a month. */
+export function Statement() {
+  const texts = useTexts();
+  const format = useFormat();
+  const { kind } = useWords();
+  const today = new Date().toISOString().slice(0, 10);
+  const months = Array.from({ length: MONTHS }, (_, back) => {
+    const first = new Date(`${today.slice(0, 7)}-01T00:00:00Z`);
+    first.setUTCMonth(first.getUTCMonth() - back);
+    return first.toISOString().slice(0, 7);
+  });
+  const [month = today.slice(0, 7), setMonth] = useState(months[0]);
+  const last = new Date(`${month}-01T00:00:00Z`);
+  last.setUTCMonth(last.getUTCMonth() + 1);
+  const end = last.toISOString().slice(0, 10);
+  const query = { from: `${month}-01`, to: end > today ? dayAfter(today) : end };
+  const { data, error } = useQuery({
+    queryKey: ['statement', query],
+    queryFn: () => readReport('float-statement', query),
+    retry: false,
+  });
+  return (
+    <Panel
+      title={texts.float.statement}
+      aside={
+        <Group>
+          <SegmentedControl
+            size="xs"
+            aria-label={texts.float.month}
+            data={months.map((value) => ({ value, label: format.month(value) }))}
+            value={month}
+            onChange={setMonth}
+          />
+        </Group>
+      }
+    >
+      {error ? (
+        <div className="panel-body">
+          <Problem error={error} />
+        </div>
+      ) : !data ? (
+        <Busy />
+      ) : data.tables.length === 0 ? (
+        <Empty text={texts.books.noRows} />
+      ) : (
+        data.tables.map((table) => (
+          <Rows
+            key={table.currency}
+            items={rowsOf(table).map((row, index) => ({ ...row, id: String(index) }))}
+            columns={['time', 'kind', 'reference', 'amount', 'balance']}
+            wide={['reference']}
+            currency={table.currency}
+            cell={(name, item) =>
+              name === 'kind'
+                ? kind(item['kind'] === 'closing' ? 'closingBalance' : String(item['kind']))
+                : undefined
+            }
+          />
+        ))
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,73 @@
+import {
+  type AnyRoute,
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+} from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import { useTexts } from './i18n/index.tsx';
+import type { Filters } from './ui/filters.tsx';
+import { Gate, Rejected } from './ui/gate.tsx';
+import { Busy, Empty } from './ui/parts.tsx';
+import type { Places } from './ui/shell.tsx';
+
+// The sign-in does not need the frame.
+const Shell = lazy(async () => ({ default: (await import('./ui/shell.tsx')).Shell }));
+
+type Load = () => Promise<{ readonly Screen: () => React.ReactNode }>;
+export type Pages = Readonly<Record<string, Load>>;
+
+/** Filters are typed parameters of the address: texts, and nothing else. */
+const readFilters = (search: Record<string, unknown>): Filters =>
+  Object.fromEntries(
+    Object.entries(search).map(([name, value]) => [name, value === undefined ? undefined : String(value)]),
+  );
+
+function NotFound() {
+  return <Empty text={useTexts().problem.notFound} />;
+}
+
+/**
+ * The router of the console or the portal.
+ * @param pages by address: those behind the sign-in
+ */
+export function routerOf(basepath: string, useGroups: () => Places, pages: Pages) {
+  const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+  const inside = createRoute({
+    getParentRoute: () => root,
+    id: 'inside',
+    component: function Inside() {
+      const groups = useGroups();
+      return (
+        <Gate>
+          <Suspense fallback={<Busy />}>
+            <Shell groups={groups}>
+              <Outlet />
+            </Shell>
+          </Suspense>
+        </Gate>
+      );
+    },
+    errorComponent: Rejected,
+  });
+  const page = (parent: AnyRoute, path: string, load: Load) =>
+    createRoute({
+      getParentRoute: () => parent,
+      path,
+      validateSearch: readFilters,
+      component: lazyRouteComponent(load, 'Screen'),
+    });
+  const routes = Object.entries(pages).map(([path, load]) => page(inside, path, load));
+  return createRouter({
+    basepath,
+    defaultPreload: 'intent',
+    defaultPendingComponent: Busy,
+    routeTree: root.addChildren([
+      page(root, '/sign-in', () => import('./pages/sign-in.tsx')),
+      page(root, '/enroll', () => import('./pages/enroll.tsx')),
+      inside.addChildren(routes),
+    ]),
+  });
+}

@@ -1,0 +1,155 @@
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { type FormEvent, useRef, useState } from 'react';
+import { ApiProblem, get } from '../api.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { type Operation, perform } from '../operations.ts';
+import type { Act, Input } from './actions.tsx';
+import { type Change, Changes } from './changes.tsx';
+import { FieldInput } from './field.tsx';
+import { Problem } from './parts.tsx';
+import { Secrets } from './secrets.tsx';
+import { StepUp } from './step-up.tsx';
+import { useWords } from './words.ts';
+
+type Props = { act: Act; operation: Operation; close(): void };
+type Answer = Readonly<Record<string, unknown>>;
+
+const SECRET = /^(secret|token|link|key)$/;
+const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
+
+/** The dialog of an operation: its fields, its effect, a reason; then what came of it. */
+export function ActionForm({ act, operation, close }: Props) {
+  const { name, given = {}, current = {}, isDanger, effect, onDone } = act;
+  const texts = useTexts().action;
+  const words = useWords();
+  const client = useQueryClient();
+  const [base, setBase] = useState<Input>(current);
+  const [values, setValues] = useState<Input>(current);
+  const [error, setError] = useState<unknown>();
+  const [meanwhile, setMeanwhile] = useState<Change>();
+  const [isBusy, setBusy] = useState(false);
+  const [answer, setAnswer] = useState<Answer>();
+  // The same input under the same key: sent twice, the change happens once.
+  const sent = useRef({ key: '', input: '' });
+  const label = act.label ?? words.action(name).label;
+  const fields = operation.fields.filter((field) => !(field.name in given));
+
+  const finish = (done: Answer) => {
+    close();
+    onDone?.(done);
+  };
+  const attempt = async () => {
+    setBusy(true);
+    setError(undefined);
+    const changed = Object.entries(values).filter(([field, value]) => !isEqual(value, base[field]));
+    // A proposal whose effect has changed meanwhile is confirmed with the effect that was shown.
+    const confirmed =
+      error instanceof ApiProblem && error.code === 'effect-changed' ? error.effect : undefined;
+    const input = { ...given, ...Object.fromEntries(changed), ...(confirmed ? { effect: confirmed } : {}) };
+    try {
+      const other = await changedMeanwhile(act, base);
+      if (other) {
+        setMeanwhile(other);
+        return setBase({ ...base, ...(other.after as Input) });
+      }
+      const text = JSON.stringify(input);
+      if (sent.current.input !== text) sent.current = { key: crypto.randomUUID(), input: text };
+      const done = await perform(operation, input, sent.current.key);
+      await client.invalidateQueries();
+      if ('approval' in done || Object.entries(done).some(([field, value]) => SECRET.test(field) && value))
+        return setAnswer(done);
+      notifications.show({ message: `${label}: ${texts.done}` });
+      finish(done);
+    } catch (caught) {
+      setError(caught);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void attempt();
+  };
+  if (answer?.['approval']) return <Proposed approval={answer['approval'] as Answer} close={close} />;
+  if (answer) return <Secrets secrets={answer} close={() => finish(answer)} />;
+  const needsStepUp = error instanceof ApiProblem && error.code === 'step-up-required';
+  const problems = error instanceof ApiProblem ? error.fields : [];
+  return (
+    <Stack gap="md">
+      <form onSubmit={submit}>
+        <Stack gap="md">
+          <Text size="sm">{words.action(name).text || `${operation.summary}.`}</Text>
+          {effect && (
+            <Alert color={isDanger ? 'red' : 'accent'} variant="light" title={texts.effect}>
+              {effect}
+            </Alert>
+          )}
+          {fields.map((field) => (
+            <FieldInput
+              key={field.name}
+              operation={name}
+              field={field}
+              value={values[field.name]}
+              problem={problems.find((each) => each.field === field.name)?.message}
+              onChange={(value) => setValues({ ...values, [field.name]: value })}
+            />
+          ))}
+          {meanwhile && (
+            <Alert color="orange" variant="light" title={texts.meanwhile}>
+              <Changes of={[meanwhile]} />
+              {texts.meanwhileHint}
+            </Alert>
+          )}
+          {error !== undefined && !needsStepUp && <Problem error={error} />}
+          {error instanceof ApiProblem && error.code === 'effect-changed' && (
+            <Changes of={(error.effect ?? []) as Change[]} />
+          )}
+          {!needsStepUp && (
+            <Group justify="flex-end" gap={8}>
+              <Button variant="default" size="sm" onClick={close}>
+                {texts.cancel}
+              </Button>
+              <Button type="submit" size="sm" color={isDanger ? 'red.8' : undefined} loading={isBusy}>
+                {label}
+              </Button>
+            </Group>
+          )}
+        </Stack>
+      </form>
+      {needsStepUp && <StepUp onDone={attempt} />}
+    </Stack>
+  );
+}
+
+/** What somebody else has changed since the form was opened. */
+async function changedMeanwhile({ name, source, current }: Act, base: Input): Promise<Change | undefined> {
+  if (source === undefined || current === undefined) return undefined;
+  const now = await get<Input>(source);
+  const names = Object.keys(current).filter((field) => !isEqual(now[field], base[field]));
+  if (names.length === 0) return undefined;
+  const pick = (from: Input) => Object.fromEntries(names.map((field) => [field, from[field] ?? null]));
+  return { action: name, subject: '', before: pick(base), after: pick(now) };
+}
+
+function Proposed({ approval, close }: { approval: Answer; close(): void }) {
+  const texts = useTexts();
+  return (
+    <Stack>
+      <Alert color="accent" variant="light" title={texts.action.proposed}>
+        {texts.action.needsApproval}
+      </Alert>
+      <Changes of={(approval['effect'] ?? []) as Change[]} />
+      <Group justify="flex-end" gap={8}>
+        <Button variant="default" size="sm" component={Link} to="/approvals">
+          {texts.nav.approvals}
+        </Button>
+        <Button size="sm" onClick={close}>
+          {texts.close}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

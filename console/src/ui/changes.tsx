@@ -1,0 +1,103 @@
+import { Stack, Text } from '@mantine/core';
+import { isTime, useFormat } from './format.ts';
+import { useWords } from './words.ts';
+
+/** A change as the audit tells it. */
+export type Change = {
+  readonly action: string;
+  readonly subject: string;
+  readonly before: unknown;
+  readonly after: unknown;
+};
+
+type Thing = Readonly<Record<string, unknown>>;
+const fieldsOf = (value: unknown): Thing =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Thing) : {};
+
+/** Changes in words: what was, and what it becomes. */
+export function Changes({ of }: { of: readonly Change[] }) {
+  const words = useWords();
+  return (
+    <Stack gap="xs">
+      {of.map(({ action, subject, before, after }) => (
+        <div key={`${action} ${subject}`}>
+          {subject && (
+            <Text size="sm" fw={500}>
+              {words.action(action).label} · <span className="mono">{subject}</span>
+            </Text>
+          )}
+          <Difference before={fieldsOf(before)} after={fieldsOf(after)} />
+        </div>
+      ))}
+    </Stack>
+  );
+}
+
+/** The fields that differ, each as text; amounts in minor units as money. */
+function useDifference() {
+  const words = useWords();
+  const format = useFormat();
+  return (before: unknown, after: unknown) => {
+    const [old, now] = [fieldsOf(before), fieldsOf(after)];
+    const currency = now['currency'] ?? old['currency'];
+    const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
+      (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]),
+    );
+    const show = (name: string, value: unknown) => {
+      if (value === null || value === undefined || value === '') return '–';
+      if (name.endsWith('Minor') && typeof currency === 'string')
+        return toMoney(value, currency, format.money);
+      if (isTime(value)) return format.time(value);
+      return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value));
+    };
+    return names.map((name) => ({
+      name,
+      label: words.label(name.replace(/Minor$/, '')),
+      old: name in old ? show(name, old[name]) : undefined,
+      now: show(name, now[name]),
+    }));
+  };
+}
+
+export function Difference({ before, after }: { before: unknown; after: unknown }) {
+  return (
+    <dl className="change">
+      {useDifference()(before, after).map(({ name, label, old, now }) => (
+        <div key={name} style={{ display: 'contents' }}>
+          <dt>{label}</dt>
+          <dd>
+            {old !== undefined && (
+              <>
+                <s className="quiet">{old}</s> →{' '}
+              </>
+            )}
+            <b>{now}</b>
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The same on a line or two, for a list. */
+export function ShortDifference({ before, after }: { before: unknown; after: unknown }) {
+  const text = useDifference()(before, after)
+    .map(({ label, old, now }) => `${label}: ${old === undefined ? now : `${old} → ${now}`}`)
+    .join(' · ');
+  return (
+    <span className="long quiet" title={text}>
+      {text || '–'}
+    </span>
+  );
+}
+
+/** Minor units, in the decimals of their currency. */
+function toMoney(
+  value: unknown,
+  currency: string,
+  money: (amount: number, currency: string) => string,
+): string {
+  const decimals =
+    new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
+  return money(Number(value) / 10 ** decimals, currency);
+}

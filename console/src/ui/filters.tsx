@@ -1,0 +1,96 @@
+import { Button, Group, Select, TextInput } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { useMerchants } from './merchants.ts';
+import { useWords } from './words.ts';
+
+export type Filters = Readonly<Record<string, string | undefined>>;
+export type Filter = { readonly name: string; readonly options?: readonly string[] };
+
+/** The filters of a list. They are the address of the page: a list can be sent to a colleague. */
+export function FilterBar({ filters, search }: { filters: readonly Filter[]; search: Filters }) {
+  const texts = useTexts().list;
+  const navigate = useNavigate();
+  const [round, setRound] = useState(0);
+  const apply = (changed: Filters) => {
+    const next = Object.fromEntries(Object.entries({ ...search, ...changed }).filter(([, value]) => value));
+    void navigate({ to: '.', search: next as never, replace: true });
+  };
+  const isFiltered = filters.some(({ name }) => search[name]);
+  return (
+    <Group gap={8} component="search" key={round}>
+      {filters.map((filter) => (
+        <FilterInput
+          key={filter.name}
+          filter={filter}
+          value={search[filter.name] ?? ''}
+          apply={(value) => apply({ [filter.name]: value || undefined })}
+        />
+      ))}
+      {isFiltered && (
+        <Button
+          variant="subtle"
+          onClick={() => {
+            setRound(round + 1);
+            apply(Object.fromEntries(filters.map(({ name }) => [name, undefined])));
+          }}
+        >
+          {texts.clear}
+        </Button>
+      )}
+    </Group>
+  );
+}
+
+type InputProps = { filter: Filter; value: string; apply(value: string): void };
+
+function FilterInput({ filter: { name, options }, value, apply }: InputProps) {
+  const { label, word } = useWords();
+  const { merchants } = useMerchants();
+  const [typed, setTyped] = useState(value);
+  const title = label(name);
+  const choices =
+    name === 'merchantId' && merchants.length > 0
+      ? merchants.map((each) => ({ value: each.id, label: each.name }))
+      : options?.map((option) => ({ value: option, label: word(option) }));
+  if (choices)
+    return (
+      <Select
+        size="xs"
+        w={160}
+        aria-label={title}
+        placeholder={title}
+        clearable
+        searchable={choices.length > 8}
+        data={choices}
+        value={value || null}
+        onChange={(chosen) => apply(chosen ?? '')}
+      />
+    );
+  if (name === 'from' || name === 'to')
+    return (
+      <TextInput
+        size="xs"
+        type="date"
+        w={168}
+        aria-label={title}
+        leftSection={<span className="quiet">{title}</span>}
+        leftSectionWidth={44}
+        value={value.slice(0, 10)}
+        onChange={(event) => apply(event.currentTarget.value)}
+      />
+    );
+  return (
+    <TextInput
+      size="xs"
+      w={160}
+      aria-label={title}
+      placeholder={title}
+      value={typed}
+      onChange={(event) => setTyped(event.currentTarget.value)}
+      onKeyDown={(event) => event.key === 'Enter' && apply(typed.trim())}
+      onBlur={() => typed.trim() !== value && apply(typed.trim())}
+    />
+  );
+}

@@ -1,0 +1,20 @@
+import { useQuery } from '@tanstack/react-query';
+import { get, type Page } from '../api.ts';
+import { useApp } from './app.tsx';
+
+type Merchant = { readonly id: string; readonly name: string };
+
+/** The first merchants, by name: for choices, and to show a name where the API gives an id. */
+export function useMerchants() {
+  const { door, offers } = useApp();
+  const { data } = useQuery({
+    queryKey: ['merchants', 'names'],
+    queryFn: () => get<Page<Merchant>>('/merchants', { limit: 200 }),
+    enabled: door === 'operator' && offers('merchant.list'),
+    staleTime: 60_000,
+    retry: false,
+  });
+  const merchants = data?.items ?? [];
+  const nameOf = (id: string) => merchants.find((each) => each.id === id)?.name;
+  return { merchants, nameOf };
+}

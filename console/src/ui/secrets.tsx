@@ -1,0 +1,46 @@
+import { Alert, Button, CopyButton, Group, Stack, Text } from '@mantine/core';
+import { useTexts } from '../i18n/index.tsx';
+import { useWords } from './words.ts';
+
+const SHOWN = /^(keyId|secret|token|link|key)$/;
+
+/** What is shown once stays until somebody closes it. */
+export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, unknown>>; close(): void }) {
+  const { action: texts, close: closeLabel } = useTexts();
+  const { label } = useWords();
+  const shown = Object.entries(secrets)
+    .filter(([name, value]) => SHOWN.test(name) && value)
+    // A link is sent to somebody: with the address of this service.
+    .map(([name, value]) => [name, name === 'link' ? new URL(String(value), location.origin).href : value]);
+  return (
+    <Stack gap="md">
+      <Alert color="orange" variant="light">
+        {texts.secret}
+      </Alert>
+      {shown.map(([name, value]) => (
+        <div key={String(name)}>
+          <Text size="sm" className="quiet" mb={4}>
+            {label(String(name))}
+          </Text>
+          <Group wrap="nowrap" gap={8} align="flex-start">
+            <pre className="code" style={{ flex: 1 }}>
+              {String(value)}
+            </pre>
+            <CopyButton value={String(value)}>
+              {({ copied, copy }) => (
+                <Button variant="default" size="sm" onClick={copy}>
+                  {copied ? texts.copied : texts.copy}
+                </Button>
+              )}
+            </CopyButton>
+          </Group>
+        </div>
+      ))}
+      <Group justify="flex-end">
+        <Button size="sm" onClick={close}>
+          {closeLabel}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}

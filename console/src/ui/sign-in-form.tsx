@@ -1,0 +1,121 @@
+import { Anchor, Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { send } from '../api.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { Problem } from './parts.tsx';
+import { canUsePasskeys, signInByPasskey } from './passkey.ts';
+
+type Answer = { readonly next?: 'second-factor'; readonly factors?: readonly string[] };
+type Step = 'password' | 'totp' | 'recovery';
+
+/**
+ * Password, then a second factor.
+ * @param email of the person whose session has ended, who signs in again
+ */
+export function SignInForm({ email = '', onDone }: { email?: string; onDone(): void }) {
+  const texts = useTexts().signIn;
+  const client = useQueryClient();
+  const [step, setStep] = useState<Step>('password');
+  const [values, setValues] = useState({ email, password: '', totp: '', recoveryCode: '' });
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+
+  const attempt = async (enter: () => Promise<Answer>) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const answer = await enter();
+      if (answer.next === 'second-factor') return setStep('totp');
+      await client.invalidateQueries();
+      onDone();
+    } catch (caught) {
+      setError(caught);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const { email: typed, password, totp, recoveryCode } = values;
+    const body =
+      step === 'password'
+        ? { email: typed, password }
+        : step === 'totp'
+          ? { totp: totp.replace(/\s/g, '') }
+          : { recoveryCode };
+    void attempt(() => send<Answer>('POST', '/session', { body }));
+  };
+  const set = (name: keyof typeof values) => (event: { currentTarget: { value: string } }) =>
+    setValues({ ...values, [name]: event.currentTarget.value });
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        {step === 'password' && (
+          <>
+            <TextInput
+              label={texts.email}
+              type="email"
+              required
+              autoComplete="username"
+              readOnly={email !== ''}
+              value={values.email}
+              onChange={set('email')}
+            />
+            <PasswordInput
+              label={texts.password}
+              required
+              autoComplete="current-password"
+              value={values.password}
+              onChange={set('password')}
+            />
+          </>
+        )}
+        {step === 'totp' && (
+          <TextInput
+            label={texts.factor}
+            required
+            inputMode="numeric"
+            autoComplete="one-time-code"
+            autoFocus
+            value={values.totp}
+            onChange={set('totp')}
+          />
+        )}
+        {step === 'recovery' && (
+          <TextInput
+            label={texts.recoveryCode}
+            required
+            autoFocus
+            value={values.recoveryCode}
+            onChange={set('recoveryCode')}
+          />
+        )}
+        {error !== undefined && <Problem error={error} />}
+        <Button type="submit" size="sm" loading={isBusy}>
+          {texts.next}
+        </Button>
+        {step !== 'password' && (
+          <Text size="sm" component="div">
+            {canUsePasskeys() && (
+              <>
+                <Anchor component="button" type="button" size="sm" onClick={() => attempt(signInByPasskey)}>
+                  {texts.passkey}
+                </Anchor>
+                {' · '}
+              </>
+            )}
+            <Anchor
+              component="button"
+              type="button"
+              size="sm"
+              onClick={() => setStep(step === 'totp' ? 'recovery' : 'totp')}
+            >
+              {step === 'totp' ? texts.recovery : texts.useTotp}
+            </Anchor>
+          </Text>
+        )}
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,61 @@
+import { Alert, Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { type FormEvent, useState } from 'react';
+import { send } from '../api.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { useApp } from './app.tsx';
+import { Problem } from './parts.tsx';
+import { canUsePasskeys, stepUpByPasskey } from './passkey.ts';
+
+/** Asks for the second factor again, then goes on with what asked for it. */
+export function StepUp({ onDone }: { onDone(): void }) {
+  const texts = useTexts().action;
+  const { session } = useApp();
+  const [totp, setTotp] = useState('');
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const attempt = async (prove: () => Promise<unknown>) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await prove();
+      onDone();
+    } catch (caught) {
+      setError(caught);
+      setBusy(false);
+    }
+  };
+  const confirm = (event: FormEvent) => {
+    event.preventDefault();
+    void attempt(() => send('POST', '/session/step-up', { body: { totp: totp.replace(/\s/g, '') } }));
+  };
+  return (
+    <form onSubmit={confirm}>
+      <Alert variant="light" title={texts.stepUp}>
+        <Stack gap="xs">
+          <Text size="sm">{texts.stepUpHint}</Text>
+          <Group align="flex-end" gap={8}>
+            <TextInput
+              label={texts.code}
+              value={totp}
+              required
+              w={140}
+              inputMode="numeric"
+              autoComplete="one-time-code"
+              autoFocus
+              onChange={(event) => setTotp(event.currentTarget.value)}
+            />
+            <Button type="submit" size="sm" loading={isBusy}>
+              {texts.confirm}
+            </Button>
+            {session?.user.factors?.includes('passkey') && canUsePasskeys() && (
+              <Anchor component="button" type="button" size="sm" onClick={() => attempt(stepUpByPasskey)}>
+                {texts.passkey}
+              </Anchor>
+            )}
+          </Group>
+          {error !== undefined && <Problem error={error} />}
+        </Stack>
+      </Alert>
+    </form>
+  );
+}

@@ -1,0 +1,27 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { get, type Query } from '../api.ts';
+import type { Item } from './list.tsx';
+import { BusyPage, Problem } from './parts.tsx';
+
+type Options<T> = {
+  readonly query?: Query;
+  readonly refetchMs?: (thing: T) => number | false;
+  readonly enabled?: boolean;
+};
+
+/** Reads one thing. Until it is there, `instead` is what the page shows. */
+export function useThing<T extends Item>(
+  path: string,
+  { query, refetchMs, enabled = true }: Options<T> = {},
+) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ['thing', path, query],
+    queryFn: () => get<T>(path, query),
+    enabled,
+    refetchInterval: ({ state }) => (state.data && refetchMs ? refetchMs(state.data) : false),
+  });
+  const instead: ReactNode =
+    error && !data ? <Problem error={error} retry={() => void refetch()} /> : <BusyPage />;
+  return { thing: data, instead };
+}

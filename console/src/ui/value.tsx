@@ -1,0 +1,185 @@
+import { CopyButton, UnstyledButton } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { useApp } from './app.tsx';
+import { isDay, isTime, useFormat } from './format.ts';
+import { useMerchants } from './merchants.ts';
+import { useWords } from './words.ts';
+
+const TONES: Readonly<Record<string, string>> = {
+  ACTIVE: 'ok',
+  COMPLETED: 'ok',
+  PAID: 'ok',
+  closed: 'ok',
+  active: 'ok',
+  complete: 'ok',
+  delivered: 'ok',
+  changed: 'ok',
+  APPROVED: 'ok',
+  'in use': 'ok',
+  PROCESSING: 'busy',
+  RUNNING: 'busy',
+  QUEUED: 'busy',
+  WAITING: 'busy',
+  PENDING: 'busy',
+  pending: 'busy',
+  open: 'busy',
+  begun: 'busy',
+  invited: 'busy',
+  EXPIRED: 'warn',
+  closing: 'warn',
+  provisional: 'warn',
+  RETURNED: 'warn',
+  'being replaced': 'warn',
+  BLOCKED: 'bad',
+  FAILED: 'bad',
+  failed: 'bad',
+  REJECTED: 'bad',
+  aborted: 'bad',
+  declined: 'bad',
+  disabled: 'bad',
+  suspended: 'bad',
+  failing: 'bad',
+  'on sale': 'ok',
+};
+
+/** A state by its name and a color: never by the color alone. */
+export function State({ name }: { name: string }) {
+  const { word } = useWords();
+  return (
+    <span className="state" data-tone={TONES[name] ?? 'none'}>
+      {word(name)}
+    </span>
+  );
+}
+
+export function Time({ at }: { at: string }) {
+  const format = useFormat();
+  return (
+    <time dateTime={at} title={format.exact(at)}>
+      {format.time(at)}
+    </time>
+  );
+}
+
+/** What ends with a day of UTC is shown as that day. */
+const END_OF_DAY = 'T23:59:59.999Z';
+
+function Day({ at }: { at: string }) {
+  const format = useFormat();
+  return (
+    <time dateTime={at} title={format.exact(at)}>
+      {format.day(at)}
+    </time>
+  );
+}
+
+/** An id that can be copied by a click. */
+export function Copyable({ text, shown = text }: { text: string; shown?: string }) {
+  const texts = useTexts().action;
+  return (
+    <CopyButton value={text}>
+      {({ copied, copy }) => (
+        <UnstyledButton
+          className="mono"
+          title={`${copied ? texts.copied : texts.copy}: ${text}`}
+          onClick={(event) => {
+            event.stopPropagation();
+            copy();
+          }}
+        >
+          {copied ? texts.copied : shown}
+        </UnstyledButton>
+      )}
+    </CopyButton>
+  );
+}
+
+function Merchant({ id }: { id: string }) {
+  const { nameOf } = useMerchants();
+  const { offers } = useApp();
+  const name = nameOf(id) ?? `№ ${id}`;
+  if (!offers('merchant.list')) return name;
+  return (
+    <Link to={`/merchants/${id}`} className="quiet-link" onClick={(event) => event.stopPropagation()}>
+      <bdi>{name}</bdi>
+    </Link>
+  );
+}
+
+const MONEY =
+  /^(amount|balance|value|reserved|minValue|maxValue|carried|closing|opening|outstanding|payable|net|below|warnBelow|usePerDay|usableAmount|inScrip)$/;
+const WORDS =
+  /^(kind|activation|scope|expiryPolicy|roles|factors|approvalMode|permissions|scopes|operation|outcome|refundStatus)$/;
+const IDS = /^(transactionId|eventId|requestId|hash|closingHash|contentHash|originalTransactionId)$/;
+const MONO =
+  /^(id|serialNumber|voucherCode|keyId|batch|url|code|replacedBy|rotatedTo|bankReference|subject|address|networks)$/;
+
+const isAmount = (value: object): value is { amount: string } => 'amount' in value;
+
+type ValueProps = { name: string; value: unknown; currency?: string | undefined };
+
+/** A value of the API as people read it. */
+export function Value({ name, value, currency }: ValueProps): ReactNode {
+  const format = useFormat();
+  const { word, kind } = useWords();
+  const { yes, no, all } = useTexts().list;
+  if (value === null || value === undefined || value === '') return <span className="quiet">–</span>;
+  if (Array.isArray(value)) {
+    if (value.length === 0) return <span className="quiet">{name === 'events' ? all : '–'}</span>;
+    return value.map((each) => (WORDS.test(name) ? word(String(each)) : String(each))).join(', ');
+  }
+  if (typeof value === 'boolean') return value ? yes : <span className="quiet">{no}</span>;
+  if (/^(state|status)$/.test(name) && typeof value === 'string') return <State name={value} />;
+  if (name === 'merchantId') return <Merchant id={String(value)} />;
+  if (isTime(value) && value.endsWith(END_OF_DAY)) return <Day at={value} />;
+  if (isTime(value)) return <Time at={value} />;
+  if (isDay(value)) return format.day(value);
+  if (typeof value === 'number')
+    return currency && MONEY.test(name) ? format.money(value, currency) : format.number(value);
+  if (typeof value === 'object')
+    return isAmount(value) ? (
+      currency ? (
+        format.money(Number(value.amount), currency)
+      ) : (
+        format.exactly(value.amount)
+      )
+    ) : (
+      <Copyable text={JSON.stringify(value)} />
+    );
+  const text = String(value);
+  if (IDS.test(name))
+    return <Copyable text={text} shown={text.length > 12 ? `${text.slice(0, 12)}…` : text} />;
+  if (WORDS.test(name)) return kind(text);
+  return MONO.test(name) ? <span className="mono">{text}</span> : <bdi className="long">{text}</bdi>;
+}
+
+type Thing = Readonly<Record<string, unknown>>;
+
+/** Fields of one thing: those that are named, in this order; `also` are left out while they are empty. */
+export function Fields({
+  of,
+  show = Object.keys(of),
+  also = [],
+}: {
+  of: Thing;
+  show?: readonly string[];
+  also?: readonly string[];
+}) {
+  const { label } = useWords();
+  const currency = typeof of['currency'] === 'string' ? of['currency'] : undefined;
+  const isSet = (name: string) => ![null, undefined, '', false].includes(of[name] as never);
+  return (
+    <dl className="fields">
+      {[...show, ...also.filter(isSet)].map((name) => (
+        <div key={name} style={{ display: 'contents' }}>
+          <dt>{label(name)}</dt>
+          <dd>
+            <Value name={name} value={of[name]} currency={currency} />
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
