@@ -44,10 +44,10 @@ export async function openBrowser(t: TestContext): Promise<Browser> {
   return browser;
 }
 
-/** A page of a new profile, signed in as the owner by a link. */
-export async function signedIn(
+/** A page of a new profile. */
+export async function newPage(
   browser: Browser,
-  { baseUrl, service }: ListeningService,
+  { baseUrl }: ListeningService,
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
   const page = await (await browser.newContext({ baseURL: baseUrl, locale: 'en-GB', ...options })).newPage();
@@ -59,15 +59,39 @@ export async function signedIn(
     const { url } = message.location();
     if (message.type() !== 'error') return;
     // Before somebody has signed in, there is no session.
-    if (message.text().includes('401') && url.endsWith('/operator/v1/session')) return;
+    if (message.text().includes('401') && /\/v1\/session$/.test(url)) return;
     faults.push(`${page.url()}: ${message.text()} (${url})`);
   });
   page.on('request', (request) =>
     sent.push(`${request.method()} ${request.url()} ${request.postData() ?? ''}`),
   );
-  await page.goto(`/console/sign-in#${await inviteDemoOwner(asOperator(service))}`);
-  await settled(page, 'Overview');
   return { page, faults, sent };
+}
+
+/** A page of a new profile, signed in as the owner by a link. */
+export async function signedIn(
+  browser: Browser,
+  listening: ListeningService,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
+  const open = await newPage(browser, listening, options);
+  await open.page.goto(`/console/sign-in#${await inviteDemoOwner(asOperator(listening.service))}`);
+  await settled(open.page, 'Overview');
+  return open;
+}
+
+/** A page of a new profile with the session of somebody. */
+export async function pageOf(
+  browser: Browser,
+  listening: ListeningService,
+  { cookies }: { readonly cookies: ReadonlyMap<string, string> },
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
+  const open = await newPage(browser, listening, options);
+  const { hostname: domain } = new URL(listening.baseUrl);
+  const attributes = { domain, path: '/', secure: true, httpOnly: true, sameSite: 'Strict' } as const;
+  await open.page.context().addCookies([...cookies].map(([name, value]) => ({ name, value, ...attributes })));
+  return open;
 }
 
 /** Waits until a page has its heading, and nothing in it is still loading. */
@@ -87,7 +111,9 @@ type Finding = {
 /** What axe finds serious or critical in a page. */
 export async function inaccessible(page: Page): Promise<string[]> {
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source);
-  const found = await page.evaluate<Finding[]>('axe.run().then(({ violations }) => violations)');
+  const found = await page.evaluate<Finding[]>(
+    "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
+  );
   return found
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`);

@@ -1,49 +1,95 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { test } from 'node:test';
-import { inaccessible, openBrowser, settled, signedIn, whyNoBrowser } from './chromium.ts';
-import { Till } from './till.ts';
+import { type TestContext, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { inaccessible, openBrowser, pageOf, settled, whyNoBrowser } from './chromium.ts';
+import { furnish, openStage, type Shown, type Somebody, type Stage } from './console.scene.ts';
+
+/** A tour of every page: axe, the policy, and errors; in both themes and widths, and as every role. */
 
 const skip = await whyNoBrowser();
 
+const DOORS = {
+  console: ['owner', 'finance', 'support', 'operations', 'developer', 'auditor'],
+  portal: ['owner', 'finance', 'operations', 'cashier', 'developer', 'viewer'],
+} as const;
+type Door = keyof typeof DOORS;
+
+/** Colors do not depend on the width: the second theme is looked at once. */
+const THEMES = [
+  ['light', [1280, 360]],
+  ['dark', [1280]],
+] as const;
+
 /** The pages behind the sign-in, as the router has them; what a page shows stands in its address. */
-async function findPages(shown: Readonly<Record<string, string>>): Promise<string[]> {
-  const text = await readFile(new URL('../console/src/console.tsx', import.meta.url), 'utf8');
-  const paths = [...text.matchAll(/\bpage\('([^']+)'/g)].map(([, path = '']) => path);
-  assert.ok(paths.length > 20);
-  return paths.map((path) => shown[path] ?? path).filter((path) => !LATER.has(path));
+async function findPages(door: Door, shown: Shown): Promise<string[]> {
+  const text = await readFile(new URL(`../console/src/${door}.tsx`, import.meta.url), 'utf8');
+  const paths = [...text.matchAll(/^ {4}'(\/[^']*)': \(\) =>/gm)].map(([, path = '']) => path);
+  assert.ok(paths.length > 14);
+  return paths.map((path) => shown[path] ?? path);
 }
 
-/** Pages of one thing that takes long to make: their lists are visited. */
-const LATER = new Set(['/settlements/$id', '/webhooks/$id']);
+async function visit(page: Page, door: Door, path: string): Promise<void> {
+  await page.goto(`/${door}${path}`);
+  await settled(page);
+}
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  test(`every page is accessible and without a fault, ${colorScheme}`, { skip }, async (t) => {
-    const till = await Till.open(t);
-    const [voucher] = await till.vouchers(2, 20);
-    const { page, faults } = await signedIn(await openBrowser(t), till.testService, { colorScheme });
-    const { service } = till.testService;
-    const idOf = async (text: string) =>
-      (await service.db.query<{ id: string }>({ text, values: [] }))[0]?.id;
-    const batch = await idOf('select transaction_id as id from batches limit 1');
-    const entry = await idOf('select id from journal limit 1');
-    const paths = await findPages({
-      '/vouchers/$serialNumber': `/vouchers/${voucher?.serialNumber}`,
-      '/transactions/$id': `/transactions/${entry}`,
-      '/batches/$transactionId': `/batches/${batch}`,
-      '/merchants/$id': `/merchants/${till.merchant.id}`,
-      '/products/$code': '/products/DEFAULT',
-      '/books/reports/$report': '/books/reports/trial-balance',
-    });
+/** Every page of a door, wide and narrow. */
+async function tour(t: TestContext, stage: Stage, shown: Shown, door: Door, somebody: Somebody) {
+  const browser = await openBrowser(t);
+  for (const [colorScheme, widths] of THEMES) {
+    const { page, faults } = await pageOf(browser, stage.listening, somebody.browser, { colorScheme });
     const found: string[] = [];
-    for (const path of paths) {
-      await page.goto(`/console${path}`);
-      await settled(page);
-      for (const width of [1280, 360]) {
+    for (const path of await findPages(door, shown)) {
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await visit(page, door, path);
+      for (const width of widths) {
         await page.setViewportSize({ width, height: 800 });
+        const wide = await page.evaluate<number>('document.documentElement.scrollWidth');
+        if (wide > width) found.push(`${path} at ${width}: the page is ${wide} wide`);
         for (const each of await inaccessible(page)) found.push(`${path} at ${width}: ${each}`);
       }
     }
-    assert.deepEqual([...found, ...faults], []);
-  });
+    assert.deepEqual([...found, ...faults], [], `${door}, ${colorScheme}`);
+  }
 }
+
+test('every page is accessible and without a fault', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const shown = await furnish(stage);
+  await t.test('the console', (sub) => tour(sub, stage, shown, 'console', stage.owner));
+  const merchant = await stage.join('owner', true);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 100, reference: 'paid in' });
+  const hook = await stage.ask(merchant, '/webhooks', { url: 'https://93.184.216.34/own' });
+  const own = await stage.ask(merchant, '/batches', { quantity: 2, value: 10 });
+  const inPortal = {
+    ...shown,
+    '/webhooks/$id': `/webhooks/${hook['id']}`,
+    '/batches/$transactionId': `/batches/${own['transactionId']}`,
+    '/settlements/$id': '/settlements',
+  };
+  await t.test('the portal', (sub) => tour(sub, stage, inPortal, 'portal', merchant));
+});
+
+test('every role sees its pages, and none of them asks for what it may not see', { skip }, async (t) => {
+  const stage = await openStage(t);
+  await furnish(stage);
+  const browser = await openBrowser(t);
+  for (const door of ['console', 'portal'] as const)
+    for (const role of DOORS[door]) {
+      const somebody = await stage.join(role, door === 'portal');
+      const { page, faults } = await pageOf(browser, stage.listening, somebody.browser);
+      await visit(page, door, '/');
+      const links = await page.evaluate<string[]>(
+        "[...document.querySelectorAll('nav a.side-link')].map((link) => link.getAttribute('href'))",
+      );
+      assert.ok(links.length >= 2, `${role} sees ${links}`);
+      for (const link of links) {
+        await page.locator(`nav a.side-link[href="${link}"]`).click();
+        await settled(page);
+      }
+      assert.deepEqual(faults, [], `${role} at ${door}`);
+      await page.context().close();
+    }
+});

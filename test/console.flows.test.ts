@@ -29,18 +29,21 @@ test('a merchant is created, topped up, and has its float', { skip }, async (t) 
   const { page, faults } = await signedIn(await openBrowser(t), listening);
   await page.getByRole('link', { name: 'Merchants' }).click();
   await settled(page, 'Merchants');
-  await page.getByRole('button', { name: 'Create a merchant' }).first().click();
+  await page.getByRole('button', { name: 'New merchant' }).first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('textbox', { name: 'Name' }).fill('Kiosk 1');
-  await dialog.getByRole('button', { name: 'Create a merchant' }).click();
+  await dialog.getByRole('button', { name: 'New merchant' }).click();
   // The secret of its key is shown once, and stays until somebody has copied it.
   await dialog.getByText('This is shown once').waitFor();
-  assert.match(await dialog.locator('pre').first().innerText(), /\S{12,}/);
-  await dialog.getByRole('button', { name: 'Done' }).click();
+  assert.match(await dialog.locator('pre').last().innerText(), /\S{12,}/);
+  await dialog.getByRole('button', { name: 'Close' }).click();
   await settled(page, 'Kiosk 1');
   await page.getByRole('button', { name: 'Top up' }).click();
   await dialog.getByRole('textbox', { name: 'Amount' }).fill('125.5');
   await dialog.getByRole('button', { name: 'Top up' }).click();
-  await page.getByRole('cell', { name: /125\.50$/ }).waitFor();
+  await page
+    .getByRole('region', { name: 'Float' })
+    .getByText(/125\.50$/)
+    .waitFor();
   assert.deepEqual(faults, []);
 });

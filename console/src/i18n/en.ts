@@ -106,6 +106,7 @@ export const en = {
     noAnswer: 'The service did not answer. Your input is kept: try again in a moment.',
     ended: 'Your session has ended. Sign in again; your input is kept.',
     request: 'Request',
+    absent: 'There is no such thing',
     notFound: 'This page does not exist.',
   },
   banner: {

@@ -25,7 +25,7 @@ export function Screen() {
             {texts.float.reference(session?.user.merchantId ?? '')}
           </pre>
         </Panel>
-        {offers('books.report') && <Statement />}
+        {offers('float.statement') && <Statement />}
       </Stack>
     </>
   );

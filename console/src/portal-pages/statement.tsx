@@ -1,8 +1,9 @@
 import { Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { dayAfter, readReport, rowsOf } from '../reports.ts';
+import { dayAfter, type Report, rowsOf } from '../reports.ts';
 import { useFormat } from '../ui/format.ts';
 import { Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
@@ -28,7 +29,7 @@ export function Statement() {
   const query = { from: `${month}-01`, to: end > today ? dayAfter(today) : end };
   const { data, error } = useQuery({
     queryKey: ['statement', query],
-    queryFn: () => readReport('float-statement', query),
+    queryFn: () => get<Report>('/floats/statement', query),
     retry: false,
   });
   return (

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { get, type Query } from '../api.ts';
+import { ApiProblem, get, type Query } from '../api.ts';
+import { useTexts } from '../i18n/index.tsx';
 import type { Item } from './list.tsx';
-import { BusyPage, Problem } from './parts.tsx';
+import { BusyPage, Head, Problem } from './parts.tsx';
 
 type Options<T> = {
   readonly query?: Query;
@@ -22,6 +23,17 @@ export function useThing<T extends Item>(
     refetchInterval: ({ state }) => (state.data && refetchMs ? refetchMs(state.data) : false),
   });
   const instead: ReactNode =
-    error && !data ? <Problem error={error} retry={() => void refetch()} /> : <BusyPage />;
+    error && !data ? <Failed error={error} retry={() => void refetch()} /> : <BusyPage />;
   return { thing: data, instead };
+}
+
+function Failed({ error, retry }: { error: unknown; retry(): void }) {
+  const texts = useTexts().problem;
+  const isAbsent = error instanceof ApiProblem && error.status === 404;
+  return (
+    <>
+      <Head title={isAbsent ? texts.absent : texts.title} />
+      <Problem error={error} retry={isAbsent ? undefined : retry} />
+    </>
+  );
 }

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { type Browser, enrolled, type Person } from './browser.ts';
+import { type ListeningService, testService } from './harness.ts';
+import { openScene, type Scene, settledDay } from './settlements.ts';
+
+/** A service in whose console there is something to see: one of each thing, and people of each role. */
+
+/** Somebody who is signed in, and what their authenticator app shows. */
+export type Somebody = { readonly person: Person; readonly browser: Browser };
+
+export type Stage = {
+  readonly scene: Scene;
+  readonly listening: ListeningService;
+  readonly owner: Somebody;
+  /** Enrolls somebody, of the merchant that is settled where they are a merchant's. */
+  join(role: string, isMerchants?: boolean): Promise<Somebody>;
+  /** An answer that must be a success. */
+  ask(who: Somebody, path: string, body?: object): Promise<Record<string, unknown>>;
+};
+
+/** A shop took 100.10 on a day that is closed. */
+export async function openStage(t: TestContext): Promise<Stage> {
+  const scene = await openScene(t);
+  await settledDay(scene);
+  const listening = await testService(t, scene.ledger.started);
+  let people = 0;
+  const join = (role: string, isMerchants = false) =>
+    enrolled(listening, {
+      email: `${role}-${++people}@example.com`,
+      roles: [role],
+      ...(isMerchants && { merchantId: scene.shop.merchant.id }),
+    });
+  const ask = async ({ browser }: Somebody, path: string, body?: object) => {
+    const answer = body === undefined ? await browser.get(path) : await browser.post(path, body);
+    assert.ok(answer.status < 300, `${path}: ${answer.text}`);
+    return answer.body;
+  };
+  return { scene, listening, owner: await join('owner'), join, ask };
+}
+
+export type Shown = Readonly<Record<string, string>>;
+
+/** Makes one of each thing that a page shows. @returns their addresses by the pattern of their page */
+export async function furnish({ scene, owner, ask }: Stage): Promise<Shown> {
+  const { shop, issuer } = scene;
+  const merchantId = String(shop.merchant.id);
+  const idOf = async (path: string, name = 'id') => {
+    const { items } = (await ask(owner, path)) as { items: Record<string, unknown>[] };
+    return String(items[0]?.[name]);
+  };
+  const hook = { merchantId, url: 'https://93.184.216.34/events' };
+  const webhook = await ask(owner, '/webhooks', hook);
+  const { items } = (await ask(owner, '/batches')) as { items: { transactionId: string }[] };
+  const batch = items[0]?.transactionId;
+  await ask(owner, '/tokens', { name: 'nightly', roles: ['auditor'] });
+  const settlement = await ask(owner, '/settlements', { merchantId });
+  const drafts = (settlement['items'] ?? [settlement]) as { id: string }[];
+  const draft = drafts[0]?.id;
+  const proposed = (await ask(owner, `/settlements/${draft}/approve`, {})) as { approval: { id: string } };
+  const job = await ask(owner, '/reconcile', {});
+  const serial = await idOf('/vouchers', 'serialNumber');
+  return {
+    '/vouchers/$serialNumber': `/vouchers/${serial}`,
+    '/transactions/$id': `/transactions/${await idOf(`/transactions?merchantId=${merchantId}`, 'transactionId')}`,
+    '/batches/$transactionId': `/batches/${batch}`,
+    '/merchants/$id': `/merchants/${issuer.merchant.id}`,
+    '/products/$code': '/products/DEFAULT',
+    '/books/reports/$report': '/books/reports/trial-balance',
+    '/settlements/$id': `/settlements/${draft}`,
+    '/approvals/$id': `/approvals/${proposed.approval.id}`,
+    '/webhooks/$id': `/webhooks/${webhook['id']}`,
+    '/jobs/$id': `/jobs/${job['id']}`,
+  };
+}
