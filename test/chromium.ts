@@ -88,6 +88,8 @@ export async function pageOf(
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
   const open = await newPage(browser, listening, options);
+  // The page lives in the time of the service.
+  await open.page.clock.setFixedTime(listening.clock.now());
   const { hostname: domain } = new URL(listening.baseUrl);
   const attributes = { domain, path: '/', secure: true, httpOnly: true, sameSite: 'Strict' } as const;
   await open.page.context().addCookies([...cookies].map(([name, value]) => ({ name, value, ...attributes })));

@@ -37,8 +37,12 @@ type Sent = { readonly body?: unknown; readonly idempotencyKey?: string };
 
 let door: Door = 'operator';
 
-export function chooseDoor(chosen: Door): void {
+let onSignedOut = () => {};
+
+/** @param signedOut is called when an answer says that the session has ended */
+export function chooseDoor(chosen: Door, signedOut: () => void): void {
   door = chosen;
+  onSignedOut = signedOut;
 }
 
 /** @throws ApiProblem */
@@ -72,6 +76,7 @@ async function call<Answer>(method: string, path: string, { body, idempotencyKey
   if (!response) throw new ApiProblem(0, {});
   const text = await response.text();
   const answer = parse(text);
+  if (response.status === 401 && !(method === 'GET' && path === '/session')) onSignedOut();
   if (!response.ok) throw new ApiProblem(response.status, (answer ?? {}) as Partial<ProblemBody>);
   return answer as Answer;
 }

@@ -27,19 +27,11 @@ const client: QueryClient = new QueryClient({
   },
 });
 
-// A session that has ended is noticed by the first answer that says so.
-client.getQueryCache().subscribe(({ type, query }) => {
-  const { error } = query.state;
-  if (type !== 'updated' || !(error instanceof ApiProblem) || error.status !== 401) return;
-  const session = client.getQueryState(['session']);
-  if (query.queryKey[0] !== 'session' && session?.status === 'success')
-    void client.invalidateQueries({ queryKey: ['session'] });
-});
 onlineManager.subscribe((isOnline) => isOnline && void client.invalidateQueries());
 
 /** Starts a page: the console or the portal. */
 export function start(door: Door, router: AnyRouter): void {
-  chooseDoor(door);
+  chooseDoor(door, () => void client.invalidateQueries({ queryKey: ['session'] }));
   const root = document.getElementById('root');
   if (!root) throw new Error('the page has no root');
   createRoot(root).render(

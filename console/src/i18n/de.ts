@@ -108,7 +108,6 @@ export const de: Catalogue = {
     retry: 'Erneut versuchen',
     noAnswer:
       'Der Dienst hat nicht geantwortet. Ihre Eingabe ist noch da: Versuchen Sie es gleich noch einmal.',
-    ended: 'Ihre Sitzung ist beendet. Melden Sie sich neu an; Ihre Eingabe ist noch da.',
     request: 'Anfrage',
     absent: 'Das gibt es nicht',
     notFound: 'Diese Seite gibt es nicht.',

@@ -104,7 +104,6 @@ export const en = {
     title: 'That did not work',
     retry: 'Try again',
     noAnswer: 'The service did not answer. Your input is kept: try again in a moment.',
-    ended: 'Your session has ended. Sign in again; your input is kept.',
     request: 'Request',
     absent: 'There is no such thing',
     notFound: 'This page does not exist.',

@@ -25,7 +25,7 @@ export function Screen() {
             {texts.float.reference(session?.user.merchantId ?? '')}
           </pre>
         </Panel>
-        {offers('float.statement') && <Statement />}
+        {offers('books.report') && <Statement />}
       </Stack>
     </>
   );

@@ -1,15 +1,17 @@
 import { Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { dayAfter, type Report, rowsOf } from '../reports.ts';
+import { dayAfter, readReport, rowsOf } from '../reports.ts';
 import { useFormat } from '../ui/format.ts';
-import { Rows } from '../ui/list.tsx';
+import { type Item, Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
+import { useThing } from '../ui/thing.tsx';
 import { useWords } from '../ui/words.ts';
 
 const MONTHS = 3;
+/** The books have no day before a merchant came. */
+type Merchant = Item & { readonly createdAt: string };
 
 /** R6: every movement of the float in a month. */
 export function Statement() {
@@ -17,19 +19,23 @@ export function Statement() {
   const format = useFormat();
   const { kind } = useWords();
   const today = new Date().toISOString().slice(0, 10);
+  const { thing: merchant } = useThing<Merchant>('/merchant');
+  const since = merchant?.createdAt.slice(0, 10) ?? today;
   const months = Array.from({ length: MONTHS }, (_, back) => {
     const first = new Date(`${today.slice(0, 7)}-01T00:00:00Z`);
     first.setUTCMonth(first.getUTCMonth() - back);
     return first.toISOString().slice(0, 7);
-  });
+  }).filter((each) => each >= since.slice(0, 7));
   const [month = today.slice(0, 7), setMonth] = useState(months[0]);
   const last = new Date(`${month}-01T00:00:00Z`);
   last.setUTCMonth(last.getUTCMonth() + 1);
   const end = last.toISOString().slice(0, 10);
-  const query = { from: `${month}-01`, to: end > today ? dayAfter(today) : end };
+  const first = `${month}-01`;
+  const query = { from: first < since ? since : first, to: end > today ? dayAfter(today) : end };
   const { data, error } = useQuery({
     queryKey: ['statement', query],
-    queryFn: () => get<Report>('/floats/statement', query),
+    enabled: merchant !== undefined,
+    queryFn: () => readReport('float-statement', query),
     retry: false,
   });
   return (

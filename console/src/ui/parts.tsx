@@ -123,8 +123,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
   const texts = useTexts().problem;
   const { label } = useWords();
   const problem = error instanceof ApiProblem ? error : undefined;
-  const text =
-    problem?.status === 0 ? texts.noAnswer : problem?.status === 401 ? texts.ended : (error as Error).message;
+  const text = problem?.status === 0 ? texts.noAnswer : (error as Error).message;
   return (
     <Alert color="red" variant="light" title={texts.title} role="alert">
       <Stack gap="xs" align="flex-start">
