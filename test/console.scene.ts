@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import type { Sold } from './books.ts';
 import { type Browser, enrolled, type Person } from './browser.ts';
 import { type ListeningService, testService } from './harness.ts';
-import { openScene, type Scene, settledDay } from './settlements.ts';
+import { close, openScene, type Scene, tradedDay } from './settlements.ts';
 
 /** A service in whose console there is something to see: one of each thing, and people of each role. */
 
@@ -11,6 +12,8 @@ export type Somebody = { readonly person: Person; readonly browser: Browser };
 
 export type Stage = {
   readonly scene: Scene;
+  /** A voucher that carries 19.90. */
+  readonly sold: Sold;
   readonly listening: ListeningService;
   readonly owner: Somebody;
   /** Enrolls somebody, of the merchant that is settled where they are a merchant's. */
@@ -19,24 +22,29 @@ export type Stage = {
   ask(who: Somebody, path: string, body?: object): Promise<Record<string, unknown>>;
 };
 
-/** A shop took 100.10 on a day that is closed. */
-export async function openStage(t: TestContext): Promise<Stage> {
+/** A shop took 100.10 on a day that is closed, or that has ended and is due. */
+export async function openStage(t: TestContext, { isClosed = true } = {}): Promise<Stage> {
   const scene = await openScene(t);
-  await settledDay(scene);
+  const sold = await tradedDay(scene);
+  if (isClosed) await close(scene.ledger);
   const listening = await testService(t, scene.ledger.started);
   let people = 0;
-  const join = (role: string, isMerchants = false) =>
-    enrolled(listening, {
+  const join = async (role: string, isMerchants = false) => {
+    const joined = await enrolled(listening, {
       email: `${role}-${++people}@example.com`,
       roles: [role],
       ...(isMerchants && { merchantId: scene.shop.merchant.id }),
     });
+    // Each code of an authenticator moves the clock on: the database follows.
+    await scene.ledger.at(listening.clock.now());
+    return joined;
+  };
   const ask = async ({ browser }: Somebody, path: string, body?: object) => {
     const answer = body === undefined ? await browser.get(path) : await browser.post(path, body);
     assert.ok(answer.status < 300, `${path}: ${answer.text}`);
     return answer.body;
   };
-  return { scene, listening, owner: await join('owner'), join, ask };
+  return { scene, sold, listening, owner: await join('owner'), join, ask };
 }
 
 export type Shown = Readonly<Record<string, string>>;

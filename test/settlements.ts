@@ -5,7 +5,7 @@ import { closeDays } from '../src/books/close.ts';
 import type { Context, Operator } from '../src/context.ts';
 import { DAY_ENDS } from '../src/settlement/fees.ts';
 import { makeTerms } from '../src/settlement/terms.ts';
-import { type Ledger, openLedger, sell, spend } from './books.ts';
+import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
 
 /** A merchant that issues vouchers, and a shop that redeems them and is settled with. */
 export type Scene = { ledger: Ledger; issuer: Context; shop: Context };
@@ -53,8 +53,11 @@ export async function close({ operator }: Ledger): Promise<string[]> {
   }
 }
 
-/** A day on which the shop took 100.10, closed. */
-export async function settledDay({ ledger, issuer, shop }: Scene): Promise<void> {
+/**
+ * A day on which the shop took 100.10, and which has ended.
+ * @returns a voucher that has something left
+ */
+export async function tradedDay({ ledger, issuer, shop }: Scene): Promise<Sold> {
   await terms(ledger.operator, shop.merchant.id);
   const [one, other] = await sell(issuer, 2, 60);
   assert.ok(one && other);
@@ -62,5 +65,11 @@ export async function settledDay({ ledger, issuer, shop }: Scene): Promise<void>
   await spend(shop, one, 60, 'sale 1');
   await spend(shop, other, 40.1, 'sale 2');
   await ledger.at('2026-03-02T00:20:00Z');
-  assert.deepEqual(await close(ledger), ['2026-03-01']);
+  return other;
+}
+
+/** The same, closed. */
+export async function settledDay(scene: Scene): Promise<void> {
+  await tradedDay(scene);
+  assert.deepEqual(await close(scene.ledger), ['2026-03-01']);
 }

@@ -100,23 +100,19 @@ function curveOf(rows: readonly Row[]): Point[] {
   });
 }
 
-type Named = { readonly id: string; readonly name: string };
-type Float = { readonly currency: string; readonly balance: number; readonly daysLeft: number | null };
-const MERCHANTS_MAX = 50;
+type Low = {
+  readonly merchant: string;
+  readonly currency: string;
+  readonly balance: number;
+  readonly daysLeft: number | null;
+};
 
-/** How long the floats last, the shortest first. */
+/** How long the floats last that are low, the shortest first. */
 export async function readFloats(): Promise<Points> {
-  const { items } = await get<Page<Named>>('/merchants', { limit: MERCHANTS_MAX });
-  const found = await Promise.all(
-    items.map(async ({ id, name }) => {
-      const floats = await get<Page<Float>>('/floats', { merchantId: id });
-      return floats.items.map(({ balance, currency, daysLeft }) => ({ name, balance, currency, daysLeft }));
-    }),
-  );
-  const known = found.flat().filter(({ daysLeft }) => daysLeft !== null);
+  const { items } = await get<Page<Low>>('/floats/low', { limit: 200 });
   const points: Record<string, Point[]> = {};
-  for (const { currency, name, balance, daysLeft } of known)
-    points[currency] = [...(points[currency] ?? []), { merchant: name, daysLeft: Number(daysLeft), balance }];
+  for (const { merchant, currency, balance, daysLeft } of items)
+    points[currency] = [...(points[currency] ?? []), { merchant, daysLeft: daysLeft ?? 0, balance }];
   for (const list of Object.values(points))
     list.sort((one, other) => Number(one['daysLeft']) - Number(other['daysLeft']));
   return points;

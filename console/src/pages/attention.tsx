@@ -9,8 +9,6 @@ import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
 import { Panel } from '../ui/parts.tsx';
 
-const LOW_DAYS = 14;
-
 /** What somebody should look at, with the way there. Nothing to do is a quiet page. */
 export function Attention() {
   const texts = useTexts().overview;
@@ -22,7 +20,7 @@ export function Attention() {
   const { data: floats } = useQuery({
     queryKey: ['chart', 'floats'],
     queryFn: readFloats,
-    enabled: offers('float.show') && offers('merchant.list'),
+    enabled: offers('float.low'),
     staleTime: 60_000,
     retry: false,
   });
@@ -32,9 +30,7 @@ export function Attention() {
     enabled: offers('books.days'),
     retry: false,
   });
-  const low = Object.values(floats ?? {})
-    .flat()
-    .filter(({ daysLeft }) => Number(daysLeft) < LOW_DAYS);
+  const low = Object.values(floats ?? {}).flat();
   const failing = endpoints?.filter((item) => item['failingSince'] || item['enabled'] === false);
   const closed = days?.filter(({ state }) => state === 'closed').at(-1);
   const late = days?.filter(({ state }) => state === 'closing').length ?? 0;

@@ -47,7 +47,7 @@ export function Charts() {
           />
         </>
       )}
-      {offers('float.show') && offers('merchant.list') && (
+      {offers('float.low') && (
         <ChartPanel
           title={texts.floats}
           note={texts.floatsNote}

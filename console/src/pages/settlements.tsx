@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
-import { type Filters, List } from '../ui/list.tsx';
+import { type Filters, type Item, List } from '../ui/list.tsx';
 import { Empty, Head } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 
@@ -14,12 +14,10 @@ export function Screen() {
   const { door } = useApp();
   const search = useSearch({ strict: false }) as Filters;
   const merchant = door === 'operator' ? ['merchantId'] : [];
-  const draft = (
-    <Actions
-      primary
-      acts={[{ name: 'settlement.draft', onDone: ({ id }) => void navigate({ to: `/settlements/${id}` }) }]}
-    />
-  );
+  const openDraft = ({ items = [] }: { items?: readonly Item[] }) => {
+    if (items.length === 1) void navigate({ to: `/settlements/${items[0]?.['id']}` });
+  };
+  const draft = <Actions primary acts={[{ name: 'settlement.draft', onDone: openDraft }]} />;
   return (
     <>
       <Head title={texts.nav.settlements}>

@@ -53,7 +53,11 @@ export function ActionForm({ act, operation, close }: Props) {
       const other = await changedMeanwhile(act, base);
       if (other) {
         setMeanwhile(other);
-        return setBase({ ...base, ...(other.after as Input) });
+        const now = other.after as Input;
+        // What was not touched here becomes what the other person made of it.
+        const untouched = Object.entries(now).filter(([field]) => isEqual(values[field], base[field]));
+        setValues({ ...values, ...Object.fromEntries(untouched) });
+        return setBase({ ...base, ...now });
       }
       const text = JSON.stringify(input);
       if (sent.current.input !== text) sent.current = { key: crypto.randomUUID(), input: text };

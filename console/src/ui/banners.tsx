@@ -4,8 +4,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { useFormat } from './format.ts';
 import type { Item } from './list.tsx';
-
-const SHOWN_MS = 7 * 86_400_000;
+import { useWords } from './words.ts';
 
 /** What everybody who works here should know: the service is away, glass was broken, one person decides alone. */
 export function Banners() {
@@ -20,7 +19,7 @@ export function Banners() {
         </div>
       )}
       {isOperator && offers('settings.show') && <Alone />}
-      {isOperator && offers('approval.list') && <BrokenGlass />}
+      {isOperator && offers('audit.break-glass') && <BrokenGlass />}
     </>
   );
 }
@@ -38,22 +37,19 @@ function Alone() {
 
 function BrokenGlass() {
   const texts = useTexts().banner;
+  const { action } = useWords();
   const format = useFormat();
   const { data } = useQuery({
-    queryKey: ['approvals', 'glass'],
-    queryFn: () => get<Page<Item>>('/approvals', { limit: 50 }),
+    queryKey: ['break-glass'],
+    queryFn: () => get<Page<Item>>('/audit/break-glass'),
     staleTime: 60_000,
     retry: false,
   });
-  const broken = data?.items.filter(
-    ({ breakGlass, decidedAt }) =>
-      breakGlass === true && Date.now() - Date.parse(String(decidedAt)) < SHOWN_MS,
-  );
-  const last = broken?.[0];
+  const last = data?.items[0];
   return last ? (
     <div className="banner">
-      {texts.glass} {String(last['operation'])}, {format.time(String(last['decidedAt']))}:{' '}
-      {String(last['comment'] ?? last['reason'] ?? '–')}
+      {texts.glass} {action(String(last['action'])).label} · {String(last['actor'])},{' '}
+      {format.time(String(last['occurredAt']))}: {String(last['reason'] ?? '–')}
     </div>
   ) : null;
 }

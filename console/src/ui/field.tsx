@@ -1,4 +1,4 @@
-import { Checkbox, MultiSelect, NumberInput, Select, Textarea, TextInput } from '@mantine/core';
+import { Checkbox, NumberInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { get, type Page } from '../api.ts';
 import type { Field } from '../operations.ts';
@@ -30,12 +30,17 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
   const choices = useChoices(field) ?? options.map((each) => ({ value: each, label: word(each) }));
   if (type === 'array' && options.length > 0)
     return (
-      <MultiSelect
+      <Checkbox.Group
         {...shared}
-        data={choices}
         value={(value as string[]) ?? []}
         onChange={(chosen) => onChange(chosen.length > 0 ? chosen : undefined)}
-      />
+      >
+        <SimpleGrid cols={2} spacing="xs" mt={8}>
+          {choices.map((each) => (
+            <Checkbox key={each.value} value={each.value} label={each.label} size="sm" />
+          ))}
+        </SimpleGrid>
+      </Checkbox.Group>
     );
   if (choices.length > 0)
     return (

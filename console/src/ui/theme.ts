@@ -46,7 +46,6 @@ export const theme = createTheme({
     TextInput: INPUT,
     NumberInput: INPUT,
     Select: INPUT,
-    MultiSelect: INPUT,
     Textarea: INPUT,
     PasswordInput: INPUT,
     Modal: { defaultProps: { size: 480, padding: 'lg', radius: 10 } },

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sweep, TASKS } from '../src/batches/tasks.ts';
+import { startWorker } from '../src/jobs/worker.ts';
+import { openBrowser, pageOf, settled, whyNoBrowser } from './chromium.ts';
+import { openStage } from './console.scene.ts';
+
+/** What operations and a merchant do in a browser. */
+
+const skip = await whyNoBrowser();
+
+test('operations orders 5,000 vouchers, and watches the progress', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { service } = stage.listening;
+  const somebody = await stage.join('operations');
+  const merchantId = String(stage.scene.issuer.merchant.id);
+  await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 9_000, reference: 'paid in' });
+  const { page, faults } = await pageOf(await openBrowser(t), stage.listening, somebody.browser);
+  await page.goto('/console/batches');
+  await settled(page);
+  await page.getByRole('button', { name: 'Order vouchers' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('combobox', { name: 'Merchant' }).click();
+  await page.getByRole('option', { name: `(${merchantId})` }).click();
+  await dialog.getByLabel('Quantity').fill('5000');
+  await dialog.getByLabel('Value').fill('1');
+  await dialog.getByLabel('Reference').fill('spring');
+  await dialog.getByRole('button', { name: 'Order vouchers' }).click();
+  await settled(page, 'spring');
+  await page.getByText('0 of 5,000 vouchers produced').waitFor();
+  const worker = await startWorker(service, TASKS, sweep);
+  t.after(() => worker.stop());
+  await page.reload();
+  await page.getByText('Completed', { exact: true }).first().waitFor({ timeout: 120_000 });
+  assert.deepEqual(faults, []);
+});
+
+const CSV =
+  'Datum;Beleg;Betrag\r\n01.03.2026;sale 1;60,00\r\n01.03.2026;sale 2;41,10\r\n01.03.2026;sale 3;5,00\r\n';
+
+test('a merchant checks a voucher, finds what is missing, and rotates a key', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { scene, listening } = stage;
+  const merchant = await stage.join('owner', true);
+  const merchantId = String(scene.shop.merchant.id);
+  await stage.ask(stage.owner, '/api-keys', { merchantId });
+  const { page, faults, sent } = await pageOf(await openBrowser(t), listening, merchant.browser);
+  await page.goto('/portal/check');
+  await settled(page);
+  const { code, pin } = stage.sold;
+  await page.getByLabel('Code').fill(`${code.slice(0, 4)} ${code.slice(4, 8)} ${code.slice(8)}`);
+  await page.getByLabel('PIN', { exact: false }).first().fill(pin);
+  await page.getByRole('button', { name: 'Check', exact: true }).click();
+  await page.getByText('USD 19.90').first().waitFor();
+  assert.equal(await page.getByLabel('Code').inputValue(), '');
+
+  // The till wrote UTF-16, as spreadsheets on Windows do; one amount differs, and one sale is not in Scrip.
+  await page.goto('/portal/reconcile');
+  await settled(page);
+  const choose = (name: string, buffer: Buffer) =>
+    page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/csv', buffer });
+  await choose('till.xlsx', Buffer.from('PK\u0003\u0004'));
+  await page.getByText('This is a workbook').waitFor();
+  await choose('till.csv', Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(CSV, 'utf16le')]));
+  await page.getByText('3 rows in the file.').waitFor();
+  await page.getByRole('button', { name: 'Compare' }).click();
+  await page.getByText('1 agree. These differ:').waitFor();
+  await page.getByRole('region', { name: 'Missing in Scrip (1)' }).getByText('sale 3').waitFor();
+  await page.getByRole('region', { name: 'Different amounts (1)' }).getByText('sale 2').waitFor();
+  assert.ok(!sent.some((each) => each.includes('sale 3')), 'the file stays in the browser');
+
+  await page.goto('/portal/keys');
+  await settled(page);
+  await page
+    .getByRole('button', { name: /^Actions: key_/ })
+    .first()
+    .click();
+  await page.getByRole('menuitem', { name: 'Rotate' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Old key works for').fill('24h');
+  await dialog.getByRole('button', { name: 'Rotate' }).click();
+  await dialog.getByText('This is shown once').waitFor();
+  assert.match(await dialog.locator('pre').last().innerText(), /\S{20,}/);
+  assert.deepEqual(faults, []);
+  await stage.ask(merchant, '/settlements');
+});

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PASSWORD } from './browser.ts';
+import { openBrowser, pageOf, settled, whyNoBrowser } from './chromium.ts';
+import { openStage } from './console.scene.ts';
+
+/** What goes wrong while somebody works: nothing typed is lost, and nothing is done twice. */
+
+const skip = await whyNoBrowser();
+
+test('a network that is away, and an answer that is lost', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const merchantId = String(stage.scene.shop.merchant.id);
+  const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  await page.goto(`/console/merchants/${merchantId}`);
+  await settled(page);
+  await page.getByRole('button', { name: 'Top up' }).click();
+  const dialog = page.getByRole('dialog');
+  const send = () => dialog.getByRole('button', { name: 'Top up' }).click();
+  await dialog.getByLabel('Amount').fill('12.5');
+  await page.route('**/floats/top-up', (route) => route.abort());
+  await send();
+  await dialog.getByText('Your input is kept').waitFor();
+  assert.equal(await dialog.getByLabel('Amount').inputValue(), '12.5');
+  // The request arrives, and its answer does not: sent again, it is the same request.
+  await page.unroute('**/floats/top-up');
+  await page.route('**/floats/top-up', async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await send();
+  await dialog.getByText('Your input is kept').waitFor();
+  await page.unroute('**/floats/top-up');
+  await send();
+  await page.getByRole('region', { name: 'Float' }).getByText('USD 12.50').waitFor();
+});
+
+test('a session that ends in the middle of a form', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { listening } = stage;
+  const somebody = await stage.join('owner');
+  const merchantId = String(stage.scene.shop.merchant.id);
+  const { page } = await pageOf(await openBrowser(t), listening, somebody.browser);
+  await page.goto(`/console/merchants/${merchantId}`);
+  await settled(page);
+  await page.getByRole('button', { name: 'Top up' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Top up' });
+  await dialog.getByLabel('Amount').fill('7');
+  await stage.ask(stage.owner, `/users/${somebody.person.id}/end-sessions`, {});
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  const again = page.getByRole('dialog', { name: /session has ended/ });
+  await again.getByLabel('Password', { exact: false }).first().fill(PASSWORD);
+  await again.getByRole('button', { name: 'Continue' }).click();
+  await again.getByLabel('Six digits').fill(somebody.person.code(listening.clock.now()));
+  await again.getByRole('button', { name: 'Continue' }).click();
+  await again.waitFor({ state: 'hidden' });
+  assert.equal(await dialog.getByLabel('Amount').inputValue(), '7');
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  await page.getByRole('region', { name: 'Float' }).getByText('USD 7.00').waitFor();
+});
+
+test('two people who change one product, and a name of 200 letters from right to left', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.goto('/console/products/DEFAULT');
+  await settled(page);
+  await page.getByRole('button', { name: 'Edit' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Valid for').fill('400');
+  const name = 'قسيمة هدية '.repeat(19).slice(0, 199).trim();
+  const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', { name });
+  assert.equal(changed.status, 200, changed.text);
+  await dialog.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByText('Somebody else has changed this').waitFor();
+  assert.equal(await dialog.getByLabel('Valid for').inputValue(), '400');
+  await dialog.getByRole('button', { name: 'Edit' }).click();
+  await page.getByRole('heading', { level: 1, name: name.slice(0, 30) }).waitFor();
+  await page.getByText('400', { exact: true }).waitFor();
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+  assert.deepEqual(faults, []);
+});
