@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { readableLines } from './log-lines.ts';
 import { isoTime } from './time.ts';
 
 export type { Logger };
@@ -16,8 +17,9 @@ const FLUSH_MS = 100;
 const LAST_FLUSH_MS = 1_000;
 
 /**
- * The logger: JSON lines on stderr, so that stdout has only the output of commands. A log line never
- * has a body, a URL, a header or a reference, since each of them can contain a code.
+ * The logger: JSON lines on stderr, so that stdout has only the output of commands; on a terminal, lines
+ * for people. A log line never has a body, a URL, a header or a reference, since each of them can contain
+ * a code.
  */
 export function createLogger(level: string, destination: DestinationStream = standardError()): Logger {
   return pino(
@@ -42,7 +44,13 @@ function standardError(): DestinationStream {
   });
   // A closed terminal must not end the service before it has stopped in order.
   destination.on('error', () => {});
-  return destination;
+  return process.stderr.isTTY ? forPeople(destination) : destination;
+}
+
+/** @param destination takes text, and can be flushed */
+function forPeople(destination: ReturnType<typeof pino.destination>): DestinationStream {
+  const write = (text: string) => void destination.write(readableLines(text));
+  return Object.assign({ write }, { flush: (done: () => void) => destination.flush(done) });
 }
 
 /**

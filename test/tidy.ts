@@ -42,6 +42,7 @@ const ROWS = [
     'credentials',
     'config',
     'log',
+    'log-lines',
     'draft',
     'schema',
     'metrics',

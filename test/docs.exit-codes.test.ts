@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { STATUS } from '../src/cli/output.ts';
+
+const ROOT = new URL('../', import.meta.url);
+const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
+const PAGE = await read('docs/reference/exit-codes.md');
+
+/** The part of the page below a heading, up to the next one of its level. */
+const below = (heading: string) => PAGE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+
+/** The names and numbers of the table of statuses. */
+const statuses = (text: string) =>
+  Object.fromEntries(
+    [...text.matchAll(/^\| (\d+) \| `(\w+)` \|/gm)].map(([, status, name = '']) => [name, Number(status)]),
+  );
+
+/** The files of the program that say how it ends. */
+async function readCommands(): Promise<{ path: string; text: string }[]> {
+  const names = (await readdir(new URL('src/cli/', ROOT))).map((name) => `src/cli/${name}`);
+  return Promise.all(['src/main.ts', ...names].map(async (path) => ({ path, text: await read(path) })));
+}
+
+test('each exit status of the program is on the page, and no other', () => {
+  assert.deepEqual(statuses(below('scrip')), STATUS);
+});
+
+test('the program ends with these statuses only', async () => {
+  for (const { path, text } of await readCommands())
+    for (const [all, status] of text.matchAll(/process\.exit(?:Code = |\()([^);]*)/g))
+      assert.match(status ?? '', /^(|[01]|urged \? 1 : 0|await report\(error)$/, `${path}: ${all}`);
+});
+
+test('each code of a failure is on the page, and no other', async () => {
+  const told = [...below('scrip').matchAll(/^\| `([a-z-]+)` \| \d+ \|/gm)].map(([, code]) => code);
+  const used = new Set<string>();
+  const patterns = [
+    /new CommandError\([^;]*?,\s*'([a-z-]+)'/g,
+    /fail\([^;]*?,\s*'([a-z-]+)'\)/g,
+    /\bcode: '([a-z-]+)'/g,
+    /message: string, code = '([a-z-]+)'/g,
+  ];
+  for (const { text } of await readCommands())
+    for (const pattern of patterns) for (const [, code = ''] of text.matchAll(pattern)) used.add(code);
+  assert.deepEqual([...used].sort(), told.sort());
+});
+
+test('each command whose status is what it found is on the page', async () => {
+  const told = new Set(
+    [...below('scrip').matchAll(/^\| `scrip ([a-z]+)[^`]*` \|/gm)].map(([, name]) => name),
+  );
+  const found = (await readCommands())
+    .filter(({ text }) => text.includes('process.exitCode = 1'))
+    .map(({ path }) => path.replace('src/cli/', '').replace('.ts', ''));
+  assert.deepEqual([...told].sort(), found.sort());
+});
+
+test('each exit status of the merchant’s program is on the page, and no other', async () => {
+  const source = await read('sdk/src/cli/main.ts');
+  const own = [...source.matchAll(/^const ([A-Z_]+) = (\d+);/gm)].map(([, name, status]) => [
+    name,
+    Number(status),
+  ]);
+  assert.deepEqual(statuses(below('scrip-client')), Object.fromEntries(own));
+});
