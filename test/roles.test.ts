@@ -49,6 +49,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   book_days: ['INSERT', 'SELECT'],
   book_late_rows: ['INSERT', 'SELECT'],
   book_movements: ['INSERT', 'SELECT'],
+  book_reversals: ['INSERT', 'SELECT'],
   book_seals: ['INSERT', 'SELECT'],
   book_slices: ['INSERT', 'SELECT'],
   books: ['SELECT', 'UPDATE'],

@@ -20,7 +20,8 @@ export const WORDS: readonly (readonly [pattern: string, instead: string, except
   ['full house', 'a full service'],
   ['act for', 'impersonate'],
   ['MOST_\\w+|LEAST_\\w+', 'a name with the bound last: QUANTITY_MAX'],
-  ['(type|class) (Watch|Pace)', 'OnProgress, Limiter: the field has a word'],
+  ['settle[A-Z]\\w*', 'a name that says what is decided: money alone is settled', /(settlement|books|bank)/],
+  ['(type|class|interface) (Watch|Pace|Call)', 'OnProgress, Limiter, Request: the field has a word'],
   ['scrip keys?(?! ring)', 'scrip api-key or scrip keyring'],
   ['prefunded balance', 'float'],
 ];

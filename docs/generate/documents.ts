@@ -28,8 +28,8 @@ type OpenApi = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 };
 
-type Call = { readonly method: string; readonly path: string; readonly operation: Operation };
-type Described = { readonly name: string; readonly document: OpenApi; readonly calls: readonly Call[] };
+type Endpoint = { readonly method: string; readonly path: string; readonly operation: Operation };
+type Described = { readonly name: string; readonly document: OpenApi; readonly calls: readonly Endpoint[] };
 
 const JSON_TYPE = 'application/json';
 
@@ -108,7 +108,7 @@ function bodyOf(operation: Operation): string | undefined {
   );
 }
 
-function postmanItem({ method, path, operation }: Call): object {
+function postmanItem({ method, path, operation }: Endpoint): object {
   const body = bodyOf(operation);
   const filled = path.replace('{reference}', variableOf('reference', operation.operationId) ?? '');
   return {
@@ -154,7 +154,7 @@ function fieldLines({ requestBody }: Operation): string[] {
   });
 }
 
-function callLines({ method, path, operation }: Call): string[] {
+function callLines({ method, path, operation }: Endpoint): string[] {
   const [, example] = Object.entries(operation.responses['200']?.content[JSON_TYPE]?.examples ?? {})[0] ?? [];
   const codes = Object.values(operation.responses).flatMap(({ description }) =>
     description.split('\n').map((line) => line.slice(2)),

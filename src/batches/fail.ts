@@ -18,7 +18,7 @@ const DISK_FULL = '53100';
  * the batch is canceled, the whole price is back on the float, and the cause is kept for the operator.
  * @throws the error itself, unless it ended the batch: the job is then tried again
  */
-export async function settleFailure(service: Service, batchId: number, error: unknown): Promise<void> {
+export async function recordFailure(service: Service, batchId: number, error: unknown): Promise<void> {
   const isFull = sqlState(error) === DISK_FULL;
   if (isUnavailable(error) && !isFull) throw error;
   const now = service.clock();

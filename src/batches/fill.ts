@@ -4,7 +4,7 @@ import type { Database, Queries } from '../db/pool.ts';
 import { enqueue, keepQueued, type Task } from '../jobs/enqueue.ts';
 import { checkKeyRing, holdKeyRing } from '../keyring/store.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { settleFailure } from './fail.ts';
+import { recordFailure } from './fail.ts';
 import { advance, prepare, produce, write } from './produce.ts';
 import { findBatchById, listStalled, lockBatch } from './queries.ts';
 import type { MadeRows } from './rows.ts';
@@ -36,7 +36,7 @@ export async function fillBatch(service: Service, batchId: number, stopping: () 
     if (await takeTurn(service, batchId, stopping)) return;
     await enqueue(service.db, 'fill-batch', batchId);
   } catch (error) {
-    await settleFailure(service, batchId, error);
+    await recordFailure(service, batchId, error);
   }
 }
 

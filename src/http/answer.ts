@@ -14,9 +14,9 @@ import { bodyTooLarge, notJson, prefersGzip, TransportRefusal } from './wire.ts'
 const SUCCESS = { statusCode: '00', message: 'Success' } as const;
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** A batch of at most so many vouchers is sent in one piece, with its length. */
+/** The largest batch that is sent in one piece, with its length. */
 const WHOLE_VOUCHERS_MAX = 10;
-/** How much of a download waits in memory for a slow client. */
+/** The most of a download that is held in memory for a slow client. */
 const STREAM_BUFFER_BYTES = 64 * 1024;
 /** Codes are random digits: a higher level takes three times the work for the last tenth. */
 const GZIP_LEVEL = 1;
@@ -193,7 +193,7 @@ function httpStatusOf(refusal: Refusal | undefined, statuses: Dialect['statuses'
 }
 
 function setRefusalHeaders({ headers }: FastifyRequest, reply: FastifyReply, refusal: Refusal): void {
-  // A browser that a page's script waits for would open its own sign-in box.
+  // A browser would open its own sign-in box for a request of a page's script.
   if (refusal.code === '01' && headers['sec-fetch-dest'] !== 'empty')
     reply.header('www-authenticate', 'Basic');
   if (refusal instanceof TransportRefusal && refusal.allow) reply.header('allow', refusal.allow);
@@ -202,12 +202,12 @@ function setRefusalHeaders({ headers }: FastifyRequest, reply: FastifyReply, ref
   if (waitSeconds !== undefined) reply.header('retry-after', String(Math.max(1, Math.ceil(waitSeconds))));
 }
 
-/** What is thrown away of an unwanted body before its client is answered all the same. */
+/** The most that is discarded of an unwanted body before its client is answered anyway. */
 const DRAIN_MAX_BYTES = 1024 * 1024;
-/** A client that sends nothing for so long waits for its answer. */
+/** A client that has sent nothing for this long is waiting for its answer. */
 const DRAIN_IDLE_MS = 200;
 
-/** Throws the rest of a body away, and calls back at its end, or when it is too long or does not come. */
+/** Discards the rest of a body. Calls back at its end, or when it is too long or stops arriving. */
 function drainBody(request: IncomingMessage, done: () => void): void {
   let leftBytes = DRAIN_MAX_BYTES;
   const timer = setTimeout(finish, DRAIN_IDLE_MS);

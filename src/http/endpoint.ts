@@ -3,12 +3,12 @@ import type { Context } from '../context.ts';
 import type { FieldError, RefusalCode } from '../refusal.ts';
 import type { BatchVoucher } from './fields.ts';
 
-/** What an endpoint answers a request with that succeeded. */
+/** The answer of an endpoint to a request that succeeded. */
 export type Answer<Data extends TSchema> = {
   readonly data: Static<Data> | null;
   /** Whether an earlier copy of the request had the effect. */
   readonly replayed?: boolean;
-  /** Another outcome than `00` that is no refusal. */
+  /** An outcome other than `00` that is not a refusal. */
   readonly outcome?: { readonly statusCode: string; readonly message: string };
   /** The vouchers of a batch, which follow in `data.vouchers` page by page. */
   readonly vouchers?: {

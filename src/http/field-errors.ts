@@ -2,7 +2,7 @@ import type { FastifySchemaValidationError } from 'fastify';
 import type { FieldError, RefusalCode } from '../refusal.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** What is answered where a field of a request is wrong. */
+/** The errors of an answer, for the fields of a request that are wrong. */
 
 /** What fields with a form of their own must look like, in words. */
 const FORMS: Readonly<Record<string, string>> = {
@@ -21,7 +21,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Turns what the schema found into the errors of an answer: which field, which rule of it, and what is wrong.
+ * Turns the findings of the schema into the errors of an answer: the field, the rule, and what is wrong.
  * A field with a wrong form has one error, however many rules of its form it breaks. Names and words come
  * from the schema alone, never from the request.
  */

@@ -18,7 +18,7 @@ type MerchantId = Merchant['id'];
 /** Requests that are not authenticated yet share one place in turn. */
 const UNKNOWN = 'unknown';
 
-/** Whose share a request takes while it is worked on. */
+/** The client whose share a request takes while it is worked on. */
 type Client = MerchantId | typeof UNKNOWN;
 
 declare module 'fastify' {
@@ -32,7 +32,7 @@ declare module 'fastify' {
  * Admission control: bounds the requests that are worked on at the same time, with a fair share for each
  * merchant.
  *
- * Below the bound every request is admitted. At the bound only clients are admitted that have less than an
+ * Below the bound, every request is admitted. At the bound only clients are admitted that have less than an
  * equal share of it inside, so a merchant that floods the service keeps no other out. All others are refused
  * at once (`91`).
  *

@@ -7,7 +7,7 @@ import type { VoucherBalance } from '../vouchers/balance.ts';
 import type { Answer } from './endpoint.ts';
 import type { BatchData, BatchVoucher } from './fields.ts';
 
-/** What the core returns, as data of an answer: where both variants show the same. */
+/** Renders results of the core as data of an answer, where both variants show the same. */
 
 /** A batch. Where it is complete its vouchers follow page by page. */
 export function renderBatch({ service }: Context, batch: Batch, replayed: boolean): Answer<typeof BatchData> {

@@ -7,7 +7,7 @@ import { PRECEDENCE, REFUSALS, Refusal, type RefusalCode } from '../refusal.ts';
  * page that lists them with the vouchers. It exists only where `scrip serve --sandbox` made it.
  */
 
-/** A voucher of the sandbox, and what a redemption of it meets. */
+/** A voucher of the sandbox, and the answer to a redemption of it. */
 export type SandboxVoucher = {
   readonly state: string;
   readonly code: string;
@@ -42,7 +42,7 @@ const HTML = 'text/html; charset=utf-8';
 const HUNDRED = 100;
 const MS = 1_000;
 
-/** These come from the way a request is made, not from what it asks for. */
+/** These follow from the form of a request, not from its content. */
 const NOT_BY_AMOUNT: ReadonlySet<RefusalCode> = new Set(['98', '58']);
 
 const OUTAGES = [
@@ -51,7 +51,7 @@ const OUTAGES = [
   ['9997.03', 'internal error (96)'],
 ] as const;
 
-/** The amount of a request in hundredths, whatever it is called there. */
+/** The amount of a request in hundredths, under any of its names. */
 function hundredthsOf(body: unknown): number | undefined {
   const { amount, value } = (body ?? {}) as { amount?: unknown; value?: unknown };
   const given = amount ?? value;
@@ -59,7 +59,7 @@ function hundredthsOf(body: unknown): number | undefined {
 }
 
 /**
- * How a request is to end whose amount says so; `lost`: it breaks off, before or after it was carried out.
+ * The end that the amount of a request asks for: its answer is lost before or after the work is done.
  */
 export type Rehearsal = 'lost-before' | 'lost-after' | undefined;
 

@@ -60,7 +60,7 @@ const CONNECTIONS_MAX = 10_000;
  */
 const PARAMETER_LENGTH_MAX = 16 * 1024;
 
-/** How the server is reached. */
+/** How clients reach the server. */
 export type Reach = {
   /** Networks of proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies?: readonly string[];
@@ -70,11 +70,11 @@ export type Reach = {
   readonly publicUrl?: string | undefined;
   /** The identity provider of the operator's people; needs `publicUrl`. */
   readonly oidc?: OidcSettings | undefined;
-  /** The sandbox that it is; left out where it is the real service. */
+  /** Set if this is a sandbox. */
   readonly sandbox?: Sandbox | undefined;
 };
 
-/** What is known of a request while it is served, for its line in the access log. */
+/** Collected while a request is served, for its line in the access log. */
 type Trace = {
   readonly startedAt: number;
   /** The pattern of the route, never the path: that holds references. */
@@ -82,7 +82,7 @@ type Trace = {
   statusCode: string | undefined;
   context: Context | undefined;
   transactionId: string | undefined;
-  /** Counts the call; undefined for what is no operation, and where no metrics are wanted. */
+  /** Counts the call; undefined if the route is not an operation, or no metrics are wanted. */
   observe: ObserveCall | undefined;
   spans: RequestTrace | undefined;
 };
@@ -129,7 +129,7 @@ export function buildServer(
         useDefaults: false,
         removeAdditional: false,
         allowUnionTypes: true,
-        // 1e999 is a number, and a bad amount, which the core refuses.
+        // 1e999 is a number: the core refuses it as an amount.
         strictNumbers: false,
       },
       onCreate(ajv) {
@@ -266,7 +266,7 @@ function answerUndecoded(
   sendRefusal(service, request, reply, error, {});
 }
 
-/** Answers what is not HTTP, or took too long to become a request. */
+/** Answers bytes that are not HTTP, and requests that did not arrive in time. */
 function answerUnparsed(
   service: Service,
   requestId: string,

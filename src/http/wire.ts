@@ -218,7 +218,7 @@ export function parseDateTime(text: string): Date | undefined {
 }
 
 /**
- * Whether an answer is to be compressed by gzip: where the request accepts gzip (RFC 9110, 12.5.3), by its
+ * Whether to compress an answer by gzip: if the request accepts gzip (RFC 9110, 12.5.3), by its
  * name or by `*`, and does not prefer the plain answer. Without the header it is not.
  */
 export function prefersGzip(acceptEncoding: string | undefined): boolean {

@@ -10,7 +10,7 @@ import type { Attempt } from './send.ts';
 export type Made = { readonly delivery: Delivery; readonly attempt: Attempt; readonly final?: boolean };
 
 const GONE = 410;
-/** An endpoint that has failed for so long is disabled. */
+/** An endpoint that has failed for this long is disabled. */
 const FAILING_DAYS_MS = 5 * 86_400_000;
 
 type Verdict = { readonly state: 'DELIVERED' | 'FAILED' | 'PENDING'; readonly dueAt: Date | null };

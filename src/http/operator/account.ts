@@ -13,7 +13,7 @@ import {
 import { setCookie } from './cookies.ts';
 import { Nothing, originOfPage, requireBegun, requireSession, route, type Serving, Text } from './person.ts';
 
-/** What people change about their own account, and what browsers ask devices for. */
+/** Changes of people to their own account, and the questions of browsers to devices. */
 
 const Password = Type.Object(
   { password: Text(1_000), newPassword: Text(1_000) },

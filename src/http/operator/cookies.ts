@@ -4,7 +4,7 @@ import type { Door } from '../../people/sessions.ts';
 
 /**
  * The cookies of people. `__Host-` binds one to this host and to https; browsers take it from
- * http://localhost too, where nothing can be read on its way. Scripts cannot read it, and no other site can
+ * http://localhost too, where nobody can listen. Scripts cannot read it, and no other site can
  * make a browser send it.
  */
 
@@ -25,7 +25,7 @@ const FORM = /^[A-Za-z0-9_-]{43}$/;
 
 type Kind = keyof typeof NAMES;
 
-/** The token in a cookie; undefined where there is none, or what is in it is no token. */
+/** The token in a cookie; undefined if there is none, or it does not have the form of a token. */
 export function readCookie({ headers }: FastifyRequest, kind: Kind, door: Door): string | undefined {
   const token = parseCookie(headers.cookie ?? '')[NAMES[kind][door]];
   return token !== undefined && FORM.test(token) ? token : undefined;

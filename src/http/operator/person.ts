@@ -21,7 +21,7 @@ export type SessionReach = {
 
 export type Serving = { readonly service: Service; readonly door: Door; readonly reach: SessionReach };
 
-/** What a route is given: the body, checked, and where it came from. */
+/** The input of a route: the checked body, and its origin. */
 export type Asked<Body> = {
   readonly body: Body;
   readonly request: FastifyRequest;

@@ -5,7 +5,7 @@ import { type FieldError, REFUSALS, Refusal, type RefusalCode } from '../../refu
 import { toRefusal } from '../answer.ts';
 import { bodyTooLarge, TransportRefusal } from '../wire.ts';
 
-/** What goes wrong, as RFC 9457 has it: `application/problem+json` with `code` and `requestId`. */
+/** Errors as RFC 9457 defines them: `application/problem+json` with `code` and `requestId`. */
 
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -77,7 +77,7 @@ function describe(error: unknown): Described {
   return { status: 500, code: '96', title: 'Internal error' };
 }
 
-/** What was thrown, or the refusal that it amounts to. */
+/** The error itself, or the refusal behind it. */
 function known({ raw, routeOptions }: FastifyRequest, thrown: unknown): unknown {
   if (thrown instanceof Problem) return thrown;
   if ((thrown as { code?: unknown }).code === 'FST_ERR_CTP_BODY_TOO_LARGE')

@@ -18,7 +18,7 @@ import { serveProgress } from './progress.ts';
 export const OPERATOR_PREFIX = '/operator/v1';
 export const PORTAL_PREFIX = '/portal/v1';
 
-/** What the documentation describes of them. */
+/** The parts that the documentation describes. */
 export const OPERATOR_APIS: readonly { readonly name: string; readonly api: DescribedApi }[] = [
   {
     name: 'operator',
@@ -41,7 +41,7 @@ export const OPERATOR_APIS: readonly { readonly name: string; readonly api: Desc
   },
 ];
 
-/** Who sent a request, once its head was read. */
+/** The sender of a request, known once its head was read. */
 const callers = new WeakMap<FastifyRequest, Principal>();
 
 const KEY_FORM = /^[\x21-\x7e]{1,100}$/;

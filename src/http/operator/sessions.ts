@@ -33,7 +33,7 @@ import {
  * tokens.
  */
 
-/** What a browser got from a device. */
+/** The answer of a device, sent by a browser. */
 const PasskeyAnswer = Type.Unsafe<AuthenticationResponseJSON>({ type: 'object' });
 
 /** One of the ways to sign in, or the step that follows. */
