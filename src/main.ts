@@ -45,6 +45,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   import: async () => (await import('./cli/import.ts')).registerImport,
   reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
   status: async () => (await import('./cli/status.ts')).registerStatus,
+  completion: async () => (await import('./cli/completion.ts')).registerCompletion,
 };
 
 // A reader that has closed the pipe (`scrip batch list | head`) or terminal is not an error. A service
@@ -66,9 +67,10 @@ const program = new Command('scrip')
 takeActor(program);
 
 const name = process.argv[2] ?? '';
-const asked = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+const isAlone = Object.hasOwn(COMMANDS, name) && name !== 'completion';
+const asked = isAlone ? COMMANDS[name] : undefined;
 try {
-  // The help and the answer to an unknown command list all of them.
+  // The help, the completion and the answer to an unknown command list all of them.
   for (const load of asked ? [asked] : Object.values(COMMANDS)) (await load())(program);
   prepare(program);
   await program.parseAsync();

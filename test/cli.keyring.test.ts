@@ -3,9 +3,12 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { createService } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
-import { newRingKey } from '../src/keyring/text.ts';
+import { newRingKey, readKeyRing, routingEntry } from '../src/keyring/text.ts';
+import { dropKey } from '../src/rotation/rotate.ts';
+import { asOperator } from './harness.ts';
 import { makeVouchers, Operator } from './operator.ts';
 import { runScrip } from './scrip.ts';
 
@@ -150,4 +153,25 @@ test('scrip keyring tells what to do where the key ring is a setting', async () 
   } finally {
     await other.stop();
   }
+});
+
+test('a key that the routing key is derived from is not dropped before the routing key has an entry', async () => {
+  const [line = ''] = operator.testService.keys.split(/[,\n]/);
+  const ring = readKeyRing(line, 'SCRIP_KEYS');
+  const [id = ''] = line.split(':');
+  assert.equal(ring.routingFrom, id);
+  const { service } = operator.testService;
+  const by = { ...asOperator(service), service: createService({ ...service, keys: ring }) };
+  await assert.rejects(
+    dropKey(by, id, undefined, () => false),
+    /is derived from .*scrip keyring make --routing/,
+  );
+  const whole = readKeyRing(`${line},${routingEntry(ring)}`, 'SCRIP_KEYS');
+  assert.deepEqual(
+    [whole.routingFrom, whole.slotOf('482913057641')],
+    [undefined, ring.slotOf('482913057641')],
+  );
+  const { out } = await runKeyring('make', '--routing');
+  const [own = ''] = operator.testService.keys.split(/[,\n]/).filter((each) => each.startsWith('routing:'));
+  assert.equal(out.trim(), own.trim());
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { generate } from '../src/batches/generate.ts';
+import { numberOf } from '../src/cli/output.ts';
 import type { Context } from '../src/context.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
@@ -139,4 +140,14 @@ test('a voucher that waits for its activation shows the value that is reserved f
   assert.deepEqual([balance, value, reserved, state], [0, null, 20, 'INACTIVE']);
   const { out } = await operator.run('voucher', 'show', String(serialNumber));
   assert.match(out, /^reserved +20\.00, which it carries once it is activated$/m);
+});
+
+test('a number stands with its noun in the right form', () => {
+  const forms = [
+    [1, 'entry', '1 entry'],
+    [2, 'entry', '2 entries'],
+    [0, 'day', '0 days'],
+    [2, 'voucher', '2 vouchers'],
+  ] as const;
+  for (const [number, noun, text] of forms) assert.equal(numberOf(number, noun), text);
 });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { INVISIBLE } from '../src/cli/output.ts';
 import { SETTINGS } from '../src/config.ts';
 import { Operator } from './operator.ts';
@@ -147,5 +149,32 @@ describe('a wrong command line', () => {
       assert.equal((await operator.fails(expected, ...args, '--json')).code, code);
     const codes = (await operator.json('product', 'list')).map((each: { code: string }) => each.code);
     assert.deepEqual(codes, ['DEFAULT']);
+  });
+});
+
+describe('the completion', () => {
+  const completed = async (script: string, ...words: string[]) => {
+    const list = words.map((word) => `'${word}'`).join(' ');
+    const last = words.length - 1;
+    const run = `${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${last}; _scrip; echo "\${COMPREPLY[*]}"`;
+    return (await promisify(execFile)('bash', ['-c', run])).stdout.trim().split(' ');
+  };
+
+  test('of bash knows each command and its options', async () => {
+    const { out } = await operator.run('completion', 'bash');
+    assert.deepEqual(await completed(out, 'scrip', 'merch'), ['merchant']);
+    assert.deepEqual(await completed(out, 'scrip', 'settlement', 'terms', ''), ['set', 'list']);
+    assert.deepEqual(await completed(out, 'scrip', 'voucher', 'block', '1', '--j'), ['--json']);
+    const { out: zsh } = await operator.run('completion', 'zsh');
+    assert.ok(zsh.endsWith(out));
+  });
+
+  test('of fish names each command and its options, with what they do', async () => {
+    const { out } = await operator.run('completion', 'fish');
+    const lines = out.split('\n');
+    const at = (path: string) => `-n 'test "$(__scrip_path)" = "${path}"'`;
+    assert.ok(lines.some((line) => line.includes(`${at('merchant')} -a list -d `)));
+    assert.ok(lines.some((line) => line.includes(`${at('float top-up')} -l amount -r -d `)));
+    await operator.fails(/completion takes bash or zsh or fish/, 'completion', 'tcsh');
   });
 });

@@ -4,14 +4,14 @@ import { type Config, readConfig } from '../config.ts';
 import type { Operator } from '../context.ts';
 import { type KeyFile, keyFile, rewriteKeyFile } from '../keyring/file.ts';
 import { openRing } from '../keyring/sealed.ts';
-import { newKeyRing, newRingKey, refuseKeyRing } from '../keyring/text.ts';
+import { newKeyRing, newRingKey, refuseKeyRing, routingEntry } from '../keyring/text.ts';
 import { keyring, type RingKeyInfo } from '../operator/keyring.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';
 import { actor } from './actor.ts';
 import { untilStopped } from './open.ts';
 import { explainOutcome } from './outcome.ts';
-import { fail, interrupted, printJson, printTable, say } from './output.ts';
+import { fail, interrupted, printJson, printTable, say, wrongUsage } from './output.ts';
 import { listCommand, requireApproval } from './perform.ts';
 import { showProgress } from './progress.ts';
 import type { Stop } from './stop.ts';
@@ -42,6 +42,7 @@ export function registerKeyring(program: Command): void {
   commands
     .command('make')
     .description('print a new key, to be put first in SCRIP_KEYS; nothing uses it yet')
+    .option('--routing', 'print the entry of the routing key in use instead, for a key ring that has none')
     .option('--ring', 'print a whole key ring instead, for a new database')
     .option('--json', 'print JSON')
     .action(make);
@@ -119,9 +120,14 @@ async function drop(keyId: string, options: Json): Promise<void> {
   });
 }
 
-function make(options: Json & { ring?: boolean }): void {
-  const key = options.ring ? newKeyRing().replace('\n', ',') : newRingKey();
-  if (options.json) printJson({ key });
+async function make(options: Json & { ring?: boolean; routing?: boolean }): Promise<void> {
+  if (options.ring && options.routing) wrongUsage('--ring and --routing: choose one');
+  if (options.routing) return withRing(async ({ service }) => printKey(routingEntry(service.keys), options));
+  printKey(options.ring ? newKeyRing().replace('\n', ',') : newRingKey(), options);
+}
+
+function printKey(key: string, { json }: Json): void {
+  if (json) printJson({ key });
   else say(key);
 }
 

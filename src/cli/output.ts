@@ -110,7 +110,7 @@ export function say(text: string): void {
   process.stdout.write(`${readable(text)}\n`);
 }
 
-/** A number with its noun: `1 voucher`, `2 vouchers`, `1 entry`, `2 entries`. */
+/** A number with its noun: `1 voucher`, `2 vouchers`, `2 entries`, `2 days`. */
 export function numberOf(number: number, noun: string): string {
   const plural = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
   return `${number} ${number === 1 ? noun : plural}`;

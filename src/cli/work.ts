@@ -55,12 +55,14 @@ export async function startBackground(service: Service, { webhookAllowPrivate }:
   const sender = createSender({ allowPrivate: webhookAllowPrivate, clock: service.clock });
   const delivery = startDelivery(service, sender, readVouchersOf);
   const jobs = startJobs(service, JOB_RUNS);
-  const declines = setInterval(() => void keepDeclines(service), MAINTAIN_MS).unref();
-  void keepDeclines(service);
+  let kept = keepDeclines(service);
+  const declines = setInterval(() => {
+    kept = keepDeclines(service);
+  }, MAINTAIN_MS).unref();
   return {
     async stop() {
       clearInterval(declines);
-      await Promise.all([worker.stop(), delivery.stop(), jobs.stop()]);
+      await Promise.all([worker.stop(), delivery.stop(), jobs.stop(), kept]);
     },
   };
 }

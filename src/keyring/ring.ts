@@ -77,10 +77,18 @@ export class KeyRing {
   #current: KeyInUse;
   readonly #routingKey: Uint8Array;
   readonly #routing: KeyedHash;
+  /** The key that the routing key is derived from; undefined where it has an entry of its own. */
+  readonly routingFrom: string | undefined;
   #nonces = Buffer.alloc(0);
 
   /** The first key is in use until the database says otherwise. */
-  constructor(keys: readonly RingKey[], routing: Uint8Array, reload?: () => readonly RingKey[]) {
+  constructor(
+    keys: readonly RingKey[],
+    routing: Uint8Array,
+    reload?: () => readonly RingKey[],
+    routingFrom?: string,
+  ) {
+    this.routingFrom = routingFrom;
     this.#keys = keys;
     this.#reload = reload;
     this.#routingKey = routing;

@@ -10,6 +10,12 @@ export function newKeyRing(): string {
   return `${newRingKey()}\n${ROUTING}:${randomBytes(KEY_BYTES).toString('base64url')}`;
 }
 
+/** The entry of the routing key of a key ring, as text. With it, a ring can do without its oldest key. */
+export function routingEntry(ring: KeyRing): string {
+  const [, routing] = ring.share();
+  return `${ROUTING}:${Buffer.from(routing).toString('base64url')}`;
+}
+
 /** A new data key as text, `id:key`. The id begins with the time and is unique. */
 export function newRingKey(): string {
   const id = `k${Math.floor(Date.now() / 1000).toString(36)}${randomBytes(3).toString('hex')}`;
@@ -25,8 +31,8 @@ export function newRingKey(): string {
  * @throws StartError if it is not a key ring
  */
 export function readKeyRing(text: string, source: string, reload?: () => string): KeyRing {
-  const { keys, routing } = readKeys(text, source);
-  return new KeyRing(keys, routing, reload && (() => readKeys(reload(), source).keys));
+  const { keys, routing, routingFrom } = readKeys(text, source);
+  return new KeyRing(keys, routing, reload && (() => readKeys(reload(), source).keys), routingFrom);
 }
 
 /** What is wrong with a text as a key ring, or undefined. */
@@ -35,7 +41,12 @@ export function refuseKeyRing(text: string): string | undefined {
   return typeof keys === 'string' ? keys : undefined;
 }
 
-type Ring = { readonly keys: readonly RingKey[]; readonly routing: Uint8Array };
+type Ring = {
+  readonly keys: readonly RingKey[];
+  readonly routing: Uint8Array;
+  /** The key that the routing key is derived from; undefined where it has an entry of its own. */
+  readonly routingFrom: string | undefined;
+};
 
 function readKeys(text: string, source: string): Ring {
   const ring = parseKeys(text);
@@ -66,5 +77,7 @@ function parseKeys(text: string): Ring | string {
   // An operator would believe that the old key is no longer needed.
   const distinct = new Set(keys.map(({ check }) => Buffer.from(check).toString('hex')));
   if (distinct.size < keys.length) return 'holds one key under two names';
-  return { keys, routing: routing ?? derive(oldest.master, 'routing') };
+  return routing
+    ? { keys, routing, routingFrom: undefined }
+    : { keys, routing: derive(oldest.master, 'routing'), routingFrom: oldest.id };
 }

@@ -66,6 +66,7 @@ export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   'batch export': 'Codes and PINs leave the service into a file that the printer gets, not over the network.',
   'db dump': 'It reads everything, and the service is stopped.',
   'db load': 'It makes the database that everything else works on.',
+  completion: 'It prints a script for the shell of the machine.',
   'db url': 'It prints the password of the database.',
   doctor: 'It examines the machine that it runs on.',
   'import vouchers': 'It reads a file of codes and PINs.',

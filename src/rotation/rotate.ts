@@ -185,6 +185,11 @@ export async function dropKey(
   const { db, keys } = service;
   const row = (await db.query<RingRow>(listRingKeys())).find(({ key_id }) => key_id === keyId);
   if (!row) throw new RingRefused('no such key was ever in use');
+  if (keys.routingFrom === keyId)
+    throw new RingRefused(
+      `the routing key is derived from ${keyId}, since the key ring has no \`routing:\` entry: add the line that ` +
+        '`scrip keyring make --routing` prints to SCRIP_KEYS or the key file, start every process again, then drop it',
+    );
   if (row.dropped_at && (keyFile === undefined || !keys.holds(keyId)))
     throw new RingRefused(`${keyId} was dropped already`);
   if (!row.dropped_at && !(await noteDropped(operator, row, prove))) return false;

@@ -72,6 +72,7 @@ class Deliverer {
   #all = 0;
   #made: Made[] = [];
   #recording = false;
+  #maintained: Promise<void> = Promise.resolve();
   /** Resolved, and replaced by a new one, whenever there is room again. */
   #progress = Promise.withResolvers<void>();
 
@@ -87,9 +88,9 @@ class Deliverer {
       const room = this.#progress.promise;
       const claimed = await this.#claimAll();
       await (claimed > 0 ? Promise.race([room, this.#pause()]) : this.#pause());
-      if (Date.now() < maintainAt) continue;
+      if (this.#stopping.signal.aborted || Date.now() < maintainAt) continue;
       maintainAt = Date.now() + MAINTAIN_MS;
-      void maintain(this.#service).catch((error: Error) =>
+      this.#maintained = maintain(this.#service).catch((error: Error) =>
         this.#warn(error, 'old deliveries cannot be cleaned up'),
       );
     }
@@ -100,6 +101,7 @@ class Deliverer {
     const grace = setTimeout(() => this.#abandoning.abort(), GRACE_MS);
     while (this.#all > 0) await Promise.race([this.#progress.promise, sleep(POLL_MS)]);
     clearTimeout(grace);
+    await this.#maintained;
   }
 
   #pause(): Promise<void> {
