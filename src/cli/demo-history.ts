@@ -1,5 +1,6 @@
 import type { Actor, Service } from '../context.ts';
 import { moveClock, restoreClock } from '../db/clock.ts';
+import { patient } from '../db/patient.ts';
 import { DAYS, Story } from './demo-story.ts';
 import { findHistory, isEmpty } from './queries.ts';
 
@@ -30,7 +31,8 @@ export async function fillHistory(
   const began = performance.now();
   const clock = await moveClock(ownerUrl);
   try {
-    const story = new Story(service, clock, actor);
+    const db = patient(service.db);
+    const story = new Story({ ...service, db, readDb: db }, clock, actor);
     await story.begin();
     for (let day = 0; day < DAYS && !stopping(); day++) await story.play(day);
     if (stopping()) {
