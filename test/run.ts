@@ -7,7 +7,8 @@
  * into a template; each test works on a copy.
  *
  * `--on citus` runs the tests of what merchants and operators see on a Citus cluster of the run's own,
- * with the tests of Citus itself. `--times` lists how long each file took.
+ * with the tests of Citus itself. `--on pgbouncer` runs those of what needs a session or a transaction,
+ * behind PgBouncer in session mode. `--times` lists how long each file took.
  */
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -19,6 +20,7 @@ import { parseArgs } from 'node:util';
 import { findCitus } from './citus/cluster.ts';
 import { atEnd, leavingNothing } from './leave-nothing.ts';
 import { useMemory } from './memory.ts';
+import { findPgBouncer } from './pgbouncer/bouncer.ts';
 import { type Place, withTestServer } from './server.ts';
 
 /** Files at a time: more than the cores of a small machine only makes each of them slower. */
@@ -32,17 +34,30 @@ const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
  * plans, do not.
  */
 const ON_CITUS =
-  /^(citus\.|activate\.test|books\.(days|export|history|reports|tax|ugly|verify)|reconcile|settlement|import|balance\.test|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
+  /^(citus\.|activate\.test|balance\.test|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
+/** What could differ behind a pooler: prepared statements, settings of a session, locks, and LISTEN. */
+const ON_PGBOUNCER =
+  /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|redeem\.(test|replay)|round|update\.test|webhooks\.events)/;
 /** Needs Citus. */
 const ONLY_CITUS = /^citus\./;
+
+const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
+  postgres: (name) => !ONLY_CITUS.test(name),
+  citus: (name) => ON_CITUS.test(name),
+  pgbouncer: (name) => ON_PGBOUNCER.test(name),
+};
 
 async function findFiles(words: readonly string[], place: Place): Promise<string[]> {
   const folder = fileURLToPath(new URL('./', import.meta.url));
   const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts')).sort();
   return names
-    .filter((name) => (place === 'citus' ? ON_CITUS.test(name) : !ONLY_CITUS.test(name)))
+    .filter((name) => RUNS[place](name))
     .filter((name) => words.length === 0 || words.some((word) => name.includes(word)))
     .map((name) => join(folder, name));
+}
+
+function isPlace(name: string): name is Place {
+  return Object.hasOwn(RUNS, name);
 }
 
 type Counts = { passed: number; failed: number };
@@ -130,10 +145,16 @@ async function runFiles(files: string[], watch: boolean, times: Times): Promise<
   return counts;
 }
 
-/** Says so where Citus is not installed: nothing was tested then, which is no success. */
-async function isInstalled(): Promise<boolean> {
+const FIND: Readonly<Record<Place, () => Promise<unknown>>> = {
+  postgres: async () => {},
+  citus: findCitus,
+  pgbouncer: findPgBouncer,
+};
+
+/** Says so where something is not installed: nothing was tested then, which is no success. */
+async function isInstalled(place: Place): Promise<boolean> {
   try {
-    await findCitus();
+    await FIND[place]();
     return true;
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);
@@ -150,8 +171,8 @@ async function main(): Promise<void> {
   } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
   const place = values.on;
-  if (place !== 'postgres' && place !== 'citus') throw new Error('--on takes postgres or citus');
-  if (place === 'citus' && !(await isInstalled())) return;
+  if (!isPlace(place)) throw new Error(`--on takes ${Object.keys(RUNS).join(', ')}`);
+  if (!(await isInstalled(place))) return;
   const files = await findFiles(positionals, place);
   if (files.length === 0) throw new Error('no test file has such a name');
   let counts: Counts = { passed: 0, failed: 0 };

@@ -8,9 +8,10 @@ import { createLogger } from '../src/log.ts';
 import { ensureDefaultProduct } from '../src/merchants/products.ts';
 import { createOnAll, startCitus } from './citus/cluster.ts';
 import { atEnd, opened, temporaryFolder } from './leave-nothing.ts';
+import { startPgBouncer } from './pgbouncer/bouncer.ts';
 
 /** Where a run has its databases: one server, or a coordinator and its workers. */
-export type Place = 'postgres' | 'citus';
+export type Place = 'postgres' | 'citus' | 'pgbouncer';
 
 type Server = {
   readonly url: string;
@@ -51,6 +52,12 @@ function onOneServer(url: string): Omit<Server, 'close'> {
       await fill(withName(url, name));
     },
   };
+}
+
+/** A server behind PgBouncer. The template is made without it, since a database in use cannot be copied. */
+async function openPooled(): Promise<Server> {
+  const server = await openServer();
+  return { ...server, url: await startPgBouncer(server.url) };
 }
 
 /** A cluster of this run's own, on loopback. */
@@ -96,6 +103,12 @@ const WITHOUT_STAMP_CHECK = `
 create or replace function scrip.check_stamp(p_stamp timestamptz, p_ids uuid[] default '{}') returns void
 language plpgsql as $$ begin end $$`;
 
+const OPEN: Readonly<Record<Place, () => Promise<Server>>> = {
+  postgres: openServer,
+  citus: openCitus,
+  pgbouncer: openPooled,
+};
+
 /** Makes the database that every test starts from: the schema, and the product that is always there. */
 async function fill(url: string, buckets?: number): Promise<void> {
   await migrate(url);
@@ -110,7 +123,7 @@ async function fill(url: string, buckets?: number): Promise<void> {
  * environment.
  */
 export async function withTestServer(run: () => Promise<void>, place: Place = 'postgres'): Promise<void> {
-  const server = await (place === 'citus' ? openCitus() : openServer());
+  const server = await OPEN[place]();
   const template = `scrip_template_${randomBytes(6).toString('hex')}`;
   const drop = () => execute(server.url, `drop database if exists ${template} with (force)`).catch(() => {});
   const forget = atEnd(drop);

@@ -1,0 +1,75 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chmod, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { freePort } from '../../soak/process.ts';
+import { atEnd, end, temporaryFolder } from '../leave-nothing.ts';
+
+/** PgBouncer in session mode between the tests and their server. */
+
+const run = promisify(execFile);
+
+/** PgBouncer does not run as root. */
+const ACCOUNT = 'nobody';
+const LOOKS_MAX = 500;
+
+/** @throws where PgBouncer is not installed, in one line */
+export async function findPgBouncer(): Promise<void> {
+  await run('pgbouncer', ['--version']).catch(() => {
+    throw new Error(
+      'PgBouncer is not installed on this machine: install it (on Debian: `apt-get install pgbouncer`)',
+    );
+  });
+}
+
+/**
+ * Starts a pooler in front of a server; it ends with the run.
+ * @param url of the server, as the account that the tests use
+ * @returns the same address through the pooler
+ */
+export async function startPgBouncer(url: string): Promise<string> {
+  const server = new URL(url);
+  const folder = await temporaryFolder('scrip-pgbouncer-');
+  const port = await freePort();
+  const [user, password] = [server.username, server.password].map(decodeURIComponent);
+  // As Debian installs it, but for addresses and sizes. Each client of the tests has a session of its own.
+  const config = `[databases]
+* = host=${server.hostname} port=${server.port} user=${user} password=${password}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = session
+max_client_conn = 1000
+default_pool_size = 90
+server_idle_timeout = 1
+ignore_startup_parameters = extra_float_digits
+`;
+  const file = join(folder, 'pgbouncer.ini');
+  await writeFile(file, config);
+  await Promise.all([chmod(folder, 0o755), chmod(file, 0o644)]);
+  const asRoot = process.getuid?.() === 0 ? ['-u', ACCOUNT] : [];
+  const child = spawn('pgbouncer', ['-q', ...asRoot, file], { stdio: ['ignore', 'ignore', 'inherit'] });
+  atEnd(() => end(child));
+  await isListening(child, port);
+  server.host = `127.0.0.1:${port}`;
+  return server.href;
+}
+
+async function isListening(child: ChildProcess, port: number): Promise<void> {
+  for (let look = 0; look < LOOKS_MAX; look++) {
+    if (child.exitCode !== null) break;
+    const answers = await new Promise<boolean>((resolve) => {
+      const socket = createConnection(port, '127.0.0.1', () => resolve(true)).on('error', () =>
+        resolve(false),
+      );
+      socket.unref().on('connect', () => socket.destroy());
+    });
+    if (answers) return;
+    await sleep(20);
+  }
+  throw new Error('PgBouncer did not start: see what it says above');
+}
