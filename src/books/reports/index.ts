@@ -1,5 +1,6 @@
 import type { Service } from '../../context.ts';
 import { Refusal } from '../../refusal.ts';
+import type { ListedDay } from '../days.ts';
 import { outstanding, trialBalance } from './balances.ts';
 import { bankEntries, bankReconciliation } from './bank.ts';
 import { breakage } from './breakage.ts';
@@ -49,6 +50,13 @@ export function findReport(name: string): Kind | undefined {
   return REPORTS.find((each) => each.report === name.toUpperCase() || each.name === name);
 }
 
+/** Names the first day that is not closed. */
+function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Refusal {
+  const open = days.find(({ state }) => state !== 'closed')?.day ?? `a day before ${to}`;
+  const why = `${open} is not closed, and ${name} is made of closed days only`;
+  return new Refusal('30', { message: `Invalid request: ${why}; \`scrip books days\` shows them` });
+}
+
 /**
  * Makes a report of an interval of days, from aggregates: of closed days it never changes.
  * @throws Refusal `30` for days of which the books know nothing, and for a report of closed days of others
@@ -58,10 +66,7 @@ export async function makeReport(service: Service, kind: Kind, wanted: Wanted): 
   return service.db.transaction(async (tx) => {
     for (const statement of allowLongReport) await tx.query(statement);
     const { scope, closingHash, madeAt } = await openScope(service, tx, wanted, days);
-    if (kind.closedOnly && !scope.isClosed)
-      throw new Refusal('30', {
-        message: `Invalid request: ${kind.name} is made of closed days only; \`scrip books days\` shows them`,
-      });
+    if (kind.closedOnly && !scope.isClosed) throw notClosed(kind.name, days, wanted);
     const tables = await kind.make(scope);
     return {
       report: kind.report,

@@ -5,7 +5,9 @@ import { amount, byCurrency, type Cell, type Maker, type Scope } from './report.
 
 function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
   if (merchantId !== undefined) return merchantId;
-  throw new Refusal('30', { message: 'Invalid request: this report is of one merchant; name it' });
+  throw new Refusal('30', {
+    message: 'Invalid request: this report is of one merchant: name it (--merchant)',
+  });
 }
 
 type BalanceRow = { currency: string; account_kind: string; merchant_id: number; balance_minor: bigint };
