@@ -27,6 +27,7 @@ const KNOWN: readonly string[] = [
   'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
   'whsec_bmV2ZXIgaW4geW91ciBzb3VyY2UgY29kZSE=',
   'AKIAIOSFODNN7EXAMPLE',
+  'postgres://scrip:hunter2hunter2@',
 ];
 
 /** Generated, and full of digests. */

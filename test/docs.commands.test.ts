@@ -5,7 +5,7 @@ import { readProgram } from './program.ts';
 
 const PAGE = new URL('../docs/reference/commands.md', import.meta.url);
 /** Commands that print no result of their own. */
-const WITHOUT_JSON = ['serve', 'work', 'db url'];
+const WITHOUT_JSON = ['serve', 'work', 'db url', 'completion'];
 
 /** The usage of each command on the page: its words, and the options behind them. */
 async function readUsages(): Promise<Map<string, string[]>> {

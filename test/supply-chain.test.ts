@@ -104,3 +104,18 @@ test('SECURITY.md links only to what is there', async () => {
       assert.ok(files.has(link) || docs.has(link) || link.startsWith('test/'), link);
   }
 });
+
+test('every threat of the threat model has a test, and every boundary has threats', async () => {
+  const page = await read('docs/explanation/threat-model.md');
+  const boundaries = page.split(/^## /m).slice(1);
+  assert.ok(boundaries.length >= 6);
+  for (const boundary of boundaries) {
+    const threats = boundary.split('\n').filter((line) => /^\| [STRIDE](, [STRIDE])*: /.test(line));
+    assert.ok(threats.length > 0, boundary.split('\n')[0]);
+    for (const threat of threats) {
+      const tests = [...threat.matchAll(/\]\(\.\.\/\.\.\/(test\/[\w.-]+\.test\.ts)\)/g)];
+      assert.ok(tests.length > 0, threat);
+      for (const [, path = ''] of tests) assert.match(await read(path), /\b(test|it)\(/, path);
+    }
+  }
+});
