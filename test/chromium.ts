@@ -14,7 +14,7 @@ const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/goog
 const LISTEN = `addEventListener('securitypolicyviolation', (event) =>
   console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI))`;
 
-async function launch(): Promise<Browser> {
+export async function launchChromium(): Promise<Browser> {
   const executablePath = SYSTEM.find((path) => existsSync(path)) ?? (await packed.executablePath());
   return chromium.launch({ executablePath, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
 }
@@ -22,7 +22,7 @@ async function launch(): Promise<Browser> {
 /** Why no browser can be started here, or false where one can. */
 export async function whyNoBrowser(): Promise<string | false> {
   try {
-    await (await launch()).close();
+    await (await launchChromium()).close();
     return false;
   } catch (error) {
     return `no Chromium can be started here: ${(error as Error).message.split('\n')[0]}`;
@@ -39,7 +39,7 @@ export type OpenPage = {
 
 /** A browser until the test ends. */
 export async function openBrowser(t: TestContext): Promise<Browser> {
-  const browser = await launch();
+  const browser = await launchChromium();
   t.after(() => browser.close());
   return browser;
 }
@@ -76,7 +76,7 @@ export async function signedIn(
 ): Promise<OpenPage> {
   const open = await newPage(browser, listening, options);
   await open.page.goto(`/console/sign-in#${await inviteDemoOwner(asOperator(listening.service))}`);
-  await settled(open.page, 'Overview');
+  await ready(open.page, 'Overview');
   return open;
 }
 
@@ -97,7 +97,7 @@ export async function pageOf(
 }
 
 /** Waits until a page has its heading, and nothing in it is still loading. */
-export async function settled(page: Page, title?: string): Promise<void> {
+export async function ready(page: Page, title?: string): Promise<void> {
   await page.getByRole('heading', { level: 1, ...(title && { name: title }) }).waitFor();
   await page.waitForLoadState('networkidle');
   const loading = page.locator('main [role=status]');

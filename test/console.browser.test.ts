@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { inaccessible, openBrowser, pageOf, settled, whyNoBrowser } from './chromium.ts';
+import { inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { furnish, openStage, type Shown, type Somebody, type Stage } from './console.scene.ts';
 
 /** A tour of every page: axe, the policy, and errors; in both themes and widths, and as every role. */
@@ -31,7 +31,7 @@ async function findPages(door: Door, shown: Shown): Promise<string[]> {
 
 async function visit(page: Page, door: Door, path: string): Promise<void> {
   await page.goto(`/${door}${path}`);
-  await settled(page);
+  await ready(page);
 }
 
 /** Every page of a door, wide and narrow. */
@@ -87,7 +87,7 @@ test('every role sees its pages, and none of them asks for what it may not see',
       assert.ok(links.length >= 2, `${role} sees ${links}`);
       for (const link of links) {
         await page.locator(`nav a.side-link[href="${link}"]`).click();
-        await settled(page);
+        await ready(page);
       }
       assert.deepEqual(faults, [], `${role} at ${door}`);
       await page.context().close();

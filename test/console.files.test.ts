@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { de } from '../console/src/i18n/de.ts';
 import { en } from '../console/src/i18n/en.ts';
 import { buildServer } from '../src/http/server.ts';
+import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
+import { OPERATIONS } from '../src/operator/table.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
 /** What the service sends of the console, and how much of it. */
@@ -133,4 +135,20 @@ test('every language has every text', () => {
   assert.deepEqual(keysOf(de).sort(), keysOf(en).sort());
   const empty = (texts: object) => JSON.stringify(texts).includes('""');
   assert.deepEqual([empty(en), empty(de)], [false, false]);
+});
+
+test('every action of a page has its words, and so has every field of its form', async () => {
+  const folder = new URL('../console/src/', import.meta.url);
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.tsx'));
+  const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
+  const used = new Set(texts.join('').match(/(?<=\bname: ')[a-z-]+\.[a-z0-9-]+(?=')/g));
+  assert.ok(used.size > 50);
+  const known = new Map([...OPERATIONS, ...PORTAL_OPERATIONS].map((each) => [each.name, each]));
+  const { actions, fields } = en as unknown as Record<string, Record<string, unknown>>;
+  for (const name of used) {
+    const operation = known.get(name) ?? assert.fail(`there is no operation ${name}`);
+    assert.ok(actions?.[name], `${name} has no words`);
+    for (const field of Object.keys(operation.input.properties))
+      assert.ok(fields?.[field], `the field ${field} of ${name} has no label`);
+  }
 });

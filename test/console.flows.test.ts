@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openBrowser, settled, signedIn, whyNoBrowser } from './chromium.ts';
+import { openBrowser, ready, signedIn, whyNoBrowser } from './chromium.ts';
 import { testService } from './harness.ts';
 
 const skip = await whyNoBrowser();
@@ -16,7 +16,7 @@ test('a code with its PIN is never sent', { skip }, async (t) => {
     assert.equal(await search.inputValue(), '');
   }
   await page.goto('/console/search?text=1234567890123456');
-  await settled(page);
+  await ready(page);
   const after = sent.filter((each) => !each.includes('/console/search?text='));
   assert.deepEqual(
     after.filter((each) => each.replace(/[\s-]|%20/g, '').includes('1234567890123456')),
@@ -28,7 +28,7 @@ test('a merchant is created, topped up, and has its float', { skip }, async (t) 
   const listening = await testService(t);
   const { page, faults } = await signedIn(await openBrowser(t), listening);
   await page.getByRole('link', { name: 'Merchants' }).click();
-  await settled(page, 'Merchants');
+  await ready(page, 'Merchants');
   await page.getByRole('button', { name: 'New merchant' }).first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('textbox', { name: 'Name' }).fill('Kiosk 1');
@@ -37,7 +37,7 @@ test('a merchant is created, topped up, and has its float', { skip }, async (t) 
   await dialog.getByText('This is shown once').waitFor();
   assert.match(await dialog.locator('pre').last().innerText(), /\S{12,}/);
   await dialog.getByRole('button', { name: 'Close' }).click();
-  await settled(page, 'Kiosk 1');
+  await ready(page, 'Kiosk 1');
   await page.getByRole('button', { name: 'Top up' }).click();
   await dialog.getByRole('textbox', { name: 'Amount' }).fill('125.5');
   await dialog.getByRole('button', { name: 'Top up' }).click();

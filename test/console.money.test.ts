@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { codeOf, PASSWORD } from './browser.ts';
-import { newPage, openBrowser, pageOf, settled, whyNoBrowser } from './chromium.ts';
+import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage, type Somebody, type Stage } from './console.scene.ts';
 
 /** What people do with money in the console, from the invitation to the payout. */
@@ -25,7 +25,7 @@ async function confirms(page: Page, name: string, fields: Readonly<Record<string
 
 async function goes(page: Page, path: string) {
   await page.goto(`/console${path}`);
-  await settled(page);
+  await ready(page);
 }
 
 /** Approves what waits, as the one who did not propose it. */
@@ -39,7 +39,7 @@ async function approves(page: Page, title: string) {
 async function opens(browser: Browser, stage: Stage, somebody: Somebody, path: string) {
   const open = await pageOf(browser, stage.listening, somebody.browser);
   await open.page.goto(`/console${path}`);
-  await settled(open.page);
+  await ready(open.page);
   return open;
 }
 
@@ -66,7 +66,7 @@ test('somebody is invited, enrolls, and signs in', { skip }, async (t) => {
   await theirs.getByRole('heading', { name: 'Recovery codes' }).waitFor();
   assert.equal((await theirs.locator('pre').innerText()).trim().split('\n').length, 10);
   await theirs.getByRole('button', { name: /stored them/ }).click();
-  await settled(theirs, 'Overview');
+  await ready(theirs, 'Overview');
   await theirs.getByRole('button', { name: 'My account' }).click();
   await theirs.getByRole('menuitem', { name: 'Sign out' }).click();
 
@@ -76,7 +76,7 @@ test('somebody is invited, enrolls, and signs in', { skip }, async (t) => {
   await theirs.getByRole('button', { name: 'Continue' }).click();
   await theirs.getByLabel('Six digits').fill(code());
   await theirs.getByRole('button', { name: 'Continue' }).click();
-  await settled(theirs, 'Overview');
+  await ready(theirs, 'Overview');
   assert.deepEqual([...faults, ...others], []);
 });
 
@@ -99,14 +99,14 @@ test('support finds a voucher by its masked code, and corrects a redemption', { 
   };
   const redemption = sale.items.find(({ kind }) => kind === 'REDEMPTION')?.transactionId;
   await page.goto(`/console/transactions/${redemption}`);
-  await settled(page);
+  await ready(page);
   await does(page, 'Correct', { Amount: '30', Reason: 'The customer gave one back.' });
   // Support proposes; the owner approves.
   await page.getByRole('dialog').getByText('Proposed').waitFor();
   assert.deepEqual(faults, []);
   const owner = await opens(await openBrowser(t), stage, stage.owner, '/approvals');
   await owner.page.getByRole('cell', { name: /Redemption: Correct/ }).click();
-  await settled(owner.page);
+  await ready(owner.page);
   await does(owner.page, 'Approve');
   const code = owner.page.getByLabel('Six digits');
   await code.fill(stage.owner.person.code(listening.clock.now()));
@@ -131,7 +131,7 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   await page.getByRole('dialog').getByRole('combobox', { name: 'Merchant' }).click();
   await page.getByRole('option', { name: `(${stage.scene.shop.merchant.id})` }).click();
   await confirms(page, 'New draft');
-  await settled(page, 'Draft');
+  await ready(page, 'Draft');
   const path = new URL(page.url()).pathname.replace('/console', '');
 
   const second = await opens(browser, stage, bob, '/approvals');

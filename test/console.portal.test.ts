@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sweep, TASKS } from '../src/batches/tasks.ts';
 import { startWorker } from '../src/jobs/worker.ts';
-import { openBrowser, pageOf, settled, whyNoBrowser } from './chromium.ts';
+import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 
 /** What operations and a merchant do in a browser. */
@@ -17,7 +17,7 @@ test('operations orders 5,000 vouchers, and watches the progress', { skip }, asy
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 9_000, reference: 'paid in' });
   const { page, faults } = await pageOf(await openBrowser(t), stage.listening, somebody.browser);
   await page.goto('/console/batches');
-  await settled(page);
+  await ready(page);
   await page.getByRole('button', { name: 'Order vouchers' }).first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('combobox', { name: 'Merchant' }).click();
@@ -26,7 +26,7 @@ test('operations orders 5,000 vouchers, and watches the progress', { skip }, asy
   await dialog.getByLabel('Value').fill('1');
   await dialog.getByLabel('Reference').fill('spring');
   await dialog.getByRole('button', { name: 'Order vouchers' }).click();
-  await settled(page, 'spring');
+  await ready(page, 'spring');
   await page.getByText('0 of 5,000 vouchers produced').waitFor();
   const worker = await startWorker(service, TASKS, sweep);
   t.after(() => worker.stop());
@@ -46,7 +46,7 @@ test('a merchant checks a voucher, finds what is missing, and rotates a key', { 
   await stage.ask(stage.owner, '/api-keys', { merchantId });
   const { page, faults, sent } = await pageOf(await openBrowser(t), listening, merchant.browser);
   await page.goto('/portal/check');
-  await settled(page);
+  await ready(page);
   const { code, pin } = stage.sold;
   await page.getByLabel('Code').fill(`${code.slice(0, 4)} ${code.slice(4, 8)} ${code.slice(8)}`);
   await page.getByLabel('PIN', { exact: false }).first().fill(pin);
@@ -56,7 +56,7 @@ test('a merchant checks a voucher, finds what is missing, and rotates a key', { 
 
   // The till wrote UTF-16, as spreadsheets on Windows do; one amount differs, and one sale is not in Scrip.
   await page.goto('/portal/reconcile');
-  await settled(page);
+  await ready(page);
   const choose = (name: string, buffer: Buffer) =>
     page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/csv', buffer });
   await choose('till.xlsx', Buffer.from('PK\u0003\u0004'));
@@ -70,7 +70,7 @@ test('a merchant checks a voucher, finds what is missing, and rotates a key', { 
   assert.ok(!sent.some((each) => each.includes('sale 3')), 'the file stays in the browser');
 
   await page.goto('/portal/keys');
-  await settled(page);
+  await ready(page);
   await page
     .getByRole('button', { name: /^Actions: key_/ })
     .first()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PASSWORD } from './browser.ts';
-import { openBrowser, pageOf, settled, whyNoBrowser } from './chromium.ts';
+import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 
 /** What goes wrong while somebody works: nothing typed is lost, and nothing is done twice. */
@@ -13,7 +13,7 @@ test('a network that is away, and an answer that is lost', { skip }, async (t) =
   const merchantId = String(stage.scene.shop.merchant.id);
   const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
   await page.goto(`/console/merchants/${merchantId}`);
-  await settled(page);
+  await ready(page);
   await page.getByRole('button', { name: 'Top up' }).click();
   const dialog = page.getByRole('dialog');
   const send = () => dialog.getByRole('button', { name: 'Top up' }).click();
@@ -42,7 +42,7 @@ test('a session that ends in the middle of a form', { skip }, async (t) => {
   const merchantId = String(stage.scene.shop.merchant.id);
   const { page } = await pageOf(await openBrowser(t), listening, somebody.browser);
   await page.goto(`/console/merchants/${merchantId}`);
-  await settled(page);
+  await ready(page);
   await page.getByRole('button', { name: 'Top up' }).click();
   const dialog = page.getByRole('dialog', { name: 'Top up' });
   await dialog.getByLabel('Amount').fill('7');
@@ -66,7 +66,7 @@ test('two people who change one product, and a name of 200 letters from right to
   const { page, faults } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
   await page.setViewportSize({ width: 360, height: 740 });
   await page.goto('/console/products/DEFAULT');
-  await settled(page);
+  await ready(page);
   await page.getByRole('button', { name: 'Edit' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Valid for').fill('400');

@@ -30,7 +30,7 @@ function useGroups(): Places {
       places: [
         { to: '/books', label: nav.books, icon: 'books', needs: 'books.days' },
         { to: '/settlements', label: nav.settlements, icon: 'settlements', needs: 'settlement.list' },
-        { to: '/bank', label: nav.bank, icon: 'bank', needs: 'bank.transactions' },
+        { to: '/bank', label: nav.bank, icon: 'bank', needs: 'bank.entries' },
       ],
     },
     {
@@ -67,6 +67,7 @@ start(
     '/books/reports/$report': () => import('./pages/report.tsx'),
     '/settlements': () => import('./pages/settlements.tsx'),
     '/settlements/$id': () => import('./pages/settlement.tsx'),
+    '/bank': () => import('./pages/bank.tsx'),
     '/approvals': () => import('./pages/approvals.tsx'),
     '/approvals/$id': () => import('./pages/approval.tsx'),
     '/webhooks': () => import('./pages/webhooks.tsx'),

@@ -1,7 +1,7 @@
 import type { Catalogue } from './en.ts';
 
 /** Die Texte des Portals und leerer Listen. */
-export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty'> = {
+export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty' | 'bank'> = {
   portal: {
     check: 'Gutschein prüfen',
     checkLead: 'Falsche PINs zählen hier wie an einer Kasse.',
@@ -51,5 +51,17 @@ export const portal: Pick<Catalogue, 'portal' | 'docs' | 'empty'> = {
     tokens: 'Noch keine Tokens.',
     jobs: 'Noch keine Aufträge. Lange Arbeiten erscheinen hier mit ihrem Fortschritt.',
     keys: 'Noch keine Schlüssel. Eine Kasse braucht einen.',
+  },
+  bank: {
+    lead: 'Das Bankkonto gegen die Bücher.',
+    entries: 'Buchungen der Bank',
+    movements: 'Bewegungen der Bücher',
+    statements: 'Auszüge',
+    accounts: 'Konten',
+    noEntries: 'Noch keine Auszüge. Lesen Sie den ersten ein.',
+    noMovements: 'Auf dem Bankkonto hat sich noch nichts bewegt.',
+    noAccounts: 'Noch keine Bankkonten. Benennen Sie das erste.',
+    readable: (entries: number) => `${entries} Buchungen. Noch ist nichts eingelesen.`,
+    unreadable: 'Diese Datei wird nicht eingelesen: Ihre Fehler stehen unten.',
   },
 };

@@ -192,18 +192,13 @@ export const de: Catalogue = {
     open: 'Mit Guthaben',
     used: 'Verbraucht oder beendet',
     balance: 'Guthaben',
+    print: 'Drucken',
+    printHow:
+      'Codes und PINs verlassen den Dienst nur über die Kommandozeile, in eine Datei der Maschine. Jeder Export wird unten vermerkt.',
     blockAll: 'Alle sperren',
     effect: (quantity: string, money: string) => `${quantity} Gutscheine über zusammen ${money}`,
     progress: (done: string, total: string) => `${done} von ${total} Gutscheinen erzeugt`,
     download: 'Codes und PINs laden Sie über die API herunter, mit der Referenz dieser Bestellung.',
-  },
-  print: {
-    format: 'Format',
-    pdf: 'Kartenbögen (PDF)',
-    csv: 'Tabelle für die Druckerei (CSV)',
-    ready: 'Freigegeben, einmal herunterzuladen',
-    download: 'Herunterladen',
-    downloaded: 'Die Datei ist gespeichert. Wer sie liest, kann die Gutscheine einlösen.',
   },
   bulk: {
     hint: 'Bis zu 10.000, eine je Zeile.',

@@ -48,4 +48,16 @@ export const portal = {
     jobs: 'No jobs yet. Long work appears here with its progress.',
     keys: 'No keys yet. A till needs one.',
   },
+  bank: {
+    lead: 'The bank account against the books.',
+    entries: 'Entries of the bank',
+    movements: 'Movements of the books',
+    statements: 'Statements',
+    accounts: 'Accounts',
+    noEntries: 'No statements yet. Import the first one.',
+    noMovements: 'Nothing has moved on the bank account yet.',
+    noAccounts: 'No bank accounts yet. Name the first one.',
+    readable: (entries: number) => `${entries} entries. Nothing is imported yet.`,
+    unreadable: 'This file is not imported: its errors stand below.',
+  },
 };

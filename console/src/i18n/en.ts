@@ -187,18 +187,13 @@ export const en = {
     open: 'With a balance',
     used: 'Used up or ended',
     balance: 'Balance',
+    print: 'Print',
+    printHow:
+      'Codes and PINs leave the service by the command line alone, into a file of the machine; each export is recorded below.',
     blockAll: 'Block all',
     effect: (quantity: string, money: string) => `${quantity} vouchers that carry ${money}`,
     progress: (done: string, total: string) => `${done} of ${total} vouchers produced`,
     download: 'Download codes and PINs by the API, with the reference of this order.',
-  },
-  print: {
-    format: 'Format',
-    pdf: 'Sheets of cards (PDF)',
-    csv: 'Table for the printer (CSV)',
-    ready: 'Approved, and ready to download once',
-    download: 'Download',
-    downloaded: 'The file was saved. Whoever reads it can spend the vouchers.',
   },
   bulk: {
     hint: 'Up to 10,000, one per line.',

@@ -6,7 +6,6 @@ import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import { type Item, List } from '../ui/list.tsx';
 import { Head, Panel, Stat } from '../ui/parts.tsx';
-import { PrintOrder } from '../ui/print-order.tsx';
 import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, State } from '../ui/value.tsx';
@@ -47,7 +46,6 @@ export function Screen() {
         }
         note={<Copyable text={transactionId} />}
       >
-        {status === 'COMPLETED' && <PrintOrder transactionId={transactionId} effect={effect} />}
         <Actions
           acts={[
             isRunning && { name: 'batch.cancel', given, effect, isDanger: true },
@@ -83,6 +81,14 @@ export function Screen() {
                 also={['endedAt', 'failure']}
               />
             </Panel>
+            {offers('batch.exports') && status === 'COMPLETED' && (
+              <Panel title={texts.batch.print} padded>
+                <Text size="sm" mb={8}>
+                  {texts.batch.printHow}
+                </Text>
+                <pre className="code">{`scrip batch export ${transactionId} --format pdf`}</pre>
+              </Panel>
+            )}
             {offers('batch.exports') && (
               <List
                 title={texts.batch.exports}

@@ -19,7 +19,7 @@ export function FilterBar({ filters, search }: { filters: readonly Filter[]; sea
   };
   const isFiltered = filters.some(({ name }) => search[name]);
   return (
-    <Group gap={8} component="search" key={round}>
+    <Group gap={8} component="search" className="filters" key={round}>
       {filters.map((filter) => (
         <FilterInput
           key={filter.name}

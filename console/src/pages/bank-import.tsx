@@ -1,0 +1,129 @@
+import { Alert, Button, FileInput, Group, Modal, Select, Stack } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { get, type Page, send } from '../api.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { useApp } from '../ui/app.tsx';
+import { type Item, Rows } from '../ui/list.tsx';
+import { Problem } from '../ui/parts.tsx';
+import { useWords } from '../ui/words.ts';
+
+type Named = { readonly name: string };
+type Imported = { readonly ok: boolean; readonly entries: number; readonly errors: readonly Item[] };
+type Props = { isOpen: boolean; setOpen(isOpen: boolean): void };
+
+/** Imports a statement of the bank: as a whole or not at all, and looked at first. */
+export function BankImport({ isOpen, setOpen }: Props) {
+  const { offers } = useApp();
+  const { action } = useWords();
+  if (!offers('bank.import')) return null;
+  const { label } = action('bank.import');
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>{label}</Button>
+      <Modal opened={isOpen} onClose={() => setOpen(false)} title={label} centered>
+        {isOpen && <Form close={() => setOpen(false)} />}
+      </Modal>
+    </>
+  );
+}
+
+function Form({ close }: { close(): void }) {
+  const texts = useTexts();
+  const { label, action } = useWords();
+  const client = useQueryClient();
+  const [values, setValues] = useState<Record<string, string | null>>({ format: 'camt053' });
+  const [file, setFile] = useState<File | null>(null);
+  const [seen, setSeen] = useState<Imported>();
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const { operations } = useApp();
+  const formats = operations?.get('bank.import')?.fields.find(({ name }) => name === 'format')?.options ?? [];
+  const choices = {
+    account: useNames('/bank/accounts'),
+    format: [...formats],
+    mapping: useNames('/bank/mappings'),
+  };
+  const run = async (dryRun: boolean) => {
+    if (!file) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value));
+      const body = { ...given, file: toBase64(bytes), dryRun };
+      const answer = await send<Imported>('POST', '/bank/import', { body });
+      if (dryRun || !answer.ok) return setSeen(answer);
+      await client.invalidateQueries();
+      close();
+    } catch (caught) {
+      setError(caught);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void run(!seen?.ok);
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        {(['account', 'format', 'mapping'] as const).map((name) =>
+          name === 'mapping' && values['format'] !== 'csv' ? null : (
+            <Select
+              key={name}
+              label={label(name)}
+              required
+              data={choices[name]}
+              value={values[name] ?? null}
+              onChange={(value) => setValues({ ...values, [name]: value })}
+            />
+          ),
+        )}
+        <FileInput
+          label={label('file')}
+          required
+          value={file}
+          onChange={(chosen) => {
+            setFile(chosen);
+            setSeen(undefined);
+          }}
+        />
+        {seen && (
+          <Alert color={seen.ok ? 'teal' : 'red'} variant="light">
+            {seen.ok ? texts.bank.readable(seen.entries) : texts.bank.unreadable}
+          </Alert>
+        )}
+        {seen && seen.errors.length > 0 && (
+          <Rows items={seen.errors} columns={Object.keys(seen.errors[0] ?? {})} />
+        )}
+        {error !== undefined && <Problem error={error} />}
+        <Group justify="flex-end" gap={8}>
+          <Button variant="default" size="sm" onClick={close}>
+            {texts.action.cancel}
+          </Button>
+          <Button type="submit" size="sm" loading={isBusy}>
+            {seen?.ok ? action('bank.import').label : texts.bulk.preview}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function useNames(path: string): string[] {
+  const { data } = useQuery({
+    queryKey: ['names', path],
+    queryFn: () => get<Page<Named>>(path),
+    retry: false,
+  });
+  return (data?.items ?? []).map(({ name }) => name);
+}
+
+/** Byte by byte: a large file has more of them than a call may have arguments. */
+function toBase64(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}

@@ -1,0 +1,94 @@
+import { Stack, Tabs } from '@mantine/core';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { type Filters, List } from '../ui/list.tsx';
+import { Empty, Head } from '../ui/parts.tsx';
+import { Same } from '../ui/same.tsx';
+import { BankImport } from './bank-import.tsx';
+
+const YES = ['true'];
+
+/** The bank account against the books: what was imported, and what is matched. */
+export function Screen() {
+  const texts = useTexts();
+  const navigate = useNavigate();
+  const { tab = 'entries', ...search } = useSearch({ strict: false }) as Filters;
+  const [isImporting, setImporting] = useState(false);
+  const lists = [
+    {
+      key: 'entries',
+      path: '/bank/entries',
+      columns: ['bookedOn', 'account', 'description', 'reference', 'matched', 'amount', ''],
+      filters: [{ name: 'account' }, { name: 'open', options: YES }],
+      empty: texts.bank.noEntries,
+    },
+    {
+      key: 'movements',
+      path: '/bank/movements',
+      columns: ['day', 'kind', 'reference', 'bankReference', 'matched', 'amount'],
+      filters: [{ name: 'open', options: YES }],
+      empty: texts.bank.noMovements,
+    },
+    {
+      key: 'statements',
+      path: '/bank/statements',
+      columns: ['closingOn', 'account', 'format', 'entries', 'importedBy', 'closing'],
+      filters: [{ name: 'account' }],
+      empty: texts.bank.noEntries,
+    },
+    {
+      key: 'accounts',
+      path: '/bank/accounts',
+      columns: ['name', 'currency', 'own'],
+      filters: [],
+      empty: texts.bank.noAccounts,
+    },
+  ] as const;
+  return (
+    <>
+      <Head title={texts.nav.bank} note={texts.bank.lead}>
+        <BankImport isOpen={isImporting} setOpen={setImporting} />
+        <Actions acts={[{ name: 'bank.match' }, { name: 'bank.account' }]} />
+        <Same name={`bank.${tab}`} given={search} />
+      </Head>
+      <Stack>
+        <Tabs
+          value={tab}
+          onChange={(next) => void navigate({ to: '.', search: { tab: next } as never })}
+          keepMounted={false}
+        >
+          <Tabs.List mb="md">
+            {lists.map(({ key }) => (
+              <Tabs.Tab key={key} value={key}>
+                {texts.bank[key]}
+              </Tabs.Tab>
+            ))}
+          </Tabs.List>
+          {lists.map(({ key, path, columns, filters, empty }) => (
+            <Tabs.Panel key={key} value={key}>
+              <List
+                path={path}
+                columns={columns}
+                wide={['account', 'reference', 'bankReference', 'importedBy', 'format']}
+                search={search}
+                filters={filters}
+                empty={<Empty text={empty} />}
+                cell={(name, item) =>
+                  name === '' && item['matched'] !== null && item['matched'] !== false ? (
+                    <Actions
+                      shown={0}
+                      of={String(item['id'])}
+                      acts={[{ name: 'bank.unmatch', given: { id: String(item['id']) } }]}
+                    />
+                  ) : undefined
+                }
+              />
+            </Tabs.Panel>
+          ))}
+        </Tabs>
+      </Stack>
+    </>
+  );
+}
