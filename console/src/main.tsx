@@ -37,11 +37,11 @@ export function start(door: Door, router: AnyRouter): void {
   createRoot(root).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <QueryClientProvider client={client}>
-        <Languages>
-          <AppProvider door={door}>
+        <AppProvider door={door}>
+          <Languages>
             <RouterProvider router={router} />
-          </AppProvider>
-        </Languages>
+          </Languages>
+        </AppProvider>
       </QueryClientProvider>
     </MantineProvider>,
   );

@@ -13,8 +13,10 @@ import { Gate, Rejected } from './ui/gate.tsx';
 import { Busy, Empty } from './ui/parts.tsx';
 import type { Places } from './ui/shell.tsx';
 
-// The sign-in does not need the frame.
-const Shell = lazy(async () => ({ default: (await import('./ui/shell.tsx')).Shell }));
+// The sign-in does not need the frame; every other page does, and loads it at once.
+const loadShell = () => import('./ui/shell.tsx');
+const begun = /\/(sign-in|enroll)$/.test(location.pathname) ? undefined : loadShell();
+const Shell = lazy(async () => ({ default: (await (begun ?? loadShell())).Shell }));
 
 type Load = () => Promise<{ readonly Screen: () => React.ReactNode }>;
 export type Pages = Readonly<Record<string, Load>>;

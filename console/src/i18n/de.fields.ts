@@ -156,7 +156,7 @@ export const fields: Catalogue['fields'] = {
   ok: 'In Ordnung',
   onSale: 'Im Verkauf',
   opaque: 'Verschweigt Ablehnungsgründe',
-  open: 'Noch nicht eingelöst',
+  open: 'Nur offene',
   opening: 'Anfangssaldo',
   operation: 'Vorgang',
   origin: 'Herkunft',

@@ -154,7 +154,7 @@ export const fields = {
   ok: 'OK',
   onSale: 'On sale',
   opaque: 'Hides why a voucher is declined',
-  open: 'Not yet redeemed',
+  open: 'Open only',
   opening: 'Opening balance',
   operation: 'Operation',
   origin: 'From',

@@ -19,13 +19,17 @@ function preferred(): Language {
   return navigator.language.startsWith('de') ? 'de' : 'en';
 }
 
+// Loading begins with the page, not with its first render.
+const begun = { language: preferred(), texts: LOAD[preferred()]() };
+
 /** The language of the page: the stored choice, else that of the browser. */
 export function Languages({ children }: { readonly children: ReactNode }) {
   const [language, setLanguage] = useState(preferred);
   const [loaded, setLoaded] = useState<{ language: Language; texts: Catalogue }>();
   useEffect(() => {
     let isWanted = true;
-    void LOAD[language]().then((texts) => {
+    const loading = language === begun.language ? begun.texts : LOAD[language]();
+    void loading.then((texts) => {
       if (!isWanted) return;
       document.documentElement.lang = language;
       setLoaded({ language, texts });
