@@ -35,7 +35,8 @@ create type entry_kind as enum (
   'CASH_OUT',            -- voucher -> settlement of the merchant that paid the cash, or funding
   'ESCHEAT',             -- unclaimed or voucher -> funding: paid to a state
   'OWN_TRANSFER',        -- fees, breakage or VAT -> funding; funding -> goodwill
-  'IMPORT'               -- funding or float -> voucher taken over from another system
+  'IMPORT',              -- funding or float -> voucher taken over from another system
+  'CANCELLATION'         -- voucher -> float of its issuer: the operator cancels a single voucher
 );
 create type operation as enum (
   'generate', 'activate', 'redeem', 'top-up', 'float-refund', 'float-correct', 'adjust', 'cash-out',

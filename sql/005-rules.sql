@@ -78,7 +78,8 @@ language sql immutable parallel safe as $$
     ('ESCHEAT', 'UNCLAIMED', 'FUNDING'), ('ESCHEAT', 'VOUCHER', 'FUNDING'),
     ('OWN_TRANSFER', 'FEES', 'FUNDING'), ('OWN_TRANSFER', 'BREAKAGE', 'FUNDING'),
     ('OWN_TRANSFER', 'VAT', 'FUNDING'), ('OWN_TRANSFER', 'FUNDING', 'GOODWILL'),
-    ('IMPORT', 'FUNDING', 'VOUCHER'), ('IMPORT', 'FLOAT', 'VOUCHER')
+    ('IMPORT', 'FUNDING', 'VOUCHER'), ('IMPORT', 'FLOAT', 'VOUCHER'),
+    ('CANCELLATION', 'VOUCHER', 'FLOAT')
   )
 $$;
 

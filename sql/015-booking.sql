@@ -122,9 +122,11 @@ begin
   outcome := case
     when v.closed is not null then '44'
     when v.blocked_at is not null and p_kind = 'CASH_OUT' then '43'
-    when v.expires_at <= p_now and p_kind in ('ADJUSTMENT', 'CASH_OUT') then '54'
+    when v.expires_at <= p_now and p_kind in ('ADJUSTMENT', 'CASH_OUT', 'CANCELLATION') then '54'
     when v.activated_at is null then '40'
     when not p_to_voucher and v.balance_minor < p_amount then '51'
+    -- A voucher is canceled with all that it holds.
+    when p_kind = 'CANCELLATION' and v.balance_minor > p_amount then '13'
     when p_to_voucher and v.balance_minor + p_amount >= 1000000000000000 then '13'
     when p_kind = 'REINSTATEMENT' and (
       not exists (select from journal j where j.bucket = p_bucket and j.id = p_original and j.kind = 'EXPIRY'
@@ -136,13 +138,22 @@ begin
   if p_to_voucher and a.kind = 'FLOAT' and not debit_float(p_account, p_amount, p_event, p_now) then
     return '50';
   end if;
+  if p_kind = 'CANCELLATION' then
+    if a.merchant_id <> b.merchant_id then
+      raise exception 'voucher % is not of merchant %', p_serial, a.merchant_id;
+    end if;
+    update floats set balance_minor = balance_minor + p_amount
+    where account_id = p_account and balance_minor + p_amount < 1000000000000000;
+    if not found then return '13'; end if;
+  end if;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, original_id, reference, occurred_at)
   values (p_bucket, p_id, p_kind, case when p_to_voucher then p_account else p_serial end,
     case when p_to_voucher then p_serial else p_account end, p_amount, b.currency,
     nullif(a.merchant_id, 0), p_serial, p_original, p_reference, p_now);
   if not found then perform expect_rows('journal', 0, 1); end if;
-  update vouchers set balance_minor = balance_minor + case when p_to_voucher then p_amount else -p_amount end
+  update vouchers set balance_minor = balance_minor + case when p_to_voucher then p_amount else -p_amount end,
+    closed = case when p_kind = 'CANCELLATION' then 'CANCELED' else closed end
   where bucket = p_bucket and serial_number = p_serial;
   if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
   if p_to_voucher then

@@ -3,10 +3,12 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import { sql } from '../src/db/sql.ts';
+import { reconcile } from '../src/ledger/reconcile.ts';
 import { JOB_RUNS } from '../src/operator/job-operations.ts';
 import { startJobs } from '../src/operator/jobs.ts';
+import { redeem } from '../src/redemptions/redeem.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
-import { makeVouchers } from './operator.ts';
+import { type Made, makeVouchers } from './operator.ts';
 
 let api: OperatorApi;
 let serials: string[];
@@ -81,6 +83,58 @@ describe('a bulk change', () => {
     assert.ok(items.every((each: { outcome: string | null }) => each.outcome === null));
     const again = await api.post(`/jobs/${job.id}/cancel`, {});
     assert.deepEqual([again.status, again.body.code], [409, 'conflict']);
+  });
+
+  test('of vouchers that are canceled gives back what they hold, and its file says how far it came', async () => {
+    await worker?.stop();
+    const { service } = api.testService;
+    const merchant = await api.testService.createMerchant();
+    const { context } = await authenticate(service, merchant.authorization);
+    const made: Made[] = [];
+    for (const part of ['1', '2', '3']) made.push(...(await makeVouchers(context, `cancel ${part}`, 10)));
+    const [first] = made;
+    assert.ok(first);
+    await redeem(context, { code: first.code, pin: first.pin, amount: 30, reference: 'all of it' });
+    const list = made.map(({ serialNumber }) => String(serialNumber));
+    const floatOf = async () =>
+      (await api.get(`/floats?merchantId=${merchant.id}`)).body.items[0].balance as number;
+    const before = await floatOf();
+    const shown = (await api.post('/vouchers/bulk/preview', { action: 'cancel', serialNumbers: list })).body;
+    assert.deepEqual([shown.changes, shown.declined, shown.rows[0].declined], [29, 1, '42']);
+    const { body: started } = await api.post('/vouchers/bulk/cancel', { serialNumbers: list });
+    const run = JOB_RUNS['voucher.bulk-cancel'];
+    assert.ok(run && 'row' in run);
+    let rows = 0;
+    const stopping: typeof run = {
+      async row(...args) {
+        if (++rows === 5)
+          await service.db.query(
+            sql`update operator_jobs set asked_to_cancel = true where id = ${Number(started.id)}`,
+          );
+        await run.row(...args);
+      },
+    };
+    worker = startJobs(service, { ...JOB_RUNS, 'voucher.bulk-cancel': stopping });
+    const job = await ended(started.id);
+    // It looks after every 20 rows whether it was canceled.
+    assert.deepEqual([job.state, job.done, job.failed], ['CANCELED', 20, 1]);
+    const file = String((await api.call('GET', `/operator/v1/jobs/${job.id}/rows.csv`)).body);
+    const outcomes = file
+      .trim()
+      .split('\r\n')
+      .map((line) => line.split(',')[2]);
+    assert.deepEqual(outcomes, ['outcome', '42', ...new Array(19).fill('ok'), ...new Array(10).fill('')]);
+    assert.equal(await floatOf(), before + 19 * 30);
+    const { state, balance } = (await api.get(`/vouchers/${list[1]}`)).body;
+    assert.deepEqual([state, balance], ['CANCELED', 0]);
+    assert.equal((await api.post(`/vouchers/${list[1]}/cancel`, {})).body.code, '44');
+    assert.equal((await api.post(`/vouchers/${list[25]}/cancel`, {})).body.state, 'CANCELED');
+    const { ok, checks } = await reconcile(service);
+    assert.deepEqual(
+      checks.filter((each) => !each.ok),
+      [],
+    );
+    assert.ok(ok);
   });
 
   test('that nobody may do alone is not done', async () => {

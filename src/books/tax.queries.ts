@@ -94,8 +94,8 @@ export type VatRow = {
 export function sumVat(from: string, to: string): Sql {
   return sql`
 select p.code as product, m.currency, t.treatment, t.country, t.rate_ppm,
-  sum(case m.kind when 'ACTIVATION' then m.amount_minor when 'VOID' then -m.amount_minor
-    else 0 end)::bigint as issued_minor,
+  sum(case when m.kind = 'ACTIVATION' then m.amount_minor
+    when m.kind in ('VOID', 'CANCELLATION') then -m.amount_minor else 0 end)::bigint as issued_minor,
   sum(case m.kind when 'IMPORT' then m.amount_minor else 0 end)::bigint as imported_minor,
   sum(case m.kind when 'REDEMPTION' then m.amount_minor when 'REDEMPTION_REVERSAL' then -m.amount_minor
     else 0 end)::bigint as redeemed_minor,
@@ -108,7 +108,7 @@ left join lateral (
   where v.product_id = m.product_id and v.valid_from <= m.day order by v.valid_from desc limit 1
 ) t on true
 where m.day >= ${from}::date and m.day < ${to}::date
-  and m.kind in ('ACTIVATION', 'VOID', 'IMPORT', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'EXPIRY',
+  and m.kind in ('ACTIVATION', 'VOID', 'CANCELLATION', 'IMPORT', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'EXPIRY',
     'REINSTATEMENT')
 group by p.code, m.currency, t.treatment, t.country, t.rate_ppm
 order by m.currency, p.code, t.country, t.rate_ppm`;

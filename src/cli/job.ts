@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Service } from '../context.ts';
-import { bulk, preview } from '../operator/bulk.ts';
+import { bulk, bulkCancel, preview } from '../operator/bulk.ts';
 import { JOB_RUNS, type JobResult, jobs } from '../operator/job-operations.ts';
 import type { Job } from '../operator/job-schema.ts';
 import { runJob } from '../operator/jobs.ts';
@@ -15,7 +15,7 @@ import type { Stop } from './stop.ts';
 
 const LISTED = '50';
 const POLL_MS = 250;
-const ACTIONS = ['block', 'unblock', 'extend'] as const;
+const ACTIONS = ['block', 'unblock', 'extend', 'cancel'] as const;
 
 type Json = { json?: boolean };
 
@@ -114,20 +114,22 @@ async function runBulk(text: string, options: BulkOptions): Promise<void> {
   if ((serials === undefined) === (batch === undefined)) wrongUsage('give either --serials or --batch');
   if ((action === 'extend') !== (expiry !== undefined)) wrongUsage('--expiry belongs to extend');
   if (expiry !== undefined) parseEnd(expiry, '--expiry');
-  const input = {
-    action,
+  const named = {
     ...(serials !== undefined && { serialNumbers: readSerials(serials) }),
     ...(batch !== undefined && { batch: parseTransactionId(batch) }),
-    ...(expiry !== undefined && { expiry }),
   };
   if (options.preview) {
+    const input = { action, ...named, ...(expiry !== undefined && { expiry }) };
     await performCommand(preview, input, options, ({ changes, declined }) =>
       say(`${numberOf(changes, 'voucher')} would be changed, ${declined} declined`),
     );
     return;
   }
   await untilStopped(async (service, _config, stop) => {
-    const started = await performWith(service, bulk, input);
+    const started =
+      action === 'cancel'
+        ? await performWith(service, bulkCancel, named)
+        : await performWith(service, bulk, { action, ...named, ...(expiry !== undefined && { expiry }) });
     const { id } = started;
     const job = await follow(service, started, stop, options.json);
     if (options.json) return printJson(job);

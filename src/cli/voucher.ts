@@ -46,6 +46,7 @@ export function registerVoucher(program: Command): void {
   const changes = [
     ['block', 'refuse to redeem or activate it (43)', vouchers.block],
     ['unblock', 'end a block', vouchers.unblock],
+    ['cancel', 'close it for good; what it holds goes back to the float of its merchant', vouchers.cancel],
     ['unlock-pin', 'forget wrong PINs, and end the lock that they caused', vouchers.unlockPin],
   ] as const;
   for (const [name, description, run] of changes) {

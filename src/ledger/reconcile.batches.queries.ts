@@ -6,13 +6,17 @@ const RECENT = "coalesce(ended_at, 'infinity') >= $2::timestamptz";
 
 /** Batches against their vouchers and their reserve, and vouchers against those that replaced them. */
 export const BATCHES: Checks = {
-  // A voucher that was replaced does not count: the one in its place does.
+  // A voucher that was replaced does not count: the one in its place does. Vouchers are canceled with their
+  // batch, or each by a movement of its own.
   batches: ({ quietBefore, since }) => ({
     text: `
 with made as (
   select batch_id, count(*) filter (where closed is distinct from 'REPLACED') as vouchers,
-    count(*) filter (where closed = 'CANCELED') as canceled
-  from vouchers
+    count(*) filter (where closed = 'CANCELED' and not exists (
+      select from journal j
+      where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'CANCELLATION'
+    )) as canceled
+  from vouchers v
   ${since.day === null ? '' : `where batch_id in (select id from batches where ${RECENT})`}
   group by batch_id
 )

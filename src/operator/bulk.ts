@@ -1,8 +1,9 @@
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { findProgress } from '../batches/list.ts';
 import type { Operator } from '../context.ts';
 import { Word } from '../schema.ts';
+import { cancelVoucher } from '../vouchers/cancel.ts';
 import { type FoundVoucher, findBySerials, pageOfVouchers } from '../vouchers/find.ts';
 import { blockVoucher, extendVoucher, unblockVoucher } from '../vouchers/operate.ts';
 import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, toEnd } from './fields.ts';
@@ -10,7 +11,7 @@ import { JobSchema, toJobJson } from './job-schema.ts';
 import { createJob, type JobRuns } from './jobs.ts';
 import { type Caller, changing, reading } from './operations.ts';
 import { invalid, notFound } from './problem.ts';
-import { CARE } from './rights.ts';
+import { CARE, MANAGE } from './rights.ts';
 
 /**
  * The same change of many vouchers: a list of serial numbers, or a whole batch. Looked at first, then
@@ -22,10 +23,12 @@ const PAGE = 1_000;
 const SHOWN_MAX = 200;
 
 const ACTIONS = ['block', 'unblock', 'extend'] as const;
-type Action = (typeof ACTIONS)[number];
+const ALL_ACTIONS = [...ACTIONS, 'cancel'] as const;
+type Action = (typeof ALL_ACTIONS)[number];
+/** A list of 10,000 serial numbers is 180 kB. */
+const BODY_MAX_BYTES = 256 * 1024;
 
-const FIELDS = {
-  action: Word(ACTIONS, { description: 'What is done with each voucher.', examples: ['block'] }),
+const NAMED = {
   serialNumbers: Type.Optional(
     Type.Array(SerialNumber, {
       minItems: 1,
@@ -35,8 +38,15 @@ const FIELDS = {
     }),
   ),
   batch: Type.Optional(TransactionId),
-  expiry: Type.Optional(End('With `extend`: when they expire from now on.')),
 };
+
+const ofAction = <Word_ extends TSchema>(action: Word_) => ({
+  action,
+  ...NAMED,
+  expiry: Type.Optional(End('With `extend`: when they expire from now on.')),
+});
+
+const what = { description: 'What is done with each voucher.', examples: ['block'] };
 
 type BulkInput = {
   action: Action;
@@ -75,9 +85,16 @@ async function vouchersOf({ service }: Caller, { serialNumbers, batch }: BulkInp
   return vouchers;
 }
 
+const CANCEL_OBSTACLES: Partial<Record<FoundVoucher['state'], string>> = {
+  EXPIRED: '54',
+  INACTIVE: '40',
+  REDEEMED: '42',
+};
+
 /** Why a voucher will be declined; null where it will be changed. The job decides again. */
-function obstacle({ state, expiresAt }: FoundVoucher, { action, expiry }: BulkInput): string | null {
+function obstacle({ state, expiresAt, balance }: FoundVoucher, { action, expiry }: BulkInput): string | null {
   if (state === 'CANCELED' || state === 'REPLACED') return '44';
+  if (action === 'cancel') return CANCEL_OBSTACLES[state] ?? (balance.minor === 0n ? '42' : null);
   return action === 'extend' && toEnd(expiry as string, 'expiry') <= expiresAt ? '17' : null;
 }
 
@@ -87,7 +104,8 @@ export const preview = reading({
   method: 'POST',
   path: '/vouchers/bulk/preview',
   command: 'voucher bulk',
-  input: Input(FIELDS),
+  bodyMaxBytes: BODY_MAX_BYTES,
+  input: Input(ofAction(Word(ALL_ACTIONS, what))),
   output: Type.Object({
     total: Count,
     changes: Type.Integer({ description: 'How many vouchers will be changed.' }),
@@ -130,25 +148,45 @@ export const bulk = changing({
   method: 'POST',
   path: '/vouchers/bulk',
   command: 'voucher bulk',
-  input: Input({ ...FIELDS, reason: Reason }),
+  bodyMaxBytes: BODY_MAX_BYTES,
+  input: Input({ ...ofAction(Word(ACTIONS, what)), reason: Reason }),
   output: JobSchema,
   roles: CARE,
   risk: 'step-up',
   status: 202,
-  async run(caller, { reason: _reason, ...input }) {
-    check(input);
-    const serials =
-      input.serialNumbers ??
-      (await vouchersOf(caller, input)).map(({ serialNumber }) => String(serialNumber));
-    const { action, batch = null, expiry = null } = input;
-    return caller.service.db.transaction(async (tx) => {
-      const job = await createJob(tx, caller, 'voucher.bulk', { action, expiry }, serials);
-      const after = { action, batch, expiry, vouchers: serials.length };
-      await audit(tx, caller, { action: 'voucher.bulk', subject: `job ${job.id}`, after });
-      return toJobJson(job);
-    });
-  },
+  run: (caller, { reason: _reason, ...input }) => start(caller, 'voucher.bulk', input),
 });
+
+export const bulkCancel = changing({
+  name: 'voucher.bulk-cancel',
+  summary: 'Cancel up to 10,000 vouchers for good, as a job; what they hold goes back to floats',
+  description: 'A long list, and a whole batch, need the approval of another person.',
+  method: 'POST',
+  path: '/vouchers/bulk/cancel',
+  command: 'voucher bulk',
+  bodyMaxBytes: BODY_MAX_BYTES,
+  input: Input({ ...NAMED, reason: Reason }),
+  output: JobSchema,
+  roles: MANAGE,
+  risk: 'step-up',
+  status: 202,
+  run: (caller, { reason: _reason, ...input }) =>
+    start(caller, 'voucher.bulk-cancel', { ...input, action: 'cancel' }),
+});
+
+/** Puts the job in place. */
+async function start(caller: Caller, operation: string, input: BulkInput) {
+  check(input);
+  const serials =
+    input.serialNumbers ?? (await vouchersOf(caller, input)).map(({ serialNumber }) => String(serialNumber));
+  const { action, batch = null, expiry = null } = input;
+  return caller.service.db.transaction(async (tx) => {
+    const job = await createJob(tx, caller, operation, { action, expiry }, serials);
+    const after = { action, batch, expiry, vouchers: serials.length };
+    await audit(tx, caller, { action: operation, subject: `job ${job.id}`, after });
+    return toJobJson(job);
+  });
+}
 
 async function changeOne(
   operator: Operator,
@@ -156,9 +194,13 @@ async function changeOne(
   serial: string,
 ): Promise<void> {
   const serialNumber = BigInt(serial);
-  if (action === 'block') await blockVoucher(operator, serialNumber);
+  if (action === 'cancel') await cancelVoucher(operator, serialNumber);
+  else if (action === 'block') await blockVoucher(operator, serialNumber);
   else if (action === 'unblock') await unblockVoucher(operator, serialNumber);
   else await extendVoucher(operator, serialNumber, toEnd(expiry as string, 'expiry'));
 }
 
-export const BULK_RUNS: JobRuns = { 'voucher.bulk': { row: changeOne } };
+export const BULK_RUNS: JobRuns = {
+  'voucher.bulk': { row: changeOne },
+  'voucher.bulk-cancel': { row: changeOne },
+};

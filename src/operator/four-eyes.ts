@@ -57,6 +57,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'float.refund': {},
   'float.correct': {},
   'voucher.bulk': { applies: isBulk },
+  'voucher.bulk-cancel': { applies: isBulk },
+  'voucher.cancel': { applies: isLargeCashOut },
   'voucher.adjust': { applies: isLarge, proposers: CARERS },
   'voucher.cash-out': { applies: isLargeCashOut, proposers: CARERS },
   'redemption.correct': { applies: isLargeCorrection, proposers: CARERS },

@@ -3,7 +3,7 @@ import { audit } from '../audit/audit.ts';
 import { verifyAudit } from '../audit/verify.ts';
 import { csvText } from '../books/csv.ts';
 import { reconcile } from '../ledger/reconcile.ts';
-import { BULK_RUNS, bulk, preview } from './bulk.ts';
+import { BULK_RUNS, bulk, bulkCancel, preview } from './bulk.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import { FileSchema, Id, Input, NullableText, PAGE, Page, Reason, toId } from './fields.ts';
 import { JobSchema, toJobJson } from './job-schema.ts';
@@ -200,4 +200,4 @@ export const JOB_RUNS: JobRuns = {
 
 export const jobs = { list, show, rows, rowsCsv, cancel };
 
-export const JOBS = tableOf(...Object.values(jobs), bulk, preview, startReconcile, startVerify);
+export const JOBS = tableOf(...Object.values(jobs), bulk, bulkCancel, preview, startReconcile, startVerify);

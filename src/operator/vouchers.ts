@@ -5,6 +5,7 @@ import type { Service } from '../context.ts';
 import { maskCode } from '../ledger/transaction-data.ts';
 import { type Money, toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
+import { cancelVoucher } from '../vouchers/cancel.ts';
 import { declinesOf } from '../vouchers/declines.ts';
 import {
   blockVoucher,
@@ -28,7 +29,7 @@ import {
   toEnd,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { CARE, SEE_VOUCHERS } from './rights.ts';
+import { CARE, MANAGE, SEE_VOUCHERS } from './rights.ts';
 
 export const VOUCHER_STATES = [
   'INACTIVE',
@@ -257,6 +258,22 @@ const replace = changing({
     voucherJson(caller, await replaceVoucher(caller, BigInt(serialNumber))),
 });
 
+const cancel = changing({
+  name: 'voucher.cancel',
+  summary: 'Cancel a voucher for good; what it holds goes back to the float of its merchant',
+  method: 'POST',
+  path: '/vouchers/:serialNumber/cancel',
+  command: 'voucher cancel',
+  input: Input({ serialNumber: SerialNumber, reason: Reason }),
+  output: VoucherSchema,
+  roles: MANAGE,
+  risk: 'step-up',
+  async run(caller, { serialNumber }) {
+    await cancelVoucher(caller, BigInt(serialNumber));
+    return voucherJson(caller, BigInt(serialNumber));
+  },
+});
+
 export const vouchers = {
   show,
   block: changeOne('block'),
@@ -264,6 +281,7 @@ export const vouchers = {
   unlockPin: changeOne('unlock-pin'),
   extend,
   replace,
+  cancel,
 };
 
 export const VOUCHERS = tableOf(...Object.values(vouchers));

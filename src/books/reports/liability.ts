@@ -32,6 +32,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
   '-REDEMPTION': 'redeemed',
   '-EXPIRY': 'expired',
   '-VOID': 'voided',
+  '-CANCELLATION': 'voided',
   '-ADJUSTMENT': 'adjustedDown',
   '-CASH_OUT': 'cashedOut',
   '-ESCHEAT': 'escheated',

@@ -138,7 +138,7 @@ left join batches b on b.id = j.batch_id
 where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
   and j.kind in ('TOP_UP', 'RESERVATION', 'RELEASE', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'EXPIRY',
     'REINSTATEMENT',
-    'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT')
+    'FLOAT_REFUND', 'FLOAT_CORRECTION', 'IMPORT', 'CANCELLATION')
   and (j.kind <> 'ACTIVATION' or j.batch_id is null)
   and j.id >= id_floor(${from}::timestamptz - interval '1 hour')
     and j.id < id_floor(${to}::timestamptz + interval '1 hour')
