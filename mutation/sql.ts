@@ -206,17 +206,23 @@ function* fallback(tokens: readonly Token[], at: number, text: string): Generato
   yield { start: open.start, end: end.end, replacement: `coalesce(${others})`, mutator: 'coalesce' };
 }
 
+/** Every mutant of a statement, in the order of their places. */
+export function mutateStatement(text: string): Edit[] {
+  const tokens = tokenize(text);
+  const edits = new Map<string, Edit>();
+  for (const edit of [...conditions(tokens), ...words(tokens, text)])
+    edits.set(`${edit.start} ${edit.end} ${edit.replacement}`, edit);
+  return [...edits.values()].sort((one, other) => one.start - other.start || one.end - other.end);
+}
+
 /** Every mutant of the SQL in a source file: of the template literals that hold a statement. */
 export function mutateSql(source: string): Edit[] {
-  const edits = new Map<string, Edit>();
+  const edits: Edit[] = [];
   for (const literal of source.matchAll(/(?:text: |\bsql)`([^`]*)`/g)) {
     const text = literal[1] as string;
     const offset = literal.index + literal[0].length - 1 - text.length;
-    const tokens = tokenize(text);
-    for (const each of [...conditions(tokens), ...words(tokens, text)]) {
-      const found = { ...each, start: each.start + offset, end: each.end + offset };
-      edits.set(`${found.start} ${found.end} ${found.replacement}`, found);
-    }
+    for (const each of mutateStatement(text))
+      edits.push({ ...each, start: each.start + offset, end: each.end + offset });
   }
-  return [...edits.values()].sort((one, other) => one.start - other.start || one.end - other.end);
+  return edits;
 }
