@@ -1,26 +1,97 @@
 /**
- * What counting costs: `npm run bench:metrics`. The time that a call spends in the counters, in one process.
+ * What watching costs: `npm run bench:metrics`. The CPU that a call spends in the counters, in the spans of
+ * its trace, and in the batcher without either, in one process.
+ *
+ *   npm run bench:metrics -- --base FOLDER     the batcher of another checkout too, in turns
  */
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Batcher } from '../src/db/batcher.ts';
+import type { Operation } from '../src/db/operation.ts';
+import type { Database } from '../src/db/pool.ts';
+import { createLogger } from '../src/log.ts';
 import { createMetrics } from '../src/metrics.ts';
+import { startTracing } from '../src/tracing.ts';
+import { median } from './measure.ts';
 
-const CALLS = 2_000_000;
-const ROUNDS = 5;
+const { values } = parseArgs({ options: { base: { type: 'string' } } });
+const ROUNDS = 7;
+const CALLS = 200_000;
+/** Requests that share a statement. */
+const GATHERED = 8;
 const STATUSES = ['00', '00', '00', '51'] as const;
 
 const metrics = createMetrics();
 const observe = metrics.call('b', 'redeemVoucher');
 
-function round(): number {
-  const from = process.cpuUsage();
+async function count(): Promise<void> {
   for (let call = 0; call < CALLS; call++) {
     observe(STATUSES[call % STATUSES.length] as string, 1 + (call % 50));
-    // Eight calls share a call to the database.
-    if (call % 8 === 0) metrics.batched(8, call % 10);
+    if (call % GATHERED === 0) metrics.batched(GATHERED, call % 10);
   }
-  const { user, system } = process.cpuUsage(from);
-  return (user + system) / CALLS;
 }
 
-round();
-const rounds = Array.from({ length: ROUNDS }, round).sort((one, other) => one - other);
-process.stdout.write(`counting takes ${rounds[Math.floor(ROUNDS / 2)]?.toFixed(2)} µs of CPU a call\n`);
+const NOWHERE = {
+  export: (_spans: unknown, done: (result: { code: number }) => void) => done({ code: 0 }),
+  shutdown: async () => {},
+};
+const ASKED = { method: 'POST', route: '/api/v2/redeem', operation: 'redeemVoucher', variant: 'b' };
+const ANSWERED = { httpStatus: 200, statusCode: '00', merchantId: 1 };
+
+/** The spans of calls, with their export as far as the network. */
+const trace = (sampler: string) => {
+  process.env['OTEL_TRACES_SAMPLER'] = 'traceidratio';
+  process.env['OTEL_TRACES_SAMPLER_ARG'] = sampler;
+  const tracing = startTracing('0.0.0', createLogger('silent'), NOWHERE);
+  return async () => {
+    for (let call = 0; call < CALLS / GATHERED; call++) {
+      const requests = Array.from({ length: GATHERED }, () =>
+        tracing.request({ ...ASKED, traceparent: undefined, isTrusted: false }),
+      );
+      const addedAt = performance.now();
+      const waited = requests.map((each) => each.run(() => ({ span: tracing.current(), addedAt })));
+      tracing.batched(waited).end();
+      const transactionId = '0192f0c1-7e6a-7000-8000-000000000001';
+      for (const each of requests) each.end({ ...ANSWERED, transactionId });
+      if (call % 32 === 0) await new Promise(setImmediate);
+    }
+  };
+};
+
+const OPERATION: Operation<number, number, number> = {
+  keysOf: (request) => [`voucher ${request}`, `reference ${request}`],
+  merchantOf: (request) => request % 4,
+  run: async (_db, requests) => requests,
+  answer: (_request, row) => row,
+};
+
+/** Requests that go through a batcher to a database that answers at once. */
+const batch = (batcher: Batcher) => async () => {
+  for (let call = 0; call < CALLS; call += GATHERED)
+    await Promise.all(Array.from({ length: GATHERED }, (_, at) => batcher.add(OPERATION, 0, call + at)));
+};
+
+const subjects: Record<string, () => Promise<void>> = {
+  counters: count,
+  spans: trace('1'),
+  'spans, 1 %': trace('0.01'),
+  batcher: batch(new Batcher({} as Database)),
+};
+if (values.base !== undefined) {
+  const base = (await import(join(values.base, 'src/db/batcher.ts'))) as { Batcher: typeof Batcher };
+  subjects['batcher of the base'] = batch(new base.Batcher({} as Database));
+}
+const figures = new Map<string, number[]>(Object.keys(subjects).map((name) => [name, []]));
+for (let round = 0; round <= ROUNDS; round++)
+  for (const [name, run] of Object.entries(subjects)) {
+    const from = process.cpuUsage();
+    await run();
+    const { user, system } = process.cpuUsage(from);
+    // The first round compiles.
+    if (round > 0) figures.get(name)?.push((user + system) / CALLS);
+  }
+for (const [name, found] of figures)
+  process.stdout.write(
+    `${name}: ${median(found).toFixed(2)} µs of CPU a call (${Math.min(...found).toFixed(2)} to ${Math.max(...found).toFixed(2)})\n`,
+  );
+process.exit();

@@ -23,7 +23,7 @@ import type { Stock, Voucher } from './requests.ts';
  * afterwards.
  */
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const VOUCHERS = 20_000;
 /** What a product may generate at once unless it is set. */
 const MOST_QUANTITY = 100_000;
@@ -112,8 +112,12 @@ export class Stage {
   }
 
   /** Starts the service, and waits until it is ready. */
-  serve(args: readonly string[] = [], node: readonly string[] = []): Promise<Serve> {
-    return serveIn(this.folder, args, node);
+  serve(
+    args: readonly string[] = [],
+    node: readonly string[] = [],
+    settings: Readonly<Record<string, string>> = {},
+  ): Promise<Serve> {
+    return serveIn(this.folder, args, node, settings);
   }
 
   /** Makes the stock. A service has to run: it is what produces the batches. */
@@ -197,11 +201,12 @@ export async function serveIn(
   folder: string,
   args: readonly string[],
   node: readonly string[] = [],
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Serve> {
   const port = await freePort();
   const startedAt = performance.now();
   // The access log is on, as it is in service; it goes where nobody reads it.
-  const env = environment(folder, port);
+  const env = { ...environment(folder, port), ...settings };
   const child = started(() =>
     spawn(process.execPath, [...node, MAIN, 'serve', ...args], { env, stdio: 'ignore' }),
   );

@@ -1,0 +1,115 @@
+/**
+ * `npm run bench:cost`: what watching and backing up cost the calls at the till. Redemptions, in turns:
+ * with nothing on, with metrics, with traces, with a hundredth of the traces, and beside backups without
+ * end. What counts is the ratio to the turns with nothing on.
+ *
+ *   npm run bench:cost -- --seconds 4 --turns 3
+ *   npm run bench:cost -- nothing backups   these only
+ */
+import { spawn } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { parseArgs } from 'node:util';
+import { leavingNothing, temporaryFolder } from '../test/leave-nothing.ts';
+import { type Measured, measure, median } from './measure.ts';
+import { MAIN, Stage } from './stage.ts';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seconds: { type: 'string', default: '4' },
+    turns: { type: 'string', default: '3' },
+    connections: { type: 'string', default: '64' },
+  },
+});
+const seconds = Number(values.seconds);
+const print = (line: string) => process.stdout.write(`${line}\n`);
+
+/** Takes spans, and forgets them. */
+async function startCollector(): Promise<string> {
+  const server = createServer((request, response) => {
+    request
+      .resume()
+      .on('end', () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  server.unref();
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Backs up time and again until it is stopped. */
+function backUpBeside(folder: string, into: string): () => Promise<number> {
+  let made = 0;
+  let goesOn = true;
+  const env = { ...process.env, SCRIP_DATA_DIR: folder, SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
+  const running = (async () => {
+    while (goesOn) {
+      const child = spawn(process.execPath, [MAIN, 'backup', into, '--keep', '1'], { env, stdio: 'ignore' });
+      const status = await new Promise((resolve) => child.once('exit', resolve));
+      if (status !== 0) throw new Error(`a backup ended with status ${status}`);
+      made++;
+    }
+  })();
+  return async () => {
+    goesOn = false;
+    await running;
+    return made;
+  };
+}
+
+type Kind = {
+  readonly settings: Readonly<Record<string, string>>;
+  readonly backs?: true;
+};
+
+async function bench(): Promise<void> {
+  const endpoint = await startCollector();
+  const all: Readonly<Record<string, Kind>> = {
+    nothing: { settings: {} },
+    metrics: { settings: { SCRIP_METRICS_PORT: '0' } },
+    traces: { settings: { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } },
+    'traces, 1 %': {
+      settings: {
+        OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+        OTEL_TRACES_SAMPLER: 'traceidratio',
+        OTEL_TRACES_SAMPLER_ARG: '0.01',
+      },
+    },
+    backups: { settings: {}, backs: true },
+  };
+  const kinds = Object.fromEntries(
+    Object.entries(all).filter(([kind]) => positionals.length === 0 || positionals.includes(kind)),
+  );
+  const stage = await Stage.open();
+  const into = await temporaryFolder('scrip-bench-backups-');
+  const first = await stage.serve();
+  const stock = await stage.stock(0, 0);
+  await measure(stage, first, stock, 'redeem', { connections: Number(values.connections), seconds });
+  await first.stop();
+  const runs = new Map<string, Measured[]>(Object.keys(kinds).map((kind) => [kind, []]));
+  for (let turn = 1; turn <= Number(values.turns); turn++)
+    for (const [kind, { settings, backs }] of Object.entries(kinds)) {
+      const serve = await stage.serve(['--processes', '1'], [], settings);
+      const stop = backs ? backUpBeside(stage.folder, into) : undefined;
+      const shape = { connections: Number(values.connections), seconds };
+      // The first moments compile.
+      await measure(stage, serve, stock, 'redeem', { ...shape, seconds: 1 });
+      const run = await measure(stage, serve, stock, 'redeem', shape);
+      runs.get(kind)?.push(run);
+      const made = stop ? `, ${await stop()} backups` : '';
+      print(
+        `${kind}: ${Math.round(run.perSecond)}/s, p99 ${run.p99Ms.toFixed(1)} ms, CPU ${run.serviceCpuUs.toFixed(1)} + ${run.databaseCpuUs.toFixed(1)} µs${made}`,
+      );
+      await serve.stop();
+    }
+  const of = (kind: string, figure: 'perSecond' | 'p99Ms' | 'serviceCpuUs' | 'databaseCpuUs') =>
+    median((runs.get(kind) ?? []).map((run) => run[figure]));
+  const cpu = (kind: string) => of(kind, 'serviceCpuUs') + of(kind, 'databaseCpuUs');
+  for (const kind of runs.keys())
+    print(
+      `${kind}: ${(of(kind, 'perSecond') / of('nothing', 'perSecond')).toFixed(3)} of the redemptions, ` +
+        `${(cpu(kind) / cpu('nothing')).toFixed(3)} of the CPU of each, p99 ${of(kind, 'p99Ms').toFixed(1)} ms`,
+    );
+}
+
+await leavingNothing(bench);
