@@ -1,6 +1,5 @@
 /**
- * `npm run bench:books`: the close of a large day beside tills, with its memory; reports of a year; and what
- * the check of a booking's stamp costs.
+ * `npm run bench:books`: the close of a large day beside tills, with its memory, and reports of a year.
  *
  *   npm run bench:books -- --rows 2000000 --merchants 200
  */
@@ -22,7 +21,6 @@ const DAYS = 364;
 /** Tills that rest between two payments: the machine is not busy with them. */
 const SHAPE = { connections: 32, seconds: 4, pauseMs: 100 };
 const STREAMED = 100_000;
-const CHECKS = 2_000;
 
 const { values } = parseArgs({
   options: {
@@ -113,41 +111,9 @@ async function measureReports(stage: Stage, yesterday: number): Promise<void> {
   print(`R8: ${count} transactions in ${seconds(since)} s; memory grew by ${grown} MB`);
 }
 
-/** What the check of stamps takes of a statement with eight redemptions: in turns, without commits. */
-async function measureStamps({ owner, merchantId }: Stage): Promise<void> {
-  const time = async (statement: string) => {
-    const since = performance.now();
-    await owner.query(`do $$ declare
-      codes uuid[]; pins uuid[]; ids uuid[];
-      merchants constant integer[] := array_fill(${merchantId}, array[8]);
-      amounts constant bigint[] := array_fill(100::bigint, array[8]);
-    begin
-      select array_agg(v.code_key), array_agg(v.pin_key) into codes, pins
-      from (select * from vouchers where balance_minor > 1000000 limit 8) v;
-      for turn in 1..${CHECKS} loop
-        ids := array(select id_at(gen_random_uuid(), now()) from generate_series(1, 8));
-        ${statement};
-      end loop;
-    end $$`);
-    return ((performance.now() - since) * 1_000) / CHECKS;
-  };
-  const redeem = `perform redeem(0, merchants, codes, pins, amounts,
-    array(select id::text from unnest(ids) as u (id)), ids, false, now())`;
-  const turns: { check: number; whole: number }[] = [];
-  for (let turn = 0; turn < 3; turn++) {
-    const nothing = await time('perform 1');
-    const check = (await time('perform check_stamp(now(), ids)')) - nothing;
-    turns.push({ check, whole: (await time(redeem)) - nothing });
-  }
-  const share = median(turns.map(({ check, whole }) => check / whole));
-  const check = median(turns.map((each) => each.check));
-  print(`the check of a statement's stamps: ${check.toFixed(1)} µs, ${(share * 100).toFixed(1)} %`);
-}
-
 await leavingNothing(async () => {
   const yesterday = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAY_MS;
   const stage = await Stage.open();
   await measureClose(stage, yesterday);
   await measureReports(stage, yesterday);
-  await measureStamps(stage);
 });
