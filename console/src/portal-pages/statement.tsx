@@ -20,7 +20,9 @@ export function Statement() {
   const { kind } = useWords();
   const today = new Date().toISOString().slice(0, 10);
   const { thing: merchant } = useThing<Merchant>('/merchant');
-  const since = merchant?.createdAt.slice(0, 10) ?? today;
+  // The clock of the browser may be behind that of the service.
+  const created = merchant?.createdAt.slice(0, 10) ?? today;
+  const since = created < today ? created : today;
   const months = Array.from({ length: MONTHS }, (_, back) => {
     const first = new Date(`${today.slice(0, 7)}-01T00:00:00Z`);
     first.setUTCMonth(first.getUTCMonth() - back);
