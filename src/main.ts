@@ -18,7 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
   migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
-  db: async () => (await import('./cli/database.ts')).registerDb,
+  db: async () => (await import('./cli/db.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
   'api-key': async () => (await import('./cli/api-key.ts')).registerApiKey,
   keyring: async () => (await import('./cli/keyring.ts')).registerKeyring,
