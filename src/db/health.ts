@@ -19,11 +19,22 @@ const SUSPECT_AFTER_MS = 1_000;
  */
 const PROBE_TIMEOUT_MS = 1_000;
 const PROBE_INTERVAL_MS = 200;
+/**
+ * A report or a close reads for minutes. A probe that a crowded machine answers late must not end it, so
+ * it is given up only when the server has been away for this long.
+ */
+const PATIENCE_MS = 30_000;
+
+type InFlight = {
+  readonly sentAt: number;
+  readonly isPatient: boolean;
+  readonly giveUp: (error: Error) => void;
+};
 
 export class Health {
   readonly #open: () => pg.Client;
-  readonly #inFlight = new Set<{ readonly sentAt: number; readonly giveUp: (error: Error) => void }>();
-  #isAway = false;
+  readonly #inFlight = new Set<InFlight>();
+  #awaySince: number | undefined;
   #isChecking = false;
   #isClosed = false;
 
@@ -34,14 +45,17 @@ export class Health {
 
   /** @throws while the server is away, so that no statement waits for it */
   check(): void {
-    if (this.#isAway) throw silence();
+    if (this.#awaySince !== undefined) throw silence();
   }
 
-  /** Runs a statement, and fails it if the server turns out to be away. */
-  track<T>(statement: () => Promise<T>): Promise<T> {
-    this.check();
+  /**
+   * Runs a statement, and fails it if the server turns out to be away.
+   * @param isPatient fails it only once the server has been away for a while
+   */
+  track<T>(statement: () => Promise<T>, isPatient = false): Promise<T> {
+    if (!isPatient) this.check();
     return new Promise((resolve, reject) => {
-      const sent = { sentAt: performance.now(), giveUp: reject };
+      const sent = { sentAt: performance.now(), isPatient, giveUp: reject };
       this.#inFlight.add(sent);
       if (!this.#isChecking) void this.#check();
       statement()
@@ -57,22 +71,27 @@ export class Health {
   /** Runs while statements are in flight, or the server is away. */
   async #check(): Promise<void> {
     this.#isChecking = true;
-    while ((this.#inFlight.size > 0 || this.#isAway) && !this.#isClosed) {
+    while ((this.#inFlight.size > 0 || this.#awaySince !== undefined) && !this.#isClosed) {
       await sleep(PROBE_INTERVAL_MS, undefined, { ref: false });
       const [oldest] = this.#inFlight;
-      if (!this.#isAway && (!oldest || performance.now() - oldest.sentAt < SUSPECT_AFTER_MS)) continue;
+      const isSuspect = oldest !== undefined && performance.now() - oldest.sentAt >= SUSPECT_AFTER_MS;
+      if (this.#awaySince === undefined && !isSuspect) continue;
       const answers = await this.#probe();
-      if (answers) this.#isAway = false;
+      if (answers) this.#awaySince = undefined;
       // A busy event loop may hold answers that were not read yet. It reads them first.
-      else if (!this.#isAway) await sleep(0).then(() => this.#giveUp());
+      else await sleep(0).then(() => this.#giveUp());
     }
     this.#isChecking = false;
   }
 
   #giveUp(): void {
-    this.#isAway = true;
-    for (const { giveUp } of this.#inFlight) giveUp(silence());
-    this.#inFlight.clear();
+    this.#awaySince ??= performance.now();
+    const isLost = performance.now() - this.#awaySince >= PATIENCE_MS;
+    for (const sent of this.#inFlight)
+      if (isLost || !sent.isPatient) {
+        sent.giveUp(silence());
+        this.#inFlight.delete(sent);
+      }
   }
 
   async #probe(): Promise<boolean> {

@@ -225,7 +225,7 @@ async function inTransaction<T>(
   // A transaction with its own isolation reads everything, and sets its own limit.
   const limits = isolation === undefined;
   const ask = <Row>(statement: Sql, timeoutMs?: number) =>
-    health.track(() => rowsOf<Row>(client, statement, timeoutMs));
+    health.track(() => rowsOf<Row>(client, statement, timeoutMs), !limits);
   const control = (text: string) => ask({ text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {

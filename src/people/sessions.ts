@@ -72,6 +72,8 @@ type SessionRow = {
   name: string;
   roles: string[];
   merchant_id: number | null;
+  /** Of the demo: it signs in by a link. */
+  has_only_link: boolean;
   has_totp: boolean;
   has_passkey: boolean;
 };
@@ -131,7 +133,6 @@ export async function findSession(
   const idleSince = now.getTime() - row.last_seen_at.getTime();
   if (idleSince > IDLE_MS[door]) return undefined;
   if (idleSince > TOUCH_MS) await db.query(touchSession(row.id, now));
-  const steppedUpUntil = row.stepped_up_at && new Date(row.stepped_up_at.getTime() + STEP_UP_MS);
   const { id, user_id, email, name, roles, merchant_id, has_totp, has_passkey, created_at, expires_at } = row;
   return {
     id,
@@ -147,8 +148,15 @@ export async function findSession(
     createdAt: created_at,
     expiresAt: expires_at,
     idleMs: IDLE_MS[door],
-    steppedUpUntil: steppedUpUntil && steppedUpUntil > now ? steppedUpUntil : null,
+    steppedUpUntil: steppedUpUntilOf(row, now),
   };
+}
+
+/** The owner of the demo has no second factor that could be asked for again. */
+function steppedUpUntilOf(row: SessionRow, now: Date): Date | null {
+  if (row.has_only_link && !row.has_totp && !row.has_passkey) return row.expires_at;
+  const until = row.stepped_up_at && new Date(row.stepped_up_at.getTime() + STEP_UP_MS);
+  return until && until > now ? until : null;
 }
 
 export function factorsOf(hasTotp: boolean, hasPasskey: boolean): ('totp' | 'passkey')[] {

@@ -71,7 +71,7 @@ export const actions: Catalogue['actions'] = {
   'settlement.draft': ['Entwurf anlegen', 'Rechnet abgeschlossene Tage bis zu dem Tag ab, den Sie nennen.'],
   'settlement.approve': ['Freigeben', 'Die Abrechnung erhält ihre Nummer und ändert sich nicht mehr.'],
   'settlement.pay': ['Auszahlen', 'Bucht die Auszahlung. Überweisen Sie den Betrag bei Ihrer Bank.'],
-  'settlement.returned': ['Rückläufer', 'Bucht, dass die Bank die Auszahlung zurückgegeben hat.'],
+  'settlement.returned': ['Als Rückläufer buchen', 'Bucht, dass die Bank die Auszahlung zurückgegeben hat.'],
   'settlement.dispute': ['Beanstanden', 'Meldet dem Betreiber eine falsche Zeile. Keine Zahl ändert sich.'],
   'settlement.answer': ['Antworten', 'Beantwortet die Beanstandung des Händlers.'],
   'bank.import': ['Auszug einlesen', 'Ein Auszug wird ganz eingelesen oder gar nicht.'],

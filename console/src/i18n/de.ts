@@ -230,6 +230,7 @@ export const de: Catalogue = {
     details: 'Angaben',
     carried: 'Übertrag',
     period: 'In diesem Zeitraum',
+    outstanding: 'Aus früheren Abrechnungen fällig',
     payable: 'Zahlbar',
     lines: 'Wie es zustande kommt',
     payouts: 'Auszahlungen',

@@ -54,7 +54,7 @@ export const actions = {
   'settlement.draft': ['New draft', 'Settles closed days up to the last one that you name.'],
   'settlement.approve': ['Approve', 'Gives the statement its number. It never changes after that.'],
   'settlement.pay': ['Pay', 'Books the payout. Make the transfer at your bank.'],
-  'settlement.returned': ['Returned', 'Books that the bank sent the payout back.'],
+  'settlement.returned': ['Mark as returned', 'Books that the bank sent the payout back.'],
   'settlement.dispute': ['Dispute', 'Tells the operator that a line is wrong. No number changes.'],
   'settlement.answer': ['Answer', 'Answers the dispute of the merchant.'],
   'bank.import': ['Import a statement', 'A statement is imported as a whole, or not at all.'],

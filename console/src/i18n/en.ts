@@ -224,6 +224,7 @@ export const en = {
     details: 'Details',
     carried: 'Carried over',
     period: 'In this period',
+    outstanding: 'Due on earlier statements',
     payable: 'Payable',
     lines: 'How it comes about',
     payouts: 'Payouts',

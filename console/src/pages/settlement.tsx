@@ -17,6 +17,7 @@ type Settlement = Item & {
   readonly currency: string;
   readonly carried: number;
   readonly closing: number;
+  readonly outstanding: number;
   readonly payable: number;
   readonly firstDay: string;
   readonly lastDay: string;
@@ -65,6 +66,9 @@ export function Screen() {
         <div className="stats">
           <Stat label={texts.settlement.carried}>{money(thing.carried)}</Stat>
           <Stat label={texts.settlement.period}>{money(thing.closing - thing.carried)}</Stat>
+          {thing.outstanding !== 0 && (
+            <Stat label={texts.settlement.outstanding}>{money(-thing.outstanding)}</Stat>
+          )}
           <Stat label={texts.settlement.payable}>{money(thing.payable)}</Stat>
         </div>
         <div className="two">

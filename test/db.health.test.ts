@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type pg from 'pg';
+import { Health } from '../src/db/health.ts';
+
+/** A server whose connections answer only once it is back. */
+class Server {
+  readonly #back = Promise.withResolvers<void>();
+
+  open(): pg.Client {
+    const answer = () => this.#back.promise;
+    return { on: () => {}, connect: answer, query: answer, end: async () => {} } as unknown as pg.Client;
+  }
+
+  comeBack(): void {
+    this.#back.resolve();
+  }
+}
+
+test('a server that is away for a moment fails what tills wait for, and not a report that reads for minutes', async (t) => {
+  const server = new Server();
+  const health = new Health(() => server.open());
+  t.after(() => health.close());
+  const report = Promise.withResolvers<string>();
+  const reading = health.track(() => report.promise, true);
+
+  await assert.rejects(
+    health.track(() => new Promise(() => {})),
+    { code: 'ETIMEDOUT' },
+  );
+  assert.throws(() => health.check(), { code: 'ETIMEDOUT' }, 'the server counts as away');
+
+  server.comeBack();
+  report.resolve('read');
+  assert.equal(await reading, 'read');
+});
