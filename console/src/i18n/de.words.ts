@@ -67,6 +67,7 @@ export const words: Catalogue['words'] = {
   PAYOUT_RETURN: 'Auszahlung zurückgegeben',
   ADJUSTMENT: 'Anpassung',
   CASH_OUT: 'Barauszahlung',
+  CANCELLATION: 'Stornierung',
   ESCHEAT: 'An den Staat',
   OWN_TRANSFER: 'Eigene Buchung',
   IMPORT: 'Übernahme',

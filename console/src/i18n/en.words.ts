@@ -65,6 +65,7 @@ export const words = {
   PAYOUT_RETURN: 'Payout returned',
   ADJUSTMENT: 'Adjustment',
   CASH_OUT: 'Cash-out',
+  CANCELLATION: 'Cancellation',
   ESCHEAT: 'Paid to a state',
   OWN_TRANSFER: 'Own transfer',
   IMPORT: 'Import',
