@@ -17,7 +17,7 @@ export type Rendered = {
 };
 
 const DEEPEST_IN_CONTENTS = 3;
-const ASSET = /^docs\/.+\.(svg|json|jsonl|txt)$/;
+const ASSET = /^docs\/.+\.(svg|png|json|jsonl|txt)$/;
 
 const markdown = new MarkdownIt({ html: false, linkify: false, typographer: false });
 type Token = ReturnType<typeof markdown.parse>[number];
