@@ -33,6 +33,9 @@ type ProblemBody = {
 export type Page<Item> = { readonly items: readonly Item[]; readonly nextCursor: string | null };
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
+/** A file in the place of a document. */
+export type Download = { readonly name: string; readonly type: string; readonly content: string };
+
 type Sent = { readonly body?: unknown; readonly idempotencyKey?: string };
 
 let door: Door = 'operator';
@@ -75,7 +78,9 @@ async function call<Answer>(method: string, path: string, { body, idempotencyKey
   }).catch(() => undefined);
   if (!response) throw new ApiProblem(0, {});
   const text = await response.text();
-  const answer = parse(text);
+  const fileName = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1];
+  const type = response.headers.get('content-type') ?? '';
+  const answer = fileName ? { download: { name: fileName, type, content: text } } : parse(text);
   if (response.status === 401 && !(method === 'GET' && path === '/session')) onSignedOut();
   if (!response.ok) throw new ApiProblem(response.status, (answer ?? {}) as Partial<ProblemBody>);
   return answer as Answer;

@@ -71,6 +71,7 @@ export const actions: Catalogue['actions'] = {
   'settlement.draft': ['Entwurf anlegen', 'Rechnet abgeschlossene Tage bis zu dem Tag ab, den Sie nennen.'],
   'settlement.approve': ['Freigeben', 'Die Abrechnung erhält ihre Nummer und ändert sich nicht mehr.'],
   'settlement.pay': ['Auszahlen', 'Bucht die Auszahlung. Überweisen Sie den Betrag bei Ihrer Bank.'],
+  'settlement.file': ['Zahlungsdatei', 'Erstellt die Datei für Ihre Bank. Sie bucht nichts.'],
   'settlement.returned': ['Als Rückläufer buchen', 'Bucht, dass die Bank die Auszahlung zurückgegeben hat.'],
   'settlement.dispute': ['Beanstanden', 'Meldet dem Betreiber eine falsche Zeile. Keine Zahl ändert sich.'],
   'settlement.answer': ['Antworten', 'Beantwortet die Beanstandung des Händlers.'],
@@ -91,6 +92,9 @@ export const hints: Catalogue['hints'] = {
   'voucher.cash-out.amount': 'Leer: das ganze Guthaben.',
   'voucher.cash-out.merchantId': 'Wer bar ausgezahlt hat. Leer: Sie selbst.',
   'settlement.draft.lastDay': 'Leer: der letzte vollständige Zeitraum.',
+  'settlement.file.accounts':
+    'Eine CSV-Datei mit den Spalten merchantId, name, iban, bic. Sie wird nicht gespeichert.',
+  'settlement.file.due': 'Zahlt jede freigegebene Abrechnung, die bis zu diesem Tag fällig ist. Leer: heute.',
   below: 'Leer: ein Zehntel des Guthabens nach der letzten Aufladung.',
   currency: 'Drei Buchstaben. Leer: die Währung des Produkts DEFAULT.',
   reference: 'Ihre eigene. Dieselbe Referenz bucht nichts ein zweites Mal.',

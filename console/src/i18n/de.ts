@@ -235,6 +235,7 @@ export const de: Catalogue = {
     lines: 'Wie es zustande kommt',
     payouts: 'Auszahlungen',
     disputes: 'Beanstandungen',
+    document: { pdf: 'PDF herunterladen', csv: 'CSV herunterladen' },
   },
   approvals: {
     title: 'Freigaben',

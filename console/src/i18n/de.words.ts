@@ -132,6 +132,8 @@ export const words: Catalogue['words'] = {
   estimate: 'Schätzung',
   expires: 'Läuft ab in (Tagen)',
   idle: 'Unbenutzt seit (Tagen)',
+  pain001: 'pain.001 (XML)',
+  csv: 'CSV',
   yes: 'Ja',
   no: 'Nein',
 };

@@ -229,6 +229,7 @@ export const en = {
     lines: 'How it comes about',
     payouts: 'Payouts',
     disputes: 'Disputes',
+    document: { pdf: 'Download PDF', csv: 'Download CSV' },
   },
   approvals: {
     title: 'Approvals',

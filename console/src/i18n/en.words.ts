@@ -130,6 +130,8 @@ export const words = {
   estimate: 'Estimate',
   expires: 'Expires in (days)',
   idle: 'Not used for (days)',
+  pain001: 'pain.001 (XML)',
+  csv: 'CSV',
   yes: 'Yes',
   no: 'No',
 };

@@ -1,4 +1,4 @@
-import { Stack } from '@mantine/core';
+import { Button, Stack } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -29,7 +29,7 @@ type Settlement = Item & {
 /** What a merchant is paid for a period, and why. */
 export function Screen() {
   const texts = useTexts();
-  const { door } = useApp();
+  const { door, offers } = useApp();
   const format = useFormat();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const { thing, instead } = useThing<Settlement>(`/settlements/${id}`);
@@ -56,10 +56,27 @@ export function Screen() {
           acts={[
             state === 'DRAFT' && { name: 'settlement.approve', given, effect },
             state === 'APPROVED' && { name: 'settlement.pay', given, effect },
+            state === 'APPROVED' && {
+              name: 'settlement.file',
+              given: { settlements: [id], due: undefined },
+              effect,
+            },
             state === 'PAID' && { name: 'settlement.returned', given, effect, isDanger: true },
             state !== 'DRAFT' && { name: 'settlement.dispute', given },
           ]}
         />
+        {state !== 'DRAFT' &&
+          offers('settlement.document') &&
+          (['pdf', 'csv'] as const).map((type) => (
+            <Button
+              key={type}
+              variant="default"
+              component="a"
+              href={`/${door}/v1/settlements/${id}/document?format=${type}`}
+            >
+              {texts.settlement.document[type]}
+            </Button>
+          ))}
         <Same name="settlement.show" given={given} />
       </Head>
       <Stack gap="lg">

@@ -17,11 +17,11 @@ export function Screen() {
   const openDraft = ({ items = [] }: { items?: readonly Item[] }) => {
     if (items.length === 1) void navigate({ to: `/settlements/${items[0]?.['id']}` });
   };
-  const draft = <Actions primary acts={[{ name: 'settlement.draft', onDone: openDraft }]} />;
+  const draft = { name: 'settlement.draft', onDone: openDraft };
   return (
     <>
       <Head title={texts.nav.settlements}>
-        {draft}
+        <Actions primary acts={[draft, { name: 'settlement.file', given: { settlements: undefined } }]} />
         <Same name="settlement.list" given={search} />
       </Head>
       <List
@@ -31,7 +31,7 @@ export function Screen() {
         columns={['number', ...merchant, 'state', 'firstDay', 'lastDay', 'dueOn', 'payable']}
         wide={['firstDay', 'dueOn']}
         to={({ id }) => `/settlements/${id}`}
-        empty={<Empty text={texts.empty.settlements} action={draft} />}
+        empty={<Empty text={texts.empty.settlements} action={<Actions primary acts={[draft]} />} />}
       />
     </>
   );

@@ -3,11 +3,12 @@ import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useRef, useState } from 'react';
-import { ApiProblem, get } from '../api.ts';
+import { ApiProblem, type Download, get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Operation, perform } from '../operations.ts';
 import type { Act, Input } from './actions.tsx';
 import { type Change, Changes } from './changes.tsx';
+import { save } from './csv.ts';
 import { FieldInput } from './field.tsx';
 import { Problem } from './parts.tsx';
 import { Secrets } from './secrets.tsx';
@@ -65,6 +66,8 @@ export function ActionForm({ act, operation, close }: Props) {
       await client.invalidateQueries();
       if ('approval' in done || Object.entries(done).some(([field, value]) => SECRET.test(field) && value))
         return setAnswer(done);
+      const file = done['download'] as Download | undefined;
+      if (file) save(file.name, file.type, file.content);
       notifications.show({ message: `${label}: ${texts.done}` });
       finish(done);
     } catch (caught) {

@@ -1,4 +1,4 @@
-import { Checkbox, NumberInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core';
+import { Checkbox, FileInput, NumberInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { get, type Page } from '../api.ts';
 import type { Field } from '../operations.ts';
@@ -14,7 +14,7 @@ type FieldProps = {
   onChange(value: unknown): void;
 };
 
-const DAYS = /^(expiry|expiryDate|expiresAt|day|lastDay|valueDate|failedSince|from|to)$/;
+const DAYS = /^(expiry|expiryDate|expiresAt|day|lastDay|valueDate|failedSince|from|to|due)$/;
 const LINES = /^(serialNumbers|networks)$/;
 
 /** The input of a field of an operation, by its name and type. */
@@ -71,6 +71,14 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
         allowDecimal={type === 'number'}
         hideControls
         onChange={(given) => onChange(given === '' ? undefined : Number(given))}
+      />
+    );
+  if (name === 'accounts')
+    return (
+      <FileInput
+        {...shared}
+        accept=".csv,text/csv"
+        onChange={async (chosen) => onChange(await chosen?.text())}
       />
     );
   if (type === 'array' || name === 'reason' || name === 'comment')
