@@ -214,7 +214,14 @@ export const de: Catalogue = {
     progress: (done: string, total: string, failed: string) =>
       `${done} von ${total} erledigt, ${failed} fehlgeschlagen`,
   },
-  merchant: { details: 'Angaben', changes: 'Änderungen', invite: 'Ins Portal einladen' },
+  merchant: {
+    details: 'Angaben',
+    changes: 'Änderungen',
+    invite: 'Ins Portal einladen',
+    terms: 'Konditionen',
+    noTerms: 'Noch keine Konditionen. Ohne sie wird keine Provision berechnet.',
+    allProducts: 'Alle übrigen Produkte',
+  },
   float: {
     lasts: (days: number | null) =>
       days === null ? 'Zuletzt nicht benutzt' : `Reicht für ${days} ${days === 1 ? 'Tag' : 'Tage'}`,

@@ -134,6 +134,9 @@ export const words: Catalogue['words'] = {
   idle: 'Unbenutzt seit (Tagen)',
   pain001: 'pain.001 (XML)',
   csv: 'CSV',
+  day: 'Tag',
+  week: 'Woche',
+  month: 'Monat',
   yes: 'Ja',
   no: 'Nein',
 };

@@ -208,7 +208,14 @@ export const en = {
     file: 'Download the result of every row (CSV)',
     progress: (done: string, total: string, failed: string) => `${done} of ${total} done, ${failed} failed`,
   },
-  merchant: { details: 'Details', changes: 'Changes', invite: 'Invite to the portal' },
+  merchant: {
+    details: 'Details',
+    changes: 'Changes',
+    invite: 'Invite to the portal',
+    terms: 'Terms',
+    noTerms: 'No terms yet. Without terms, no commission is charged.',
+    allProducts: 'All other products',
+  },
   float: {
     lasts: (days: number | null) =>
       days === null ? 'Not used lately' : `Lasts for ${days} ${days === 1 ? 'day' : 'days'}`,

@@ -132,6 +132,9 @@ export const words = {
   idle: 'Not used for (days)',
   pain001: 'pain.001 (XML)',
   csv: 'CSV',
+  day: 'Day',
+  week: 'Week',
+  month: 'Month',
   yes: 'Yes',
   no: 'No',
 };

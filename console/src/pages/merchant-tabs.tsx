@@ -1,7 +1,9 @@
 import type { ReactNode } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
+import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
+import { Empty } from '../ui/parts.tsx';
 
 type Tab = {
   readonly key: string;
@@ -12,11 +14,13 @@ type Tab = {
   readonly fixed: Readonly<Record<string, string>>;
   readonly to?: (item: Item) => string;
   readonly cell?: (name: string, item: Item) => ReactNode | undefined;
+  readonly empty?: ReactNode;
 };
 
 /** What belongs to a merchant, list by list. */
 export function useMerchantTabs(merchantId: string): readonly Tab[] {
   const { nav, merchant } = useTexts();
+  const format = useFormat();
   const fixed = { merchantId };
   return [
     {
@@ -62,6 +66,24 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       path: '/settlements',
       columns: ['number', 'state', 'firstDay', 'lastDay', 'payable'],
       to: ({ id }) => `/settlements/${id}`,
+      fixed,
+    },
+    {
+      key: 'terms',
+      label: merchant.terms,
+      needs: 'settlement.list-terms',
+      path: '/settlement-terms',
+      columns: ['from', 'product', 'commission', 'vat', 'period', 'leastPayout'],
+      cell: (name, item) => {
+        if (name === 'product') return item['product'] === null ? merchant.allProducts : undefined;
+        return /^(commission|vat)$/.test(name) ? `${format.exactly(String(item[name]))} %` : undefined;
+      },
+      empty: (
+        <Empty
+          text={merchant.noTerms}
+          action={<Actions acts={[{ name: 'settlement.terms', given: fixed }]} />}
+        />
+      ),
       fixed,
     },
     {

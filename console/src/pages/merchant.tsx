@@ -48,6 +48,7 @@ export function Screen() {
             { name: 'float.warn', given: { merchantId: id }, effect: name },
             { name: 'float.refund', given: { merchantId: id }, effect: name, isDanger: true },
             { name: 'settlement.draft', given: { merchantId: id }, effect: name },
+            { name: 'settlement.terms', given: { merchantId: id }, effect: name },
             { name: 'webhook.add', given: { merchantId: id } },
             { name: 'user.invite', label: texts.merchant.invite, given: { merchantId: id } },
             isSuspended

@@ -33,7 +33,9 @@ export function Changes({ of }: { of: readonly Change[] }) {
   );
 }
 
-/** The fields that differ, each as text; amounts in minor units as money. */
+const PERCENT_PPM = 10_000;
+
+/** The fields that differ, each as text; amounts in minor units as money, parts per million as percent. */
 function useDifference() {
   const words = useWords();
   const format = useFormat();
@@ -47,12 +49,13 @@ function useDifference() {
       if (value === null || value === undefined || value === '') return '–';
       if (name.endsWith('Minor') && typeof currency === 'string')
         return toMoney(value, currency, format.money);
+      if (name.endsWith('Ppm')) return `${format.exactly(String(Number(value) / PERCENT_PPM))} %`;
       if (isTime(value)) return format.time(value);
       return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value));
     };
     return names.map((name) => ({
       name,
-      label: words.label(name.replace(/Minor$/, '')),
+      label: words.label(name.replace(/(Minor|Ppm)$/, '')),
       old: name in old ? show(name, old[name]) : undefined,
       now: show(name, now[name]),
     }));

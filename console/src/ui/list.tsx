@@ -113,13 +113,14 @@ const keyOf = (item: Item, index: number) =>
     item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? item['day'] ?? index,
   );
 const TIGHT =
-  /(At|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^transactionId|^keyId|^state|^status|^dueOn|^hash|^)$/;
+  /(At|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^transactionId|^keyId|^state|^status|^dueOn|^from|^hash|^)$/;
 
 export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProps) {
   const texts = useTexts().list;
   const { label } = useWords();
   const navigate = useNavigate();
   const isNumber = (name: string) =>
+    name === 'leastPayout' ||
     items.some(({ [name]: value }) => typeof value === 'number' || isAmountCell(value));
   const classes = columns.map((name) =>
     [isNumber(name) && 'number', wide.includes(name) && 'wide', TIGHT.test(name) && 'tight']

@@ -111,7 +111,7 @@ function Merchant({ id }: { id: string }) {
 const MONEY =
   /^(amount|balance|value|reserved|minValue|maxValue|carried|closing|opening|outstanding|payable|net|below|warnBelow|usePerDay|usableAmount|inScrip)$/;
 const WORDS =
-  /^(kind|activation|scope|expiryPolicy|roles|factors|approvalMode|permissions|scopes|operation|outcome|refundStatus)$/;
+  /^(kind|activation|scope|expiryPolicy|roles|factors|approvalMode|permissions|scopes|period|operation|outcome|refundStatus)$/;
 const IDS = /^(transactionId|eventId|requestId|hash|closingHash|contentHash|originalTransactionId)$/;
 const MONO =
   /^(id|serialNumber|voucherCode|keyId|batch|url|code|replacedBy|rotatedTo|bankReference|subject|address|networks)$/;
