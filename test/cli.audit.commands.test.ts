@@ -19,6 +19,7 @@ const READS = [
 /** Entries that tell of something that was not there before, or that nothing was changed by. */
 const WITHOUT_BEFORE = [
   ...['merchant.create', 'api-key.create', 'product.create', 'batch.generate', 'batch.export'],
+  'voucher.export',
   ...['token.create', 'webhook.add', 'webhook.test', 'webhook.resend'],
 ];
 
@@ -142,6 +143,8 @@ async function changesOfVouchers(id: string): Promise<void> {
     await changes(`voucher.${action}`, 'voucher', action, `${serial}`);
   await changes('voucher.extend', 'voucher', 'extend', `${serial}`, '--expiry', '2099-01-01');
   await changes('voucher.replace', 'voucher', 'replace', `${serial}`);
+  const card = ['--format', 'csv', '--out', join(folder, 'card.csv')];
+  await changes('voucher.export', 'voucher', 'export', `${serial}`, ...card);
 }
 
 async function changesOfWebhooks(id: string): Promise<void> {
@@ -197,8 +200,11 @@ test('no secret, code or PIN that a command printed or wrote is in the audit', a
   const secrets = printed.flatMap((out) =>
     [...out.matchAll(/"(?:secret|key)": "([^"]+)"/g)].map(([, secret]) => secret as string),
   );
-  const codes = (await readFile(join(folder, 'codes.csv'), 'utf8')).match(/\b\d{12}\b/g) ?? [];
-  assert.ok(secrets.length >= 5 && codes.length === 3);
+  const written = await Promise.all(
+    ['codes.csv', 'card.csv'].map((name) => readFile(join(folder, name), 'utf8')),
+  );
+  const codes = written.join('').match(/\b\d{12}\b/g) ?? [];
+  assert.ok(secrets.length >= 5 && codes.length === 4);
   for (const secret of [...secrets, ...codes, printed.at(-1) as string]) assert.ok(!text.includes(secret));
   assert.match((await ring.run('audit', 'verify')).out, /^intact: /);
 });

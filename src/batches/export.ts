@@ -3,14 +3,18 @@ import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import type { CodeAndPin } from '../keyring/ring.ts';
 import type { Money } from '../money.ts';
+import { Refusal } from '../refusal.ts';
+import { lockVoucher } from '../vouchers/queries.ts';
 import type { Batch } from './batch.ts';
 import { readVouchers } from './download.ts';
 import {
   findLastExport,
+  findVoucherExport,
   insertExport,
   insertExportEnd,
   listExportRows,
   listFaces,
+  listVouchers,
   type NewExport,
 } from './queries.ts';
 
@@ -39,6 +43,7 @@ export type ExportInfo = NewExport & {
 
 type ExportRow = {
   id: number;
+  serial_number: bigint | null;
   format: NewExport['format'];
   exported_by: string;
   reason: string | null;
@@ -47,6 +52,10 @@ type ExportRow = {
   ended_at: Date | null;
   complete: boolean | null;
 };
+
+type Write = (vouchers: AsyncIterable<PrintedVoucher[]>, count: number) => Promise<void>;
+
+type Exported = { readonly id: number; readonly vouchers: number };
 
 /**
  * Exports a completed batch: passes its vouchers to `write`, page by page. The export is recorded,
@@ -58,23 +67,81 @@ export async function exportBatch(
   operator: Operator,
   batch: Batch,
   format: NewExport['format'],
-  write: (vouchers: AsyncIterable<PrintedVoucher[]>, count: number) => Promise<void>,
-): Promise<{ id: number; vouchers: number }> {
+  write: Write,
+): Promise<Exported> {
   if (batch.status !== 'COMPLETED') throw new Error('only a completed batch can be exported');
-  const { service, actor } = operator;
-  const { db, clock } = service;
-  const begun = await db.transaction(async (tx) => {
-    const wanted = { format, by: actor.name, reason: actor.reason };
-    const [row] = await tx.query<{ id: number; vouchers: number }>(insertExport(batch.id, wanted, clock()));
-    if (!row) throw new Error('an export was inserted, and no row came back');
+  const { service } = operator;
+  const begun = await service.db.transaction(async (tx) => {
+    const row = await begin(tx, operator, batch, format, null);
     const after = { export: row.id, format, vouchers: row.vouchers };
     await audit(tx, operator, { action: 'batch.export', subject: `batch ${batch.transactionId}`, after });
     return row;
   });
+  return writeRecorded(operator, begun, readPrinted(service, batch, readVouchers(service, batch)), write);
+}
+
+/**
+ * Exports the one voucher that replaced another, with the same records. Its code is handed out once: a
+ * further export, also after one that failed, has to be asked for with `again`.
+ * @returns the record; undefined, and nothing was read, if it was exported before
+ * @throws Refusal `44` if it is closed by now
+ */
+export async function exportReplacement(
+  operator: Operator,
+  batch: Batch,
+  wanted: {
+    readonly replaced: bigint;
+    readonly serialNumber: bigint;
+    readonly format: NewExport['format'];
+    readonly again: boolean;
+  },
+  write: Write,
+): Promise<Exported | undefined> {
+  const { service } = operator;
+  const { replaced, serialNumber, format, again } = wanted;
+  const begun = await service.db.transaction(async (tx) => {
+    // Of two exports at once, the second one waits here, and then finds the first.
+    const bucket = service.buckets.ofSerial(serialNumber);
+    const [voucher] = await tx.query<{ closed: string | null }>(lockVoucher(bucket, serialNumber));
+    if (!voucher || voucher.closed) throw isClosed();
+    const earlier = await tx.query(findVoucherExport(batch.id, serialNumber));
+    if (earlier.length > 0 && !again) return undefined;
+    const row = await begin(tx, operator, batch, format, serialNumber);
+    const after = { export: row.id, format, replaced, again: earlier.length > 0 };
+    await audit(tx, operator, { action: 'voucher.export', subject: `voucher ${serialNumber}`, after });
+    return row;
+  });
+  if (!begun) return undefined;
+  const pages = readPrinted(service, batch, readVoucher(service, batch, serialNumber));
+  return writeRecorded(operator, begun, pages, write);
+}
+
+const isClosed = () => new Refusal('44', { message: 'Voucher canceled or replaced: that is final' });
+
+async function begin(
+  tx: Queries,
+  { service, actor }: Operator,
+  batch: Batch,
+  format: NewExport['format'],
+  serialNumber: bigint | null,
+): Promise<Exported> {
+  const wanted = { format, by: actor.name, reason: actor.reason, serialNumber };
+  const [row] = await tx.query<Exported>(insertExport(batch.id, wanted, service.clock()));
+  if (!row) throw new Error('an export was inserted, and no row came back');
+  return row;
+}
+
+/** Passes the vouchers of a recorded export to `write`, and records how it ended. */
+async function writeRecorded(
+  { service: { db, clock } }: Operator,
+  begun: Exported,
+  pages: AsyncIterable<PrintedVoucher[]>,
+  write: Write,
+): Promise<Exported> {
   const end = (complete: boolean) => db.query(insertExportEnd(begun.id, complete, vouchers, clock()));
   let vouchers = 0;
   const counted = async function* () {
-    for await (const page of readPrinted(service, batch)) {
+    for await (const page of pages) {
       vouchers += page.length;
       yield page;
     }
@@ -96,8 +163,12 @@ type FaceRow = { serial_number: bigint; expires_at: Date; value_minor: bigint | 
  * The vouchers of a batch for print. Each has its own expiry and value, since both may have changed: a
  * partly spent voucher is worth what is left.
  */
-async function* readPrinted(service: Service, batch: Batch): AsyncGenerator<PrintedVoucher[]> {
-  for await (const page of readVouchers(service, batch)) {
+async function* readPrinted(
+  service: Service,
+  batch: Batch,
+  pages: ReturnType<typeof readVouchers>,
+): AsyncGenerator<PrintedVoucher[]> {
+  for await (const page of pages) {
     const first = page[0]?.serialNumber ?? 0n;
     const last = page.at(-1)?.serialNumber ?? 0n;
     const rows = await service.db.query<FaceRow>(listFaces(batch.id, first, last));
@@ -113,11 +184,21 @@ async function* readPrinted(service: Service, batch: Batch): AsyncGenerator<Prin
   }
 }
 
+/** One voucher of a batch, as a page. @throws Refusal `44` if it was closed meanwhile */
+async function* readVoucher({ db, keys }: Service, batch: Batch, serialNumber: bigint) {
+  const [row] = await db.query<{ serial_number: bigint; sealed: Buffer }>(
+    listVouchers(batch.id, serialNumber - 1n, 1),
+  );
+  if (row?.serial_number !== serialNumber) throw isClosed();
+  yield [{ serialNumber, ...keys.open(serialNumber, row.sealed) }];
+}
+
 /** The exports of a batch, newest first. */
 export async function listExports(db: Queries, batchId: number): Promise<ExportInfo[]> {
   const rows = await db.query<ExportRow>(listExportRows(batchId, LISTED_MAX));
   return rows.map((row) => ({
     id: row.id,
+    serialNumber: row.serial_number,
     format: row.format,
     by: row.exported_by,
     reason: row.reason,
@@ -128,7 +209,7 @@ export async function listExports(db: Queries, batchId: number): Promise<ExportI
   }));
 }
 
-/** How often a batch was exported, and when last. */
+/** How often a whole batch was exported, and when last. */
 export async function countExports(
   db: Queries,
   batchId: number,

@@ -187,14 +187,25 @@ export type NewExport = {
   /** The operator. */
   readonly by: string;
   readonly reason: string | null;
+  /** Of the one voucher that is exported; null: the whole batch. */
+  readonly serialNumber: bigint | null;
 };
 
-/** Records an export with the number of vouchers that it will hold: that of the completed batch. */
-export function insertExport(batchId: number, { format, by, reason }: NewExport, now: Date): Sql {
+/** Records an export with the number of vouchers that it will hold: one, or those of the completed batch. */
+export function insertExport(batchId: number, wanted: NewExport, now: Date): Sql {
+  const { format, by, reason, serialNumber } = wanted;
   return sql`
-insert into batch_exports (batch_id, format, exported_by, reason, vouchers, begun_at)
-select id, ${format}, ${by}, ${reason}, quantity, ${now} from batches where id = ${batchId}
+insert into batch_exports (batch_id, serial_number, format, exported_by, reason, vouchers, begun_at)
+select id, ${serialNumber}, ${format}, ${by}, ${reason},
+  case when ${serialNumber}::bigint is null then quantity else 1 end, ${now}
+from batches where id = ${batchId}
 returning id, vouchers`;
+}
+
+/** A row for each export of this one voucher, however it ended: its code may have left. */
+export function findVoucherExport(batchId: number, serialNumber: bigint): Sql {
+  return sql`
+select id from batch_exports where batch_id = ${batchId} and serial_number = ${serialNumber} limit 1`;
 }
 
 export function insertExportEnd(exportId: number, complete: boolean, vouchers: number, now: Date): Sql {
@@ -205,7 +216,7 @@ values (${exportId}, ${complete}, ${vouchers}, ${now})`;
 
 export function listExportRows(batchId: number, most: number): Sql {
   return sql`
-select e.id, e.format, e.exported_by, e.reason, e.begun_at, n.ended_at, n.complete,
+select e.id, e.serial_number, e.format, e.exported_by, e.reason, e.begun_at, n.ended_at, n.complete,
   coalesce(n.vouchers, e.vouchers) as vouchers
 from batch_exports e left join batch_export_ends n on n.export_id = e.id
 where e.batch_id = ${batchId} order by e.id desc limit ${most}`;
@@ -213,7 +224,8 @@ where e.batch_id = ${batchId} order by e.id desc limit ${most}`;
 
 export function findLastExport(batchId: number): Sql {
   return sql`
-select count(*)::int as exports, max(begun_at) as last from batch_exports where batch_id = ${batchId}`;
+select count(*)::int as exports, max(begun_at) as last from batch_exports
+where batch_id = ${batchId} and serial_number is null`;
 }
 
 /**

@@ -109,7 +109,7 @@ async function writeToStdout(pieces: AsyncIterable<string | Buffer>): Promise<vo
 type Writer = (vouchers: AsyncIterable<print.Voucher[]>, count: number) => AsyncIterable<string | Buffer>;
 
 /** The writer of a format. Its package is loaded on demand: no other command needs fonts. */
-async function prepareWriter(
+export async function prepareWriter(
   format: 'csv' | 'pdf',
   batch: print.Batch,
   now: Date,
@@ -137,21 +137,30 @@ async function findExportable(
   if (batch.status === 'CANCELED')
     fail(`batch ${transactionId} is CANCELED: none of its vouchers can be used`);
   if (details.open === 0) fail(`batch ${transactionId} has no vouchers left`);
+  return { batch, printed: await describe(service, batch, details.product) };
+}
+
+/** What the cards of a batch have in common. */
+export async function describe(service: Service, batch: Batch, productCode: string): Promise<print.Batch> {
   const [merchant, product] = await Promise.all([
     findMerchant(service.db, batch.merchantId),
-    findProduct(service.db, details.product),
+    findProduct(service.db, productCode),
   ]);
-  const printed = {
+  return {
     merchant: merchant?.name ?? '',
     merchantId: id(batch.merchantId),
     product: product?.name ?? '',
-    productCode: details.product,
+    productCode,
     reference: batch.reference,
-    transactionId,
+    transactionId: batch.transactionId,
     needsActivation: product?.activation === 'on-activation',
   };
-  return { batch, printed };
 }
+
+export const toCard = (voucher: PrintedVoucher): print.Voucher => ({
+  ...voucher,
+  value: voucher.value && toText(voucher.value),
+});
 
 /** Passes pages on, shows the progress, and stops when the command is asked to. */
 async function* withProgress(
@@ -165,7 +174,7 @@ async function* withProgress(
   try {
     for await (const page of vouchers) {
       if (stop.isAsked()) interrupted('interrupted: the export is recorded as aborted');
-      yield page.map((voucher) => ({ ...voucher, value: voucher.value && toText(voucher.value) }));
+      yield page.map(toCard);
       done += page.length;
       progress.update(done);
     }
@@ -178,13 +187,14 @@ async function list(text: string, options: { json?: boolean }): Promise<void> {
   const filters = { transactionId: parseTransactionId(text) };
   await listCommand(batches.exports, filters, undefined, options, (exports: BatchExport[]) =>
     printTable(
-      ['export', 'begun', 'by', 'format', 'vouchers', 'state', 'reason'],
+      ['export', 'begun', 'by', 'format', 'vouchers', 'voucher', 'state', 'reason'],
       exports.map((each) => [
         each.id,
         each.begunAt.toISOString(),
         each.by,
         each.format,
         String(each.vouchers),
+        each.serialNumber ?? 'all',
         each.state,
         each.reason ?? '',
       ]),

@@ -7,6 +7,7 @@ import { amountText } from './merchant.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseEnd, parseId, parseSerial, parseText, parseTransactionId } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
+import { addVoucherExport } from './voucher-export.ts';
 import { addVoucherMoney } from './voucher-money.ts';
 
 const LISTED = '50';
@@ -75,11 +76,10 @@ export function registerVoucher(program: Command): void {
   addVoucherMoney(voucher);
   voucher
     .command('replace <serial>')
-    .description(
-      'close it for good and put a new one in its place, whose code is in the download of the batch',
-    )
+    .description('close it for good and put a new one in its place, which `voucher export` hands out')
     .option('--json', 'print JSON')
     .action(replace);
+  addVoucherExport(voucher);
 }
 
 type FindOptions = Json & {

@@ -75,6 +75,7 @@ const BatchWithDetails = Type.Object({
 
 const ExportSchema = Type.Object({
   id: Text,
+  serialNumber: NullableText,
   format: Word(['csv', 'pdf'] as const),
   by: Text,
   reason: NullableText,
@@ -279,6 +280,7 @@ const listBatchExports = reading({
     const items = (await listExports(readDb, found.batch.id)).map((each) => ({
       ...each,
       id: String(each.id),
+      serialNumber: each.serialNumber === null ? null : String(each.serialNumber),
     }));
     return { items, nextCursor: null };
   },
