@@ -28,6 +28,10 @@ export const actions: Catalogue['actions'] = {
   'voucher.adjust': ['Anpassen', 'Erhöht oder verringert das Guthaben.'],
   'voucher.cash-out': ['Auszahlen', 'Bucht, dass das Guthaben bar ausgezahlt wurde.'],
   'voucher.bulk': ['Viele ändern', 'Ändert viele Gutscheine in einem Auftrag.'],
+  'voucher.bulk-cancel': [
+    'Viele stornieren',
+    'Storniert Gutscheine endgültig. Ihr Guthaben geht an die Floats zurück.',
+  ],
   'product.create': ['Produkt anlegen', 'Ein Produkt legt fest, was für bestellte Gutscheine gilt.'],
   'product.set': ['Bearbeiten', 'Gilt für neue Bestellungen. Vorhandene Gutscheine bleiben, wie sie sind.'],
   'product.on-sale': ['In den Verkauf', 'Gutscheine dieses Produkts können bestellt werden.'],

@@ -195,6 +195,7 @@ export const de: Catalogue = {
     print: 'Drucken',
     printHow:
       'Codes und PINs verlassen den Dienst nur über die Kommandozeile, in eine Datei der Maschine. Jeder Export wird unten vermerkt.',
+    cancelAll: 'Alle stornieren',
     blockAll: 'Alle sperren',
     effect: (quantity: string, money: string) => `${quantity} Gutscheine über zusammen ${money}`,
     progress: (done: string, total: string) => `${done} von ${total} Gutscheinen erzeugt`,

@@ -190,6 +190,7 @@ export const en = {
     print: 'Print',
     printHow:
       'Codes and PINs leave the service by the command line alone, into a file of the machine; each export is recorded below.',
+    cancelAll: 'Cancel all',
     blockAll: 'Block all',
     effect: (quantity: string, money: string) => `${quantity} vouchers that carry ${money}`,
     progress: (done: string, total: string) => `${done} of ${total} vouchers produced`,

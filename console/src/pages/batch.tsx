@@ -1,5 +1,5 @@
-import { Progress, Stack, Text } from '@mantine/core';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { Button, Progress, Stack, Text } from '@mantine/core';
+import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
@@ -52,13 +52,24 @@ export function Screen() {
             status === 'COMPLETED' && {
               name: 'voucher.bulk',
               label: texts.batch.blockAll,
-              given: { batch: transactionId, action: 'block' },
+              given: { batch: transactionId, action: 'block', serialNumbers: undefined, expiry: undefined },
               effect,
               isDanger: true,
               onDone: ({ id }) => void (id && navigate({ to: `/jobs/${id}` })),
             },
           ]}
         />
+        {status === 'COMPLETED' && offers('voucher.bulk-cancel') && (
+          <Button
+            variant="default"
+            className="bad"
+            component={Link}
+            to="/vouchers/bulk"
+            search={{ batch: transactionId, action: 'cancel' } as never}
+          >
+            {texts.batch.cancelAll}
+          </Button>
+        )}
         <Same name="batch.show" given={given} />
       </Head>
       <Stack gap="lg">

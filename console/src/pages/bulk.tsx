@@ -25,16 +25,17 @@ export function Screen() {
   const { label, word, action } = useWords();
   const format = useFormat();
   const navigate = useNavigate();
-  const { operations } = useApp();
-  const { batch } = useSearch({ strict: false }) as Filters;
-  const [what, setWhat] = useState('block');
+  const { operations, offers } = useApp();
+  const { batch, action: first = 'block' } = useSearch({ strict: false }) as Filters;
+  const [what, setWhat] = useState(first);
   const [serials, setSerials] = useState('');
   const [expiry, setExpiry] = useState('');
   const [wanted, setWanted] = useState<Wanted>();
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
-  const choices =
+  const changes =
     operations?.get('voucher.bulk')?.fields.find(({ name }) => name === 'action')?.options ?? [];
+  const choices = offers('voucher.bulk-cancel') ? [...changes, 'cancel'] : changes;
 
   const look = async (event: FormEvent) => {
     event.preventDefault();
@@ -43,12 +44,12 @@ export function Screen() {
     setWanted(undefined);
     const serialNumbers = [...new Set(serials.split(/[\s,;]+/).filter(Boolean))];
     const given = {
-      action: what,
-      ...(batch ? { batch } : { serialNumbers }),
-      ...(what === 'extend' && { expiry }),
+      ...(batch ? { batch, serialNumbers: undefined } : { batch: undefined, serialNumbers }),
+      ...(what !== 'cancel' && { action: what, expiry: what === 'extend' ? expiry : undefined }),
     };
+    const body = { ...given, action: what };
     try {
-      setWanted({ given, preview: await send<Preview>('POST', '/vouchers/bulk/preview', { body: given }) });
+      setWanted({ given, preview: await send<Preview>('POST', '/vouchers/bulk/preview', { body }) });
     } catch (caught) {
       setError(caught);
     } finally {
@@ -127,7 +128,7 @@ export function Screen() {
                 primary
                 acts={[
                   {
-                    name: 'voucher.bulk',
+                    name: what === 'cancel' ? 'voucher.bulk-cancel' : 'voucher.bulk',
                     label: texts.bulk.run(word(what), format.number(wanted.preview.changes)),
                     given: wanted.given,
                     isDanger: what !== 'extend',

@@ -71,7 +71,7 @@ export function Screen() {
             <Rows items={checks} columns={['name', 'ok', 'checked', 'differing']} />
           </Panel>
         )}
-        {thing.operation === 'voucher.bulk' && (
+        {thing.operation.startsWith('voucher.bulk') && (
           <>
             <Anchor href={`/operator/v1/jobs/${id}/rows.csv`} size="sm">
               {texts.job.file}
