@@ -30,7 +30,7 @@ export const actions: Catalogue['actions'] = {
   'voucher.bulk': ['Viele ändern', 'Ändert viele Gutscheine in einem Auftrag.'],
   'voucher.bulk-cancel': [
     'Viele stornieren',
-    'Storniert Gutscheine endgültig. Ihr Guthaben geht an die Floats zurück.',
+    'Storniert Gutscheine endgültig. Ihr Betrag geht an das Guthaben der Händler zurück.',
   ],
   'product.create': ['Produkt anlegen', 'Ein Produkt legt fest, was für bestellte Gutscheine gilt.'],
   'product.set': ['Bearbeiten', 'Gilt für neue Bestellungen. Vorhandene Gutscheine bleiben, wie sie sind.'],

@@ -205,7 +205,7 @@ export const de: Catalogue = {
     hint: 'Bis zu 10.000, eine je Zeile.',
     preview: 'Vorschau',
     declined: 'Werden abgelehnt',
-    run: (what: string, count: string) => `${what}: ${count} Gutscheine`,
+    run: (what: string, count: string) => `${what}: ${count} ${count === '1' ? 'Gutschein' : 'Gutscheine'}`,
     effect: (total: string, changes: string, declined: string) =>
       `Von ${total} Gutscheinen werden ${changes} geändert und ${declined} abgelehnt.`,
   },

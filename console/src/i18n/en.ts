@@ -200,7 +200,7 @@ export const en = {
     hint: 'Up to 10,000, one per line.',
     preview: 'Preview',
     declined: 'Will be declined',
-    run: (what: string, count: string) => `${what}: ${count} vouchers`,
+    run: (what: string, count: string) => `${what}: ${count} ${count === '1' ? 'voucher' : 'vouchers'}`,
     effect: (total: string, changes: string, declined: string) =>
       `Of ${total} vouchers, ${changes} will change and ${declined} will be declined.`,
   },
