@@ -145,6 +145,11 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   await approves(second.page, 'Settlement: Approve');
 
   await goes(second.page, path);
+  const [statement] = await Promise.all([
+    second.page.waitForEvent('download'),
+    second.page.getByRole('link', { name: 'Download PDF' }).click(),
+  ]);
+  assert.match(statement.suggestedFilename(), /^settlement-.+\.pdf$/);
   await does(second.page, 'Pay', {
     'Bank reference': 'transfer 81',
     Reference: 'payout 1',
