@@ -8,6 +8,7 @@ import { exportReplacement } from '../src/batches/export.ts';
 import type { Context } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
 import { replaceVoucher } from '../src/vouchers/operate.ts';
+import { lockVoucher } from '../src/vouchers/queries.ts';
 import { enrolled } from './browser.ts';
 import { testService } from './harness.ts';
 import { makeVouchers, Operator, vouchersOf } from './operator.ts';
@@ -133,8 +134,19 @@ describe('the export of one replacement', () => {
         for await (const page of pages) written += page.length;
         throw new Error('the disk is full');
       });
-    const results = await Promise.allSettled([exportNow(), exportNow(), exportNow()]);
-    assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'fulfilled', 'rejected']);
+    const { db, buckets } = operator.testService.service;
+    let ended = 0;
+    const both = await db.transaction(async (tx) => {
+      await tx.query(lockVoucher(buckets.ofSerial(wanted.serialNumber), wanted.serialNumber));
+      const exports = [exportNow(), exportNow()].map((each) => each.finally(() => ended++));
+      const settled = Promise.allSettled(exports);
+      const waiting = sql`select from pg_locks where not granted`;
+      // They wait for the voucher's lock: without it, they end.
+      while ((await db.query(waiting)).length === 0) assert.equal(ended, 0);
+      return { settled };
+    });
+    const results = await both.settled;
+    assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
     assert.equal(written, 1);
     const [record] = await operator.json('batch', 'exports', batch.transactionId);
     assert.deepEqual([record.state, record.vouchers], ['aborted', 1]);
