@@ -1,20 +1,3 @@
-/**
- * The text of a file: UTF-8, UTF-16 with its mark, or what older tills on Windows write.
- * @returns undefined for what is no text, such as a workbook
- */
-export function decode(bytes: Uint8Array): string | undefined {
-  const [first, second] = bytes;
-  if (first === 0x50 && second === 0x4b) return undefined;
-  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
-  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
-  if (bytes.includes(0)) return undefined;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return new TextDecoder('windows-1252').decode(bytes);
-  }
-}
-
 /** Reads a CSV file: quoted fields, and the separator that its first line uses most. */
 export function readCsv(text: string): {
   readonly columns: readonly string[];

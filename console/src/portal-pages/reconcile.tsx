@@ -2,11 +2,11 @@ import { Alert, Button, FileButton, Group, Select, Stack, Text } from '@mantine/
 import { useState } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { save, toCsv } from '../ui/csv.ts';
+import { decode, save, toCsv } from '../ui/csv.ts';
 import { useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
-import { type Booked, type Compared, compare, decode, readAmount, readCsv } from './csv.ts';
+import { type Booked, type Compared, compare, readAmount, readCsv } from './csv.ts';
 
 type Opened = ReturnType<typeof readCsv> & { readonly name: string };
 type Columns = { reference: string | null; amount: string | null };

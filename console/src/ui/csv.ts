@@ -1,4 +1,4 @@
-/** Writes what a list shows as a CSV file. */
+/** Files: what a list shows, as CSV, and the text of a file that somebody chose. */
 
 type Item = Readonly<Record<string, unknown>>;
 
@@ -24,4 +24,21 @@ export function save(fileName: string, type: string, content: string | Blob): vo
   const url = URL.createObjectURL(new Blob([content], { type }));
   Object.assign(document.createElement('a'), { href: url, download: fileName }).click();
   URL.revokeObjectURL(url);
+}
+
+/**
+ * The text of a file: UTF-8, UTF-16 with its mark, or what older tills on Windows write.
+ * @returns undefined for what is no text, such as a workbook
+ */
+export function decode(bytes: Uint8Array): string | undefined {
+  const [first, second] = bytes;
+  if (first === 0x50 && second === 0x4b) return undefined;
+  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
+  if (bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
 }

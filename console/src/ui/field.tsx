@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { get, type Page } from '../api.ts';
 import type { Field } from '../operations.ts';
 import { useApp } from './app.tsx';
+import { decode } from './csv.ts';
 import { useMerchants } from './merchants.ts';
 import { useWords } from './words.ts';
 
@@ -78,7 +79,7 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
       <FileInput
         {...shared}
         accept=".csv,text/csv"
-        onChange={async (chosen) => onChange(await chosen?.text())}
+        onChange={async (chosen) => onChange(chosen && decode(new Uint8Array(await chosen.arrayBuffer())))}
       />
     );
   if (type === 'array' || name === 'reason' || name === 'comment')
