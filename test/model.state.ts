@@ -152,19 +152,18 @@ export class ModelState {
   }
 
   /**
-   * What a voucher takes over from the one that it replaced: the first entry of its history, of no
-   * merchant.
+   * What a voucher takes over from the one that it replaced, also later: one entry, the first of its
+   * history, of no merchant.
    */
   protected takeOver(serial: string, minor: number): void {
     if (minor === 0) return;
-    const nth = Object.values(this.entries).filter((entry) => entry.serial === serial).length;
-    const id = `made ${serial} ${nth}`;
+    const id = `made of another ${serial}`;
     const entry = {
       type: 'ACTIVATION',
       operation: null,
       merchant: -1,
       serial,
-      minor,
+      minor: minor + (this.entries[id]?.minor ?? 0),
       reference: '',
       original: null,
     } as const;
