@@ -29,7 +29,7 @@ language sql set search_path = scrip, pg_temp as $$
   from named n cross join account a
 $$;
 
--- Aggregates of the days before a closed one, as a network of so many merchants leaves them behind.
+-- Aggregates of earlier days, as a network with this number of merchants leaves them behind.
 create function bench.fill_year(p_day date, p_days integer, p_merchants integer) returns void
 language sql set search_path = scrip, pg_temp as $$
   insert into book_closings (day, starts_at, ends_at, zone, rows, rows_hash, totals, version, closed_at,

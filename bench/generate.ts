@@ -11,7 +11,7 @@ import { watchMemory } from './usage.ts';
  * the least that a batch can be.
  */
 
-/** Ordered and waited for by so many merchants at the same time. */
+/** The number of merchants that order and wait at the same time. */
 const SMALL = { quantity: 50, clients: 8 };
 /** As many for COPY as it makes in about a second. */
 const SMALL_COPIES = 400;

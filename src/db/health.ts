@@ -20,8 +20,8 @@ const SUSPECT_AFTER_MS = 1_000;
 const PROBE_TIMEOUT_MS = 1_000;
 const PROBE_INTERVAL_MS = 200;
 /**
- * A report or a close reads for minutes. A probe that a crowded machine answers late must not end it, so
- * it is given up only when the server has been away for this long.
+ * A report or a close reads for minutes. One probe that a crowded machine answers late must not end it. A
+ * failover takes seconds, so a server that is away for this long has lost the transaction.
  */
 const PATIENCE_MS = 30_000;
 

@@ -10,7 +10,7 @@ import { List } from '../ui/list.tsx';
 import { Busy, Head, Stat } from '../ui/parts.tsx';
 import { Attention } from './attention.tsx';
 
-// What is above the fold does not wait for the chart.
+// The top of the page does not wait for the chart.
 const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.tsx')).ChartPanel }));
 
 export function Screen() {

@@ -55,7 +55,7 @@ export function ActionForm({ act, operation, close }: Props) {
       if (other) {
         setMeanwhile(other);
         const now = other.after as Input;
-        // What was not touched here becomes what the other person made of it.
+        // A field that this user did not change takes the other person's value.
         const untouched = Object.entries(now).filter(([field]) => isEqual(values[field], base[field]));
         setValues({ ...values, ...Object.fromEntries(untouched) });
         return setBase({ ...base, ...now });

@@ -4,7 +4,7 @@ import { useWords } from './words.ts';
 
 const SHOWN = /^(keyId|secret|token|link|key)$/;
 
-/** What is shown once stays until somebody closes it. */
+/** A secret that is shown once stays on the page until the user closes it. */
 export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, unknown>>; close(): void }) {
   const { action: texts, close: closeLabel } = useTexts();
   const { label } = useWords();
