@@ -87,6 +87,7 @@ for (const dialect of DIALECTS) {
         ['balance', dialect.balance(voucher)],
         ['redeem', dialect.redeem(voucher, 1, 'y')],
         ['activate', dialect.activate(voucher, 'y')],
+        ['download', dialect.download('y')],
       ] as const) {
         assert.notEqual((await till.ask(asked)).statusCode, '03');
         await permitMerchant(asOperator(service), till.merchant.id, permission, false);

@@ -84,7 +84,7 @@ describe('the documentation', () => {
     }
   });
 
-  it('lists with each call the codes that it can give, in both variants', async () => {
+  it('lists with each call the codes that it can give, in both variants, in the order of precedence', async () => {
     const page = await read('docs/reference/interface.md');
     const sections = [...page.matchAll(/^## (.+)\n(?:(?!^## )[\s\S])*?^Codes: ([\s\S]+?)\.$/gm)];
     const codesOf = new Map(sections.map(([, heading = '', codes = '']) => [heading, codes]));
@@ -97,10 +97,15 @@ describe('the documentation', () => {
           each.method === method && each.path.replace(':reference', '{reference}') === path;
         const endpoint = endpoints.find(isThis);
         if (!endpoint) continue;
+        const ordered = endpoint.refusals.filter((code) => code !== '60');
+        assert.deepEqual(
+          ordered,
+          PRECEDENCE.filter((code) => ordered.includes(code)),
+        );
         const codes = listed.filter(([, , only]) => only === undefined || only === letter);
         assert.deepEqual(
-          codes.map(([, code]) => code).sort(),
-          [...endpoint.refusals].sort(),
+          codes.map(([, code]) => code),
+          endpoint.refusals,
           `${name}, variant ${letter}`,
         );
       }

@@ -47,6 +47,18 @@ for (const dialect of DIALECTS) {
       await restricted.refused(dialect, '03', dialect.redeem(voucher, 1, 'z'));
     });
 
+    test('downloads codes and PINs with the scope download or generate only', async (t) => {
+      const { till, operator, restricted } = await openWith(t, { scopes: ['balance', 'redeem'] });
+      await till.done(dialect.generate('y', 1, 1));
+      await restricted.refused(dialect, '03', dialect.download('y'));
+      await restricted.refused(dialect, '03', dialect.download('unknown'));
+      await restricted.refused(dialect, '18', dialect.download('x'.repeat(101)));
+      for (const scope of ['download', 'generate'] as const) {
+        const key = await createKey(operator, till.merchant.id, { scopes: [scope] });
+        await withKey(till, key).done(dialect.download('y'));
+      }
+    });
+
     test('ends when it expires, to the moment, and is told what an unknown one is', async (t) => {
       const expiresAt = new Date(Date.now() + HOUR_MS);
       const { till, restricted } = await openWith(t, { expiresAt });

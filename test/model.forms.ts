@@ -19,6 +19,7 @@ export function refusedAtOnce(call: Call): string | undefined {
     MERCHANTS[call.merchant] ?? {};
   if (call.flaw === 'secret') return '01';
   if (merchant.suspended) return '04';
+  if (call.do === 'download' && merchant.mayNothing) return '03';
   if (READS.includes(call.do)) return undefined;
   if (call.flaw === 'form') return '30';
   // Names of what an update makes of a reference.

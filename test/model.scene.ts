@@ -8,7 +8,7 @@ import { FLOAT_MINOR, MERCHANTS, PRODUCTS } from './model.state.ts';
 export type Merchant = Awaited<ReturnType<ListeningService['createMerchant']>>;
 
 /** Everything that a merchant may be without. */
-const ALL = ['generate', 'activate', 'balance', 'redeem'] as const;
+const ALL = ['generate', 'download', 'activate', 'balance', 'redeem'] as const;
 
 /** Merchants of a run's own, in the order of MERCHANTS. */
 export async function createMerchants(process: ListeningService): Promise<readonly Merchant[]> {

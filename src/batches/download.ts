@@ -1,6 +1,7 @@
 import type { Context, Service } from '../context.ts';
 import type { CodeAndPin } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/reference.ts';
+import { permit } from '../merchants/permit.ts';
 import { Refusal } from '../refusal.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
 import { findBatchByReference, findBatchByTransactionId, listVouchers } from './queries.ts';
@@ -12,11 +13,12 @@ import { findBatchByReference, findBatchByTransactionId, listVouchers } from './
 const PAGE = 250;
 
 /**
- * The merchant's batch of a reference.
- * @throws Refusal `18`, `60`
+ * The merchant's batch of a reference. Its vouchers show codes and PINs, so it takes a permission.
+ * @throws Refusal `18`, `03`, `60`
  */
 export async function findBatch(context: Context, reference: string): Promise<Batch> {
   checkLookupReference(reference);
+  permit(context, 'download', 'generate');
   const [row] = await context.service.db.query<BatchRow>(
     findBatchByReference(context.merchant.id, reference),
   );

@@ -3,9 +3,9 @@ import { DECIMALS_MAX, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { findFinestDecimals } from './queries.ts';
 
-/** Refuses (`03`) a call for which the merchant lacks the permission. */
-export function permit({ merchant }: Context, permission: Permission): void {
-  if (!merchant.permissions.has(permission)) throw new Refusal('03');
+/** Refuses (`03`) a call for which the merchant has none of the permissions. */
+export function permit({ merchant }: Context, ...permissions: readonly Permission[]): void {
+  if (!permissions.some((permission) => merchant.permissions.has(permission))) throw new Refusal('03');
 }
 
 /**

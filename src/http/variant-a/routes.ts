@@ -35,7 +35,7 @@ const generateVouchers = endpoint({
   path: '/vouchers',
   body: Generate,
   data: BatchData,
-  refusals: ['18', '16', '13', '03', '15', '61', '94', '50'],
+  refusals: ['18', '16', '13', '03', '94', '15', '61', '50'],
   async run(context, { reference, productCode, quantity, amount }) {
     const { batch, replayed } = await generate(context, { reference, productCode, quantity, value: amount });
     return renderBatch(context, batch, replayed);
@@ -68,7 +68,7 @@ const activateVoucher = endpoint({
   body: Activate,
   data: Transaction,
   carriesPin: true,
-  refusals: ['18', '03', '61', '94', '14', '75', '55', '44', '43', '54', '41', '47', '50'],
+  refusals: ['18', '03', '94', '61', '14', '75', '55', '44', '43', '54', '41', '47', '50'],
   async run(context, { code, pin, reference }) {
     const { transaction, replayed } = await activate(context, {
       voucher: { code, pin },
@@ -157,7 +157,7 @@ const updateRedemptionOnce = endpoint({
   check: checkUnknownFields,
   data: UpdateData,
   notFound: 'Redemption not found',
-  refusals: ['18', '13', '03', '44', '43', '54', '58', '51', '60'],
+  refusals: ['18', '13', '03', '60', '44', '43', '54', '58', '51'],
   async run(context, { reference, amountUsed = 0 }) {
     try {
       return { data: updateData(await updateRedemption(context, { reference, amountUsed })) };

@@ -66,7 +66,7 @@ const generateVouchers = endpoint({
   path: '/vouchers',
   body: Generate,
   data: BatchData,
-  refusals: ['18', '16', '13', '17', '03', '15', '61', '94', '50'],
+  refusals: ['18', '16', '13', '03', '94', '17', '15', '61', '50'],
   async run(context, { reference, quantity, value, expiryDate }) {
     const { batch, replayed } = await generate(context, {
       reference,
@@ -103,7 +103,7 @@ const activateVoucher = endpoint({
   path: '/activate',
   body: Activate,
   data: Transaction,
-  refusals: ['18', '13', '03', '61', '94', '14', '44', '43', '54', '41', '50'],
+  refusals: ['18', '13', '03', '94', '61', '14', '44', '43', '54', '41', '50'],
   async run(context, { serialNumber, value, reference }) {
     const { transaction, replayed } = await activate(context, {
       voucher: { serialNumber },
