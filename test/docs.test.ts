@@ -97,7 +97,7 @@ describe('the documentation', () => {
           each.method === method && each.path.replace(':reference', '{reference}') === path;
         const endpoint = endpoints.find(isThis);
         if (!endpoint) continue;
-        const ordered = endpoint.refusals.filter((code) => code !== '60');
+        const ordered: readonly string[] = endpoint.refusals.filter((code) => code !== '60');
         assert.deepEqual(
           ordered,
           PRECEDENCE.filter((code) => ordered.includes(code)),
