@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { Booked } from '../src/books/book-once.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
 import { escheatUnclaimed, transferOwn } from '../src/books/own.ts';
@@ -16,11 +14,11 @@ import { draftSettlements } from '../src/settlement/draft.ts';
 import { giveBack, pay } from '../src/settlement/pay.ts';
 import { extendVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
+import { runScrip } from './scrip.ts';
 import { close, terms } from './settlements.ts';
 
 /** Every movement of the operator is booked once under its reference, whoever sends it again. */
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const DAY_MS = 86_400_000;
 const USD = { currency: 'USD', decimals: 2 } as const;
 
@@ -181,20 +179,17 @@ function casesOfOperator(operator: Operator, scene: Scene): Case[] {
 /** A correction answers with its rows. */
 type Answer = { transactionId: string; replayed?: boolean; reversal?: { transactionId: string } };
 
-/** A command as it is typed, in a process of its own. */
+/** A command as it is typed. */
 async function type({ started }: Ledger, { what, typed, refused }: Case): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const env = {
-    PATH: process.env['PATH'],
+  const settings = {
     SCRIP_DATABASE_URL: started.url,
     SCRIP_KEYS: started.keys,
     SCRIP_LOG_LEVEL: 'error',
   };
   const named = refused === '58' ? [] : ['--reference', what];
-  execFile(process.execPath, [MAIN, ...typed, ...named, '--json'], { env }, (error, out, err) =>
-    error ? reject(new Error(`${what}: ${err}`)) : resolve(out),
-  );
-  return JSON.parse(await promise) as Answer;
+  const { status, out, err } = await runScrip(settings, ...typed, ...named, '--json');
+  assert.equal(status, 0, `${what}: ${err}`);
+  return JSON.parse(out) as Answer;
 }
 
 const rowsOf = async ({ sql }: Ledger) => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ENVIRONMENT, MAIN, type Ran, startScrip } from './scrip.ts';
+import { ENVIRONMENT, MAIN, type Ran, runScrip, startScrip } from './scrip.ts';
 
 /** An installation on an embedded database, worked on by the program alone, as an operator does. */
 
@@ -65,7 +65,8 @@ export class Installation {
     settings: Readonly<Record<string, string>> = {},
     by: readonly string[] = [],
   ): Promise<Ran> {
-    return startScrip({ ...this.settings, ...settings }, args, by).ended;
+    const all = { ...this.settings, ...settings };
+    return by.length > 0 ? startScrip(all, args, by).ended : runScrip(all, ...args);
   }
 
   async json(...args: string[]) {

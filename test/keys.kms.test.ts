@@ -34,12 +34,16 @@ test('a key file is sealed, used, rotated and unsealed, and the service is asked
   const kms = await vaultSettings(folder, vault);
   const dataDir = join(folder, 'data');
   const path = join(dataDir, 'keys');
-  const operator = Operator.at(started, {
-    SCRIP_KEYS: '',
-    SCRIP_DATA_DIR: dataDir,
-    SCRIP_KMS: kms.kms,
-    SCRIP_VAULT_TOKEN_FILE: kms.vaultTokenFile,
-  });
+  const operator = Operator.at(
+    started,
+    {
+      SCRIP_KEYS: '',
+      SCRIP_DATA_DIR: dataDir,
+      SCRIP_KMS: kms.kms,
+      SCRIP_VAULT_TOKEN_FILE: kms.vaultTokenFile,
+    },
+    true,
+  );
   await mkdir(dataDir);
   await writeFile(path, `${started.keys}\n`, { mode: 0o600 });
   await operator.fails(
@@ -76,18 +80,22 @@ test('a first start makes a sealed key ring, and without the service it is not o
   const folder = await folderOf(t);
   const kms = await vaultSettings(folder, await startVault(t));
   const dataDir = join(folder, 'data');
-  const operator = Operator.at(started, {
-    SCRIP_KEYS: '',
-    SCRIP_KEYS_FILE: join(dataDir, 'keys'),
-    SCRIP_KMS: kms.kms,
-    SCRIP_VAULT_TOKEN_FILE: kms.vaultTokenFile,
-  });
+  const operator = Operator.at(
+    started,
+    {
+      SCRIP_KEYS: '',
+      SCRIP_KEYS_FILE: join(dataDir, 'keys'),
+      SCRIP_KMS: kms.kms,
+      SCRIP_VAULT_TOKEN_FILE: kms.vaultTokenFile,
+    },
+    true,
+  );
   await mkdir(dataDir);
   await writeFile(join(dataDir, 'keys'), await sealRing(started.keys, findKms(kms) as never), {
     mode: 0o600,
   });
   await operator.json('merchant', 'list');
-  const plain = Operator.at(started, { SCRIP_KEYS: '', SCRIP_KEYS_FILE: join(dataDir, 'keys') });
+  const plain = Operator.at(started, { SCRIP_KEYS: '', SCRIP_KEYS_FILE: join(dataDir, 'keys') }, true);
   await plain.fails(/is sealed by the KMS vault:http.*: set SCRIP_KMS to it/, 'merchant', 'list');
   await writeFile(kms.vaultTokenFile, 'another');
   await operator.fails(
@@ -173,11 +181,15 @@ test('no key ring is made unasked beside a database elsewhere', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
   const fresh = await testDatabase(t);
-  const operator = Operator.at(started, {
-    SCRIP_DATABASE_URL: fresh.url,
-    SCRIP_KEYS: '',
-    SCRIP_DATA_DIR: '',
-  });
+  const operator = Operator.at(
+    started,
+    {
+      SCRIP_DATABASE_URL: fresh.url,
+      SCRIP_KEYS: '',
+      SCRIP_DATA_DIR: '',
+    },
+    true,
+  );
   await operator.fails(
     /no key ring, and none is made unasked beside a database elsewhere: set SCRIP_KEYS/,
     'merchant',

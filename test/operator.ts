@@ -5,17 +5,19 @@ import { findBatch, readVouchers } from '../src/batches/download.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
 import { startTestService, type TestService } from './harness.ts';
-import { type Ran, startScrip } from './scrip.ts';
+import { type Ran, runScrip, startScrip } from './scrip.ts';
 
 /** An operator who types commands, beside a service on the same database. */
 export class Operator {
   readonly testService: TestService;
 
   readonly #settings: Readonly<Record<string, string>>;
+  readonly #isFresh: boolean;
 
-  private constructor(testService: TestService, settings: Readonly<Record<string, string>>) {
+  private constructor(testService: TestService, settings: Readonly<Record<string, string>>, isFresh = false) {
     this.testService = testService;
     this.#settings = settings;
+    this.#isFresh = isFresh;
   }
 
   /** @param settings of the environment, beside those of the database */
@@ -23,29 +25,39 @@ export class Operator {
     return new Operator(await startTestService(), settings);
   }
 
-  /** The operator of a service that runs already. */
-  static at(testService: TestService, settings: Readonly<Record<string, string>>): Operator {
-    return new Operator(testService, settings);
+  /**
+   * The operator of a service that runs already.
+   * @param isFresh whether each command has a process of its own, which knows nothing of earlier ones
+   */
+  static at(
+    testService: TestService,
+    settings: Readonly<Record<string, string>>,
+    isFresh?: boolean,
+  ): Operator {
+    return new Operator(testService, settings, isFresh);
   }
 
   stop(): Promise<void> {
     return this.testService.stop();
   }
 
-  /** Runs `scrip` in a process of its own. */
+  /** Runs `scrip` to its end. */
   run(...args: string[]): Promise<Ran> {
-    return this.start(...args).ended;
+    return this.#isFresh ? this.start(...args).ended : runScrip(this.#environment(), ...args);
   }
 
-  /** Like `run`, with the process itself, to send it signals. */
+  /** Starts `scrip` in a process of its own, to send it signals. */
   start(...args: string[]) {
-    const settings = {
+    return startScrip(this.#environment(), args);
+  }
+
+  #environment(): Record<string, string> {
+    return {
       SCRIP_DATABASE_URL: this.testService.url,
       SCRIP_KEYS: this.testService.keys,
       SCRIP_DATA_DIR: tmpdir(),
       ...this.#settings,
     };
-    return startScrip(settings, args);
   }
 
   /** Runs a command that must succeed, and reads the one JSON document that it prints. */

@@ -4,14 +4,15 @@ import type { Actor } from '../context.ts';
 import { wrongUsage } from './output.ts';
 import { parseText } from './parse.ts';
 
-/** The actor as the command line names it; a process runs one command. */
-const given: { by?: string; reason?: string; breakGlass?: boolean } = {};
+/** The actor as the command line names it. */
+let given: { by?: string; reason?: string; breakGlass?: boolean } = {};
 
 const NAME_MAX = 100;
 const REASON_MAX = 500;
 
 /** Lets every command take the name of its actor and a reason, for the audit. */
 export function takeActor(program: Command): void {
+  given = {};
   program
     .option('--by <name>', 'your name, for the audit (default: the name of the system account)')
     .option('--reason <text>', 'the reason for the change, for the audit')
