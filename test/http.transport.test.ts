@@ -266,12 +266,15 @@ describe('the server', () => {
     assert.deepEqual(answer.body, TOO_LARGE);
   });
 
-  test('refuses HTTP/1.1 without Host, whatever else is wrong', async () => {
+  test('refuses HTTP/1.1 without Host or with two, whatever else is wrong', async () => {
     for (const path of ['/api/v2/transactions', '/merchant-client/v2/redeem', '/nothing', '/healthz']) {
       const answer = await raw(`GET ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`);
       assert.equal(answer.status, 400, path);
       assert.match(answer.head, /x-request-id: /i);
       assert.deepEqual(answer.body, unsupported('Host', 'required', 'is required in HTTP/1.1'));
+      const two = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\nHOST: y\r\nConnection: close\r\n\r\n`);
+      assert.equal(two.status, 400, path);
+      assert.deepEqual(two.body, unsupported('Host', 'unique', 'must stand once'));
     }
   });
 

@@ -184,4 +184,15 @@ describe('the entrance', () => {
     });
     assert.equal(head.status, 200);
   });
+
+  test('answers an unknown path of an API with a problem, beside a page that takes every path', async () => {
+    for (const path of ['/operator/v1/unknown', '/portal/v1/unknown']) {
+      const unknown = await fetch(api.baseUrl + path, { headers: { accept: 'text/html' } });
+      assert.deepEqual(
+        [unknown.status, ((await unknown.json()) as { code: string }).code],
+        [404, '98'],
+        path,
+      );
+    }
+  });
 });

@@ -4,6 +4,8 @@ import helmet from '@fastify/helmet';
 import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
+import { PORTAL_PREFIX } from './operator/routes.ts';
+import { TransportRefusal } from './wire.ts';
 
 /** What `npm run build -w @scrip/console` makes, which `npm ci` runs. */
 const FOLDER = new URL('../../console/dist/', import.meta.url);
@@ -66,7 +68,11 @@ export function serveConsole(app: FastifyInstance, { log }: Service): void {
     for (const { prefix, html } of pages) {
       scope.get(prefix, (_request, reply) => reply.redirect(`${prefix}/`, 308));
       for (const path of [`${prefix}/`, `${prefix}/*`])
-        scope.get(path, (_request, reply) => sendPage(reply, html));
+        scope.get(path, (request, reply) => {
+          // No page: an unknown path of the API below the same prefix.
+          if (request.url.startsWith(`${PORTAL_PREFIX}/`)) throw new TransportRefusal('98', 404);
+          return sendPage(reply, html);
+        });
     }
   });
 }

@@ -29,7 +29,7 @@ import { VARIANT_A } from './variant-a/routes.ts';
 import { VARIANT_B } from './variant-b/routes.ts';
 import {
   BODY_LIMIT_BYTES,
-  missingHost,
+  checkHost,
   parseDateTime,
   prefersHtml,
   refuseUnrouted,
@@ -189,7 +189,9 @@ function followRequests(app: FastifyInstance, service: Service): void {
   app.addHook('onRequest', (request, reply, done) => {
     beginTrace(log, request, reply);
     // Before the body is read: a body that no route takes is not waited for.
-    done(checkHost(request) ?? (request.is404 ? refuseUnrouted(request.raw.url ?? '', routes) : undefined));
+    done(
+      checkHost(request.raw) ?? (request.is404 ? refuseUnrouted(request.raw.url ?? '', routes) : undefined),
+    );
   });
   app.setErrorHandler((error, request, reply) => {
     if (isOperatorPath(request.raw.url)) sendProblem(service, request, reply, error);
@@ -200,11 +202,6 @@ function followRequests(app: FastifyInstance, service: Service): void {
 /** Below the prefix of the operator API errors are problem documents, on unknown paths too. */
 function isOperatorPath(url = ''): boolean {
   return url.startsWith(`${OPERATOR_PREFIX}/`) || url.startsWith(`${PORTAL_PREFIX}/`);
-}
-
-/** HTTP/1.1 demands a Host (RFC 9112, 3.2); HTTP/1.0 does not know it. */
-function checkHost({ raw }: FastifyRequest) {
-  return raw.httpVersion === '1.1' && raw.headers.host === undefined ? missingHost() : undefined;
 }
 
 /**

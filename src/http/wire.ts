@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { parseDecimal } from '../money.ts';
 import { type FieldError, Refusal, type RefusalCode } from '../refusal.ts';
 
@@ -32,8 +32,22 @@ function refuseField(code: RefusalCode, httpStatus: number, field: string, rule:
 export const wrongMediaType = (mediaTypes: readonly string[]) =>
   refuseField('98', 415, 'Content-Type', 'media-type', `must be ${mediaTypes.join(' or ')}, in UTF-8`);
 
-/** HTTP 400: a request of HTTP/1.1 without `Host`. */
-export const missingHost = () => refuseField('98', 400, 'Host', 'required', 'is required in HTTP/1.1');
+/**
+ * HTTP 400: a request of HTTP/1.1 without `Host`, or with two of them, of which a proxy may have read the
+ * other one (RFC 9112, 3.2). HTTP/1.0 does not know it.
+ */
+export function checkHost({ httpVersion, headers, rawHeaders }: IncomingMessage) {
+  if (headers.host === undefined)
+    return httpVersion === '1.1'
+      ? refuseField('98', 400, 'Host', 'required', 'is required in HTTP/1.1')
+      : undefined;
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1 ? refuseField('98', 400, 'Host', 'unique', 'must stand once') : undefined;
+}
 
 /** HTTP 413. */
 export const bodyTooLarge = (maxBytes = BODY_LIMIT_BYTES) =>
