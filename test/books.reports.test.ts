@@ -167,6 +167,29 @@ async function proveMerchants(t: TestContext, { ledger, shop, cafe }: Played): P
   });
 }
 
+/** Which days and merchants a report can be of. */
+async function proveLimits(t: TestContext, { ledger, shop }: Played): Promise<void> {
+  const { service } = ledger.started;
+
+  await t.test('a report of all merchants is refused for one', async () => {
+    for (const name of ['R1', 'R2', 'R3', 'R4', 'R5', 'R9', 'R10', 'R11', 'R12', 'R13'])
+      await assert.rejects(make(service, name, { ...WHOLE, merchantId: shop }), {
+        code: '30',
+        message: `Invalid request: ${name} is of all merchants; R6, R7 and R8 are of one`,
+      });
+  });
+
+  await t.test('what is made of closed days is not reported of an open one', async () => {
+    const open = { from: '2026-03-02', to: '2026-03-07' };
+    for (const name of ['R4', 'R11', 'R12'])
+      await assert.rejects(make(service, name, open), /2026-03-06 is not closed/);
+    const sections = async (interval: typeof open) =>
+      new Set((await make(service, 'R5', interval)).tables.map(({ section }) => section));
+    assert.deepEqual(await sections(open), new Set(['booked']));
+    assert.deepEqual(await sections(WHOLE), new Set(['booked', 'cohorts']));
+  });
+}
+
 test('four days in which everything happens, computed by hand', async (t) => {
   const played = await playDays(t);
   const { ledger, shop } = played;
@@ -174,6 +197,7 @@ test('four days in which everything happens, computed by hand', async (t) => {
   await proveBalances(t, played);
   await proveLiability(t, played);
   await proveMerchants(t, played);
+  await proveLimits(t, played);
 
   await t.test('the transactions of a merchant are all there, with masked codes', async () => {
     const lines = [];

@@ -66,6 +66,26 @@ test('a voucher is dormant so many months after its issue, or its last redemptio
   assert.deepEqual(await rowsOf(ledger, 'dormancy', day, '2026-03-13'), found);
 });
 
+test('months of dormancy are counted in the zone of the books, and a short month is a month', async (t) => {
+  const ledger = await openLedger(t, '2026-01-31T23:30:00Z');
+  await ledger.sql("update scrip.books set zone = 'Europe/Rome'");
+  const shop = await ledger.merchant();
+  const [january] = await sell(shop, 1, 20);
+  await ledger.at('2026-02-28T22:30:00Z');
+  const [february] = await sell(shop, 1, 20);
+  assert.ok(january && february);
+  await setDormancyRule(ledger.operator, { name: 'month', basis: 'issue', months: 1, productId: 0 });
+  await ledger.at('2026-03-31T12:00:00Z');
+  const found = await rowsOf(ledger, 'R10', '2026-03-30', '2026-03-31');
+  assert.deepEqual(
+    found.map(({ serialNumber, issuedOn, dueOn }) => [serialNumber, issuedOn, dueOn]),
+    [
+      [String(january.serial), '2026-02-01', '2026-03-01'],
+      [String(february.serial), '2026-02-28', '2026-03-28'],
+    ],
+  );
+});
+
 test('VAT is part of what was issued, or of what was redeemed, by the treatment of each day', async (t) => {
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const { operator } = ledger;

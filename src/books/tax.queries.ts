@@ -37,24 +37,28 @@ export type DormantRow = {
   serial_number: bigint;
   product: string;
   currency: string;
-  issued_at: Date;
-  used_at: Date;
-  due_at: Date;
+  /** Days in the zone of the books. */
+  issued_on: string;
+  used_on: string;
+  due_on: string;
   balance_minor: bigint;
 };
 
 /**
  * The vouchers that are dormant at an instant, with what they held then: movements since then are taken back.
+ * Months are counted in the zone of the books. A month later is up to 3 days, and an hour of summer time,
+ * less than a month of 31 days: the filter of the vouchers leaves that much room.
  */
-export function listDormant(at: Date, countMax: number): Sql {
+export function listDormant(at: Date, zone: string, countMax: number): Sql {
   return sql`
-select d.* from (
-  select r.name as rule, v.serial_number, p.code as product, b.currency, v.activated_at as issued_at,
-    coalesce(u.used_at, v.activated_at) as used_at, h.balance_minor,
-    case r.basis when 'issue' then v.activated_at else coalesce(u.used_at,
-      v.activated_at) end + make_interval(months => r.months) as due_at
+select d.rule, d.serial_number, d.product, d.currency, d.balance_minor, d.issued_at::date::text as issued_on,
+  d.used_at::date::text as used_on, d.due_at::date::text as due_on
+from (
+  select r.name as rule, v.serial_number, p.code as product, b.currency, i.issued_at, i.used_at, h.balance_minor,
+    case r.basis when 'issue' then i.issued_at else i.used_at end + make_interval(months => r.months) as due_at
   from dormancy_rules r
-  join vouchers v on v.activated_at <= ${at}::timestamptz - make_interval(months => r.months)
+  join vouchers v
+    on v.activated_at <= ${at}::timestamptz - make_interval(months => r.months) + interval '4 days'
   join batches b on b.id = v.batch_id and b.status = 'COMPLETED' and r.product_id in (0, b.product_id)
   join products p on p.id = b.product_id
   left join lateral (
@@ -62,6 +66,10 @@ select d.* from (
     where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
       and j.occurred_at < ${at}
   ) u on true
+  cross join lateral (
+    select v.activated_at at time zone ${zone} as issued_at,
+      coalesce(u.used_at, v.activated_at) at time zone ${zone} as used_at
+  ) i
   cross join lateral (
     select v.balance_minor + coalesce(sum(case when j.debit_account = v.serial_number then j.amount_minor
       else -j.amount_minor end), 0)::bigint
@@ -71,7 +79,7 @@ select d.* from (
       and j.id >= id_floor(${at}::timestamptz - interval '1 hour')
   ) h
 ) d
-where d.due_at <= ${at} and d.balance_minor > 0
+where d.due_at at time zone ${zone} <= ${at} and d.balance_minor > 0
 order by d.currency, d.rule, d.serial_number limit ${countMax}`;
 }
 

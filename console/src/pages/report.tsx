@@ -20,8 +20,10 @@ export function Screen() {
   const { report = '' } = useParams({ strict: false }) as { report?: string };
   const search = useSearch({ strict: false }) as Filters;
   const days = useQuery({ queryKey: ['days'], queryFn: readDays });
-  const query = chosenOf(search, days.data ?? []);
-  const needsMerchant = OF_MERCHANT.includes(report) && !query.merchantId;
+  const isOfMerchant = OF_MERCHANT.includes(report);
+  const chosen = chosenOf(search, days.data ?? []);
+  const query = isOfMerchant ? chosen : { ...chosen, merchantId: undefined };
+  const needsMerchant = isOfMerchant && !query.merchantId;
   const { data, error, isFetching } = useQuery({
     queryKey: ['report', report, query],
     enabled: days.data !== undefined && !needsMerchant,
@@ -41,7 +43,7 @@ export function Screen() {
         <Same name="books.report" given={{ report, ...query }} />
       </Head>
       <Stack>
-        {days.data && <Interval key={JSON.stringify(query)} query={query} />}
+        {days.data && <Interval key={JSON.stringify(query)} query={query} isOfMerchant={isOfMerchant} />}
         {needsMerchant && <Alert variant="light">{texts.books.chooseMerchant}</Alert>}
         {error && <Problem error={error} />}
         {isFetching && !data && <Busy />}
@@ -65,7 +67,7 @@ function chosenOf(search: Filters, days: readonly { day: string; state: string }
   };
 }
 
-function Interval({ query }: { query: Chosen }) {
+function Interval({ query, isOfMerchant }: { query: Chosen; isOfMerchant: boolean }) {
   const texts = useTexts().books;
   const { label } = useWords();
   const navigate = useNavigate();
@@ -91,17 +93,19 @@ function Interval({ query }: { query: Chosen }) {
             onChange={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
           />
         ))}
-        <Select
-          size="xs"
-          w={200}
-          label={label('merchantId')}
-          clearable
-          searchable
-          placeholder={texts.everyMerchant}
-          data={merchants.map(({ id, name }) => ({ value: id, label: name }))}
-          value={typed.merchantId ?? null}
-          onChange={(chosen) => setTyped({ ...typed, merchantId: chosen ?? undefined })}
-        />
+        {isOfMerchant && (
+          <Select
+            size="xs"
+            w={200}
+            label={label('merchantId')}
+            clearable
+            searchable
+            placeholder={texts.everyMerchant}
+            data={merchants.map(({ id, name }) => ({ value: id, label: name }))}
+            value={typed.merchantId ?? null}
+            onChange={(chosen) => setTyped({ ...typed, merchantId: chosen ?? undefined })}
+          />
+        )}
         <Button type="submit">{texts.show}</Button>
       </Group>
     </form>

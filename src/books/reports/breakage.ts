@@ -14,13 +14,12 @@ type MovementRow = {
 
 /**
  * R5: what expired, as it was booked; how cohorts are redeemed; and what is estimated never to be, which
- * is never posted.
+ * is never posted. Cohorts and the estimate are of closed days only.
  */
-export const breakage: Maker = async (scope) => [
-  ...(await booked(scope)),
-  ...(await cohorts(scope)),
-  ...(await estimate(scope)),
-];
+export const breakage: Maker = async (scope) => {
+  const tables = await booked(scope);
+  return scope.isClosed ? [...tables, ...(await cohorts(scope)), ...(await estimate(scope))] : tables;
+};
 
 const booked: Maker = async ({ tx, names, startsAt, endsAt }) => {
   const rows = await tx.query<MovementRow>(listMovements(startsAt, endsAt));

@@ -18,6 +18,8 @@ type Kind = {
   readonly make: Maker;
   /** Made at the close: there is none of a day that is not closed. */
   readonly closedOnly?: true;
+  /** It can be of one merchant alone. */
+  readonly byMerchant?: true;
 };
 
 const both =
@@ -36,8 +38,8 @@ export const REPORTS: readonly Kind[] = [
   { report: 'R3', name: 'outstanding', make: outstanding },
   { report: 'R4', name: 'aging', make: aging, closedOnly: true },
   { report: 'R5', name: 'breakage', make: breakage },
-  { report: 'R6', name: 'float-statement', make: floatStatement },
-  { report: 'R7', name: 'settlement-statement', make: settlementStatement },
+  { report: 'R6', name: 'float-statement', make: floatStatement, byMerchant: true },
+  { report: 'R7', name: 'settlement-statement', make: settlementStatement, byMerchant: true },
   { report: 'R9', name: 'issuer-acceptor', make: issuerAcceptor },
   { report: 'R10', name: 'dormancy', make: dormancy },
   { report: 'R11', name: 'vat', make: vat, closedOnly: true },
@@ -59,9 +61,14 @@ function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Re
 
 /**
  * Makes a report of an interval of days, from aggregates: of closed days it never changes.
- * @throws Refusal `30` for days of which the books know nothing, and for a report of closed days of others
+ * @throws Refusal `30` for days of which the books know nothing, for a report of closed days of others, and
+ * for a merchant where the report is of all
  */
 export async function makeReport(service: Service, kind: Kind, wanted: Wanted): Promise<Report> {
+  if (wanted.merchantId !== undefined && !kind.byMerchant)
+    throw new Refusal('30', {
+      message: `Invalid request: ${kind.report} is of all merchants; R6, R7 and R8 are of one`,
+    });
   const days = await daysOf(service, wanted);
   return service.db.transaction(async (tx) => {
     for (const statement of allowLongReport) await tx.query(statement);

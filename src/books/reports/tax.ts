@@ -7,25 +7,17 @@ const DORMANT_MAX = 100_000;
 const MILLION = 1_000_000n;
 
 /** R10: vouchers that are dormant at the end of the interval, by the rule that says so. */
-export const dormancy: Maker = async ({ tx, endsAt }) => {
-  const rows = await tx.query<DormantRow>(listDormant(endsAt, DORMANT_MAX + 1));
+export const dormancy: Maker = async ({ tx, endsAt, zone }) => {
+  const rows = await tx.query<DormantRow>(listDormant(endsAt, zone, DORMANT_MAX + 1));
   if (rows.length > DORMANT_MAX)
     throw new Refusal('30', {
       message: `Invalid request: more than ${DORMANT_MAX} vouchers are dormant; narrow the rules by product`,
     });
-  const day = (time: Date) => time.toISOString().slice(0, 10);
   return byCurrency(rows).map(([currency, own]) => ({
     currency,
     columns: ['rule', 'serialNumber', 'product', 'issuedOn', 'lastUsedOn', 'dueOn', 'balance'],
     rows: own.map((row): Cell[] => [
-      ...[
-        row.rule,
-        String(row.serial_number),
-        row.product,
-        day(row.issued_at),
-        day(row.used_at),
-        day(row.due_at),
-      ],
+      ...[row.rule, String(row.serial_number), row.product, row.issued_on, row.used_on, row.due_on],
       amount(row.balance_minor, currency),
     ]),
   }));
