@@ -58,24 +58,24 @@ const DAY_MS = 86_400_000;
 /** A list of transactions, and an interval of it. */
 export class ByHand {
   readonly all: readonly Entry[];
-  readonly #from: Date;
-  readonly #to: Date;
+  readonly from: Date;
+  readonly to: Date;
 
   constructor(all: readonly Entry[], from: Date, to: Date) {
     this.all = all;
-    this.#from = from;
-    this.#to = to;
+    this.from = from;
+    this.to = to;
   }
 
   get own(): Entry[] {
-    return this.all.filter(({ at }) => at >= this.#from && at < this.#to);
+    return this.all.filter(({ at }) => at >= this.from && at < this.to);
   }
 
   trialBalance(): Figures {
     const sums = new Sums();
     for (const { at, currency, debit, credit, amount } of this.all) {
-      if (at >= this.#to) continue;
-      const isBefore = at < this.#from;
+      if (at >= this.to) continue;
+      const isBefore = at < this.from;
       sums.add(`${currency} ${debit} ${isBefore ? 'opening' : 'debits'}`, isBefore ? -amount : amount);
       sums.add(`${currency} ${credit} ${isBefore ? 'opening' : 'credits'}`, amount);
       sums.add(`${currency} ${debit} closing`, -amount);
@@ -88,6 +88,7 @@ export class ByHand {
     const sums = new Sums();
     const columns: Readonly<Record<string, readonly [string, string]>> = {
       ACTIVATION: ['issued', ''],
+      IMPORT: ['imported', ''],
       REDEMPTION: ['', 'redeemed'],
       REDEMPTION_REVERSAL: ['reversed', ''],
       REINSTATEMENT: ['reinstated', ''],
@@ -96,9 +97,10 @@ export class ByHand {
       CASH_OUT: ['', 'cashedOut'],
       ESCHEAT: ['', 'escheated'],
       VOID: ['', 'voided'],
+      CANCELLATION: ['', 'voided'],
     };
     for (const each of this.all) {
-      if (each.at >= this.#to || each.kind === 'REPLACEMENT') continue;
+      if (each.at >= this.to || each.kind === 'REPLACEMENT') continue;
       const [up, down] = columns[each.kind] ?? ['', ''];
       const name = `${each.currency} ${each.product} ${each.issuer}`;
       for (const [side, sign, column] of [
@@ -106,7 +108,7 @@ export class ByHand {
         ['debit', -1n, down],
       ] as const) {
         if (each[side] !== 'VOUCHER') continue;
-        if (each.at < this.#from) sums.add(`${name} opening`, sign * each.amount);
+        if (each.at < this.from) sums.add(`${name} opening`, sign * each.amount);
         else sums.add(`${name} ${column}`, each.amount);
         sums.add(`${name} closing`, sign * each.amount);
       }
@@ -118,7 +120,7 @@ export class ByHand {
   held(): Map<bigint, bigint> {
     const held = new Map<bigint, bigint>();
     for (const { at, debit, credit, from, to, amount } of this.all) {
-      if (at >= this.#to) continue;
+      if (at >= this.to) continue;
       if (credit === 'VOUCHER') held.set(to, (held.get(to) ?? 0n) + amount);
       if (debit === 'VOUCHER') held.set(from, (held.get(from) ?? 0n) - amount);
     }
@@ -140,7 +142,7 @@ export class ByHand {
       GOODWILL: 'goodwill',
     };
     for (const { at, currency, debit, credit, amount } of this.all) {
-      if (at >= this.#to) continue;
+      if (at >= this.to) continue;
       for (const [kind, minor] of [
         [debit, -amount],
         [credit, amount],
@@ -175,12 +177,12 @@ export class ByHand {
       const minor = held.get(serial);
       if (!minor) continue;
       const used = this.all.filter(
-        (each) => each.kind === 'REDEMPTION' && each.serial === serial && each.at < this.#to,
+        (each) => each.kind === 'REDEMPTION' && each.serial === serial && each.at < this.to,
       );
       const last = Math.max(activated.getTime(), ...used.map(({ at }) => at.getTime()));
       const ages = {
-        expires: Math.ceil((expires.getTime() - this.#to.getTime()) / DAY_MS),
-        idle: Math.floor((this.#to.getTime() - last) / DAY_MS),
+        expires: Math.ceil((expires.getTime() - this.to.getTime()) / DAY_MS),
+        idle: Math.floor((this.to.getTime() - last) / DAY_MS),
       };
       for (const [basis, age] of Object.entries(ages)) {
         const [, bucket] = bounds.find(([most]) => age <= most) ?? [0, ''];
@@ -208,10 +210,10 @@ export class ByHand {
     const balances = new Map<string, bigint>();
     const lines: string[] = [];
     for (const { id, at, kind, currency, debit, credit, amount, merchant: owner } of this.all) {
-      if (owner !== merchant || at >= this.#to || ![debit, credit].includes('FLOAT')) continue;
+      if (owner !== merchant || at >= this.to || ![debit, credit].includes('FLOAT')) continue;
       const moved = credit === 'FLOAT' ? amount : -amount;
       balances.set(currency, (balances.get(currency) ?? 0n) + moved);
-      if (at >= this.#from) lines.push(`${currency} ${id} ${kind} ${moved} ${balances.get(currency)}`);
+      if (at >= this.from) lines.push(`${currency} ${id} ${kind} ${moved} ${balances.get(currency)}`);
     }
     return lines.sort();
   }
@@ -230,16 +232,16 @@ export class ByHand {
       PAYOUT_RETURN: ['paidOut', -1n],
     };
     for (const { kind, at, currency, merchant, product, debit, credit, amount, original } of this.all) {
-      if (at >= this.#to || ![debit, credit].includes('SETTLEMENT')) continue;
+      if (at >= this.to || ![debit, credit].includes('SETTLEMENT')) continue;
       const moved = credit === 'SETTLEMENT' ? amount : -amount;
       const total = `${currency} ${merchant} total`;
       sums.add(`${total} closing`, moved);
-      if (at < this.#from) {
+      if (at < this.from) {
         sums.add(`${total} opening`, moved);
         continue;
       }
       const first = originals.get(original ?? '');
-      const isEarlier = kind === 'REDEMPTION_REVERSAL' && first !== undefined && first < this.#from;
+      const isEarlier = kind === 'REDEMPTION_REVERSAL' && first !== undefined && first < this.from;
       const [column, sign] = columns[kind] ?? [isEarlier ? 'earlierReversed' : 'reversed', 1n];
       for (const name of [total, `${currency} ${merchant} ${product}`]) {
         sums.add(`${name} ${column}`, sign * amount);

@@ -1,4 +1,5 @@
 import type { TestContext } from 'node:test';
+import { importVouchers } from '../src/batches/import.ts';
 import { listDays } from '../src/books/days.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
 import { GL_KINDS, setGlAccount } from '../src/books/gl-accounts.ts';
@@ -12,9 +13,11 @@ import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
 import { approve } from '../src/settlement/approve.ts';
 import { draftAll } from '../src/settlement/draft.ts';
-import { pay } from '../src/settlement/pay.ts';
+import { giveBack, pay } from '../src/settlement/pay.ts';
+import { cancelVoucher } from '../src/vouchers/cancel.ts';
 import { blockVoucher, extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
+import { codesOf, csvOf, fileOf } from './imports.ts';
 import { close, terms } from './settlements.ts';
 
 /** Random operations over days: a zone whose clocks change, several currencies, late closes, settlements. */
@@ -24,7 +27,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 /** The clocks of the zone change on 29 March. */
 export const START = new Date('2026-03-26T06:00:00Z');
-const ZONE = 'Europe/Rome';
+export const ZONE = 'Europe/Rome';
 export const FIRST_ACCOUNT = 1_000;
 
 function chance(seed: number): () => number {
@@ -36,6 +39,7 @@ function chance(seed: number): () => number {
 }
 
 export type World = {
+  readonly t: TestContext;
   readonly ledger: Ledger;
   readonly operator: Operator;
   readonly random: () => number;
@@ -77,7 +81,7 @@ export async function openWorld(t: TestContext, seed: number): Promise<World> {
     const account = String(FIRST_ACCOUNT + at);
     await setGlAccount(operator, { account_kind, account, merchant_id: 0, product_id: 0, tax_code: null });
   }
-  return { ledger, operator, random, shops, cards: [], references: [], topUps: [], step: 0 };
+  return { t, ledger, operator, random, shops, cards: [], references: [], topUps: [], step: 0 };
 }
 
 /** There is nothing yet to do it with. */
@@ -146,6 +150,21 @@ const ACTS: readonly Act[] = [
   },
   async ({ random, cards, operator }) => replaceVoucher(operator, pick(random, cards).sold.serial),
   async ({ random, cards, operator }) => {
+    if (random() < 0.5) await cancelVoucher(operator, pick(random, cards).sold.serial);
+  },
+  async ({ random, shops, operator, step, t }) => {
+    const file = await fileOf(t, 'cards.csv', csvOf(codesOf(3)));
+    const paidFrom = random() < 0.5 ? 'funding' : 'float';
+    const rules = { format: 'csv', codes: 'exact', missingPin: 'refuse', expiresAt: null } as const;
+    const merchantId = pick(random, shops).merchant.id;
+    const wanted = { file, merchantId, reference: `import ${step}`, paidFrom } as const;
+    await importVouchers(
+      operator,
+      { ...wanted, rules: { ...rules, product: 'USD-LONG' } },
+      { dryRun: false },
+    );
+  },
+  async ({ random, cards, operator }) => {
     const { serial } = pick(random, cards).sold;
     await extendVoucher(operator, serial, new Date(operator.service.clock().getTime() + 40 * DAY_MS));
   },
@@ -171,12 +190,13 @@ const ACTS: readonly Act[] = [
         if (payable.minor === 0n) continue;
         const bank = { bankReference: `B ${id}`, valueDate: '2026-04-01' };
         await pay(operator, { settlementId: id, reference: `payout ${id} ${step}`, ...bank });
+        if (id % 3 === 0) await giveBack(operator, { settlementId: id, reference: `bounced ${id}`, ...bank });
       }
   },
 ];
 
 /** Declined at the till, or refused to the operator: nothing happened. */
-function wasRefused(error: unknown): void {
+export function wasRefused(error: unknown): void {
   if (error instanceof Refusal || error instanceof Nothing) return;
   if (!(error as Error).message.startsWith('declined')) throw error;
 }

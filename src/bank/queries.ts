@@ -212,18 +212,18 @@ with stated as (
     where m.entry_id = e.id and j.occurred_at < ${endsAt}), 0))::bigint as open_minor
   from bank_entries e join bank_accounts a on a.name = e.account where e.booked_on < ${before}::date
     group by a.currency
-), movements as (
-  select j.currency, sum(case when j.debit_account = f.id then j.amount_minor
-    else -j.amount_minor end)::bigint as booked_minor,
-    sum(coalesce((select sum(m.amount_minor) from bank_matches m join bank_entries e on e.id = m.entry_id
-      where m.movement_id = j.id and e.booked_on < ${before}::date), 0))::bigint as matched_minor
-  from journal j join accounts f on f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
-  where j.occurred_at < ${endsAt} group by j.currency
+), booked as (
+  select currency, -sum(balance_minor) as minor from balances_at(${endsAt})
+  where account_kind = 'FUNDING' group by currency
+), matched as (
+  select j.currency, sum(m.amount_minor) as minor
+  from bank_matches m join bank_entries e on e.id = m.entry_id join journal j on j.id = m.movement_id
+  where e.booked_on < ${before}::date and j.occurred_at < ${endsAt} group by j.currency
 )
 select b.currency, b.own_minor, b.closing_minor, b.is_stated,
-  coalesce(m.booked_minor, 0)::bigint as booked_minor,
-  coalesce(e.open_minor, 0)::bigint as entries_minor,
-    (coalesce(m.booked_minor, 0) - coalesce(m.matched_minor, 0))::bigint as movements_minor
-from bank b left join entries e on e.currency = b.currency left join movements m on m.currency = b.currency
+  coalesce(o.minor, 0)::bigint as booked_minor, coalesce(e.open_minor, 0)::bigint as entries_minor,
+  (coalesce(o.minor, 0) - coalesce(m.minor, 0))::bigint as movements_minor
+from bank b left join entries e on e.currency = b.currency left join booked o on o.currency = b.currency
+left join matched m on m.currency = b.currency
 order by b.currency`;
 }

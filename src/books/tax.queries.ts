@@ -54,7 +54,8 @@ export function listDormant(at: Date, zone: string, countMax: number): Sql {
 select d.rule, d.serial_number, d.product, d.currency, d.balance_minor, d.issued_at::date::text as issued_on,
   d.used_at::date::text as used_on, d.due_at::date::text as due_on
 from (
-  select r.name as rule, v.serial_number, p.code as product, b.currency, i.issued_at, i.used_at, h.balance_minor,
+  select r.name as rule, v.serial_number, p.code as product, b.currency, i.issued_at, i.used_at,
+    h.balance_minor,
     case r.basis when 'issue' then i.issued_at else i.used_at end + make_interval(months => r.months) as due_at
   from dormancy_rules r
   join vouchers v

@@ -37,16 +37,18 @@ const COLUMNS: Readonly<Record<string, string>> = {
   '-CASH_OUT': 'cashedOut',
   '-ESCHEAT': 'escheated',
 };
-const MOVED = Object.values(COLUMNS);
+const MOVED = [...new Set(Object.values(COLUMNS))];
 
 /** Movements by column; 0 where there were none. */
 class Line {
   opening = 0n;
+  #net = 0n;
   readonly #moved = new Map<string, bigint>();
 
   add(kind: string, isCredit: boolean, minor: bigint): void {
     const column = COLUMNS[`${isCredit ? '+' : '-'}${kind}`] as string;
     this.#moved.set(column, (this.#moved.get(column) ?? 0n) + minor);
+    this.#net += isCredit ? minor : -minor;
   }
 
   of(column: string): bigint {
@@ -54,10 +56,7 @@ class Line {
   }
 
   closing(): bigint {
-    let closing = this.opening;
-    for (const [key, column] of Object.entries(COLUMNS))
-      closing += key.startsWith('+') ? this.of(column) : -this.of(column);
-    return closing;
+    return this.opening + this.#net;
   }
 }
 

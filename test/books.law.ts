@@ -1,0 +1,222 @@
+import type { ByHand, Card, Entry } from './books.model.ts';
+import { type Figures, Sums } from './reports.ts';
+
+/**
+ * What a law, a tax adviser and a bank ask the books for, as one would compute it by hand: cohorts and
+ * estimated breakage (R5), dormancy (R10), VAT (R11), the bank (R13).
+ */
+
+const MILLION = 1_000_000n;
+
+/** The clock on the wall of the zone, as `2026-03-28 23:30:00`. */
+function wallClock(zone: string): (time: Date) => string {
+  const format = new Intl.DateTimeFormat('sv-SE', {
+    timeZone: zone,
+    dateStyle: 'short',
+    timeStyle: 'medium',
+  });
+  return (time) => format.format(time);
+}
+
+/** Half away from zero. */
+function divide(part: bigint, whole: bigint): bigint {
+  const size = part < 0n ? -part : part;
+  const rounded = size / whole + ((size % whole) * 2n >= whole ? 1n : 0n);
+  return part < 0n ? -rounded : rounded;
+}
+
+type Cohort = { issued: bigint; redeemed: bigint; expired: bigint; outstanding: bigint };
+
+function addTo(cohort: Cohort, { kind, credit, amount }: Entry): void {
+  const isUp = credit === 'VOUCHER';
+  cohort.outstanding += isUp ? amount : -amount;
+  if (kind === 'ACTIVATION' || kind === 'IMPORT') cohort.issued += amount;
+  if (kind === 'REDEMPTION' || kind === 'REDEMPTION_REVERSAL') cohort.redeemed += isUp ? -amount : amount;
+  if (kind === 'EXPIRY' || kind === 'REINSTATEMENT') cohort.expired += isUp ? -amount : amount;
+}
+
+export class ByLaw {
+  readonly #hand: ByHand;
+  readonly #clock: (time: Date) => string;
+  readonly #activated: ReadonlyMap<bigint, Date>;
+  readonly #cards: readonly Card[];
+
+  constructor(hand: ByHand, cards: readonly Card[], zone: string) {
+    this.#hand = hand;
+    this.#clock = wallClock(zone);
+    this.#cards = cards;
+    this.#activated = new Map(cards.map(({ serial, activated }) => [serial, activated]));
+  }
+
+  #month(time: Date | undefined): string {
+    return time ? this.#clock(time).slice(0, 7) : '';
+  }
+
+  /** Movements of vouchers up to the end, by currency, product and month of issue. */
+  #cohorts(): Map<string, Entry[]> {
+    const moved = this.#hand.all.filter(
+      ({ at, kind, debit, credit }) =>
+        at < this.#hand.to && kind !== 'REPLACEMENT' && [debit, credit].includes('VOUCHER'),
+    );
+    return Map.groupBy(moved, ({ currency, product, serial }) => {
+      return `${currency} ${product} ${this.#month(this.#activated.get(serial ?? 0n))}`;
+    });
+  }
+
+  cohorts(): Figures {
+    const sums = new Sums();
+    for (const [name, entries] of this.#cohorts()) {
+      const first = Number(name.slice(-2));
+      const months = entries.map(({ at }) => Number(this.#month(at).slice(5)) - first);
+      for (const month of new Set(months)) {
+        const cohort = { issued: 0n, redeemed: 0n, expired: 0n, outstanding: 0n };
+        for (const [index, entry] of entries.entries())
+          if ((months[index] ?? 0) <= month) addTo(cohort, entry);
+        for (const [column, minor] of Object.entries(cohort)) sums.add(`${name} ${month} ${column}`, minor);
+        if (cohort.issued > 0n) {
+          const percent = divide(cohort.redeemed * 10_000n, cohort.issued);
+          sums.add(`${name} ${month} redeemedPercent`, percent);
+        }
+      }
+    }
+    return sums.figures();
+  }
+
+  /** @param rates of the products that have one, in millionths; what expires to a state has none */
+  estimate(rates: Readonly<Record<string, bigint>>): Figures {
+    const sums = new Sums();
+    for (const [name, entries] of this.#cohorts()) {
+      const rate = rates[name.split(' ')[1] ?? ''];
+      if (rate === undefined) continue;
+      const recognized = (some: readonly Entry[]) => {
+        const cohort = { issued: 0n, redeemed: 0n, expired: 0n, outstanding: 0n };
+        for (const entry of some) addTo(cohort, entry);
+        const estimated = divide(cohort.issued * rate, MILLION);
+        const expected = cohort.issued - estimated;
+        const share = expected > 0n ? divide(estimated * cohort.redeemed, expected) : estimated;
+        const caps = [share, estimated, cohort.issued - cohort.redeemed];
+        const least = caps.reduce((one, other) => (one < other ? one : other));
+        return { ...cohort, estimated, recognized: least < 0n ? 0n : least };
+      };
+      const now = recognized(entries);
+      const before = recognized(entries.filter(({ at }) => at < this.#hand.from)).recognized;
+      sums.add(`${name} issued`, now.issued);
+      sums.add(`${name} redeemed`, now.redeemed);
+      sums.add(`${name} estimated`, now.estimated);
+      sums.add(`${name} recognized`, now.recognized);
+      sums.add(`${name} before`, before);
+      sums.add(`${name} inInterval`, now.recognized - before);
+      sums.add(`${name} deferred`, now.estimated - now.recognized);
+    }
+    return sums.figures();
+  }
+
+  /** The lines of vouchers that are dormant a month after their issue or last redemption: as a list. */
+  dormant(rules: readonly { name: string; basis: 'issue' | 'last-use' }[]): string[] {
+    const lines: string[] = [];
+    const held = this.#hand.held();
+    for (const { serial, currency, activated } of this.#cards) {
+      const minor = held.get(serial);
+      if (!minor) continue;
+      const uses = this.#hand.all.filter(
+        ({ kind, serial: of, at }) => kind === 'REDEMPTION' && of === serial && at < this.#hand.to,
+      );
+      const used = uses.at(-1)?.at ?? activated;
+      for (const { name, basis } of rules) {
+        const due = monthLater(this.#clock(basis === 'issue' ? activated : used));
+        if (due > this.#clock(this.#hand.to)) continue;
+        const days = [this.#clock(activated), this.#clock(used), due].map((time) => time.slice(0, 10));
+        lines.push([currency, name, serial, ...days, minor].join(' '));
+      }
+    }
+    return lines.sort();
+  }
+
+  /** @param treatmentOf how the VAT of a product was treated on a day */
+  vat(treatmentOf: (product: string, day: string) => Treatment | undefined): Figures {
+    const sums = new Sums();
+    const taxed = new Map<string, { minor: bigint; rate: bigint }>();
+    for (const { kind, at, currency, product, amount } of this.#hand.own) {
+      const [column, sign] = VAT_COLUMNS[kind] ?? ['', 0n];
+      if (column === '') continue;
+      const { treatment, country, rate } = treatmentOf(product, this.#clock(at).slice(0, 10)) ?? {};
+      const percent = rate === undefined ? null : Number(rate) / 10_000;
+      const name = [currency, product, treatment ?? null, country ?? null, percent].join(' ');
+      sums.add(`${name} ${column}`, sign * amount);
+      const isTaxed = { single: 'issued', multi: 'redeemed', outside: '' }[treatment ?? 'outside'] === column;
+      const sum = taxed.get(name) ?? { minor: 0n, rate: rate ?? 0n };
+      if (isTaxed) taxed.set(name, { ...sum, minor: sum.minor + sign * amount });
+    }
+    for (const [name, { minor, rate }] of taxed) {
+      const base = divide(minor * MILLION, MILLION + rate);
+      sums.add(`${name} taxed`, minor);
+      sums.add(`${name} base`, base);
+      sums.add(`${name} tax`, minor - base);
+    }
+    return sums.figures();
+  }
+
+  /** @param shown what the bank shows, each entry of one movement or of none */
+  bank(shown: readonly Shown[], own: Readonly<Record<string, bigint>>): Figures {
+    const sums = new Sums();
+    const end = this.#clock(this.#hand.to).slice(0, 10);
+    const booked = new Map(
+      this.#hand.all.filter(({ at }) => at < this.#hand.to).map((each) => [each.id, each]),
+    );
+    for (const [currency, minor] of Object.entries(own)) {
+      sums.add(`${currency} own money in the account`, minor);
+      sums.add(`${currency} bank`, minor);
+    }
+    for (const { currency, debit, credit, amount } of booked.values()) {
+      const minor = debit === 'FUNDING' ? amount : credit === 'FUNDING' ? -amount : 0n;
+      sums.add(`${currency} funding, as booked`, minor);
+      sums.add(`${currency} booked, not at the bank`, -minor);
+    }
+    for (const { currency, day, minor, movement } of shown) {
+      if (day >= end) continue;
+      sums.add(`${currency} bank`, minor);
+      const what = movement && booked.has(movement) ? 'booked, not at the bank' : 'at the bank, not booked';
+      sums.add(`${currency} ${what}`, minor);
+    }
+    const figures = sums.figures();
+    for (const currency of Object.keys(own)) {
+      const bank = figures[`${currency} bank`];
+      if (bank) figures[`${currency} expected`] = bank;
+    }
+    return Object.fromEntries(Object.entries(figures).map(([name, minor]) => [`${name} amount`, minor]));
+  }
+}
+
+export type Treatment = {
+  readonly treatment: 'single' | 'multi' | 'outside';
+  readonly country: string;
+  readonly rate: bigint;
+};
+
+/** An entry of a bank's statement. */
+export type Shown = {
+  readonly currency: string;
+  readonly day: string;
+  readonly minor: bigint;
+  /** The movement that it is of. */
+  readonly movement: string | null;
+};
+
+const VAT_COLUMNS: Readonly<Record<string, readonly [string, bigint]>> = {
+  ACTIVATION: ['issued', 1n],
+  VOID: ['issued', -1n],
+  CANCELLATION: ['issued', -1n],
+  IMPORT: ['imported', 1n],
+  REDEMPTION: ['redeemed', 1n],
+  REDEMPTION_REVERSAL: ['redeemed', -1n],
+  EXPIRY: ['expired', 1n],
+  REINSTATEMENT: ['expired', -1n],
+};
+
+/** The same time of the clock a month later; the last day of a shorter month. */
+function monthLater(clock: string): string {
+  const [year = 0, month = 0, day = 0] = clock.slice(0, 10).split('-').map(Number);
+  const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  const later = new Date(Date.UTC(year, month, Math.min(day, last)));
+  return later.toISOString().slice(0, 10) + clock.slice(10);
+}
