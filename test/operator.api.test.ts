@@ -64,6 +64,8 @@ describe('the operator API', () => {
       ['limit', api.get('/merchants?limit=abc'), 400, 'invalid'],
       ['cursor', api.get('/merchants?cursor=nothing'), 400, 'invalid'],
       ['surprise', api.get('/merchants?surprise=1'), 400, 'invalid'],
+      ['to', api.get('/transactions?from=2030-02-01&to=2030-01-31'), 400, 'invalid'],
+      ['to', api.get('/audit?from=2030-02-01&to=2030-01-31'), 400, 'invalid'],
       ['reason', api.post(`/merchants/${id}/suspend`, { reason: 5 }), 400, 'invalid'],
       ['id', api.get('/merchants/x'), 400, 'invalid'],
       ['id', api.get('/merchants/9999999999'), 400, 'invalid'],

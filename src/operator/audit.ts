@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { auditHead, type AuditEntry as Entry, pageOfAudit, pageOfBreakGlass } from '../audit/list.ts';
 import { Word } from '../schema.ts';
 import { pageOf, readCursor } from './cursor.ts';
-import { End, Input, Line, NullableText, PAGE, Page, Start, Text, Time, toEnd, toStart } from './fields.ts';
+import { End, Input, Line, NullableText, PAGE, Page, Start, Text, Time, toSpan } from './fields.ts';
 import { type Caller, reading, tableOf } from './operations.ts';
 import { ROLES } from './principal.ts';
 import { Problem } from './problem.ts';
@@ -62,8 +62,7 @@ function filterOf({
     actor,
     kind,
     action,
-    from: from ? toStart(from, 'from') : null,
-    until: to ? new Date(toEnd(to, 'to').getTime() + 1) : null,
+    ...toSpan({ from, to }),
   };
 }
 

@@ -133,6 +133,17 @@ export function toStart(text: string, field: string): Date {
   return toTime(text, field, 'T00:00:00.000Z');
 }
 
+/**
+ * From the first moment to before `until`; null where a side is open.
+ * @throws Problem that names the field, for a date that does not exist, and for an end before the beginning
+ */
+export function toSpan({ from, to }: { from?: string | null | undefined; to?: string | null | undefined }) {
+  const start = from ? toStart(from, 'from') : null;
+  const end = to ? toEnd(to, 'to') : null;
+  if (start && end && end < start) throw invalid('to', 'order', 'comes before from');
+  return { from: start, until: end && new Date(end.getTime() + 1) };
+}
+
 function toTime(text: string, field: string, timeOfDay: string): Date {
   const isDay = text.length === 10;
   const isZoned = /(Z|[+-]\d{2}:\d{2})$/.test(text) && !isDay;

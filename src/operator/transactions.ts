@@ -21,9 +21,8 @@ import {
   Text,
   Time,
   TransactionId,
-  toEnd,
   toId,
-  toStart,
+  toSpan,
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
@@ -91,8 +90,7 @@ const list = reading({
     const filter = {
       merchantId: merchantId === undefined ? null : toId(merchantId, 'merchantId'),
       serialNumber: serialNumber === undefined ? null : BigInt(serialNumber),
-      from: from === undefined ? null : toStart(from, 'from'),
-      until: to === undefined ? null : new Date(toEnd(to, 'to').getTime() + 1),
+      ...toSpan({ from, to }),
     };
     const rows = await pageOfJournal(service, filter, before === null ? null : String(before), limit + 1);
     return pageOf('transactions', filters, rows.map(transactionJson), limit, (each) => [each.transactionId]);
