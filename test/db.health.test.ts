@@ -34,3 +34,22 @@ test('a server that is away for a moment fails what tills wait for, and not a re
   report.resolve('read');
   assert.equal(await reading, 'read');
 });
+
+test('work that nobody waits for begins, and goes on, while the server is away for a moment', async (t) => {
+  const server = new Server();
+  const probed = Promise.withResolvers<void>();
+  const open = () => {
+    probed.resolve();
+    return server.open();
+  };
+  const health = new Health(open, true);
+  t.after(() => health.close());
+  const begun = Promise.withResolvers<string>();
+  const going = health.track(() => begun.promise);
+
+  await probed.promise;
+  health.check();
+  server.comeBack();
+  begun.resolve('done');
+  assert.equal(await going, 'done');
+});

@@ -144,6 +144,8 @@ describe('the list of a merchant', () => {
     const serials = cards.map(({ serial }) => serial);
     for (const table of ['vouchers', 'journal'])
       await bench.tell(`update ${table} set batch_id = ${last} where serial_number in (${serials.join()})`);
+    // Batches end by the clock of the machine, which may be set back meanwhile.
+    await bench.tell(`update batches set ended_at = '2030-02-01' where id = ${last}`);
     const told = (await listed(by)).map(({ serialNumber }) => serialNumber);
     assert.deepEqual(told.sort(), serials.slice(10).sort());
   });

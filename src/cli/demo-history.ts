@@ -1,6 +1,6 @@
-import type { Actor, Service } from '../context.ts';
+import { type Actor, createService, type Service } from '../context.ts';
 import { moveClock, restoreClock } from '../db/clock.ts';
-import { patient } from '../db/patient.ts';
+import { openDatabase } from '../db/pool.ts';
 import { DAYS, Story } from './demo-story.ts';
 import { findHistory, isEmpty } from './queries.ts';
 
@@ -30,9 +30,9 @@ export async function fillHistory(
   tell(`filling the empty database with ${DAYS} days of history`);
   const began = performance.now();
   const clock = await moveClock(ownerUrl);
+  const db = openDatabase(service.db.url, 'scrip-demo', { isPatient: true });
   try {
-    const db = patient(service.db);
-    const story = new Story({ ...service, db, readDb: db }, clock, actor);
+    const story = new Story(createService({ ...service, db, readDb: db }), clock, actor);
     await story.begin();
     for (let day = 0; day < DAYS && !stopping(); day++) await story.play(day);
     if (stopping()) {
@@ -45,6 +45,7 @@ export async function fillHistory(
     tell(`made ${DAYS} closed days with ${made?.movements} movements in ${seconds} s`);
     return true;
   } finally {
+    await db.close();
     await clock.close();
   }
 }

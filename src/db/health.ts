@@ -33,26 +33,31 @@ type InFlight = {
 
 export class Health {
   readonly #open: () => pg.Client;
+  readonly #isPatient: boolean;
   readonly #inFlight = new Set<InFlight>();
   #awaySince: number | undefined;
   #isChecking = false;
   #isClosed = false;
 
-  /** @param open returns a client of the same server that is not connected yet */
-  constructor(open: () => pg.Client) {
+  /**
+   * @param open returns a client of the same server that is not connected yet
+   * @param isPatient whether every statement is
+   */
+  constructor(open: () => pg.Client, isPatient = false) {
     this.#open = open;
+    this.#isPatient = isPatient;
   }
 
   /** @throws while the server is away, so that no statement waits for it */
   check(): void {
-    if (this.#awaySince !== undefined) throw silence();
+    if (this.#awaySince !== undefined && !this.#isPatient) throw silence();
   }
 
   /**
    * Runs a statement, and fails it if the server turns out to be away.
    * @param isPatient fails it only once the server has been away for a while
    */
-  track<T>(statement: () => Promise<T>, isPatient = false): Promise<T> {
+  track<T>(statement: () => Promise<T>, isPatient = this.#isPatient): Promise<T> {
     if (!isPatient) this.check();
     return new Promise((resolve, reject) => {
       const sent = { sentAt: performance.now(), isPatient, giveUp: reject };

@@ -49,6 +49,8 @@ const STATEMENT_TIMEOUT_MS = 15_000;
 const HOT_TIMEOUT_MS = 5_000;
 /** A connection attempt that began while the server was away must not keep calls waiting when it is back. */
 const CONNECT_TIMEOUT_MS = 1_500;
+/** Work that nobody waits for outlasts a minute in which the machine does much else. */
+const PATIENT_CONNECT_TIMEOUT_MS = 60_000;
 /** Migrations and tests delay no till, and run on busy machines. */
 const OWNER_CONNECT_TIMEOUT_MS = 5_000;
 /** A server that hangs does not keep its own limits. The connection is given up this long after them. */
@@ -94,13 +96,30 @@ function connectionOf(url: string, name: string, isReader = false) {
   };
 }
 
+type DatabaseOptions = {
+  readonly isReader?: boolean;
+  /** How many connections ordinary work may use. */
+  readonly size?: number;
+  /**
+   * Whether nobody waits for its statements: they wait for a connection, and outlast a moment without the
+   * server, where a till is answered at once.
+   */
+  readonly isPatient?: boolean;
+};
+
 /**
  * Opens the pools of a process. Nothing connects before the first statement.
  * @param url a PostgreSQL address; its user is, or may become, `scrip_service`
- * @param size how many connections ordinary work may use
  */
-export function openDatabase(url: string, name = 'scrip', isReader = false, size = POOL_SIZE): Database {
-  const common = connectionOf(url, name, isReader);
+export function openDatabase(
+  url: string,
+  name = 'scrip',
+  { isReader = false, size = POOL_SIZE, isPatient = false }: DatabaseOptions = {},
+): Database {
+  const common = {
+    ...connectionOf(url, name, isReader),
+    ...(isPatient && { connectionTimeoutMillis: PATIENT_CONNECT_TIMEOUT_MS }),
+  };
   const onConnect = (client: pg.ClientBase) => configure(client, SESSION);
   const pool = poolOf({ ...common, max: size, onConnect });
   const hotPool = poolOf({
@@ -109,7 +128,7 @@ export function openDatabase(url: string, name = 'scrip', isReader = false, size
     onConnect,
     query_timeout: HOT_TIMEOUT_MS + GRACE_MS,
   });
-  const health = new Health(() => new common.Client(common));
+  const health = new Health(() => new common.Client(common), isPatient);
   let lastHotAt = Number.NEGATIVE_INFINITY;
   return {
     url,
@@ -145,7 +164,7 @@ export function openDatabase(url: string, name = 'scrip', isReader = false, size
 
 /** Opens a standby, which answers lists and reports. It may lag behind, and takes no writes. */
 export function openReader(url: string, name = 'scrip', size = POOL_SIZE): Database {
-  return openDatabase(url, `${name}-reader`, true, size);
+  return openDatabase(url, `${name}-reader`, { isReader: true, size });
 }
 
 /** The pool's message for a timeout. A connection that cannot be made has another one. */
@@ -225,7 +244,7 @@ async function inTransaction<T>(
   // A transaction with its own isolation reads everything, and sets its own limit.
   const limits = isolation === undefined;
   const ask = <Row>(statement: Sql, timeoutMs?: number) =>
-    health.track(() => rowsOf<Row>(client, statement, timeoutMs), !limits);
+    health.track(() => rowsOf<Row>(client, statement, timeoutMs), limits ? undefined : true);
   const control = (text: string) => ask({ text, values: [] }, STATEMENT_TIMEOUT_MS + GRACE_MS);
   let broken: Error | undefined;
   try {

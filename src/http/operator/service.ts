@@ -9,7 +9,7 @@ const POOL_SIZE = 4;
  * statement.
  */
 export function openOperatorService(service: Service): { service: Service; close(): Promise<void> } {
-  const db = openDatabase(service.db.url, 'scrip-operator', false, POOL_SIZE);
+  const db = openDatabase(service.db.url, 'scrip-operator', { size: POOL_SIZE });
   const readDb =
     service.readDb === service.db ? db : openReader(service.readDb.url, 'scrip-operator', POOL_SIZE);
   return {
