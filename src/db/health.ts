@@ -12,13 +12,16 @@ import type pg from 'pg';
  */
 
 /** A statement of the hot path takes milliseconds. */
-const SUSPECT_AFTER_MS = 1_000;
+const SUSPECT_AFTER_MS = 500;
 /**
  * For a connection and one statement. Together with the limit above, a call waits two seconds for a
  * dead server.
  */
-const PROBE_TIMEOUT_MS = 1_000;
+const PROBE_TIMEOUT_MS = 1_400;
 const PROBE_INTERVAL_MS = 200;
+/** A server that has just answered is not asked again at once because one statement takes long. */
+const ANSWERED_INTERVAL_MS = 500;
+const STEP_MS = 100;
 /**
  * A report or a close reads for minutes. One probe that a crowded machine answers late must not end it. A
  * failover takes seconds, so a server that is away for this long has lost the transaction.
@@ -76,15 +79,17 @@ export class Health {
   /** Runs while statements are in flight, or the server is away. */
   async #check(): Promise<void> {
     this.#isChecking = true;
+    let interval = PROBE_INTERVAL_MS;
     while ((this.#inFlight.size > 0 || this.#awaySince !== undefined) && !this.#isClosed) {
-      await sleep(PROBE_INTERVAL_MS, undefined, { ref: false });
+      await sleep(interval, undefined, { ref: false });
+      interval = PROBE_INTERVAL_MS;
       const [oldest] = this.#inFlight;
       const isSuspect = oldest !== undefined && performance.now() - oldest.sentAt >= SUSPECT_AFTER_MS;
       if (this.#awaySince === undefined && !isSuspect) continue;
-      const answers = await this.#probe();
-      if (answers) this.#awaySince = undefined;
-      // A busy event loop may hold answers that were not read yet. It reads them first.
-      else await sleep(0).then(() => this.#giveUp());
+      if (await this.#probe()) {
+        this.#awaySince = undefined;
+        interval = ANSWERED_INTERVAL_MS;
+      } else this.#giveUp();
     }
     this.#isChecking = false;
   }
@@ -108,11 +113,20 @@ export class Health {
       return true;
     })().catch((error: { code?: unknown }) => typeof error.code === 'string' && /^\d/.test(error.code));
     try {
-      return await Promise.race([answered, sleep(PROBE_TIMEOUT_MS, false, { ref: false })]);
+      return await Promise.race([answered, elapsed(PROBE_TIMEOUT_MS)]);
     } finally {
       void client.end().catch(() => {});
     }
   }
+}
+
+/**
+ * Waits in steps, between which the event loop reads what has arrived: a process that gets no processor time
+ * must not take its own silence for the server's.
+ */
+async function elapsed(ms: number): Promise<false> {
+  for (let left = ms; left > 0; left -= STEP_MS) await sleep(STEP_MS, undefined, { ref: false });
+  return false;
 }
 
 function silence(): Error {
