@@ -9,7 +9,6 @@ import { createService, type Operator, type Permission, type Service } from '../
 import { bucketsOf, readBuckets } from '../src/db/buckets.ts';
 import { type Database, openDatabase, openOwner } from '../src/db/pool.ts';
 import { withWorkers } from '../src/db/workers.ts';
-import { buildServer } from '../src/http/server.ts';
 import { openKeyRing } from '../src/keyring/store.ts';
 import { newKeyRing, readKeyRing } from '../src/keyring/text.ts';
 import { createLogger } from '../src/log.ts';
@@ -238,6 +237,8 @@ export async function testService(t: TestContext, on?: TestService): Promise<Lis
 /** The same, until it is stopped. */
 export async function startListening(on?: TestService): Promise<ListeningService> {
   const started = await startTestService(on);
+  // Most of the time that loading takes is the server's, and many tests need none.
+  const { buildServer } = await import('../src/http/server.ts');
   const app = buildServer(started.service);
   const stop = once(async () => {
     await app.close();
