@@ -1,6 +1,5 @@
 import Type from 'typebox';
 import { Nullable, Word } from '../schema.ts';
-import { type ApprovalRow, findApproval, listApprovalRows } from './approvals.queries.ts';
 import { approve, turnDown } from './approvals.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import { type Effect, parsed } from './effect.ts';
@@ -20,6 +19,7 @@ import {
 import { type AnyOperation, type Caller, changing, reading, tableOf } from './operations.ts';
 import { type Principal, ROLES } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
+import { type ApprovalRow, findApproval, listApprovalRows } from './queries.ts';
 
 /** The operations on what waits for another person. */
 
