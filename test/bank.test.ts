@@ -176,6 +176,11 @@ test('a statement is imported as a whole or not at all, and once', async (t) => 
     columns.errors.map(({ field }) => field),
     ['Buchungstag', 'Betrag', 'Zweck'],
   );
+  const utf16 = { ...other, bytes: Buffer.from('Buchungstag;Zweck;Betrag\n', 'utf16le') };
+  assert.deepEqual((await importBank(ledger.operator, utf16, false)).errors, [
+    { line: 1, field: 'file', message: 'the file is in UTF-16: save it in windows-1252' },
+  ]);
+  assert.deepEqual((await fromCsv(ledger, [], true)).errors, []);
 });
 
 const CAMT = (closing: string, entries: string) =>

@@ -5,10 +5,15 @@ import { correctRedemption, getRedemption } from '../src/books/redemptions.ts';
 import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import type { Operator } from '../src/context.ts';
 import { topUp } from '../src/merchants/floats.ts';
+import { actFor } from '../src/merchants/impersonate.ts';
+import { approve } from '../src/settlement/approve.ts';
+import { draftSettlements } from '../src/settlement/draft.ts';
+import { pay } from '../src/settlement/pay.ts';
 import { extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
-import { type Ledger, openLedger, product, sell, spend } from './books.ts';
+import { type Ledger, openLedger, product, type Sold, sell, spend } from './books.ts';
+import { close, terms } from './settlements.ts';
 
-/** Four days in which everything happens that the books know of, in round amounts. */
+/** Days in which everything happens that the books know of, in round amounts. */
 
 const USD = { currency: 'USD', decimals: 2 } as const;
 
@@ -17,7 +22,16 @@ const because = (operator: Operator): Operator => ({
   actor: { ...operator.actor, reason: 'as the customer showed' },
 });
 
-export async function playDays(t: TestContext): Promise<{ ledger: Ledger; shop: number; cafe: number }> {
+export type Played = {
+  readonly ledger: Ledger;
+  readonly shop: number;
+  readonly cafe: number;
+  /** Of the five vouchers of 100.00, the second, third and fourth. */
+  readonly cards: readonly [Sold, Sold, Sold];
+};
+
+/** The first four days of March. */
+export async function playDays(t: TestContext): Promise<Played> {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { operator } = ledger;
   const shop = await ledger.merchant(1_000_000n);
@@ -63,5 +77,44 @@ export async function playDays(t: TestContext): Promise<{ ledger: Ledger; shop: 
   await transferOwn(operator, { ...USD, account: 'goodwill', amountMinor: 300n, reference: 'in' });
   await ledger.at('2026-03-06T08:00:00Z');
   await ledger.close();
-  return { ledger, shop: shop.merchant.id, cafe: cafe.merchant.id };
+  return { ledger, shop: shop.merchant.id, cafe: cafe.merchant.id, cards: [two, three, four] };
+}
+
+/** The rest of March: the cafe pays commission, and is settled with twice. */
+export async function playMonth(t: TestContext): Promise<Played & { settlements: number[] }> {
+  const played = await playDays(t);
+  const { ledger, cafe: merchantId, cards } = played;
+  const { operator } = ledger;
+  const [two, three, four] = cards;
+  const cafe = await actFor(ledger.started.service, merchantId);
+  if (!cafe) throw new Error('there is no cafe');
+  await terms(operator, merchantId, { validFrom: '2026-03-06', vatPpm: 190_000, period: 'month' });
+  await ledger.at('2026-03-09T12:00:00Z');
+  await spend(cafe, three, 80, 'c');
+  const { transactionId } = await spend(cafe, four, 33.3, 'd');
+
+  await ledger.at('2026-03-16T09:00:00Z');
+  await close(ledger);
+  const settlements: number[] = [];
+  const settle = async (lastDay: string) => {
+    const [draft] = await draftSettlements(operator, { merchantId, lastDay });
+    const settlementId = draft?.id ?? 0;
+    await approve(operator, settlementId);
+    settlements.push(settlementId);
+    return settlementId;
+  };
+  const settlementId = await settle('2026-03-15');
+  await ledger.at('2026-03-17T09:00:00Z');
+  const bank = { bankReference: 'B 4711', valueDate: '2026-03-17' };
+  await pay(operator, { settlementId, reference: 'payout', ...bank });
+
+  await ledger.at('2026-03-20T12:00:00Z');
+  const redemption = await getRedemption(operator, transactionId);
+  await correctRedemption(because(operator), redemption, 3_000n);
+  await ledger.at('2026-03-25T12:00:00Z');
+  await spend(cafe, two, 20, 'e');
+  await ledger.at('2026-04-01T00:20:00Z');
+  await close(ledger);
+  await settle('2026-03-31');
+  return { ...played, settlements };
 }

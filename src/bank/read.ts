@@ -54,6 +54,12 @@ class Collected {
     this.errors.push({ line, field, message });
   }
 
+  /** What is wrong with the file as a whole. */
+  refused(line: number, message: string): Statement {
+    this.wrong(line, 'file', message);
+    return { ...this, closing: null };
+  }
+
   /** Adds an entry. One whose reference stands in the file before is refused. */
   add(entry: BankEntry): void {
     const first = this.#lines.get(entry.reference);
@@ -72,21 +78,23 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
     ...mapping.texts,
     ...(mapping.entryReference ? [mapping.entryReference] : []),
   ];
+  // Windows-1252 has a character for every byte: it would read any file.
+  if (bytes.includes(0)) return collected.refused(1, `the file is in UTF-16: save it in ${mapping.encoding}`);
   let text: string;
   try {
     text = new TextDecoder(mapping.encoding, { fatal: true }).decode(bytes);
   } catch {
-    collected.wrong(
-      1,
-      'file',
-      `the file is not in ${mapping.encoding}: choose another --encoding in the mapping`,
-    );
-    return { ...collected, closing: null };
+    const another = 'choose another --encoding in the mapping';
+    return collected.refused(1, `the file is not in ${mapping.encoding}: ${another}`);
   }
   let records: { record: Record<string, string>; info: { lines: number } }[];
+  let found: readonly string[] = [];
   try {
     const options = {
-      columns: true,
+      columns: (header: string[]) => {
+        found = header;
+        return header;
+      },
       trim: true,
       info: true,
       skip_empty_lines: true,
@@ -94,14 +102,9 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
     } as const;
     records = parse(text, { ...options, bom: true, delimiter: mapping.delimiter });
   } catch (error) {
-    collected.wrong(
-      Number((error as { lines?: number }).lines ?? 1),
-      'file',
-      'this is not CSV with this delimiter',
-    );
-    return { ...collected, closing: null };
+    const line = Number((error as { lines?: number }).lines ?? 1);
+    return collected.refused(line, 'this is not CSV with this delimiter');
   }
-  const found = Object.keys(records[0]?.record ?? {});
   for (const column of columns)
     if (!found.includes(column)) collected.wrong(1, column, 'there is no such column');
   if (collected.errors.length > 0) return { ...collected, closing: null };
