@@ -40,6 +40,10 @@ create table book_slices (
     primary key (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
 );
 
+-- What floats paid for: their forecasts read four weeks of it.
+create index book_slices_of_floats on book_slices (merchant_id, starts_at)
+  where debit_kind = 'FLOAT' or credit_kind = 'FLOAT';
+
 -- What proves the rows of a slice; a slice without rows has none. `listing` names each row, in order: its id
 -- (16 bytes) and the first four bytes of its digest, so that one that was altered, removed or added can be
 -- named.

@@ -86,6 +86,8 @@ create table settlements (
     and (number is null) = (csv is null) and (number is null) = (pdf is null)
       and (number is null) = (approved_at is null))
 );
+-- Nearly all are paid: the others are few.
+create index settlements_unpaid on settlements (id) where state <> 'PAID';
 
 -- Sums of journal rows on the settlement account, by kind and product; positive: the merchant has more.
 create table settlement_lines (
@@ -167,6 +169,7 @@ create table bank_entries (
   description text not null,
   constraint bank_entries_once unique (account, entry_reference)
 );
+create index bank_entries_by_account on bank_entries (account, id);
 create index bank_entries_by_day on bank_entries (account, booked_on);
 
 -- Which entries and which movements are the same money: one to one, one to several, several to one.

@@ -70,9 +70,10 @@ create index batches_by_merchant on batches (merchant_id, id);
 create index batches_by_status on batches (status, id);
 
 create index audit_by_actor on audit (actor, sequence);
+create index audit_by_actor_and_action on audit (actor, action, sequence);
+create index audit_by_kind on audit (actor_kind, sequence);
 create index audit_by_action on audit (action, sequence);
 create index audit_by_time on audit (occurred_at, sequence);
-create index audit_break_glass on audit (sequence) where actor_kind = 'break-glass';
 
 grant select, insert, update on operator_tokens, operator_requests, operator_jobs,
   operator_job_rows to scrip_service;

@@ -26,7 +26,7 @@ describe('the operator API', () => {
     assert.deepEqual(shown.body.floats, [{ currency: 'USD', balance: 100_000 }]);
   });
 
-  test('finds merchants by a part of their names, and floats below their mark', async () => {
+  test('finds merchants by the beginnings of words, and floats below their mark', async () => {
     const { id } = await api.testService.createMerchant({ name: '100%_Kiosk' });
     await api.testService.createMerchant({ name: '100 Kiosks' });
     const named = async (text: string) =>
@@ -34,7 +34,9 @@ describe('the operator API', () => {
         (each: { name: string }) => each.name,
       );
     assert.deepEqual(await named('kIOSK'), ['100%_Kiosk', '100 Kiosks']);
-    assert.deepEqual(await named('%_k'), ['100%_Kiosk']);
+    assert.deepEqual(await named('kios 100'), ['100%_Kiosk', '100 Kiosks']);
+    assert.deepEqual(await named("kiosks' & !"), ['100 Kiosks']);
+    assert.deepEqual([await named('iosk'), await named('%_')], [[], []]);
     const warned = await api.post('/floats/warn', { merchantId: String(id), below: 100_001 });
     assert.equal(warned.status, 200);
     const { items } = (await api.get('/floats/low')).body;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, test } from 'node:test';
+import { openOwner } from '../src/db/pool.ts';
 import type { AnyOperation } from '../src/operator/operations.ts';
 import { perform } from '../src/operator/perform.ts';
 import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
@@ -66,6 +67,38 @@ test('a statement is imported, matched and listed', async () => {
   assert.equal((await api.post(`/bank/entries/${all.at(-1).id}/unmatch`, {})).status, 200);
   const left = (await api.get('/bank/movements?open=true')).body.items;
   assert.ok(left.some((each: { transactionId: string }) => each.transactionId === transactionId));
+});
+
+test('a page of open entries looks through a bounded number, and names where the next one begins', async () => {
+  assert.equal((await api.post('/bank/accounts', { name: 'Busy', currency: 'USD', own: 0 })).status, 200);
+  const owner = await openOwner(api.testService.url);
+  try {
+    await owner.query({
+      text: `
+with file as (
+  insert into scrip.bank_files (digest, account, format, entries, imported_by, imported_at)
+  values ('busy', 'Busy', 'csv', 5001, 'tester', now()) returning id
+), made as (
+  insert into scrip.bank_entries (file_id, account, entry_reference, booked_on, amount_minor, description)
+  select file.id, 'Busy', n, current_date, 100, 'busy ' || n from file, generate_series(0, 5000) n order by n
+  returning id, entry_reference
+)
+insert into scrip.bank_matches (entry_id, movement_id, amount_minor, how, matched_by, matched_at)
+select id, gen_random_uuid(), 100, 'exact', 'tester', now() from made where entry_reference <> '0'`,
+      values: [],
+    });
+  } finally {
+    await owner.close();
+  }
+  const path = '/bank/entries?account=Busy&open=true';
+  const first = (await api.get(path)).body;
+  assert.deepEqual(first.items, []);
+  const second = (await api.get(`${path}&cursor=${first.nextCursor}`)).body;
+  assert.deepEqual(
+    second.items.map((each: { description: string }) => each.description),
+    ['busy 0'],
+  );
+  assert.equal(second.nextCursor, null);
 });
 
 test('a body that is too large is refused before it is read, and sent in chunks while it is', async () => {

@@ -1,5 +1,5 @@
 import { type Sql, sql } from '../db/sql.ts';
-import { ENTRIES, type EntryRow, MOVEMENTS } from './queries.ts';
+import { type EntryRow, entriesOf, FUNDING_KINDS, movementsOf } from './queries.ts';
 
 export type StatementRow = {
   readonly id: number;
@@ -30,34 +30,87 @@ export type ListedEntry = EntryRow & {
   readonly movements: readonly { transactionId: string; kind: string; reference: string | null }[];
 };
 
+/** Rows looked through for one page of what is open: a page may hold fewer than its limit. */
+const SCAN_MAX = 5_000;
+
+/** A row of a page; without an item, with an id of null, where nothing was found. */
+export type Scanned<Row extends { readonly id: unknown }> = (Row | { readonly id: null }) & {
+  /** The last id that was looked at; null: all were. */
+  readonly scanned_to: string | null;
+};
+
+/** The items of a page, and the position behind what was looked at. */
+export function itemsOf<Row extends { readonly id: unknown }>(rows: readonly Scanned<Row>[]) {
+  const scannedTo = rows[0]?.scanned_to;
+  return {
+    found: rows.filter((row): row is Row & Scanned<Row> => row.id !== null),
+    scannedTo: scannedTo == null ? undefined : [scannedTo],
+  };
+}
+
+/**
+ * A page of `scanned`: of the rows that are open, where asked. Parameters: $1 whether only those, $2 the
+ * limit.
+ */
+const PAGE = `
+select s.scanned_to, f.* from (
+  select case when count(*) = ${SCAN_MAX} then (select id::text from scanned order by id limit 1) end
+    as scanned_to
+  from scanned
+) s
+left join lateral (
+  select c.* from scanned c where not $1::boolean or c.matched_minor <> c.amount_minor
+  order by c.id desc limit $2
+) f on true`;
+
+/** How many rows are looked at: a page, or as many as a page of what is open may read. */
+const scanned = (open: boolean) => (open ? String(SCAN_MAX) : '$2');
+
 /** Entries, newest first, each with the movements that it is matched with. */
 export function listBankEntries(
   { account, open }: { readonly account: string | null; readonly open: boolean },
   before: number | null,
   count: number,
 ): Sql {
+  const values: unknown[] = [open, count];
+  const conditions = ['true'];
+  if (account !== null) conditions.push(`r.account = $${values.push(account)}`);
+  if (before !== null) conditions.push(`r.id < $${values.push(before)}`);
   return {
     text: `
-select e.*, c.decimals, coalesce((
+with picked as materialized (
+  select r.* from bank_entries r where ${conditions.join(' and ')} order by r.id desc limit ${scanned(open)}
+), scanned as materialized (
+  ${entriesOf('picked')}
+)
+select p.*, c.decimals, coalesce((
     select json_agg(json_build_object('transactionId', j.id, 'kind', j.kind, 'reference', j.reference)
       order by j.id)
-    from bank_matches m join journal j on j.id = m.movement_id where m.entry_id = e.id
+    from bank_matches m join journal j on j.id = m.movement_id where m.entry_id = p.id
   ), '[]') as movements
-from (${ENTRIES}) e join bank_accounts c on c.name = e.account
-where ($1::text is null or e.account = $1) and ($2::integer is null or e.id < $2)
-  and (not $3::boolean or e.matched_minor <> e.amount_minor)
-order by e.id desc limit $4`,
-    values: [account, before, open, count],
+from (${PAGE}) p left join bank_accounts c on c.name = p.account
+order by p.id desc`,
+    values,
   };
 }
 
+const FUNDING = `array(select f.id from accounts f where f.merchant_id = 0 and f.kind = 'FUNDING')`;
+
 /** Movements of the funding accounts, newest first. */
 export function listBankMovements(open: boolean, before: string | null, count: number): Sql {
+  const values: unknown[] = [open, count];
+  const earlier = before === null ? '' : `and r.id < $${values.push(before)}::uuid`;
   return {
     text: `
-select * from (${MOVEMENTS} and ($1::uuid is null or j.id < $1)) m
-where not $2::boolean or m.matched_minor <> m.amount_minor
-order by m.id desc limit $3`,
-    values: [before, open, count],
+with picked as materialized (
+  select r.* from journal r
+  where r.kind in ${FUNDING_KINDS} and (r.debit_account = any (${FUNDING}) or r.credit_account = any (${FUNDING}))
+    ${earlier}
+  order by r.id desc limit ${scanned(open)}
+), scanned as materialized (
+  ${movementsOf('picked')}
+)
+${PAGE} order by f.id desc`,
+    values,
   };
 }

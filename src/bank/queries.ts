@@ -84,11 +84,14 @@ export type EntryRow = {
   matched_minor: bigint;
 };
 
-export const ENTRIES = `
+/** Entries of a table, or of what was picked from it, with what they are matched with. */
+export const entriesOf = (source: string) => `
 select e.id, e.account, a.currency, e.entry_reference, e.booked_on::text, e.amount_minor, e.description,
   coalesce((select sum(m.amount_minor) from bank_matches m where m.entry_id = e.id),
     0)::bigint as matched_minor
-from bank_entries e join bank_accounts a on a.name = e.account`;
+from ${source} e join bank_accounts a on a.name = e.account`;
+
+const ENTRIES = entriesOf('bank_entries');
 
 /** Entries that are not matched as a whole, oldest first. */
 export function listOpenEntries(): Sql {
@@ -130,11 +133,15 @@ export type MovementRow = {
   matched_minor: bigint;
 };
 
+/** The kinds of movements that the operator's bank is to show; the index journal_of_funding has them. */
+export const FUNDING_KINDS = `('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN',
+  'CASH_OUT', 'ESCHEAT', 'OWN_TRANSFER')`;
+
 /**
- * Movements on the funding accounts: what the operator's bank is to show. Each voucher of an import is
- * one, so those are left out. The kinds are those of the index journal_of_funding.
+ * Movements on the funding accounts, of the journal or of what was picked from it: what the operator's bank
+ * is to show. Each voucher of an import is one, so those are left out.
  */
-export const MOVEMENTS = `
+export const movementsOf = (source: string) => `
 select j.id, j.kind::text as kind, j.currency, to_char(j.occurred_at at time zone 'UTC',
   'YYYY-MM-DD') as occurred_on, j.occurred_at,
   case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount_minor,
@@ -143,12 +150,13 @@ select j.id, j.kind::text as kind, j.currency, to_char(j.occurred_at at time zon
     '0') end as number,
   coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id),
     0)::bigint as matched_minor
-from journal j
-join accounts f on f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
+from ${source} j
+join accounts f on f.merchant_id = 0 and f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
 left join settlement_payouts p on p.id = j.id
 left join settlements s on s.id = p.settlement_id
-where j.kind in ('TOP_UP', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'PAYOUT', 'PAYOUT_RETURN', 'CASH_OUT',
-  'ESCHEAT', 'OWN_TRANSFER')`;
+where j.kind in ${FUNDING_KINDS}`;
+
+const MOVEMENTS = movementsOf('journal');
 
 /** Movements since a time that are not matched as a whole. */
 export function listOpenMovements(since: Date): Sql {

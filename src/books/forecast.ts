@@ -1,5 +1,5 @@
 import type { Service } from '../context.ts';
-import { type Float, listFloats } from '../merchants/floats.ts';
+import type { Float } from '../merchants/floats.ts';
 import type { Money } from '../money.ts';
 import { listLowFloats, listUse } from './forecast.queries.ts';
 
@@ -14,28 +14,38 @@ export type Forecast = Float & {
 const USE_DAYS = 28;
 const DAY_MS = 86_400_000;
 
+type UseRow = {
+  merchant_id: number;
+  currency: string;
+  decimals: number;
+  balance_minor: bigint;
+  used_minor: bigint;
+  days: string;
+};
+
 /**
  * The floats of a merchant, each with its forecast. What is used: orders and activations, less what was
  * released.
  */
-export async function forecastFloats({ db, clock }: Service, merchantId: number): Promise<Forecast[]> {
+export async function forecastFloats(service: Service, merchantId: number): Promise<Forecast[]> {
+  return (await forecastsOf(service, [merchantId])).map(({ forecast }) => forecast);
+}
+
+async function forecastsOf({ db, clock }: Service, merchantIds: readonly number[]) {
   const now = clock();
-  const since = new Date(now.getTime() - USE_DAYS * DAY_MS);
-  type UseRow = { currency: string; used_minor: bigint; days: string };
-  const uses = new Map(
-    (await db.query<UseRow>(listUse(merchantId, since, now))).map((row) => [row.currency, row]),
-  );
-  return (await listFloats(db, merchantId)).map((float) => {
-    const { minor, decimals } = float.balance;
-    const use = uses.get(float.currency);
-    const usedMinor = use && use.used_minor > 0n ? use.used_minor : 0n;
-    const days = BigInt(Math.ceil(Math.min(USE_DAYS, Math.max(1, Number(use?.days ?? 1)))));
-    return {
-      ...float,
-      usePerDay: { minor: usedMinor / days, decimals },
-      daysLeft: usedMinor === 0n ? null : Number((minor * days) / usedMinor),
-    };
-  });
+  const rows = await db.query<UseRow>(listUse(merchantIds, new Date(now.getTime() - USE_DAYS * DAY_MS), now));
+  return rows.map((row) => ({ merchantId: row.merchant_id, forecast: toForecast(row) }));
+}
+
+function toForecast({ currency, decimals, balance_minor: minor, used_minor, days: since }: UseRow): Forecast {
+  const usedMinor = used_minor > 0n ? used_minor : 0n;
+  const days = BigInt(Math.ceil(Math.min(USE_DAYS, Math.max(1, Number(since)))));
+  return {
+    currency,
+    balance: { minor, decimals },
+    usePerDay: { minor: usedMinor / days, decimals },
+    daysLeft: usedMinor === 0n ? null : Number((minor * days) / usedMinor),
+  };
 }
 
 /** A float below the mark at which its merchant is warned. */
@@ -54,11 +64,12 @@ export async function pageOfLowFloats(
   count: number,
 ): Promise<LowFloat[]> {
   const rows = await service.db.query<LowRow>(listLowFloats(after.merchantId, after.currency, count));
-  const merchants = [...new Set(rows.map(({ merchant_id }) => merchant_id))];
-  const forecasts = new Map<number, Forecast[]>();
-  for (const id of merchants) forecasts.set(id, await forecastFloats(service, id));
+  const forecasts = await forecastsOf(service, [...new Set(rows.map(({ merchant_id }) => merchant_id))]);
+  const byFloat = new Map(
+    forecasts.map(({ merchantId, forecast }) => [`${merchantId} ${forecast.currency}`, forecast]),
+  );
   return rows.flatMap(({ merchant_id: merchantId, merchant, currency, low_minor: minor }) => {
-    const float = forecasts.get(merchantId)?.find((each) => each.currency === currency);
+    const float = byFloat.get(`${merchantId} ${currency}`);
     const low = { minor, decimals: float?.balance.decimals ?? 0 };
     return float ? [{ ...float, merchantId, merchant, low }] : [];
   });

@@ -31,7 +31,7 @@ export function registerMerchant(program: Command): void {
   merchant
     .command('list')
     .description('list merchants')
-    .option('--name <text>', 'only those whose name holds this')
+    .option('--name <text>', 'only those whose name has words that begin with these')
     .option('--json', 'print JSON')
     .action(list);
   merchant.command('show <id>').description('show a merchant').option('--json', 'print JSON').action(show);

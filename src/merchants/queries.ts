@@ -127,12 +127,31 @@ select m.*, p.code as product from merchants m join products p on p.id = m.defau
   limit 10000`;
 }
 
-/** @param name a part of the name, in capitals or not; null for all */
+/** The words of a text, as the index merchants_by_words has them. */
+const wordsOf = (text: string) =>
+  `to_tsvector('simple'::regconfig, regexp_replace(${text}, '[^[:alnum:]]+', ' ', 'g'))`;
+
+/** @param name the beginnings of words of the name, in capitals or not; null for all */
 export function listMerchantRowsAfter(after: number, limit: number, name: string | null): Sql {
-  const pattern = name === null ? null : `%${name.replace(/[\\%_]/g, '\\$&')}%`;
-  return sql`
+  if (name === null)
+    return sql`
 select m.*, p.code as product from merchants m join products p on p.id = m.default_product_id
-where m.id > ${after} and (${pattern}::text is null or m.name ilike ${pattern}) order by m.id limit ${limit}`;
+where m.id > ${after} order by m.id limit ${limit}`;
+  return {
+    text: `
+with found as materialized (
+  select m.id from merchants m
+  where ${wordsOf('m.name')} @@ (
+    select string_agg(quote_literal(w.lexeme) || ':*', ' & ') from unnest(${wordsOf('$1')}) w
+  )::tsquery
+), page as materialized (
+  select f.id from found f where f.id > $2 order by f.id limit $3
+)
+select m.*, p.code as product from page g
+cross join lateral (select r.* from merchants r where r.id = g.id) m
+join products p on p.id = m.default_product_id order by m.id`,
+    values: [name, after, limit],
+  };
 }
 
 export function setPermission(id: number, permission: string, allowed: boolean): Sql {

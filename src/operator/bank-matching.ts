@@ -1,5 +1,11 @@
 import Type, { type Static } from 'typebox';
-import { type ListedEntry, listBankEntries, listBankMovements } from '../bank/list.queries.ts';
+import {
+  itemsOf,
+  type ListedEntry,
+  listBankEntries,
+  listBankMovements,
+  type Scanned,
+} from '../bank/list.queries.ts';
 import { matchBank, matchByHand, type Pair, unmatch } from '../bank/match.ts';
 import type { MovementRow } from '../bank/queries.ts';
 import { decimalsOf, type Money, toNumber } from '../money.ts';
@@ -14,7 +20,13 @@ import { MONEY, SEE } from './principal.ts';
 /** Entries of the bank, the movements that they belong to, and the matching of the two. */
 
 const EntryId = Id('entry');
-const Open = Type.Optional(Type.Boolean({ description: 'Only those that are not matched as a whole.' }));
+const Open = Type.Optional(
+  Type.Boolean({
+    description:
+      'Only those that are not matched as a whole. A page may then hold fewer than its limit, or none, and ' +
+      'still have a `nextCursor`: each page looks through a bounded number.',
+  }),
+);
 
 const EntrySchema = Type.Object({
   id: EntryId,
@@ -43,8 +55,9 @@ const entries = reading({
     const [before] = readCursor('bank entries', filters, cursor) ?? [];
     const last = before === undefined ? null : Number(before);
     const wanted = { account: account ?? null, open };
-    const rows = await service.readDb.query<ListedEntry>(listBankEntries(wanted, last, limit + 1));
-    const items = rows.map(({ decimals, ...row }) => ({
+    const rows = await service.readDb.query<Scanned<ListedEntry>>(listBankEntries(wanted, last, limit + 1));
+    const { found, scannedTo } = itemsOf(rows);
+    const items = found.map(({ decimals, ...row }) => ({
       id: String(row.id),
       account: row.account,
       currency: row.currency,
@@ -55,7 +68,7 @@ const entries = reading({
       description: row.description,
       movements: [...row.movements],
     }));
-    return pageOf('bank entries', filters, items, limit, ({ id }) => [Number(id)]);
+    return pageOf('bank entries', filters, items, limit, ({ id }) => [Number(id)], scannedTo);
   },
 });
 
@@ -85,8 +98,9 @@ const movements = reading({
     const filters = { open };
     const [before = null] = readCursor('bank movements', filters, cursor) ?? [];
     const last = before === null ? null : String(before);
-    const rows = await service.readDb.query<MovementRow>(listBankMovements(open, last, limit + 1));
-    const items = rows.map((row) => ({
+    const rows = await service.readDb.query<Scanned<MovementRow>>(listBankMovements(open, last, limit + 1));
+    const { found, scannedTo } = itemsOf(rows);
+    const items = found.map((row) => ({
       transactionId: row.id,
       kind: row.kind,
       currency: row.currency,
@@ -97,7 +111,7 @@ const movements = reading({
       bankReference: row.bank_reference,
       settlement: row.number,
     }));
-    return pageOf('bank movements', filters, items, limit, (each) => [each.transactionId]);
+    return pageOf('bank movements', filters, items, limit, (each) => [each.transactionId], scannedTo);
   },
 });
 

@@ -46,6 +46,7 @@ export function readCursor(list: string, filters: object, cursor: string | undef
 /**
  * Cuts a page out of rows that were read with one row more than its limit.
  * @param position the sort key of an item
+ * @param scannedTo where the rows end before the list does: the position of the last row that was looked at
  */
 export function pageOf<Item>(
   list: string,
@@ -53,9 +54,10 @@ export function pageOf<Item>(
   rows: readonly Item[],
   limit: number,
   position: (item: Item) => Position,
+  scannedTo?: Position,
 ): { items: Item[]; nextCursor: string | null } {
   const items = rows.slice(0, limit);
   const last = items.at(-1);
-  const hasMore = rows.length > limit && last !== undefined;
-  return { items, nextCursor: hasMore ? writeCursor(list, filters, position(last)) : null };
+  const end = rows.length > limit && last !== undefined ? position(last) : scannedTo;
+  return { items, nextCursor: end ? writeCursor(list, filters, end) : null };
 }

@@ -136,7 +136,9 @@ const listMerchants = reading({
   command: 'merchant list',
   input: Input({
     ...PAGE,
-    name: Type.Optional(Line(200, 'Only those whose name holds this, in capitals or not.', 'corner')),
+    name: Type.Optional(
+      Line(200, 'Only those whose name has words that begin with these, in capitals or not.', 'corner'),
+    ),
   }),
   output: Page(MerchantSchema),
   roles: SEE_VOUCHERS,

@@ -56,10 +56,12 @@ export function listSettlementRows(
   before: number | null,
   count: number,
 ): Sql {
+  // The index of those that are not paid is small.
+  const unpaid = states.includes('PAID') ? '' : `and s.state <> 'PAID'`;
   return {
     text: `
 select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id
-where ($1::integer is null or s.merchant_id = $1) and s.state = any ($2::settlement_state[])
+where ($1::integer is null or s.merchant_id = $1) and s.state = any ($2::settlement_state[]) ${unpaid}
   and ($3::integer is null or s.id < $3)
 order by s.id desc limit $4`,
     values: [merchantId, states, before, count],

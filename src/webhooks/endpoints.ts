@@ -48,7 +48,7 @@ type EndpointRow = {
   disabled_reason: string | null;
 };
 
-type CountRow = { pending: bigint; failed: bigint };
+type CountRow = { id: number; pending: bigint; failed: bigint };
 
 /** Every event is written once for each endpoint that takes it. */
 const ENDPOINTS_MAX = 20;
@@ -123,19 +123,21 @@ export async function pageOfEndpoints(
   after: number,
   limit: number,
 ): Promise<Endpoint[]> {
-  const endpoints: Endpoint[] = [];
-  for (const row of await db.query<EndpointRow>(listEndpointRows(merchantId, null, limit, after)))
-    endpoints.push(await toEndpoint(db, row));
-  return endpoints;
+  return withCounts(db, await db.query<EndpointRow>(listEndpointRows(merchantId, null, limit, after)));
 }
 
 export async function findEndpoint(db: Queries, id: number): Promise<Endpoint | undefined> {
   const [row] = await db.query<EndpointRow>(listEndpointRows(null, id, 1));
-  return row && toEndpoint(db, row);
+  return row && (await withCounts(db, [row]))[0];
 }
 
-async function toEndpoint(db: Queries, row: EndpointRow): Promise<Endpoint> {
-  const [counts] = await db.query<CountRow>(countDeliveries(row.id));
+async function withCounts(db: Queries, rows: readonly EndpointRow[]): Promise<Endpoint[]> {
+  const counts = await db.query<CountRow>(countDeliveries(rows.map(({ id }) => id)));
+  const byId = new Map(counts.map((each) => [each.id, each]));
+  return rows.map((row) => toEndpoint(row, byId.get(row.id)));
+}
+
+function toEndpoint(row: EndpointRow, counts: CountRow | undefined): Endpoint {
   return {
     id: row.id,
     merchantId: row.merchant_id,

@@ -128,16 +128,17 @@ where removed_at is null and id > ${after} and (${merchantId}::int is null
 order by id limit ${most}`;
 }
 
-/** How many deliveries wait and how many failed at an endpoint, each counted up to COUNT_MAX. */
-export function countDeliveries(id: number): Sql {
+/** How many deliveries wait and how many failed at each endpoint, each counted up to COUNT_MAX. */
+export function countDeliveries(ids: readonly number[]): Sql {
   return sql`
-select
+select e.id,
   (select count(*) from (
-    select 1 as found from webhook_deliveries where endpoint_id = ${id} and state = 'PENDING'
+    select 1 as found from webhook_deliveries where endpoint_id = e.id and state = 'PENDING'
       limit ${COUNT_MAX}) p) as pending,
   (select count(*) from (
-    select 1 as found from webhook_deliveries where endpoint_id = ${id} and state = 'FAILED'
-      limit ${COUNT_MAX}) f) as failed`;
+    select 1 as found from webhook_deliveries where endpoint_id = e.id and state = 'FAILED'
+      limit ${COUNT_MAX}) f) as failed
+from unnest(${ids}::integer[]) e (id)`;
 }
 
 export function countEndpoints(merchantId: number): Sql {
