@@ -16,7 +16,7 @@ const CONNECTIONS = 64;
 /** Vouchers that the load draws from. */
 const DRAWN = 20_000;
 const CHUNK = 100_000;
-const PIN = '0731';
+export const PIN = '0731';
 
 export type GrowthResult = readonly {
   readonly vouchers: number;
@@ -110,7 +110,7 @@ export async function prepareFill(stage: Stage): Promise<void> {
   );
 }
 
-const codeOf = (number: number) => String(900_000_000_000 + number);
+export const codeOf = (number: number) => String(900_000_000_000 + number);
 
 /** Makes vouchers from one number to below another. */
 export async function fill(stage: Stage, from: number, to: number, entries: number): Promise<void> {

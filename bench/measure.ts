@@ -15,6 +15,7 @@ const MOST_PER_SECOND = {
   till: 40_000,
   balance: 20_000,
   lookup: 20_000,
+  list: 20_000,
 };
 
 /** What a run came to, and what it took: processor time for each request, memory at its end. */

@@ -92,6 +92,7 @@ export const OPERATIONS = {
   lookup: { make: lookup, inactive: 0, updatable: 0 },
   activate: { make: activate, inactive: 1, updatable: 0 },
   update: { make: update, inactive: 0, updatable: 1 },
+  list: { make: list, inactive: 0, updatable: 0 },
   till: { make: till, inactive: 0.04, updatable: 0.04 },
 } as const satisfies Record<string, { make: Maker; inactive: number; updatable: number }>;
 

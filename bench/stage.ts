@@ -69,8 +69,9 @@ export class Stage {
     this.context = context;
   }
 
-  static async open(): Promise<Stage> {
-    const folder = await temporaryFolder('scrip-bench-');
+  /** @param kept a folder that stays, and is used again where there is a database in it */
+  static async open(kept?: string): Promise<Stage> {
+    const folder = kept ?? (await temporaryFolder('scrip-bench-'));
     const log = createLogger('warn');
     const embedded = await opened(
       () => openEmbedded(folder, log),

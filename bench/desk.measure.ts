@@ -1,0 +1,97 @@
+import { type Call, dayOf, makeCalls } from './desk.lists.ts';
+import type { Serve, Stage } from './stage.ts';
+import { quantile, sorted } from './statistics.ts';
+
+/** How long the operator waits for a page of each list, and for the first screen of the console. */
+
+const PAGES = 5;
+const SLOW_MS = 150;
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+
+/** Asks once; the time until the whole answer is there. @throws where the answer is no success */
+export async function ask({ url }: Serve, token: string, { path, body }: Call) {
+  const since = performance.now();
+  const response = await fetch(`${url}/operator/v1${path}`, {
+    headers: { authorization: token, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const tookMs = performance.now() - since;
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${text.slice(0, 300)}`);
+  return { tookMs, answer: JSON.parse(text) as { nextCursor?: string | null } };
+}
+
+const nextPage = (path: string, cursor: string) => `${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`;
+
+/** Asks for a list several times, each time on to its fifth page. */
+async function walk(
+  serve: Serve,
+  token: string,
+  make: (turn: number) => Call,
+  calls: number,
+): Promise<number[]> {
+  const took: number[] = [];
+  for (let turn = 0; took.length < calls; turn++) {
+    const call = make(turn);
+    let cursor: string | null | undefined;
+    for (let page = 0; page < PAGES && took.length < calls; page++) {
+      const path = cursor ? nextPage(call.path, cursor) : call.path;
+      const body = call.body && cursor ? { ...call.body, cursor } : call.body;
+      const { tookMs, answer } = await ask(serve, token, {
+        path: call.body ? call.path : path,
+        ...(body && { body }),
+      });
+      took.push(tookMs);
+      cursor = answer.nextCursor;
+      if (!cursor) break;
+    }
+  }
+  return took;
+}
+
+/** What the console asks for at once on its first screen. */
+export function overviewCalls(): Call[] {
+  const today = dayOf(0);
+  const tomorrow = dayOf(-1);
+  return [
+    ...['/books/days', '/approvals?waiting=true&limit=50', '/batches?status=PROCESSING&limit=50'],
+    ...['/webhooks?limit=200', '/floats/low', '/transactions?limit=8'],
+    ...[`/books/reports/outstanding?from=${dayOf(89)}&to=${tomorrow}`],
+    ...[`/books/reports/liability?from=${today}&to=${tomorrow}`],
+  ].map((path) => ({ path }));
+}
+
+/** Reads every list, and prints what is slow first. */
+export async function measureLists(stage: Stage, token: string, calls: number): Promise<void> {
+  const serve = await stage.serve(['--no-work']);
+  try {
+    const found: { name: string; p50: number; p95: number; most: number }[] = [];
+    const note = (name: string, all: readonly number[]) => {
+      const took = sorted(all);
+      found.push({ name, p50: quantile(took, 0.5), p95: quantile(took, 0.95), most: quantile(took, 1) });
+    };
+    for (const [name, make] of Object.entries(await makeCalls(stage))) {
+      // The audit counts how often a person looks codes up.
+      const most = /code$/.test(name) ? 14 : calls;
+      try {
+        note(name, await walk(serve, token, make, most));
+      } catch (error) {
+        print(`${name}: ${(error as Error).message}`);
+      }
+    }
+    const overview: number[] = [];
+    for (let turn = 0; turn < calls; turn++) {
+      const since = performance.now();
+      await Promise.all(overviewCalls().map((call) => ask(serve, token, call)));
+      overview.push(performance.now() - since);
+    }
+    note('first screen of the console', overview);
+    for (const { name, p50, p95, most } of found.sort((one, other) => other.p95 - one.p95))
+      print(
+        `${p95 > SLOW_MS ? '!' : ' '} ${name}: p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}, most ${most.toFixed(1)} ms`,
+      );
+  } finally {
+    await serve.stop();
+  }
+}
