@@ -6,7 +6,7 @@ import { bytesArray, plainArray } from '../src/db/sql.ts';
 import { codeOf, PIN } from './growth.ts';
 import type { Stage } from './stage.ts';
 
-/** Fills a database with a year of a large business (desk.sql), in as many chunks as take a minute or less. */
+/** Fills a database with a year of a large business (desk.sql, desk.people.sql). */
 
 const CHUNK = 50_000;
 const MERCHANTS = 2_000;

@@ -44,101 +44,116 @@ async function sample(stage: Stage) {
   };
 }
 
+type Things = Awaited<ReturnType<typeof sample>>;
+type Calls = Readonly<Record<string, Maker>>;
+
+const by =
+  (path: string, value: (turn: number) => string): Maker =>
+  (turn) => ({ path: path + encodeURIComponent(value(turn)) });
+const find =
+  (body: (turn: number) => object): Maker =>
+  (turn) => ({ path: '/vouchers/find', body: { reason: 'bench', ...body(turn) } });
+const days = (turn: number) => dayOf(3 + turn * 6);
+
+const moneyCalls = (of: Things): Calls => ({
+  merchants: get('/merchants'),
+  'merchants, a frequent word': get('/merchants?name=bakery'),
+  'merchants, one': by('/merchants?name=', (turn) => `books ${turn * 7}`),
+  'merchants, none': get('/merchants?name=nobody'),
+  merchant: by('/merchants/', of.merchant),
+  'keys of a merchant': by('/api-keys?merchantId=', of.merchant),
+  'floats of a merchant': by('/floats?merchantId=', of.merchant),
+  'low floats': get('/floats/low'),
+  products: get('/products'),
+  tokens: get('/tokens'),
+  users: get('/users'),
+  'users of a merchant': by('/users?merchantId=', of.merchant),
+  settlements: get('/settlements'),
+  'settlements of a merchant': by('/settlements?merchantId=', of.merchant),
+  ...each(['DRAFT', 'APPROVED', 'PAID'], 'settlements', '/settlements?state='),
+  'drafts of a merchant': by('/settlements?state=DRAFT&merchantId=', of.merchant),
+  settlement: by('/settlements/', of.settlement),
+  disputes: get('/disputes'),
+  'open disputes': get('/disputes?open=true'),
+  'disputes of a merchant': by('/disputes?merchantId=', of.merchant),
+  'statements of the bank': get('/bank/statements'),
+  'statements of an account without any': get('/bank/statements?account=Quiet'),
+  'entries of the bank': get('/bank/entries'),
+  'open entries of the bank': get('/bank/entries?open=true'),
+  'entries of an account without any': get('/bank/entries?account=Quiet'),
+  'movements of the bank': get('/bank/movements'),
+  'open movements of the bank': get('/bank/movements?open=true'),
+  jobs: get('/jobs'),
+  'rows of a job': (turn) => ({ path: `/jobs/${of.job(turn)}/rows` }),
+  approvals: get('/approvals'),
+  'waiting approvals': get('/approvals?waiting=true'),
+  webhooks: get('/webhooks'),
+  'webhooks of a merchant': by('/webhooks?merchantId=', of.merchant),
+  deliveries: (turn) => ({ path: `/webhooks/${of.endpoint(turn)}/deliveries` }),
+  'failed deliveries': (turn) => ({ path: `/webhooks/${of.endpoint(turn)}/deliveries?state=FAILED` }),
+  'pending deliveries': (turn) => ({ path: `/webhooks/${of.endpoint(turn)}/deliveries?state=PENDING` }),
+});
+
+const auditCalls = (): Calls => ({
+  changes: get('/audit'),
+  'changes of a subject': by('/audit?subject=', (turn) => `merchant ${turn * 10}`),
+  'changes by an actor': by('/audit?actor=', (turn) => `person ${turn % 40}`),
+  'changes by nobody': get('/audit?actor=nobody'),
+  'changes by a kind of actor': get('/audit?actorKind=user'),
+  'changes by a rare kind of actor': get('/audit?actorKind=command-line'),
+  'changes of an action': get('/audit?action=voucher.block'),
+  'changes of a rare action': get('/audit?action=merchant.create'),
+  'changes of an action by an actor': get('/audit?action=voucher.block&actor=person%203'),
+  'changes since a day': by('/audit?from=', days),
+  'changes until a day': by('/audit?to=', days),
+  'changes of a subject until a day': by('/audit?subject=merchant%205&to=', days),
+  'changes that broke the glass': get('/audit/break-glass'),
+});
+
+const voucherCalls = (of: Things): Calls => ({
+  batches: get('/batches'),
+  'batches of a merchant': by('/batches?merchantId=', of.merchant),
+  ...each(['PROCESSING', 'CANCELED', 'COMPLETED'], 'batches', '/batches?status='),
+  'canceled batches of a merchant': by('/batches?status=CANCELED&merchantId=', of.merchant),
+  batch: by('/batches/', of.batch),
+  'exports of a batch': (turn) => ({ path: `/batches/${of.batch(turn)}/exports` }),
+  vouchers: get('/vouchers'),
+  'vouchers of a batch': by('/vouchers?batch=', of.batch),
+  ...each(VOUCHER_STATES, 'vouchers', '/vouchers?state='),
+  'blocked vouchers of a batch': by('/vouchers?state=BLOCKED&batch=', of.batch),
+  'voucher and its history': by('/vouchers/', of.serial),
+  'find by code': find((turn) => ({ code: of.code(turn) })),
+  'find by masked code': find((turn) => ({ masked: of.masked(turn) })),
+  'find by reference': find((turn) => {
+    const [merchantId, reference] = of.used(turn).split(' ');
+    return { merchantId, reference };
+  }),
+  'find by transaction': find((turn) => ({ transactionId: of.transaction(turn) })),
+  'find by batch': find((turn) => ({ batch: of.batch(turn) })),
+});
+
+const journalCalls = (of: Things): Calls => ({
+  transactions: get('/transactions'),
+  'transactions of a merchant': by('/transactions?merchantId=', of.merchant),
+  'transactions of a voucher': by('/transactions?serialNumber=', of.serial),
+  'transactions of a voucher and a merchant': (turn) => ({
+    path: `/transactions?serialNumber=${of.serial(turn)}&merchantId=${of.merchant(turn)}`,
+  }),
+  'transactions until a day': by('/transactions?to=', days),
+  'transactions of a merchant until a day': (turn) => ({
+    path: `/transactions?merchantId=${of.merchant(turn)}&to=${days(turn)}`,
+  }),
+  transaction: by('/transactions/', of.transaction),
+  declines: get('/declines'),
+  'declines of a merchant': by('/declines?merchantId=', of.merchant),
+  'declines of a voucher': by('/declines?serialNumber=', of.serial),
+  'days of the books': get('/books/days'),
+});
+
 /** Every list and look-up by its name. */
-export async function makeCalls(stage: Stage): Promise<Readonly<Record<string, Maker>>> {
+export async function makeCalls(stage: Stage): Promise<Calls> {
   const of = await sample(stage);
-  const by =
-    (path: string, value: (turn: number) => string): Maker =>
-    (turn) => ({ path: path + encodeURIComponent(value(turn)) });
-  const find =
-    (body: (turn: number) => object): Maker =>
-    (turn) => ({ path: '/vouchers/find', body: { reason: 'bench', ...body(turn) } });
-  const days = (turn: number) => dayOf(3 + turn * 6);
-  return {
-    merchants: get('/merchants'),
-    'merchants, a frequent word': get('/merchants?name=bakery'),
-    'merchants, one': by('/merchants?name=', (turn) => `books ${turn * 7}`),
-    'merchants, none': get('/merchants?name=nobody'),
-    merchant: by('/merchants/', of.merchant),
-    'keys of a merchant': by('/api-keys?merchantId=', of.merchant),
-    'floats of a merchant': by('/floats?merchantId=', of.merchant),
-    'low floats': get('/floats/low'),
-    products: get('/products'),
-    tokens: get('/tokens'),
-    users: get('/users'),
-    'users of a merchant': by('/users?merchantId=', of.merchant),
-    settlements: get('/settlements'),
-    'settlements of a merchant': by('/settlements?merchantId=', of.merchant),
-    ...each(['DRAFT', 'APPROVED', 'PAID'], 'settlements', '/settlements?state='),
-    'drafts of a merchant': by('/settlements?state=DRAFT&merchantId=', of.merchant),
-    settlement: by('/settlements/', of.settlement),
-    disputes: get('/disputes'),
-    'open disputes': get('/disputes?open=true'),
-    'disputes of a merchant': by('/disputes?merchantId=', of.merchant),
-    'statements of the bank': get('/bank/statements'),
-    'statements of an account without any': get('/bank/statements?account=Quiet'),
-    'entries of the bank': get('/bank/entries'),
-    'open entries of the bank': get('/bank/entries?open=true'),
-    'entries of an account without any': get('/bank/entries?account=Quiet'),
-    'movements of the bank': get('/bank/movements'),
-    'open movements of the bank': get('/bank/movements?open=true'),
-    jobs: get('/jobs'),
-    'rows of a job': (turn) => ({ path: `/jobs/${of.job(turn)}/rows` }),
-    approvals: get('/approvals'),
-    'waiting approvals': get('/approvals?waiting=true'),
-    webhooks: get('/webhooks'),
-    'webhooks of a merchant': by('/webhooks?merchantId=', of.merchant),
-    deliveries: (turn) => ({ path: `/webhooks/${of.endpoint(turn)}/deliveries` }),
-    'failed deliveries': (turn) => ({ path: `/webhooks/${of.endpoint(turn)}/deliveries?state=FAILED` }),
-    'pending deliveries': (turn) => ({ path: `/webhooks/${of.endpoint(turn)}/deliveries?state=PENDING` }),
-    changes: get('/audit'),
-    'changes of a subject': by('/audit?subject=', (turn) => `merchant ${turn * 10}`),
-    'changes by an actor': by('/audit?actor=', (turn) => `person ${turn % 40}`),
-    'changes by nobody': get('/audit?actor=nobody'),
-    'changes by a kind of actor': get('/audit?actorKind=user'),
-    'changes by a rare kind of actor': get('/audit?actorKind=command-line'),
-    'changes of an action': get('/audit?action=voucher.block'),
-    'changes of a rare action': get('/audit?action=merchant.create'),
-    'changes of an action by an actor': get('/audit?action=voucher.block&actor=person%203'),
-    'changes since a day': by('/audit?from=', days),
-    'changes until a day': by('/audit?to=', days),
-    'changes of a subject until a day': by('/audit?subject=merchant%205&to=', days),
-    'changes that broke the glass': get('/audit/break-glass'),
-    batches: get('/batches'),
-    'batches of a merchant': by('/batches?merchantId=', of.merchant),
-    ...each(['PROCESSING', 'CANCELED', 'COMPLETED'], 'batches', '/batches?status='),
-    'canceled batches of a merchant': by('/batches?status=CANCELED&merchantId=', of.merchant),
-    batch: by('/batches/', of.batch),
-    'exports of a batch': (turn) => ({ path: `/batches/${of.batch(turn)}/exports` }),
-    vouchers: get('/vouchers'),
-    'vouchers of a batch': by('/vouchers?batch=', of.batch),
-    ...each(VOUCHER_STATES, 'vouchers', '/vouchers?state='),
-    'blocked vouchers of a batch': by('/vouchers?state=BLOCKED&batch=', of.batch),
-    'voucher and its history': by('/vouchers/', of.serial),
-    'find by code': find((turn) => ({ code: of.code(turn) })),
-    'find by masked code': find((turn) => ({ masked: of.masked(turn) })),
-    'find by reference': find((turn) => {
-      const [merchantId, reference] = of.used(turn).split(' ');
-      return { merchantId, reference };
-    }),
-    'find by transaction': find((turn) => ({ transactionId: of.transaction(turn) })),
-    'find by batch': find((turn) => ({ batch: of.batch(turn) })),
-    transactions: get('/transactions'),
-    'transactions of a merchant': by('/transactions?merchantId=', of.merchant),
-    'transactions of a voucher': by('/transactions?serialNumber=', of.serial),
-    'transactions of a voucher and a merchant': (turn) => ({
-      path: `/transactions?serialNumber=${of.serial(turn)}&merchantId=${of.merchant(turn)}`,
-    }),
-    'transactions until a day': by('/transactions?to=', days),
-    'transactions of a merchant until a day': (turn) => ({
-      path: `/transactions?merchantId=${of.merchant(turn)}&to=${days(turn)}`,
-    }),
-    transaction: by('/transactions/', of.transaction),
-    declines: get('/declines'),
-    'declines of a merchant': by('/declines?merchantId=', of.merchant),
-    'declines of a voucher': by('/declines?serialNumber=', of.serial),
-    'days of the books': get('/books/days'),
-  };
+  return { ...moneyCalls(of), ...auditCalls(), ...voucherCalls(of), ...journalCalls(of) };
 }
 
 function each(values: readonly string[], what: string, path: string): Record<string, Maker> {

@@ -7,7 +7,8 @@ language sql set search_path = scrip, bench as $$
   select uuidv7(-interval '90 days' * (1 - n::float8 / p_rows)), v.serial_number, m.id, 'key-' || m.id, 'redeem',
     (array['51', '54', '43', '55'])[1 + n % 4], 10000, 'declined ' || n
   from generate_series(1, p_rows) n
-  join bench.merchants m on m.place = floor((select count(*) from bench.merchants) * bench.spread(n, 4))::integer
+  join bench.merchants m
+    on m.place = floor((select count(*) from bench.merchants) * bench.spread(n, 4))::integer
   left join lateral (
     select r.serial_number from scrip.vouchers r where r.batch_id = (
       select b.id from bench.batches b where b.place = n % (select count(*) from bench.batches))
@@ -66,8 +67,8 @@ begin
   join accounts a on a.merchant_id = m.id and a.kind = 'FLOAT' and a.currency = 'USD'
   cross join bank_files f cross join lateral (select f.imported_at - interval '1 hour' as at) t
   where m.place % 10 = 0;
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, reference,
-    occurred_at)
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    reference, occurred_at)
   select p.id, 'TOP_UP', a.id, p.float, 1000, 'USD', p.merchant_id, 'top up ' || p.id, p.at
   from paid p join accounts a on a.kind = 'FUNDING' and a.currency = 'USD';
   insert into bank_entries (file_id, account, entry_reference, booked_on, amount_minor, description)

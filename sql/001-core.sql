@@ -83,9 +83,6 @@ create table merchants (
   changed_by xid8 not null default pg_current_xact_id() -- the transaction that changed it last
 );
 create index merchants_by_change on merchants (changed_by);
--- The operator looks a merchant up by beginnings of the words of its name.
-create index merchants_by_words on merchants
-  using gin (to_tsvector('simple'::regconfig, regexp_replace(name, '[^[:alnum:]]+', ' ', 'g')));
 
 create table api_keys (
   id text primary key,

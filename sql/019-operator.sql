@@ -69,6 +69,10 @@ alter table audit
 create index batches_by_merchant on batches (merchant_id, id);
 create index batches_by_status on batches (status, id);
 
+-- A merchant is looked up by beginnings of the words of its name.
+create index merchants_by_words on merchants
+  using gin (to_tsvector('simple'::regconfig, regexp_replace(name, '[^[:alnum:]]+', ' ', 'g')));
+
 create index audit_by_actor on audit (actor, sequence);
 create index audit_by_actor_and_action on audit (actor, action, sequence);
 create index audit_by_kind on audit (actor_kind, sequence);

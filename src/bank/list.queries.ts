@@ -104,7 +104,8 @@ export function listBankMovements(open: boolean, before: string | null, count: n
     text: `
 with picked as materialized (
   select r.* from journal r
-  where r.kind in ${FUNDING_KINDS} and (r.debit_account = any (${FUNDING}) or r.credit_account = any (${FUNDING}))
+  where r.kind in ${FUNDING_KINDS}
+    and (r.debit_account = any (${FUNDING}) or r.credit_account = any (${FUNDING}))
     ${earlier}
   order by r.id desc limit ${scanned(open)}
 ), scanned as materialized (

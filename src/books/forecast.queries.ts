@@ -7,7 +7,7 @@ import { type Sql, sql } from '../db/sql.ts';
  */
 export function listUse(merchantIds: readonly number[], since: Date, now: Date): Sql {
   const unsealed = `
-    select case when j.debit_account = f.account_id then j.amount_minor else -j.amount_minor end as amount_minor
+    select case j.debit_account when f.account_id then j.amount_minor else -j.amount_minor end as amount_minor
     from journal j
     where j.merchant_id = f.merchant_id and j.currency = f.currency
       and f.account_id in (j.debit_account, j.credit_account)
