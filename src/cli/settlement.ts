@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { disputes, type ListedDispute } from '../operator/disputes.ts';
-import type { Settlement } from '../operator/settlements.ts';
+import type { Settlement } from '../operator/settlement-schema.ts';
 import { type SettlementDetails, settlements } from '../operator/settlements.ts';
 import { amountText } from './merchant.ts';
 import { parseReference } from './money.ts';

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { Nullable, Word } from '../schema.ts';
+import { type ApprovalRow, findApproval, listApprovalRows } from './approvals.queries.ts';
 import { approve, turnDown } from './approvals.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import { type Effect, parsed } from './effect.ts';
@@ -19,7 +20,6 @@ import {
 import { type AnyOperation, type Caller, changing, reading, tableOf } from './operations.ts';
 import { type Principal, ROLES } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
-import { type ApprovalRow, findApproval, listApprovalRows } from './queries.ts';
 
 /** The operations on what waits for another person. */
 

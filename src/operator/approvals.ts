@@ -5,6 +5,14 @@ import type { Queries } from '../db/pool.ts';
 import { samePerson } from '../people/queries.ts';
 import { findUser } from '../people/users.ts';
 import {
+  type ApprovalRow,
+  decideApproval,
+  findApproval,
+  insertApproval,
+  lockApproval,
+  setApprovalOutput,
+} from './approvals.queries.ts';
+import {
   canonical,
   type Effect,
   type Fields,
@@ -18,14 +26,6 @@ import { mayPropose } from './four-eyes.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import { actorOf, type Principal, type Role } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
-import {
-  type ApprovalRow,
-  decideApproval,
-  findApproval,
-  insertApproval,
-  lockApproval,
-  setApprovalOutput,
-} from './queries.ts';
 import { readSettings } from './settings.ts';
 
 /**

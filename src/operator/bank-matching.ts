@@ -15,7 +15,7 @@ import { Day } from './books.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import { Id, Input, NullableText, PAGE, Page, Reason, Text, TransactionId, toId } from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
+import { MONEY, SEE } from './rights.ts';
 
 /** Entries of the bank, the movements that they belong to, and the matching of the two. */
 

@@ -31,9 +31,9 @@ import {
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MANAGE, SEE_VOUCHERS } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
 import { ProductCode } from './products.ts';
+import { MANAGE, SEE_VOUCHERS } from './rights.ts';
 
 const QUANTITY_MAX = 5_000_000;
 const STATUSES = ['PROCESSING', 'COMPLETED', 'CANCELED'] as const;

@@ -6,6 +6,7 @@ import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import { verifyBooks } from '../books/verify.ts';
 import { Nullable, Word } from '../schema.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
+import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
 import {
   Count,
   Input,
@@ -20,10 +21,10 @@ import {
 } from './fields.ts';
 import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
-import { Amount, Currency, minorOf, Reference, requireDecimals } from './money.ts';
+import { Reference } from './money.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE, VERIFY } from './principal.ts';
 import { invalid, notFound } from './problem.ts';
+import { MONEY, SEE, VERIFY } from './rights.ts';
 
 export const Day = Type.String({
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',

@@ -17,8 +17,8 @@ import {
   toStart,
 } from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
-import { CONNECT, SEE_KEYS } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
+import { CONNECT, SEE_KEYS } from './rights.ts';
 import { EndpointId, requireEndpoint } from './webhooks.ts';
 
 const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;

@@ -18,8 +18,8 @@ import {
   toId,
 } from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
-import { SettlementId } from './settlements.ts';
+import { MONEY, SEE } from './rights.ts';
+import { SettlementId } from './settlement-schema.ts';
 
 /** What merchants doubt of a settlement, and the answers. Neither changes a number. */
 

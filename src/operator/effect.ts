@@ -2,9 +2,9 @@ import { createService, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { within } from '../db/within.ts';
+import { listOwnEntries } from './approvals.queries.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import { Problem } from './problem.ts';
-import { listOwnEntries } from './queries.ts';
 
 /** The effect of an operation: the changes that it makes, as the audit shows them. */
 

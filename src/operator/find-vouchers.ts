@@ -13,6 +13,7 @@ import {
   serialOfTransaction,
   serialsOfReference,
 } from '../vouchers/find.ts';
+import { countSince } from './audit.queries.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import {
   Input,
@@ -29,9 +30,8 @@ import {
   toId,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { SEE_VOUCHERS } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
-import { countSince } from './queries.ts';
+import { SEE_VOUCHERS } from './rights.ts';
 import { VOUCHER_STATES } from './vouchers.ts';
 
 /** A lookup reveals which codes exist: more in a minute are not support. */

@@ -3,10 +3,10 @@ import { findEntry } from '../ledger/journal.ts';
 import { toNumber } from '../money.ts';
 import { findUser } from '../people/users.ts';
 import { showVoucher } from '../vouchers/operate.ts';
+import { countPeople } from './approvals.queries.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import type { Principal, Role } from './principal.ts';
 import { Problem } from './problem.ts';
-import { countPeople } from './queries.ts';
 import { readSettings, type Settings } from './settings.ts';
 
 /**

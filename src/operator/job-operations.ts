@@ -3,63 +3,15 @@ import { audit } from '../audit/audit.ts';
 import { verifyAudit } from '../audit/verify.ts';
 import { csvText } from '../books/csv.ts';
 import { reconcile } from '../ledger/reconcile.ts';
-import { Word } from '../schema.ts';
 import { BULK_RUNS, bulk, bulkCancel, preview } from './bulk.ts';
 import { pageOf, readCursor } from './cursor.ts';
-import {
-  Count,
-  FileSchema,
-  Id,
-  Input,
-  NullableText,
-  NullableTime,
-  PAGE,
-  Page,
-  Reason,
-  Text,
-  Time,
-  toId,
-} from './fields.ts';
+import { FileSchema, Id, Input, NullableText, PAGE, Page, Reason, toId } from './fields.ts';
+import { JobSchema, toJobJson } from './job-schema.ts';
 import { cancelJobRow, listJobResults, listJobRows } from './jobs.queries.ts';
 import { createJob, findJob, type JobRow, type JobRuns } from './jobs.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { CARE, SEE_VOUCHERS, VERIFY } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
-
-export const JobSchema = Type.Object({
-  id: Id('job'),
-  operation: Text,
-  state: Word(['WAITING', 'RUNNING', 'COMPLETED', 'CANCELED', 'FAILED'] as const),
-  total: Type.Integer({ minimum: 0, description: 'Its rows; 0 for a job without rows.' }),
-  done: Count,
-  failed: Type.Integer({ minimum: 0, description: 'Rows that were declined.' }),
-  createdBy: Text,
-  createdAt: Time,
-  startedAt: NullableTime,
-  endedAt: NullableTime,
-  result: Type.Unsafe<unknown>({ description: 'Of a job without rows; null until it is done.' }),
-  failure: NullableText,
-});
-
-export type Job = Static<typeof JobSchema>;
-
-/** A job as every door shows it. */
-export function toJobJson(row: JobRow): Job {
-  return {
-    id: String(row.id),
-    operation: row.operation,
-    state: row.state,
-    total: row.total,
-    done: row.done,
-    failed: row.failed,
-    createdBy: row.created_by,
-    createdAt: row.created_at,
-    startedAt: row.started_at,
-    endedAt: row.ended_at,
-    result: row.result === null ? null : JSON.parse(row.result),
-    failure: row.failure,
-  };
-}
+import { CARE, SEE_VOUCHERS, VERIFY } from './rights.ts';
 
 const JobId = Id('job');
 

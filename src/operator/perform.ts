@@ -8,7 +8,7 @@ import { mayPropose, needsApproval, requireGlass } from './four-eyes.ts';
 import type { AnyOperation, Caller } from './operations.ts';
 import { actorOf, type Principal } from './principal.ts';
 import { Problem } from './problem.ts';
-import { claimRequest, findRequest, finishRequest, forgetRequest } from './queries.ts';
+import { claimRequest, findRequest, finishRequest, forgetRequest } from './requests.queries.ts';
 import { checkInput } from './validate.ts';
 
 /** What a door hands over: who asks for what. */

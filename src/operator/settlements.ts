@@ -10,18 +10,15 @@ import {
   linesOf,
   pageOfSettlements,
   payoutsOf,
-  type Settlement as SettlementInfo,
 } from '../settlement/settlements.ts';
 import { checkDay, Day } from './books.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import { DisputeSchema, toDisputeJson } from './disputes.ts';
 import {
-  Id,
   Input,
   Line,
   MerchantId,
   NullableText,
-  NullableTime,
   PAGE,
   Page,
   Reason,
@@ -33,51 +30,14 @@ import {
 import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './principal.ts';
-
-const STATES = ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'] as const;
-export const SettlementId = Id('settlement');
-
-const SettlementSchema = Type.Object({
-  id: SettlementId,
-  merchantId: MerchantId,
-  merchant: Text,
-  state: Word(STATES),
-  number: NullableText,
-  currency: Text,
-  firstDay: Day,
-  lastDay: Day,
-  startsAt: Time,
-  endsAt: Time,
-  zone: Text,
-  carried: Type.Number({ description: 'What the settlement account held before.' }),
-  closing: Type.Number({ description: 'What it held at the end.' }),
-  outstanding: Type.Number({ description: 'What earlier settlements were still to be paid then.' }),
-  payable: Type.Number({ description: 'What is to be paid; 0 where it is carried over.' }),
-  dueOn: Day,
-  closingHash: Text,
-  madeBy: Text,
-  madeAt: Time,
-  approvedBy: NullableText,
-  approvedAt: NullableTime,
-  contentHash: NullableText,
-});
-
-export type Settlement = Static<typeof SettlementSchema>;
-
-/** A settlement as every door shows it. */
-function toSettlementJson(settlement: SettlementInfo): Settlement {
-  const { carried, closing, outstanding, payable, ...rest } = settlement;
-  return {
-    ...rest,
-    id: String(settlement.id),
-    merchantId: String(settlement.merchantId),
-    carried: toNumber(carried),
-    closing: toNumber(closing),
-    outstanding: toNumber(outstanding),
-    payable: toNumber(payable),
-  };
-}
+import { MONEY, SEE } from './rights.ts';
+import {
+  type Settlement,
+  SettlementId,
+  SettlementSchema,
+  STATES,
+  toSettlementJson,
+} from './settlement-schema.ts';
 
 const list = reading({
   name: 'settlement.list',

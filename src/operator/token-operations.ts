@@ -20,9 +20,10 @@ import {
   toId,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { GOVERN, PORTAL_ROLES, type PortalRole, ROLES, type Role, SEE_TOKENS } from './principal.ts';
+import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
-import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './queries.ts';
+import { GOVERN, SEE_TOKENS } from './rights.ts';
+import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './tokens.queries.ts';
 import { hashToken, newToken } from './tokens.ts';
 
 const DAY_MS = 86_400_000;

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import type { Service } from '../context.ts';
 import { containing } from '../network.ts';
 import type { PortalRole, Role } from './principal.ts';
-import { findTokenRow, touchToken } from './queries.ts';
+import { findTokenRow, touchToken } from './tokens.queries.ts';
 
 /**
  * Tokens for machines: `scrop_`, 43 characters of 256 random bits, and 6 of a checksum, so that secret

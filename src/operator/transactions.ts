@@ -6,6 +6,7 @@ import { maskCode } from '../ledger/transaction-data.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
 import { pageOfDeclines } from '../vouchers/declines.ts';
+import { minorOf } from './amounts.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import {
   End,
@@ -24,10 +25,9 @@ import {
   toSpan,
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
-import { minorOf } from './money.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE_VOUCHERS } from './principal.ts';
 import { notFound } from './problem.ts';
+import { MONEY, SEE_VOUCHERS } from './rights.ts';
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 

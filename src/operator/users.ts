@@ -28,8 +28,9 @@ import {
   toId,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { GOVERN, MONEY, PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
+import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
 import { notFound } from './problem.ts';
+import { GOVERN, MONEY } from './rights.ts';
 
 /** The operations on people who sign in. */
 

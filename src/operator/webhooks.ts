@@ -32,8 +32,8 @@ import {
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { CONNECT, SEE_KEYS } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
+import { CONNECT, SEE_KEYS } from './rights.ts';
 
 export const EndpointId = Id('endpoint');
 

@@ -1,0 +1,50 @@
+import Type, { type Static } from 'typebox';
+import { toNumber } from '../money.ts';
+import { Word } from '../schema.ts';
+import type { Settlement as SettlementInfo } from '../settlement/settlements.ts';
+import { Day } from './books.ts';
+import { Id, MerchantId, NullableText, NullableTime, Text, Time } from './fields.ts';
+
+export const STATES = ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'] as const;
+export const SettlementId = Id('settlement');
+
+export const SettlementSchema = Type.Object({
+  id: SettlementId,
+  merchantId: MerchantId,
+  merchant: Text,
+  state: Word(STATES),
+  number: NullableText,
+  currency: Text,
+  firstDay: Day,
+  lastDay: Day,
+  startsAt: Time,
+  endsAt: Time,
+  zone: Text,
+  carried: Type.Number({ description: 'What the settlement account held before.' }),
+  closing: Type.Number({ description: 'What it held at the end.' }),
+  outstanding: Type.Number({ description: 'What earlier settlements were still to be paid then.' }),
+  payable: Type.Number({ description: 'What is to be paid; 0 where it is carried over.' }),
+  dueOn: Day,
+  closingHash: Text,
+  madeBy: Text,
+  madeAt: Time,
+  approvedBy: NullableText,
+  approvedAt: NullableTime,
+  contentHash: NullableText,
+});
+
+export type Settlement = Static<typeof SettlementSchema>;
+
+/** A settlement as every door shows it. */
+export function toSettlementJson(settlement: SettlementInfo): Settlement {
+  const { carried, closing, outstanding, payable, ...rest } = settlement;
+  return {
+    ...rest,
+    id: String(settlement.id),
+    merchantId: String(settlement.merchantId),
+    carried: toNumber(carried),
+    closing: toNumber(closing),
+    outstanding: toNumber(outstanding),
+    payable: toNumber(payable),
+  };
+}
