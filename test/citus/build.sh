@@ -14,7 +14,7 @@ pg_config=$(command -v "$pg_config")
 compat="$sources/src/include/pg_version_compat.h"
 if grep -q '^have_createdb_privilege' "$compat" && grep -q have_createdb_privilege "$("$pg_config" --includedir-server)/commands/dbcommands.h"
 then
-  sed -i '/^static bool$/{N;/have_createdb_privilege/{:a;N;/\n}$/!ba;s|.*|#include "commands/dbcommands.h"|}}' "$compat"
+  sed -i '/^static \(inline \)\{0,1\}bool$/{N;/have_createdb_privilege/{:a;N;/\n}$/!ba;s|.*|#include "commands/dbcommands.h"|}}' "$compat"
 fi
 cd "$sources"
 ./configure PG_CONFIG="$pg_config" --without-libcurl
