@@ -124,6 +124,20 @@ begin
   perform expect_rows('webhook_deliveries', written, coalesce(cardinality(events), 0));
 end $$;
 
+-- Queues an event of a merchant that is about no voucher, for each open endpoint that takes it, in the
+-- transaction of what it reports. With the rights of the owner, as `announce`.
+create function announce_to(
+  p_merchant integer, p_type text, p_event uuid, p_subject uuid, p_data json, p_now timestamptz
+) returns void
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+begin
+  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, data, occurred_at, due_at)
+  select bucket_of(p_merchant), e.id, p_event, p_type, p_subject, p_data, p_now, p_now
+  from webhook_endpoints e
+  where e.merchant_id = p_merchant and e.disabled_at is null and e.removed_at is null
+    and (e.events is null or p_type = any (e.events));
+end $$;
+
 -- The time by which the books go. The only function that a demo or a test replaces, to move it: that
 -- takes the rights of the schema's owner.
 create function database_time() returns timestamptz language sql volatile as $$ select clock_timestamp() $$;
@@ -145,8 +159,8 @@ begin
 end $$;
 grant execute on function database_time to scrip_service;
 
-revoke execute on function announce from public;
-grant execute on function announce to scrip_service;
+revoke execute on function announce, announce_to from public;
+grant execute on function announce, announce_to to scrip_service;
 
 -- The bucket of what belongs to a merchant and to no voucher.
 create function bucket_of(merchant_id integer) returns integer

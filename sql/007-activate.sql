@@ -23,13 +23,9 @@ begin
   if not found then return false; end if;
   low := coalesce(f.low_minor, f.topped_up_minor / 10);
   if f.balance_minor < low and f.balance_minor + p_amount >= low then
-    insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at)
-    select bucket_of(f.merchant_id), e.id, p_event, 'float.low', json_build_object('currency', f.currency,
+    perform announce_to(f.merchant_id, 'float.low', p_event, null, json_build_object('currency', f.currency,
       'balance', trim_scale(f.balance_minor / 10::numeric ^ f.decimals),
-      'threshold', trim_scale(low / 10::numeric ^ f.decimals)), p_now, p_now
-    from webhook_endpoints e
-    where e.merchant_id = f.merchant_id and e.disabled_at is null and e.removed_at is null
-      and (e.events is null or 'float.low' = any (e.events));
+      'threshold', trim_scale(low / 10::numeric ^ f.decimals)), p_now);
   end if;
   return true;
 end $$;

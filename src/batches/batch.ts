@@ -1,4 +1,3 @@
-import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { newId } from '../ledger/id.ts';
 import { type Money, toNumber } from '../money.ts';
@@ -74,13 +73,8 @@ export function batchData({ reference, transactionId, status, expiresAt, value }
  * Adds the event that a batch is `COMPLETED` or `CANCELED` to the outbox, in the transaction that made
  * it so.
  */
-export async function enqueueBatchEvent(
-  service: Service,
-  tx: Queries,
-  batch: Batch,
-  now: Date,
-): Promise<void> {
-  await enqueueEvent(service, tx, {
+export async function enqueueBatchEvent(tx: Queries, batch: Batch, now: Date): Promise<void> {
+  await enqueueEvent(tx, {
     merchantId: batch.merchantId,
     type: batch.status === 'COMPLETED' ? 'voucher.batch.completed' : 'voucher.batch.canceled',
     eventId: newId(now),

@@ -44,7 +44,7 @@ export async function cancelBatch(
       const [canceled] = await tx.query<BatchRow>(cancelBatchRow(batch.id, now, failure));
       const after = toBatch(canceled as BatchRow);
       await enqueue(tx, 'void-batch', batch.id);
-      await enqueueBatchEvent(service, tx, after, now);
+      await enqueueBatchEvent(tx, after, now);
       const { status, produced, quantity } = batch;
       // The failure may be a missing key, without which the audit cannot be sealed. The money goes back
       // in any case.

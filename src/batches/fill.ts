@@ -124,7 +124,7 @@ async function book(service: Service, batchId: number, chunk: MadeRows): Promise
       const made = await write(tx, batchId, chunk);
       const batch = await lock(tx, batchId);
       if (batch.status !== 'PROCESSING' || batch.quantity - batch.produced < made) throw new Surplus();
-      return advance(service, tx, batch, made, service.clock());
+      return advance(tx, batch, made, service.clock());
     });
   } catch (error) {
     if (error instanceof Surplus || isStampRefused(error)) return bookFew(service, batchId);

@@ -17,7 +17,7 @@ export async function produce(service: Service, tx: Queries, batch: Batch, count
   await holdKeyRing(tx, service.keys);
   // An existing code is skipped, and another one drawn.
   for (let missing = count; missing > 0; ) missing -= await create(service, tx, batch, missing, now);
-  return advance(service, tx, batch, count, now);
+  return advance(tx, batch, count, now);
 }
 
 /** Prepares vouchers of a batch before their transaction. Unused numbers are lost. */
@@ -36,16 +36,10 @@ export async function write(tx: Queries, batchId: number, rows: MadeRows): Promi
 }
 
 /** Books the progress of a batch, whose row the caller's transaction holds; the last voucher completes it. */
-export async function advance(
-  service: Service,
-  tx: Queries,
-  batch: Batch,
-  count: number,
-  now: Date,
-): Promise<Batch> {
+export async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
   const after = toBatch(row as BatchRow);
-  if (after.status === 'COMPLETED') await enqueueBatchEvent(service, tx, after, now);
+  if (after.status === 'COMPLETED') await enqueueBatchEvent(tx, after, now);
   return after;
 }
 

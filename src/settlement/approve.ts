@@ -62,7 +62,7 @@ export async function approve(
     const settlement = await getSettlement(tx, id);
     const data = settlementData(settlement);
     const eventId = newId(approvedAt);
-    await enqueueEvent(service, tx, {
+    await enqueueEvent(tx, {
       merchantId,
       type: 'settlement.approved',
       eventId,

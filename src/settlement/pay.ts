@@ -72,7 +72,7 @@ async function move(
       await tx.query(insertPayout({ id, settlementId, kind, amountMinor, bankReference, valueDate, now }));
       await tx.query(setState(settlementId, to));
       const data = { ...settlementData(await getSettlement(tx, settlementId)), bankReference, valueDate };
-      await enqueueEvent(service, tx, {
+      await enqueueEvent(tx, {
         merchantId,
         type: event,
         eventId: newId(now),

@@ -1,6 +1,5 @@
-import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { insertDeliveries } from './queries.ts';
+import { announce } from './queries.ts';
 
 /** The events (docs/reference/webhooks.md). An endpoint takes a list of these, or all. */
 export const EVENTS = [
@@ -34,13 +33,8 @@ export type OutboxEvent = {
 
 /**
  * Adds an event to the outbox: a delivery for each of the merchant's endpoints that takes it, in the
- * transaction of its cause. Functions of the hot path do the same in SQL (`announce` in
- * sql/005-rules.sql).
+ * transaction of its cause. Functions of the hot path do the same in SQL.
  */
-export async function enqueueEvent(
-  { buckets }: Service,
-  tx: Queries,
-  announcement: OutboxEvent,
-): Promise<void> {
-  await tx.query(insertDeliveries(buckets.ofMerchant(announcement.merchantId), announcement));
+export async function enqueueEvent(tx: Queries, event: OutboxEvent): Promise<void> {
+  await tx.query(announce(event));
 }

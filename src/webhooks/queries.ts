@@ -1,17 +1,11 @@
 import { type HotStatement, type Sql, sql } from '../db/sql.ts';
 import type { OutboxEvent } from './outbox.ts';
 
-export function insertDeliveries(
-  bucket: number,
-  { merchantId, type, eventId, subjectId, data, now }: OutboxEvent,
-): Sql {
+/** Queues an event for the endpoints of a merchant (sql/005-rules.sql). */
+export function announce({ merchantId, type, eventId, subjectId, data, now }: OutboxEvent): Sql {
   return sql`
-insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, data, occurred_at, due_at)
-select ${bucket}, e.id, ${eventId}, ${type}::text, ${subjectId}::uuid,
-  ${data && JSON.stringify(data)}::json, ${now}, ${now}
-from webhook_endpoints e
-where e.merchant_id = ${merchantId} and e.disabled_at is null and e.removed_at is null
-  and (e.events is null or ${type} = any (e.events))`;
+select announce_to(${merchantId}, ${type}, ${eventId}::uuid, ${subjectId}::uuid,
+  ${data && JSON.stringify(data)}::json, ${now})`;
 }
 
 /** The functions of sql/013-deliveries.sql. */
