@@ -8,9 +8,9 @@ create table books (
   grace_minutes integer not null default 15
     constraint books_grace_bounds check (grace_minutes between 5 and 60),
   sealed_until timestamptz, -- the slices before it are sealed: nothing is stamped into them; null: none yet
-  mark xid8, -- the newest transaction at `marked_at`
-  marked_at timestamptz,
-  passed_at timestamptz -- the newest mark before which all transactions have ended
+  marked_at timestamptz, -- when the marks of `book_marks` were made
+  marked_before timestamptz, -- the marks before those, all of which have passed
+  passed_at timestamptz -- nothing that was stamped before it is under way
 );
 insert into books default values;
 
@@ -165,46 +165,44 @@ create table book_breakage_rates (
   set_at timestamptz not null
 );
 
--- What a slice's proof is made of: SHA-256 over the fields of a row, separated by |, the reference last.
-create function entry_digest(j journal) returns bytea language sql stable parallel safe as $$
-  select sha256(convert_to(concat(j.id, '|', j.kind, '|', j.debit_account, '|', j.credit_account, '|',
-    j.amount_minor, '|', j.currency, '|', (extract(epoch from j.occurred_at) * 1000000)::bigint, '|',
-    j.serial_number, '|', j.original_id, '|', j.merchant_id, '|', j.batch_id, '|', j.reference), 'UTF8'))
-$$;
-
--- The rows of an interval with their slices. An id is of the hour around the time of its row: the primary key
--- leads to them.
-create function slice_rows(p_from timestamptz, p_to timestamptz)
-returns table (slice_at timestamptz, j journal) language sql stable as $$
-  select date_bin('15 minutes', j.occurred_at, 'epoch'), j
-  from journal j
-  where j.id >= id_floor(p_from - interval '1 hour') and j.id < id_floor(p_to + interval '1 hour')
-    and j.occurred_at >= p_from and j.occurred_at < p_to
-    and not exists (select from book_late_rows l where l.id = j.id)
+-- The rows of the journal with the time at which they are booked: their own, or that of the slice which a
+-- late row belongs to. An id is of the hour around the time of its row, and a late row has a place of that
+-- time: a query for an interval of `booked_at` names that of `place` too, so that the primary key leads to
+-- the rows. `digest` proves a row. A view, since Citus takes no function that returns rows of the journal.
+create view book_rows as
+select p.*, sha256(convert_to(concat(p.id, '|', p.kind, '|', p.debit_account, '|', p.credit_account, '|',
+  p.amount_minor, '|', p.currency, '|', (extract(epoch from p.occurred_at) * 1000000)::bigint, '|',
+  p.serial_number, '|', p.original_id, '|', p.merchant_id, '|', p.batch_id, '|', p.reference), 'UTF8'))
+    as digest
+from (
+  select j.id as place, j.occurred_at as booked_at,
+    date_bin('15 minutes', j.occurred_at, 'epoch') as slice_at, j.*
+  from journal j where not exists (select from book_late_rows l where l.id = j.id)
   union all
-  select l.slice_at, j from book_late_rows l join journal j on j.id = l.id
-  where l.slice_at >= p_from and l.slice_at < p_to
-$$;
+  select id_floor(l.slice_at), l.slice_at, l.slice_at, j.*
+  from book_late_rows l join journal j on j.id = l.id
+) p;
 
 -- The same, summed up as `book_slices` has it.
 create function slice_movements(p_from timestamptz, p_to timestamptz) returns table (
   slice_at timestamptz, currency text, kind entry_kind, debit_kind text, credit_kind text,
   merchant_id integer, issuer_id integer, product_id integer, rows bigint, amount_minor bigint
 ) language sql stable as $$
-  select r.slice_at, (r.j).currency, (r.j).kind, k.debit, k.credit, coalesce((r.j).merchant_id, 0),
-    coalesce(b.merchant_id, 0), coalesce(b.product_id, 0), count(*), sum((r.j).amount_minor)::bigint
-  from slice_rows(p_from, p_to) r
-  left join accounts d on d.id = (r.j).debit_account
-  left join accounts c on c.id = (r.j).credit_account
-  left join vouchers v on (r.j).batch_id is null and v.bucket = (r.j).bucket
-    and v.serial_number = (r.j).serial_number
-  left join batches b on b.id = coalesce((r.j).batch_id, v.batch_id)
+  select r.slice_at, r.currency, r.kind, k.debit, k.credit, coalesce(r.merchant_id, 0),
+    coalesce(b.merchant_id, 0), coalesce(b.product_id, 0), count(*), sum(r.amount_minor)::bigint
+  from book_rows r
+  left join accounts d on d.id = r.debit_account
+  left join accounts c on c.id = r.credit_account
+  left join vouchers v on r.batch_id is null and v.bucket = r.bucket and v.serial_number = r.serial_number
+  left join batches b on b.id = coalesce(r.batch_id, v.batch_id)
   cross join lateral (
-    select coalesce(d.kind::text, case when (r.j).debit_account > 10000000000 then 'VOUCHER'
-        when (r.j).debit_account >= 5000000000 then 'RESERVE' else 'UNKNOWN' end) as debit,
-      coalesce(c.kind::text, case when (r.j).credit_account > 10000000000 then 'VOUCHER'
-        when (r.j).credit_account >= 5000000000 then 'RESERVE' else 'UNKNOWN' end) as credit
+    select coalesce(d.kind::text, case when r.debit_account > 10000000000 then 'VOUCHER'
+        when r.debit_account >= 5000000000 then 'RESERVE' else 'UNKNOWN' end) as debit,
+      coalesce(c.kind::text, case when r.credit_account > 10000000000 then 'VOUCHER'
+        when r.credit_account >= 5000000000 then 'RESERVE' else 'UNKNOWN' end) as credit
   ) k
+  where r.place >= id_floor(p_from - interval '1 hour') and r.place < id_floor(p_to + interval '1 hour')
+    and r.booked_at >= p_from and r.booked_at < p_to
   group by 1, 2, 3, 4, 5, 6, 7, 8
 $$;
 
@@ -212,13 +210,20 @@ $$;
 create function earlier_reversals(p_from timestamptz, p_to timestamptz) returns table (
   original_day date, currency text, merchant_id integer, product_id integer, rows bigint, amount_minor bigint
 ) language sql stable as $$
-  select (select d.day from book_days d where d.starts_at <= o.occurred_at order by d.starts_at desc limit 1),
-    (r.j).currency, (r.j).merchant_id, b.product_id, count(*), sum((r.j).amount_minor)::bigint
-  from slice_rows(p_from, p_to) r
-  join journal o on o.bucket = (r.j).bucket and o.id = (r.j).original_id
-  join vouchers v on v.bucket = (r.j).bucket and v.serial_number = (r.j).serial_number
-  join batches b on b.id = v.batch_id
-  where (r.j).kind = 'REDEMPTION_REVERSAL' and o.occurred_at < p_from
+  select (select d.day from book_days d where d.starts_at <= s.original_at order by d.starts_at desc limit 1),
+    s.currency, s.merchant_id, s.product_id, sum(s.rows)::bigint, sum(s.amount_minor)::bigint
+  from (
+    select o.occurred_at as original_at, r.currency, r.merchant_id, b.product_id, count(*) as rows,
+      sum(r.amount_minor) as amount_minor
+    from book_rows r
+    join journal o on o.bucket = r.bucket and o.id = r.original_id
+    join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
+    join batches b on b.id = v.batch_id
+    where r.place >= id_floor(p_from - interval '1 hour') and r.place < id_floor(p_to + interval '1 hour')
+      and r.booked_at >= p_from and r.booked_at < p_to
+      and r.kind = 'REDEMPTION_REVERSAL' and o.occurred_at < p_from
+    group by 1, 2, 3, 4
+  ) s
   group by 1, 2, 3, 4
 $$;
 
@@ -257,9 +262,8 @@ $$;
 
 -- What a movement does to the balances: each account kind with the merchant, or the issuer and the product,
 -- by which it is kept.
-create function effects(
-  debit_kind text, credit_kind text, merchant_id integer, issuer_id integer, product_id integer,
-  amount_minor bigint
+create function effects(debit_kind text, credit_kind text, merchant_id integer, issuer_id integer,
+  product_id integer, amount_minor bigint
 ) returns table (
   account_kind text, owner_id integer, by_issuer integer, by_product integer, debit_minor bigint,
   credit_minor bigint
@@ -292,8 +296,9 @@ create function balances_at(p_at timestamptz) returns table (
   from parts p group by 1, 2, 3, 4, 5 having sum(p.balance_minor) <> 0
 $$;
 
-grant select on books, book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
-  book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;
+grant select on books, book_rows, book_days, book_slices, book_seals, book_movements, book_balances,
+  book_cohorts, book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates
+  to scrip_service;
 grant update on books to scrip_service;
 grant insert on book_days, book_slices, book_seals, book_movements, book_balances, book_cohorts,
   book_reversals, book_aging, book_closings, book_late_rows, book_breakage_rates to scrip_service;

@@ -46,6 +46,8 @@ declare
   d accounts;
   c accounts;
   corrected bigint;
+  -- Citus would look the function up on a worker, where it is not.
+  at_bucket constant integer := bucket_of(coalesce(p_merchant, 0));
   is_closing constant boolean := p_kind in ('FEE', 'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL');
 begin
   -- The close books commission into the day that it closes, behind the last sealed slice.
@@ -68,7 +70,7 @@ begin
   -- A top-up is corrected once, by its amount at most; a payout comes back once, as a whole.
   if p_kind in ('FLOAT_CORRECTION', 'PAYOUT_RETURN') then
     select j.amount_minor into corrected from journal j
-    where j.bucket = bucket_of(p_merchant) and j.id = p_original and j.debit_account = p_credit
+    where j.bucket = at_bucket and j.id = p_original and j.debit_account = p_credit
       and j.credit_account = p_debit
       and j.kind = case p_kind when 'PAYOUT_RETURN' then 'PAYOUT'::entry_kind else 'TOP_UP' end;
     if not found then return '60'; end if;
@@ -89,7 +91,7 @@ begin
   end if;
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     original_id, reference, occurred_at)
-  values (bucket_of(coalesce(p_merchant, 0)), case when is_closing then id_at(p_id, p_now) else p_id end,
+  values (at_bucket, case when is_closing then id_at(p_id, p_now) else p_id end,
     p_kind, p_debit, p_credit, p_amount, d.currency, p_merchant, p_original, p_reference, p_now);
   if not found then perform expect_rows('journal', 0, 1); end if;
   return 'ok';
@@ -274,21 +276,6 @@ begin
   end loop;
 end $$;
 
--- Notes the newest transaction, and whether all before the last note have ended. Nothing is stamped any more
--- before what has passed, less half the grace: a booking takes its number, then has its stamp checked
--- (check_stamp), which may be 150 seconds old.
-create function advance_mark() returns table (now_at timestamptz, passed timestamptz)
-language plpgsql security definer set search_path = scrip, pg_temp as $$
-declare
-  oldest xid8 := pg_snapshot_xmin(pg_current_snapshot());
-begin
-  update books b set passed_at = case when b.mark < oldest then b.marked_at else b.passed_at end,
-    mark = case when b.mark >= oldest then b.mark else pg_current_xact_id() end,
-    marked_at = case when b.mark >= oldest then b.marked_at else database_time() end;
-  return query select database_time(), b.passed_at from books b;
-end $$;
-
-revoke execute on function account_balance, book, book_voucher, sweep_vouchers, open_days, advance_mark
-  from public;
-grant execute on function is_movement, id_at, account_balance, book, book_voucher, sweep_vouchers, open_days,
-  advance_mark to scrip_service;
+revoke execute on function account_balance, book, book_voucher, sweep_vouchers, open_days from public;
+grant execute on function is_movement, id_at, account_balance, book, book_voucher, sweep_vouchers, open_days
+  to scrip_service;

@@ -34,7 +34,7 @@ const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
  * plans, do not.
  */
 const ON_CITUS =
-  /^(citus\.|activate\.test|balance\.test|batches\.(background|production|export)|crash|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
+  /^(citus\.|activate\.test|balance\.test|batches\.(background|export)|books\.(days|reports|tax|ugly)|crash|float\.forecast|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|settlement|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
 /** What could differ behind a pooler: prepared statements, settings of a session, locks, and LISTEN. */
 const ON_PGBOUNCER =
   /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|redeem\.(test|replay)|round|update\.test|webhooks\.events)/;

@@ -163,11 +163,37 @@ begin
     from pg_proc p
     where p.pronamespace = 'scrip'::regnamespace
       and p.prolang = (select l.oid from pg_language l where l.lanname = 'sql')
-      and p.prosrc ~ '\m(journal|vouchers|slice_rows|slice_movements|movements|earlier_reversals)\M'
+      and p.prosrc ~ '\m(journal|vouchers|book_rows|slice_movements|movements|earlier_reversals)\M'
   loop
     execute replace(replace(f.definition, 'LANGUAGE sql', 'LANGUAGE plpgsql'), f.body,
       format(E'\n#variable_conflict use_column\nbegin return %s; end ',
         case when f.is_set then 'query ' || f.body else '(' || f.body || ')' end));
+  end loop;
+end $$;
+
+-- The transactions of every server. Each is asked on a connection of its own: what it answers is no part of
+-- this transaction, and its own is over when it has answered.
+create or replace function scrip.node_transactions() returns table (
+  node integer, newest xid8, oldest xid8, asked_at timestamptz
+)
+language plpgsql security definer set search_path = scrip, pg_catalog, pg_temp as $$
+declare
+  answer record;
+begin
+  for answer in
+    select r.nodeid, r.success, r.result from run_command_on_all_nodes($ask$
+      select concat_ws(' ', extract(epoch from scrip.database_time()), pg_current_xact_id(),
+        pg_snapshot_xmin(pg_current_snapshot()))
+    $ask$) r
+  loop
+    if not answer.success then
+      raise exception 'node % does not answer: %', answer.nodeid, answer.result using errcode = '57P03';
+    end if;
+    node := answer.nodeid;
+    asked_at := to_timestamp(split_part(answer.result, ' ', 1)::numeric);
+    newest := split_part(answer.result, ' ', 2)::xid8;
+    oldest := split_part(answer.result, ' ', 3)::xid8;
+    return next;
   end loop;
 end $$;
 

@@ -6,6 +6,13 @@ const EXAMPLES = 10;
 
 export type ClosedDay = { readonly day: string; readonly from: Date; readonly to: Date };
 
+export const FLOATS_CHECK = 'floats are what is stored';
+
+/** Nothing else is booked on a float until the transaction ends. */
+export function lockFloats(): Sql {
+  return sql`select account_id from floats order by account_id for update`;
+}
+
 /**
  * What must hold of a day that is being closed (docs/explanation/books.md). One statement for each check.
  * Out: what differs, as JSON, or null; amounts are text in minor units.
@@ -58,7 +65,7 @@ select json_agg(d) as differing from (
   where coalesce(m.minor, 0) <> coalesce(c.minor, 0) limit ${EXAMPLES}
 ) d`,
 
-  'floats are what is stored': ({ day, to }) => sql`
+  [FLOATS_CHECK]: ({ day, to }) => sql`
 with since as (
   select s.account, sum(s.amount) as net
   from journal j

@@ -7,7 +7,7 @@ export const allowLongWork: readonly Sql[] = [
   sql`set local enable_bitmapscan = on`,
 ];
 
-/** Notes the newest transaction, and how far all before have ended (sql/015-booking.sql). */
+/** Notes the newest transaction, and how far all before have ended (sql/023-marks.sql). */
 export function advanceMark(): Sql {
   return sql`select now_at, passed from advance_mark()`;
 }
@@ -23,10 +23,10 @@ export function insertSeals(from: Date, to: Date): Sql {
 insert into book_seals (starts_at, rows, hash, listing)
 select r.slice_at, count(*), sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)),
   string_agg(uuid_send(r.id) || substring(r.digest from 1 for 4), ''::bytea order by r.occurred_at, r.id)
-from (
-  select s.slice_at, (s.j).occurred_at, (s.j).id, entry_digest(s.j) as digest
-    from slice_rows(${from}, ${to}) s
-) r
+from book_rows r
+where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
+  and r.place < id_floor(${to}::timestamptz + interval '1 hour')
+  and r.booked_at >= ${from} and r.booked_at < ${to}
 group by r.slice_at`;
 }
 
@@ -46,7 +46,11 @@ export function setSealed(until: Date): Sql {
 export function listLateSlices(from: Date, to: Date): Sql {
   return sql`
 with counted as (
-  select s.slice_at, count(*) as rows from slice_rows(${from}, ${to}) s group by s.slice_at
+  select r.slice_at, count(*) as rows from book_rows r
+  where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
+    and r.place < id_floor(${to}::timestamptz + interval '1 hour')
+    and r.booked_at >= ${from} and r.booked_at < ${to}
+  group by r.slice_at
 )
 select c.slice_at from counted c left join book_seals b on b.starts_at = c.slice_at
 where c.rows > coalesce(b.rows, 0) order by c.slice_at`;
@@ -56,13 +60,14 @@ where c.rows > coalesce(b.rows, 0) order by c.slice_at`;
 export function insertLateRows(sliceAt: Date, bookedIn: Date, day: string): Sql {
   return sql`
 insert into book_late_rows (id, occurred_at, slice_at, found_in)
-select (s.j).id, (s.j).occurred_at, ${bookedIn}, ${day}::date
-from slice_rows(${sliceAt}, ${sliceAt}::timestamptz + interval '15 minutes') s
-where not exists (
-  select from book_seals b, generate_series(0, b.rows - 1) as i (at)
-  where b.starts_at = ${sliceAt} and substring(b.listing
-    from (20 * i.at + 1)::int for 16) = uuid_send((s.j).id)
-)
+select r.id, r.occurred_at, ${bookedIn}, ${day}::date
+from book_rows r
+where r.place >= id_floor(${sliceAt}::timestamptz - interval '1 hour')
+  and r.place < id_floor(${sliceAt}::timestamptz + interval '75 minutes') and r.slice_at = ${sliceAt}
+  and uuid_send(r.id) not in (
+    select substring(b.listing from (20 * i.at + 1)::int for 16)
+    from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${sliceAt}
+  )
 returning id`;
 }
 
@@ -105,12 +110,14 @@ export function insertCohorts(day: string, from: Date, to: Date, zone: string): 
 insert into book_cohorts (day, currency, product_id, issuer_id, issue_month, kind, is_credit, rows,
   amount_minor)
 select ${day}::date, b.currency, b.product_id, b.merchant_id,
-  date_trunc('month', v.activated_at at time zone ${zone})::date, (s.j).kind,
-  (s.j).credit_account = v.serial_number, count(*), sum((s.j).amount_minor)
-from slice_rows(${from}, ${to}) s
-join vouchers v on v.bucket = (s.j).bucket and v.serial_number = (s.j).serial_number
+  date_trunc('month', v.activated_at at time zone ${zone})::date, r.kind,
+  r.credit_account = v.serial_number, count(*), sum(r.amount_minor)
+from book_rows r
+join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
 join batches b on b.id = v.batch_id
-where (s.j).kind <> 'REPLACEMENT'
+where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
+  and r.place < id_floor(${to}::timestamptz + interval '1 hour')
+  and r.booked_at >= ${from} and r.booked_at < ${to} and r.kind <> 'REPLACEMENT'
 group by 2, 3, 4, 5, 6, 7`;
 }
 

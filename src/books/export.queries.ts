@@ -42,7 +42,8 @@ declare export_rows no scroll cursor for
 select * from (
   select j.id, j.occurred_at, j.kind::text as kind, j.currency, 1::bigint as rows, j.amount_minor,
     j.serial_number, j.reference,
-    j.original_id, s.account_kind,
+    j.original_id,
+    case when d.kind in ('FLOAT', 'SETTLEMENT') then d.kind::text else c.kind::text end as account_kind,
     case when j.debit_account >= 10000000000 then 'VOUCHER' when j.debit_account >= 5000000000
       then 'RESERVE' else d.kind::text end
       as debit_kind,
@@ -56,9 +57,6 @@ select * from (
   left join accounts c on c.id = j.credit_account
   left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
   left join batches n on n.id = coalesce(v.batch_id, j.batch_id)
-  cross join lateral (
-    select case when d.kind in ('FLOAT', 'SETTLEMENT') then d.kind::text else c.kind::text end as account_kind
-  ) s
   where j.id >= id_floor($1::timestamptz - interval '1 hour')
     and j.id < id_floor($2::timestamptz + interval '1 hour')
     and j.occurred_at >= $1 and j.occurred_at < $2

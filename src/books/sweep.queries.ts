@@ -39,9 +39,11 @@ export function sweepVouchers(bucket: number, serials: string, ids: string, now:
   return sql`select sweep_vouchers(${bucket}, ${serials}::bigint[], ${ids}::uuid[], ${now}) as swept`;
 }
 
-/** Whether anything that expired before a time was not swept. */
+/** Whether anything that expired before a time was not swept. (Citus takes no subquery without a column.) */
 export function findUnswept(before: Date): Sql {
   return sql`
-select exists (select from batches where status = 'COMPLETED' and swept_at is null and expires_at < ${before})
-  or exists (select from voucher_expiries where due_at < ${before}) as found`;
+select exists (
+    select 1 from batches where status = 'COMPLETED' and swept_at is null and expires_at < ${before}
+  )
+  or exists (select 1 from voucher_expiries where due_at < ${before}) as found`;
 }

@@ -4,12 +4,12 @@ import { type Sql, sql } from '../db/sql.ts';
 export function listBrokenSlices(from: Date, to: Date): Sql {
   return sql`
 with found as (
-  select r.slice_at, count(*) as rows, sha256(string_agg(r.digest, ''::bytea order by r.occurred_at,
-    r.id)) as hash
-  from (
-    select s.slice_at, (s.j).occurred_at, (s.j).id, entry_digest(s.j) as digest
-      from slice_rows(${from}, ${to}) s
-  ) r
+  select r.slice_at, count(*) as rows,
+    sha256(string_agg(r.digest, ''::bytea order by r.occurred_at, r.id)) as hash
+  from book_rows r
+  where r.place >= id_floor(${from}::timestamptz - interval '1 hour')
+    and r.place < id_floor(${to}::timestamptz + interval '1 hour')
+    and r.booked_at >= ${from} and r.booked_at < ${to}
   group by r.slice_at
 )
 select coalesce(f.slice_at, b.starts_at) as slice_at
@@ -31,8 +31,9 @@ with listed as (
     substring(b.listing from (20 * i.at + 17)::int for 4) as mark
   from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${sliceAt}
 ), found as (
-  select (s.j).id, substring(entry_digest(s.j) from 1 for 4) as mark
-  from slice_rows(${sliceAt}, ${sliceAt}::timestamptz + interval '15 minutes') s
+  select r.id, substring(r.digest from 1 for 4) as mark from book_rows r
+  where r.place >= id_floor(${sliceAt}::timestamptz - interval '1 hour')
+    and r.place < id_floor(${sliceAt}::timestamptz + interval '75 minutes') and r.slice_at = ${sliceAt}
 )
 select coalesce(l.id, f.id) as id, case when f.id is null then 'removed' when l.id is null then 'added'
   else 'altered' end as change

@@ -55,6 +55,15 @@ left join accounts v on v.kind = 'VAT' and v.merchant_id = 0 and v.currency = n.
 order by n.merchant_id, n.product_id, n.currency`;
 }
 
+/** The ids of the commission of a day. */
+export function listFees(day: string): Sql {
+  return sql`select fee_id, vat_id from settlement_fees where day = ${day}::date`;
+}
+
+export function countRows(ids: readonly string[]): Sql {
+  return sql`select count(*) as rows from journal where id = any (${plainArray(ids)}::uuid[])`;
+}
+
 export type NewFee = {
   readonly merchantId: number;
   readonly productId: number;

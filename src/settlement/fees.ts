@@ -1,9 +1,12 @@
 import type { DayEnd } from '../books/close.ts';
+import type { Queries } from '../db/pool.ts';
 import { idAt, newId } from '../ledger/id.ts';
 import {
   bookFees,
+  countRows,
   type FeeMovement,
   insertFees,
+  listFees,
   listNets,
   type NetRow,
   type NewFee,
@@ -24,9 +27,11 @@ export function shareOf(minor: bigint, ppm: number): bigint {
  * Books the commission of a day, and the VAT on it: one movement for each merchant, product and currency,
  * stamped into the last millisecond of the day. Reversals that exceed the redemptions of a day give
  * commission back.
- * @param tx the transaction that closes the day; its last slice is not sealed yet
+ * What is booked already stays as it is.
+ * @param tx a transaction that holds the books; the day's last slice is not sealed yet
  */
 const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
+  if (await isBooked(tx, day)) return;
   const stamp = new Date(endsAt.getTime() - 1);
   const fees: NewFee[] = [];
   const movements: FeeMovement[] = [];
@@ -51,6 +56,15 @@ const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
   const [declined] = await tx.query<{ id: string; outcome: string }>(bookFees(movements, stamp));
   if (declined) throw new Error(`commission ${declined.id} of ${day} was declined: ${declined.outcome}`);
 };
+
+/** Whether a transaction before this one booked the commission of a day. @throws while it cannot be read */
+async function isBooked(tx: Queries, day: string): Promise<boolean> {
+  const fees = await tx.query<{ fee_id: string | null; vat_id: string | null }>(listFees(day));
+  const ids = fees.flatMap(({ fee_id, vat_id }) => [fee_id, vat_id]).filter((id) => id !== null);
+  const [found] = ids.length > 0 ? await tx.query<{ rows: bigint }>(countRows(ids)) : [];
+  if (Number(found?.rows ?? 0) !== ids.length) throw new Error(`commission of ${day} is not readable yet`);
+  return fees.length > 0;
+}
 
 /** What each close books. */
 export const DAY_ENDS: readonly DayEnd[] = [bookDay];

@@ -1,0 +1,50 @@
+-- 023: how far all transactions have ended: what a day can be closed for (docs/explanation/books.md).
+-- A new table and functions: nothing is locked; milliseconds.
+
+-- The newest transaction on each server when it was marked: of one, or of the coordinator and its workers.
+create table book_marks (
+  node integer primary key,
+  mark xid8 not null
+);
+
+-- The newest and the oldest transaction on each server, and a time before these were asked for. On Citus
+-- (distribute.sql) it asks all of them.
+create function node_transactions() returns table (
+  node integer, newest xid8, oldest xid8, asked_at timestamptz
+)
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+begin
+  asked_at := database_time();
+  return query select 0, pg_current_xact_id(), pg_snapshot_xmin(pg_current_snapshot()), asked_at;
+end $$;
+
+-- Marks the newest transaction on each server once all before the last marks have ended. What was stamped
+-- before a mark may still be written on another server when its own transaction has ended, so the time that
+-- has passed is that of the marks before the last ones. Nothing is stamped any more before that time, less
+-- half the grace: a booking takes its number, then has its stamp checked (check_stamp), which may be 150
+-- seconds old.
+create function advance_mark() returns table (now_at timestamptz, passed timestamptz)
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+declare
+  nodes integer[];
+  newest xid8[];
+  oldest xid8[];
+  asked_at timestamptz;
+begin
+  perform from books for update;
+  select array_agg(t.node), array_agg(t.newest), array_agg(t.oldest), min(t.asked_at)
+  into nodes, newest, oldest, asked_at from node_transactions() t;
+  if not exists (
+    select from unnest(nodes, oldest) as u (node, oldest) left join book_marks m on m.node = u.node
+    where m.mark >= u.oldest
+  ) then
+    update books b set passed_at = b.marked_before, marked_before = b.marked_at, marked_at = asked_at;
+    delete from book_marks;
+    insert into book_marks (node, mark)
+    select u.node, u.newest from unnest(nodes, newest) as u (node, newest);
+  end if;
+  return query select database_time(), b.passed_at from books b;
+end $$;
+
+revoke execute on function advance_mark, node_transactions from public;
+grant execute on function advance_mark to scrip_service;

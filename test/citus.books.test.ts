@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { closeDays } from '../src/books/close.ts';
+import { verifyBooks } from '../src/books/verify.ts';
+import { openOwner } from '../src/db/pool.ts';
+import { openLedger, sell, spend } from './books.ts';
+
+test('a transaction that runs on a worker holds up the close of its day', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const [card] = await sell(await ledger.merchant(), 1, 25);
+  assert.ok(card);
+  const [node] = (process.env['SCRIP_TEST_WORKERS'] ?? '').split(' ');
+  const address = new URL(node ?? '');
+  address.pathname = new URL(ledger.started.url).pathname;
+  const worker = await openOwner(address.href);
+  t.after(() => worker.close());
+  const onWorker = (text: string) => worker.query({ text, values: [] });
+  await onWorker('begin; select pg_current_xact_id()');
+  await ledger.at('2026-03-03T00:30:00Z');
+  const { closed, waiting } = await closeDays(ledger.operator);
+  assert.deepEqual(closed, []);
+  assert.match(waiting?.reason ?? '', /a transaction that may belong to 2026-03-02 has not ended/);
+  await onWorker('commit');
+  assert.deepEqual(
+    (await ledger.close()).closed.map(({ day, failed }) => [day, failed]),
+    [['2026-03-02', []]],
+  );
+});
+
+test('days close with vouchers of all buckets, and a row that is altered on its shard is named', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const shop = await ledger.merchant();
+  const cards = await sell(shop, 8, 25);
+  assert.equal(cards.length, 8);
+  for (const [index, card] of cards.entries()) await spend(shop, card, 10, `till ${index}`);
+  await ledger.at('2026-03-03T00:30:00Z');
+  assert.deepEqual(
+    (await ledger.close()).closed.map(({ failed }) => failed),
+    [[]],
+  );
+  const { ok, days, breaks } = await verifyBooks(ledger.started.service);
+  assert.deepEqual([ok, days, breaks], [true, 1, []]);
+  const [row] = await ledger.sql<{ id: string }>(
+    `select id from scrip.journal where kind = 'REDEMPTION' order by id limit 1`,
+  );
+  await ledger.sql(`update scrip.journal set amount_minor = amount_minor - 1 where id = '${row?.id}'`);
+  const after = await verifyBooks(ledger.started.service);
+  assert.ok(
+    after.breaks.some(({ transactionId, change }) => transactionId === row?.id && change === 'altered'),
+  );
+});
