@@ -34,8 +34,7 @@ create table book_slices (
   merchant_id integer not null,
   issuer_id integer not null, -- the merchant that generated the voucher
   product_id integer not null,
-  rows bigint not null,
-  amount_minor bigint not null,
+  rows bigint not null, amount_minor bigint not null,
   constraint book_slices_pkey
     primary key (starts_at, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
 );
@@ -60,13 +59,11 @@ create table book_movements (
   day date not null,
   currency text not null,
   kind entry_kind not null,
-  debit_kind text not null,
-  credit_kind text not null,
+  debit_kind text not null, credit_kind text not null,
   merchant_id integer not null,
   issuer_id integer not null,
   product_id integer not null,
-  rows bigint not null,
-  amount_minor bigint not null,
+  rows bigint not null, amount_minor bigint not null,
   constraint book_movements_pkey
     primary key (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
 );
@@ -93,8 +90,7 @@ create table book_cohorts (
   issue_month date not null,
   kind entry_kind not null,
   is_credit boolean not null, -- towards the voucher
-  rows bigint not null,
-  amount_minor bigint not null,
+  rows bigint not null, amount_minor bigint not null,
   constraint book_cohorts_pkey
     primary key (day, currency, product_id, issuer_id, issue_month, kind, is_credit)
 );
@@ -107,8 +103,7 @@ create table book_reversals (
   currency text not null,
   merchant_id integer not null,
   product_id integer not null,
-  rows bigint not null,
-  amount_minor bigint not null,
+  rows bigint not null, amount_minor bigint not null,
   constraint book_reversals_pkey primary key (day, original_day, currency, merchant_id, product_id),
   constraint book_reversals_are_earlier check (original_day < day)
 );
