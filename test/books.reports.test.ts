@@ -6,6 +6,7 @@ import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
 import { toText } from '../src/money.ts';
+import type { Refusal } from '../src/refusal.ts';
 import { getSettlement, linesOf } from '../src/settlement/settlements.ts';
 import { type Played, playDays, playMonth } from './books.history.ts';
 import { cents, make, type Row, rowsOf } from './reports.ts';
@@ -172,11 +173,19 @@ async function proveLimits(t: TestContext, { ledger, shop }: Played): Promise<vo
   const { service } = ledger.started;
 
   await t.test('a report of all merchants is refused for one', async () => {
-    for (const name of ['R1', 'R2', 'R3', 'R4', 'R5', 'R9', 'R10', 'R11', 'R12', 'R13'])
-      await assert.rejects(make(service, name, { ...WHOLE, merchantId: shop }), {
-        code: '30',
-        message: `Invalid request: ${name} is of all merchants; R6, R7 and R8 are of one`,
-      });
+    for (const name of ['R1', 'R2', 'R3', 'R4', 'R5', 'R9', 'R10', 'R11', 'R12', 'R13']) {
+      const message = `${name} is of all merchants; R6, R7 and R8 are of one`;
+      const errors = [{ field: 'merchantId', rule: 'report', message }];
+      const refused = { code: '30', message: `Invalid request: ${message}`, errors };
+      await assert.rejects(make(service, name, { ...WHOLE, merchantId: shop }), refused);
+    }
+  });
+
+  await t.test('a refusal names the field', async () => {
+    const names = (field: string) => (error: Refusal) => error.errors?.[0]?.field === field;
+    await assert.rejects(make(service, 'R6', WHOLE), names('merchantId'));
+    await assert.rejects(make(service, 'R1', { ...WHOLE, from: '2026-02-01' }), names('from'));
+    await assert.rejects(make(service, 'R4', { ...WHOLE, to: '2026-03-07' }), names('to'));
   });
 
   await t.test('what is made of closed days is not reported of an open one', async () => {

@@ -1,5 +1,5 @@
 import type { Service } from '../../context.ts';
-import { Refusal } from '../../refusal.ts';
+import type { Refusal } from '../../refusal.ts';
 import type { ListedDay } from '../days.ts';
 import { outstanding, trialBalance } from './balances.ts';
 import { bankEntries, bankReconciliation } from './bank.ts';
@@ -7,7 +7,7 @@ import { breakage } from './breakage.ts';
 import { generalLedger } from './general-ledger.ts';
 import { aging, issuerAcceptor, liability, liabilityByMonth } from './liability.ts';
 import { allowLongReport } from './queries.ts';
-import { daysOf, type Maker, openScope, type Report, type Wanted } from './report.ts';
+import { daysOf, type Maker, openScope, type Report, type Wanted, wrong } from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
 import { dormancy, vat } from './tax.ts';
 
@@ -56,7 +56,7 @@ export function findReport(name: string): Kind | undefined {
 function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Refusal {
   const open = days.find(({ state }) => state !== 'closed')?.day ?? `a day before ${to}`;
   const why = `${open} is not closed, and ${name} is made of closed days only`;
-  return new Refusal('30', { message: `Invalid request: ${why}; \`scrip books days\` shows them` });
+  return wrong('to', `${why}; \`scrip books days\` shows them`);
 }
 
 /**
@@ -66,9 +66,7 @@ function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Re
  */
 export async function makeReport(service: Service, kind: Kind, wanted: Wanted): Promise<Report> {
   if (wanted.merchantId !== undefined && !kind.byMerchant)
-    throw new Refusal('30', {
-      message: `Invalid request: ${kind.report} is of all merchants; R6, R7 and R8 are of one`,
-    });
+    throw wrong('merchantId', `${kind.report} is of all merchants; R6, R7 and R8 are of one`);
   const days = await daysOf(service, wanted);
   return service.db.transaction(async (tx) => {
     for (const statement of allowLongReport) await tx.query(statement);

@@ -88,8 +88,13 @@ export async function daysOf(service: Service, { from, to }: Wanted): Promise<Li
   const [begins, ends] = [days[0]?.day, days.at(-1)?.day];
   const found = days.filter(({ day }) => day >= from && day < to);
   if (found[0]?.day === from) return found;
-  const known = `they have those from ${begins} to ${ends}`;
-  throw new Refusal('30', { message: `Invalid request: the books have no day ${from}: ${known}` });
+  throw wrong('from', `the books have no day ${from}: they have those from ${begins} to ${ends}`);
+}
+
+/** A field of what is wanted that cannot be. */
+export function wrong(field: keyof Wanted, message: string): Refusal {
+  const errors = [{ field, rule: 'report', message }];
+  return new Refusal('30', { message: `Invalid request: ${message}`, errors });
 }
 
 const DAY_MS = 86_400_000;

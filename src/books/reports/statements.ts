@@ -1,13 +1,10 @@
-import { Refusal } from '../../refusal.ts';
 import { merchantOf, productOf } from './names.ts';
 import { listBalancesAt, listEarlierReversals, listFloatLines, listMovements } from './queries.ts';
-import { amount, byCurrency, type Cell, type Maker, type Scope } from './report.ts';
+import { amount, byCurrency, type Cell, type Maker, type Scope, wrong } from './report.ts';
 
 function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
   if (merchantId !== undefined) return merchantId;
-  throw new Refusal('30', {
-    message: 'Invalid request: this report is of one merchant: name it (--merchant)',
-  });
+  throw wrong('merchantId', 'this report is of one merchant: name it');
 }
 
 type BalanceRow = { currency: string; account_kind: string; merchant_id: number; balance_minor: bigint };
