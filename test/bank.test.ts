@@ -180,7 +180,9 @@ test('a statement is imported as a whole or not at all, and once', async (t) => 
   assert.deepEqual((await importBank(ledger.operator, utf16, false)).errors, [
     { line: 1, field: 'file', message: 'the file is in UTF-16: save it in windows-1252' },
   ]);
-  assert.deepEqual((await fromCsv(ledger, [], true)).errors, []);
+  assert.deepEqual((await fromCsv(ledger, [], true)).errors, [
+    { line: 1, field: 'file', message: 'the file holds no entry' },
+  ]);
 });
 
 const CAMT = (closing: string, entries: string) =>
