@@ -93,7 +93,8 @@ test('the files of the console are kept for ever, and compressed', async (t) => 
   }
   const missing = await app.inject({ url: '/console/assets/none.js' });
   assert.equal(missing.statusCode, 404);
-  assert.notEqual(missing.headers['cache-control'], 'public, max-age=31536000, immutable');
+  assert.equal(missing.headers['cache-control'], 'no-store');
+  assert.equal(missing.json().statusCode, '98', missing.body);
 });
 
 test('a page is small: what is loaded for it, by gzip', async () => {

@@ -4,6 +4,7 @@ import helmet from '@fastify/helmet';
 import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
+import { sendRefusal } from './answer.ts';
 import { PORTAL_PREFIX } from './operator/routes.ts';
 import { TransportRefusal } from './wire.ts';
 
@@ -40,7 +41,7 @@ function policyFor(nonce: string): string {
  * Serves the console under /console/ and the portal under /portal/. Without a build, both say how to make
  * one.
  */
-export function serveConsole(app: FastifyInstance, { log }: Service): void {
+export function serveConsole(app: FastifyInstance, service: Service): void {
   app.register(async (scope) => {
     await scope.register(helmet, {
       contentSecurityPolicy: false,
@@ -53,17 +54,24 @@ export function serveConsole(app: FastifyInstance, { log }: Service): void {
     });
     const pages = PAGES.map(({ prefix, file }) => ({ prefix, html: readPage(file) }));
     if (pages.some(({ html }) => html === undefined)) {
-      log.warn('the console is not built: run `npm run build -w @scrip/console`, then start again');
+      service.log.warn('the console is not built: run `npm run build -w @scrip/console`, then start again');
     } else {
-      await scope.register(files, {
-        root: new URL('assets/', FOLDER).pathname,
-        prefix: '/console/assets/',
-        preCompressed: true,
-        index: false,
-        cacheControl: false,
-        // Their names hold a digest of what they contain.
-        setHeaders: (reply) => reply.header('cache-control', 'public, max-age=31536000, immutable'),
-      });
+      await scope.register(
+        async (assets) => {
+          assets.setNotFoundHandler((request, reply) =>
+            sendRefusal(service, request, reply, new TransportRefusal('98', 404), {}),
+          );
+          await assets.register(files, {
+            root: new URL('assets/', FOLDER).pathname,
+            preCompressed: true,
+            index: false,
+            cacheControl: false,
+            // Their names hold a digest of what they contain.
+            setHeaders: (reply) => reply.header('cache-control', 'public, max-age=31536000, immutable'),
+          });
+        },
+        { prefix: '/console/assets' },
+      );
     }
     for (const { prefix, html } of pages) {
       scope.get(prefix, (_request, reply) => reply.redirect(`${prefix}/`, 308));
