@@ -19,6 +19,8 @@ type SheetOptions = {
   readonly printedAt: Date;
   /** The path of a font for the names, where the fonts of this package lack letters. */
   readonly nameFont?: string | undefined;
+  /** What the document opens with (AES-256); left out: it opens as it is. */
+  readonly passphrase?: string | undefined;
 };
 
 /**
@@ -39,6 +41,7 @@ export async function* writeSheet(
     displayTitle: true,
     lang: 'en',
     info: { Title: `Vouchers ${given.reference}`, Creator: 'Scrip', CreationDate: options.printedAt },
+    ...(options.passphrase !== undefined && { pdfVersion: '1.7ext3', userPassword: options.passphrase }),
   });
   const heading = prepareHeading(doc, batch, options.nameFont);
   let page = 0;

@@ -14,6 +14,7 @@ type Answer = {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
+  readonly bytes: Buffer;
   // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about.
   readonly body: any;
 };
@@ -55,12 +56,14 @@ export class Browser {
       if (value === '') this.cookies.delete(name);
       else this.cookies.set(name, value);
     }
-    const answer = await response.text();
+    const bytes = Buffer.from(await response.arrayBuffer());
+    const answer = bytes.toString();
     const { status, headers: received } = response;
     return {
       status,
       headers: received,
       text: answer,
+      bytes,
       body: answer.startsWith('{') ? JSON.parse(answer) : undefined,
     };
   }

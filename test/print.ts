@@ -19,8 +19,9 @@ export type ReadPage = { readonly text: string; readonly qr: string[]; readonly 
 /** Dots a point: coarser than any printer. */
 const DOTS = 4;
 
-export async function readSheet(bytes: Buffer): Promise<ReadPage[]> {
-  const document = await getDocumentProxy(new Uint8Array(bytes));
+/** @param password of a sealed sheet */
+export async function readSheet(bytes: Buffer, password?: string): Promise<ReadPage[]> {
+  const document = await getDocumentProxy(new Uint8Array(bytes), password === undefined ? {} : { password });
   const { text } = await extractText(document, { mergePages: false });
   const pages: ReadPage[] = [];
   for (let number = 1; number <= document.numPages; number++) {

@@ -40,6 +40,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   bank_matches: ['DELETE', 'INSERT', 'SELECT'],
   batch_export_ends: ['INSERT', 'SELECT'],
   batch_exports: ['INSERT', 'SELECT'],
+  batch_sheets: ['INSERT', 'SELECT'],
   batches: ['INSERT', 'SELECT', 'UPDATE'],
   book_aging: ['INSERT', 'SELECT'],
   book_balances: ['INSERT', 'SELECT'],

@@ -34,7 +34,7 @@ export type Page<Item> = { readonly items: readonly Item[]; readonly nextCursor:
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** A file in the place of a document. */
-export type Download = { readonly name: string; readonly type: string; readonly content: string };
+export type Download = { readonly name: string; readonly content: Blob };
 
 type Sent = { readonly body?: unknown; readonly idempotencyKey?: string };
 
@@ -77,13 +77,20 @@ async function call<Answer>(method: string, path: string, { body, idempotencyKey
     body: body === undefined ? undefined : JSON.stringify(body),
   }).catch(() => undefined);
   if (!response) throw new ApiProblem(0, {});
-  const text = await response.text();
   const fileName = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1];
-  const type = response.headers.get('content-type') ?? '';
-  const answer = fileName ? { download: { name: fileName, type, content: text } } : parse(text);
+  const answer = fileName
+    ? { download: { name: fileName, content: await bodyOf(response) } }
+    : parse(await response.text());
   if (response.status === 401 && !(method === 'GET' && path === '/session')) onSignedOut();
   if (!response.ok) throw new ApiProblem(response.status, (answer ?? {}) as Partial<ProblemBody>);
   return answer as Answer;
+}
+
+/** A file, whole: one that breaks off is no file. @throws ApiProblem */
+async function bodyOf(response: Response): Promise<Blob> {
+  return response.blob().catch(() => {
+    throw new ApiProblem(0, {});
+  });
 }
 
 function parse(text: string): unknown {

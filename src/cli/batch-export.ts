@@ -2,12 +2,10 @@ import { pipeline } from 'node:stream/promises';
 import type * as print from '@scrip/print';
 import type { Command } from 'commander';
 import type { Batch } from '../batches/batch.ts';
+import { describeCards, toCard } from '../batches/cards.ts';
 import { exportBatch, type PrintedVoucher } from '../batches/export.ts';
 import { findBatchForOperator } from '../batches/list.ts';
 import type { Service } from '../context.ts';
-import { findMerchant } from '../merchants/merchants.ts';
-import { findProduct } from '../merchants/products.ts';
-import { toText } from '../money.ts';
 import { type BatchExport, batches } from '../operator/batches.ts';
 import { actor } from './actor.ts';
 import { checkTarget, writeWhole } from './file.ts';
@@ -137,30 +135,8 @@ async function findExportable(
   if (batch.status === 'CANCELED')
     fail(`batch ${transactionId} is CANCELED: none of its vouchers can be used`);
   if (details.open === 0) fail(`batch ${transactionId} has no vouchers left`);
-  return { batch, printed: await describe(service, batch, details.product) };
+  return { batch, printed: await describeCards(service, batch, details.product) };
 }
-
-/** What the cards of a batch have in common. */
-export async function describe(service: Service, batch: Batch, productCode: string): Promise<print.Batch> {
-  const [merchant, product] = await Promise.all([
-    findMerchant(service.db, batch.merchantId),
-    findProduct(service.db, productCode),
-  ]);
-  return {
-    merchant: merchant?.name ?? '',
-    merchantId: id(batch.merchantId),
-    product: product?.name ?? '',
-    productCode,
-    reference: batch.reference,
-    transactionId: batch.transactionId,
-    needsActivation: product?.activation === 'on-activation',
-  };
-}
-
-export const toCard = (voucher: PrintedVoucher): print.Voucher => ({
-  ...voucher,
-  value: voucher.value && toText(voucher.value),
-});
 
 /** Passes pages on, shows the progress, and stops when the command is asked to. */
 async function* withProgress(

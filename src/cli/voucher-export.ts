@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import { describeCards, toCard } from '../batches/cards.ts';
 import { exportReplacement, type PrintedVoucher } from '../batches/export.ts';
 import { findProgress } from '../batches/list.ts';
 import type { Service } from '../context.ts';
 import { showVoucher } from '../vouchers/operate.ts';
 import { actor } from './actor.ts';
-import { describe, prepareWriter, toCard } from './batch-export.ts';
+import { prepareWriter } from './batch-export.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { withOperator } from './open.ts';
 import { fail, id, notFound, printJson, say, wrongUsage } from './output.ts';
@@ -49,7 +50,7 @@ async function run(text: string, options: Options): Promise<void> {
     await requireApproval(operator, 'voucher.export');
     const { serialNumber, batch, product } = await findReplacement(service, replaced);
     await checkTarget(file, force);
-    const printed = await describe(service, batch, product);
+    const printed = await describeCards(service, batch, product);
     const write = await prepareWriter(format, printed, service.clock(), font);
     const wanted = { replaced, serialNumber, format, again };
     const made = await exportReplacement(operator, batch, wanted, (vouchers, count) =>

@@ -156,7 +156,14 @@ export const approveApproval = changing({
     ),
     reason: Reason,
   }),
-  output: ApprovalSchema,
+  output: Type.Object({
+    ...ApprovalSchema.properties,
+    output: Type.Unsafe<unknown>({
+      secret: true,
+      description:
+        'What the operation answered, with its secrets: shown once; null where the request is repeated under its Idempotency-Key.',
+    }),
+  }),
   roles: ROLES,
   risk: 'step-up',
   effect: 'outside',

@@ -60,7 +60,7 @@ export const Secret = Type.Unsafe<string | null>({
 export type File = {
   readonly name: string;
   readonly mediaType: string;
-  readonly content: string | Buffer | AsyncIterable<string>;
+  readonly content: string | Buffer | AsyncIterable<string | Buffer>;
 };
 
 export const FileSchema = Type.Unsafe<File>({ type: 'string', description: 'The file.' });

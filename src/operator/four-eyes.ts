@@ -69,6 +69,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'settlement.pay': {},
   'settlement.terms': {},
   'batch.export': {},
+  'sheets.order': {},
   'voucher.export': {},
   'keyring.drop': { proposers: ['operations'] },
   'user.invite': { applies: (input) => (input['merchantId'] ?? null) === null && grantsPower(input) },

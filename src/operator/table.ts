@@ -21,6 +21,7 @@ import { SETTINGS } from './settings.ts';
 import { SETTLEMENT_DOCUMENTS } from './settlement-documents.ts';
 import { SETTLEMENT_TERMS } from './settlement-terms.ts';
 import { SETTLEMENTS } from './settlements.ts';
+import { SHEETS } from './sheets.ts';
 import { TOKENS } from './token-operations.ts';
 import { TRANSACTIONS } from './transactions.ts';
 import { USERS } from './users.ts';
@@ -35,6 +36,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...MONEY_OPERATIONS,
   ...PRODUCTS,
   ...BATCHES,
+  ...SHEETS,
   ...VOUCHERS,
   ...FOUND_VOUCHERS,
   ...TRANSACTIONS,
@@ -63,7 +65,7 @@ export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   'backup create': 'It writes files on the machine of the database.',
   'backup list': 'It reads a folder of the machine.',
   'backup verify': 'It starts a copy of the database on the machine.',
-  'batch export': 'Codes and PINs leave the service into a file that the printer gets, not over the network.',
+  'batch export': 'It writes codes and PINs in the clear. Over the network they leave sealed alone.',
   'db dump': 'It reads everything, and the service is stopped.',
   'db load': 'It makes the database that everything else works on.',
   completion: 'It prints a script for the shell of the machine.',

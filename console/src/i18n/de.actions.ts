@@ -36,6 +36,14 @@ export const actions: Catalogue['actions'] = {
   'product.set': ['Bearbeiten', 'Gilt für neue Bestellungen. Vorhandene Gutscheine bleiben, wie sie sind.'],
   'product.on-sale': ['In den Verkauf', 'Gutscheine dieses Produkts können bestellt werden.'],
   'product.off-sale': ['Aus dem Verkauf', 'Keine neuen Bestellungen. Vorhandene Gutscheine bleiben gültig.'],
+  'sheets.order': [
+    'Druckbögen bestellen',
+    'Bestellt ein PDF mit einer Karte je Gutschein. Jemand anderes stimmt zu und erfährt das Kennwort.',
+  ],
+  'sheets.download': [
+    'Herunterladen',
+    'Speichert das PDF. Es öffnet sich mit dem Kennwort, das die zustimmende Person kennt. Das Herunterladen wird als Export vermerkt.',
+  ],
   'batch.generate': ['Gutscheine bestellen', 'Das Guthaben des Händlers bezahlt die Bestellung sofort.'],
   'batch.cancel': [
     'Charge stornieren',

@@ -1,4 +1,5 @@
 import { actions, hints } from './de.actions.ts';
+import { batches } from './de.batches.ts';
 import { fields } from './de.fields.ts';
 import { portal } from './de.portal.ts';
 import { reports } from './de.reports.ts';
@@ -184,31 +185,7 @@ export const de: Catalogue = {
     noValue: 'Der Wert wird bei der Aktivierung bestimmt',
   },
   transactions: { booked: 'Gebucht', declined: 'Abgelehnt', openVoucher: 'Gutschein öffnen' },
-  batch: {
-    details: 'Angaben',
-    exports: 'Exporte',
-    running: 'Erzeugte Gutscheine',
-    ordered: 'Bestellt',
-    open: 'Mit Guthaben',
-    used: 'Verbraucht oder beendet',
-    balance: 'Guthaben',
-    print: 'Drucken',
-    printHow:
-      'Codes und PINs verlassen den Dienst nur über die Kommandozeile, in eine Datei der Maschine. Jeder Export wird unten vermerkt.',
-    cancelAll: 'Alle stornieren',
-    blockAll: 'Alle sperren',
-    effect: (quantity: string, money: string) => `${quantity} Gutscheine über zusammen ${money}`,
-    progress: (done: string, total: string) => `${done} von ${total} Gutscheinen erzeugt`,
-    download: 'Codes und PINs laden Sie über die API herunter, mit der Referenz dieser Bestellung.',
-  },
-  bulk: {
-    hint: 'Bis zu 10.000, eine je Zeile.',
-    preview: 'Vorschau',
-    declined: 'Werden abgelehnt',
-    run: (what: string, count: string) => `${what}: ${count} ${count === '1' ? 'Gutschein' : 'Gutscheine'}`,
-    effect: (total: string, changes: string, declined: string) =>
-      `Von ${total} Gutscheinen werden ${changes} geändert und ${declined} abgelehnt.`,
-  },
+  ...batches,
   job: {
     label: 'Fortschritt',
     file: 'Ergebnis jeder Zeile herunterladen (CSV)',

@@ -28,6 +28,14 @@ export const actions = {
   'product.set': ['Edit', 'New orders get the new terms. Existing vouchers keep theirs.'],
   'product.on-sale': ['Put on sale', 'Vouchers of this product can be ordered.'],
   'product.off-sale': ['Take off sale', 'No more vouchers can be ordered. Existing ones stay valid.'],
+  'sheets.order': [
+    'Order sheets',
+    'Orders a PDF with a card for each voucher. Another person approves it, and is told its passphrase.',
+  ],
+  'sheets.download': [
+    'Download',
+    'Saves the PDF. It opens with the passphrase that the approver was told. The download is recorded as an export.',
+  ],
   'batch.generate': ['Order vouchers', 'The float of the merchant pays for the order at once.'],
   'batch.cancel': ['Cancel the batch', 'Every voucher becomes void, and the money returns to the float.'],
   'redemption.correct': ['Correct', 'Sets the amount of this redemption, once. 0 reverses it.'],

@@ -1,4 +1,5 @@
 import { actions, hints } from './en.actions.ts';
+import { batches } from './en.batches.ts';
 import { fields } from './en.fields.ts';
 import { portal } from './en.portal.ts';
 import { reports } from './en.reports.ts';
@@ -179,31 +180,7 @@ export const en = {
     noValue: 'Its value is set at activation',
   },
   transactions: { booked: 'Booked', declined: 'Declined', openVoucher: 'Open the voucher' },
-  batch: {
-    details: 'Details',
-    exports: 'Exports',
-    running: 'Vouchers produced',
-    ordered: 'Ordered',
-    open: 'With a balance',
-    used: 'Used up or ended',
-    balance: 'Balance',
-    print: 'Print',
-    printHow:
-      'Codes and PINs leave the service by the command line alone, into a file of the machine; each export is recorded below.',
-    cancelAll: 'Cancel all',
-    blockAll: 'Block all',
-    effect: (quantity: string, money: string) => `${quantity} vouchers that carry ${money}`,
-    progress: (done: string, total: string) => `${done} of ${total} vouchers produced`,
-    download: 'Download codes and PINs by the API, with the reference of this order.',
-  },
-  bulk: {
-    hint: 'Up to 10,000, one per line.',
-    preview: 'Preview',
-    declined: 'Will be declined',
-    run: (what: string, count: string) => `${what}: ${count} ${count === '1' ? 'voucher' : 'vouchers'}`,
-    effect: (total: string, changes: string, declined: string) =>
-      `Of ${total} vouchers, ${changes} will change and ${declined} will be declined.`,
-  },
+  ...batches,
   job: {
     label: 'Progress',
     file: 'Download the result of every row (CSV)',

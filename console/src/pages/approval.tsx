@@ -52,19 +52,19 @@ export function Screen() {
           </>
         }
       >
-        {thing.state === 'PENDING' && (
-          <Actions
-            primary
-            acts={
-              isMine
+        <Actions
+          primary
+          acts={
+            thing.state !== 'PENDING'
+              ? []
+              : isMine
                 ? [{ name: 'approval.withdraw', ...decided }]
                 : [
                     { name: 'approval.approve', given: { id, effect: undefined }, effect },
                     { name: 'approval.reject', ...decided, isDanger: true },
                   ]
-            }
-          />
-        )}
+          }
+        />
         <Same name="approval.show" given={given} />
       </Head>
       <div className="two">

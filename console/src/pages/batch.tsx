@@ -1,5 +1,7 @@
 import { Button, Progress, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
@@ -16,6 +18,9 @@ type Batch = Item & {
   readonly quantity: number;
   readonly produced: number;
   readonly open: number;
+  readonly activated: number;
+  /** Null where it is given at activation. */
+  readonly value: number | null;
   readonly balance: number;
   readonly currency: string;
 };
@@ -92,13 +97,8 @@ export function Screen() {
                 also={['endedAt', 'failure']}
               />
             </Panel>
-            {offers('batch.exports') && status === 'COMPLETED' && (
-              <Panel title={texts.batch.print} padded>
-                <Text size="sm" mb={8}>
-                  {texts.batch.printHow}
-                </Text>
-                <pre className="code">{`scrip batch export ${transactionId} --format pdf`}</pre>
-              </Panel>
+            {offers('sheets.order') && status === 'COMPLETED' && (
+              <Sheets transactionId={transactionId} effect={effect} />
             )}
             {offers('batch.exports') && (
               <List
@@ -129,16 +129,59 @@ function Vouchers({ transactionId, isOffered }: { transactionId: string; isOffer
   );
 }
 
-function Numbers({ of: { quantity, open, balance, currency } }: { of: Batch }) {
+/** Sheets of cards: a file for one person, and its passphrase for another one. */
+function Sheets({ transactionId, effect }: { transactionId: string; effect: string }) {
   const texts = useTexts().batch;
   const format = useFormat();
-  const share = quantity === 0 ? 0 : (100 * (quantity - open)) / quantity;
+  const { data } = useQuery({
+    queryKey: ['sheets', transactionId],
+    queryFn: () => get<Page<Item>>(`/batches/${transactionId}/sheets`),
+    refetchInterval: 15_000,
+    retry: false,
+  });
+  const ready = data?.items.filter(({ expiresAt }) => new Date(String(expiresAt)) > new Date()) ?? [];
+  return (
+    <Panel
+      title={texts.print}
+      aside={<Actions acts={[{ name: 'sheets.order', given: { transactionId }, effect }]} />}
+    >
+      <Text size="sm" className="quiet" px="md" pb="md">
+        {texts.printHow}
+      </Text>
+      {ready.length > 0 && (
+        <ul className="plain-list">
+          {ready.map((sheets) => (
+            <li key={String(sheets['id'])} className="line">
+              <span>
+                {texts.sheetsOf(String(sheets['orderedBy']))}
+                <small className="quiet">{texts.until(format.time(String(sheets['expiresAt'])))}</small>
+              </span>
+              {sheets['isMine'] === true && (
+                <Actions acts={[{ name: 'sheets.download', given: { id: String(sheets['id']) }, effect }]} />
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Panel>
+  );
+}
+
+function Numbers({ of: { quantity, open, activated, value, balance, currency } }: { of: Batch }) {
+  const texts = useTexts().batch;
+  const format = useFormat();
+  const carried = value === null ? 0 : value * activated;
   return (
     <div className="stats">
       <Stat label={texts.ordered}>{format.number(quantity)}</Stat>
       <Stat label={texts.open}>{format.number(open)}</Stat>
-      <Stat label={texts.used}>{format.number(Math.round(share))} %</Stat>
-      <Stat label={texts.balance}>{format.money(balance, currency)}</Stat>
+      <Stat label={texts.activated}>{format.number(activated)}</Stat>
+      <Stat
+        label={texts.balance}
+        note={carried > 0 && texts.left(format.number(Math.round((100 * balance) / carried)))}
+      >
+        {format.money(balance, currency)}
+      </Stat>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, REPORTS, type Report, readDays, readReport, rowsOf, type Table } from '../reports.ts';
-import { save, toCsv } from '../ui/csv.ts';
+import { saveCsv } from '../ui/csv.ts';
 import { type Filters, type Item, Rows } from '../ui/list.tsx';
 import { useMerchants } from '../ui/merchants.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
@@ -172,8 +172,7 @@ function Csv({ of }: { of: Report }) {
   const items = of.tables.flatMap((table) =>
     rowsOf(table).map((row) => ({ ...flat(row), section: table.section ?? '', currency: table.currency })),
   );
-  const download = () =>
-    save(`${of.report}-${of.from}-${of.to}.csv`, 'text/csv;charset=utf-8', toCsv(columns, items));
+  const download = () => saveCsv(`${of.report}-${of.from}-${of.to}.csv`, columns, items);
   return (
     <Button variant="default" onClick={download}>
       {texts.exportCsv} ({items.length})

@@ -2,7 +2,7 @@ import { Alert, Button, FileButton, Group, Select, Stack, Text } from '@mantine/
 import { useState } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { decode, save, toCsv } from '../ui/csv.ts';
+import { decode, saveCsv } from '../ui/csv.ts';
 import { useFormat } from '../ui/format.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
@@ -117,10 +117,7 @@ function Result({ of: { agreeing, missingHere, missingThere, differing } }: { of
           key={title}
           title={`${title} (${rows.length})`}
           aside={
-            <Button
-              variant="default"
-              onClick={() => save('differences.csv', 'text/csv;charset=utf-8', toCsv(columns, [...rows]))}
-            >
+            <Button variant="default" onClick={() => saveCsv('differences.csv', columns, [...rows])}>
               {texts.list.exportCsv}
             </Button>
           }

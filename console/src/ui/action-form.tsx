@@ -18,7 +18,7 @@ import { useWords } from './words.ts';
 type Props = { act: Act; operation: Operation; close(): void };
 type Answer = Readonly<Record<string, unknown>>;
 
-const SECRET = /^(secret|token|link|key)$/;
+const SECRET = /^(secret|token|link|key|passphrase)$/;
 const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
 
 /** The dialog of an operation: its fields, its effect, a reason; then what came of it. */
@@ -64,10 +64,12 @@ export function ActionForm({ act, operation, close }: Props) {
       if (sent.current.input !== text) sent.current = { key: crypto.randomUUID(), input: text };
       const done = await perform(operation, input, sent.current.key);
       await client.invalidateQueries();
-      if ('approval' in done || Object.entries(done).some(([field, value]) => SECRET.test(field) && value))
-        return setAnswer(done);
+      // An approval answers with what the operation answered: its secrets are the approver's.
+      const told = (done['output'] ?? done) as Answer;
+      if ('approval' in done || Object.entries(told).some(([field, value]) => SECRET.test(field) && value))
+        return setAnswer(told);
       const file = done['download'] as Download | undefined;
-      if (file) save(file.name, file.type, file.content);
+      if (file) save(file.name, file.content);
       notifications.show({ message: `${label}: ${texts.done}` });
       finish(done);
     } catch (caught) {

@@ -44,7 +44,8 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
   const offered = acts.filter((act): act is Act => Boolean(act && offers(act.name)));
   const operation = opened && operations?.get(opened.name);
   const close = () => setOpened(undefined);
-  if (offered.length === 0) return null;
+  // What came of an action is still shown when the page offers nothing more.
+  if (offered.length === 0 && !opened) return null;
   const labelOf = ({ name, label }: Act) => label ?? words.action(name).label;
   const isSplit = offered.length > shown + 1 || shown === 0;
   const buttons = isSplit ? offered.slice(0, shown) : offered;

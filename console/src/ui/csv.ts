@@ -14,14 +14,19 @@ function toCell(value: unknown): string {
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-export function toCsv(columns: readonly string[], items: readonly Item[]): string {
+function toCsv(columns: readonly string[], items: readonly Item[]): string {
   const lines = [columns, ...items.map((item) => columns.map((name) => item[name]))];
   return `${lines.map((line) => line.map(toCell).join(',')).join('\r\n')}\r\n`;
 }
 
+/** Hands a table to the browser to save. */
+export function saveCsv(fileName: string, columns: readonly string[], items: readonly Item[]): void {
+  save(fileName, new Blob([toCsv(columns, items)], { type: 'text/csv;charset=utf-8' }));
+}
+
 /** Hands a file to the browser to save. */
-export function save(fileName: string, type: string, content: string | Blob): void {
-  const url = URL.createObjectURL(new Blob([content], { type }));
+export function save(fileName: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
   Object.assign(document.createElement('a'), { href: url, download: fileName }).click();
   URL.revokeObjectURL(url);
 }

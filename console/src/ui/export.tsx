@@ -2,7 +2,7 @@ import { Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { useRef, useState } from 'react';
 import { get, type Page, type Query } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { save, toCsv } from './csv.ts';
+import { saveCsv } from './csv.ts';
 import { useFormat } from './format.ts';
 import type { Item } from './list.tsx';
 import { Problem } from './parts.tsx';
@@ -51,7 +51,7 @@ export function Export({ path, query, columns, isPaged }: Props) {
   };
   const names = [...new Set([...columns.filter(Boolean), ...Object.keys(items[0] ?? {})])];
   const download = () => {
-    save(`${path.slice(1).replaceAll('/', '-')}.csv`, 'text/csv;charset=utf-8', toCsv(names, items));
+    saveCsv(`${path.slice(1).replaceAll('/', '-')}.csv`, names, items);
     close();
   };
   return (

@@ -2,7 +2,7 @@ import { Alert, Button, CopyButton, Group, Stack, Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
 import { useWords } from './words.ts';
 
-const SHOWN = /^(keyId|secret|token|link|key)$/;
+const SHOWN = /^(keyId|secret|token|link|key|passphrase)$/;
 
 /** A secret that is shown once stays on the page until the user closes it. */
 export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, unknown>>; close(): void }) {

@@ -115,7 +115,7 @@ async function sendFile(reply: FastifyReply, { name, mediaType, content }: File)
     .send(body);
 }
 
-async function begun(content: AsyncIterable<string>): Promise<Readable> {
+async function begun(content: AsyncIterable<string | Buffer>): Promise<Readable> {
   const pieces = content[Symbol.asyncIterator]();
   const first = await pieces.next();
   return Readable.from(

@@ -1,0 +1,27 @@
+import { once } from 'node:events';
+import { setPriority } from 'node:os';
+import { parentPort, workerData } from 'node:worker_threads';
+import { type Voucher, writeSheet } from '@scrip/print';
+import type { SheetMessage, SheetWanted } from './sheets.ts';
+
+/** Lower than the calls at the till, if both want the same core. */
+const PRIORITY = 5;
+
+// On Linux a priority is a thread's own. Elsewhere it would be the whole process's.
+if (process.platform === 'linux') setPriority(PRIORITY);
+
+const say = (message: SheetMessage) => parentPort?.postMessage(message);
+const { batch, options } = workerData as SheetWanted;
+
+async function* asked(): AsyncGenerator<Voucher[]> {
+  while (parentPort) {
+    const answered = once(parentPort, 'message');
+    say('more');
+    const [cards] = (await answered) as [Voucher[] | null];
+    if (cards === null) return;
+    yield cards;
+  }
+}
+
+for await (const piece of writeSheet(batch, asked(), options)) say(piece);
+say('end');

@@ -1,0 +1,100 @@
+import { on } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Worker } from 'node:worker_threads';
+import type * as print from '@scrip/print';
+import type { Operator } from '../context.ts';
+import type { KeyRing } from '../keyring/ring.ts';
+import type { Batch } from './batch.ts';
+import { toCard } from './cards.ts';
+import { exportBatch, type PrintedVoucher } from './export.ts';
+
+/**
+ * Sealed sheets: the cards of a batch as a PDF that opens with a passphrase. One person downloads the
+ * file, and another one knows the passphrase.
+ */
+
+/** What the thread is given at its start. */
+export type SheetWanted = {
+  readonly batch: print.Batch;
+  readonly options: { readonly count: number; readonly printedAt: Date; readonly passphrase: string };
+};
+/** What the thread says: a piece of the document, `more` for the next cards, or `end`. */
+export type SheetMessage = Uint8Array | 'more' | 'end';
+
+/** Without letters and digits that are taken for one another. */
+const LETTERS = 'ABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+const GROUPS = 4;
+const GROUP_LENGTH = 5;
+
+/**
+ * The passphrase of sheets: 100 bits, so that nobody finds it by trying, in groups that can be read out.
+ * It is stored nowhere: it follows from the key ring, under a key that is never rotated.
+ * @param salt a random value of these sheets alone
+ */
+export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
+  const bytes = keys.fingerprintOf(`sheets ${Buffer.from(salt).toString('hex')}`);
+  return Array.from({ length: GROUPS }, (_, group) =>
+    Array.from(
+      bytes.subarray(group * GROUP_LENGTH, (group + 1) * GROUP_LENGTH),
+      (byte) => LETTERS[byte % LETTERS.length],
+    ).join(''),
+  ).join('-');
+}
+
+/**
+ * Exports a completed batch as sealed sheets, piece by piece. It is recorded like every export, as aborted
+ * where the reader goes away before the end.
+ */
+export async function* sealedSheets(
+  operator: Operator,
+  batch: Batch,
+  described: print.Batch,
+  passphrase: string,
+): AsyncGenerator<Buffer> {
+  // Hardly anything is drawn ahead of the reader: what it never took is not recorded as complete.
+  const through = new PassThrough({ highWaterMark: 1 });
+  const exported = exportBatch(operator, batch, 'pdf', (vouchers, count) => {
+    const options = { count, printedAt: operator.service.clock(), passphrase };
+    return pipeline(drawAside({ batch: described, options }, vouchers), through);
+  });
+  exported.catch((error: Error) => through.destroy(error));
+  try {
+    for await (const piece of through) yield piece as Buffer;
+    await exported;
+  } finally {
+    through.destroy();
+    await exported.catch(() => {});
+  }
+}
+
+/**
+ * Draws sheets on a thread, so that the calls at the till do not wait: a voucher takes some three
+ * milliseconds. The thread asks for the next cards when it has drawn those before.
+ */
+async function* drawAside(
+  wanted: SheetWanted,
+  vouchers: AsyncIterable<PrintedVoucher[]>,
+): AsyncGenerator<Buffer> {
+  const pages = vouchers[Symbol.asyncIterator]();
+  const worker = new Worker(new URL('./sheets.thread.ts', import.meta.url), {
+    workerData: wanted,
+    // The thread gets none of the process's arguments and environment.
+    execArgv: [],
+    env: {},
+  });
+  try {
+    const said = on(worker, 'message', { close: ['exit'] }) as AsyncIterable<[SheetMessage]>;
+    for await (const [message] of said) {
+      if (message === 'end') return;
+      if (message === 'more') {
+        const { value, done } = await pages.next();
+        worker.postMessage(done ? null : value.map(toCard));
+      } else yield Buffer.from(message.buffer, message.byteOffset, message.length);
+    }
+    throw new Error('the thread that draws sheets has ended');
+  } finally {
+    await worker.terminate();
+    await pages.return?.();
+  }
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describeCards } from '../src/batches/cards.ts';
+import { listExports } from '../src/batches/export.ts';
+import { generate } from '../src/batches/generate.ts';
+import { sealedSheets } from '../src/batches/sheets.ts';
+import { sql } from '../src/db/sql.ts';
+import { actFor } from '../src/merchants/impersonate.ts';
+import { scene } from './approvals.ts';
+import { enrolled, signIn } from './browser.ts';
+import { asOperator } from './harness.ts';
+import { vouchersOf } from './operator.ts';
+import { readSheet } from './print.ts';
+
+/** Two owners, and a batch that is complete. */
+async function printable(t: Parameters<typeof scene>[0], quantity = 10) {
+  const people = await scene(t);
+  const { listening } = people;
+  const context = await actFor(listening.service, Number(people.merchantId));
+  assert.ok(context);
+  const { batch } = await generate(context, { reference: 'spring', quantity, value: 5 });
+  assert.equal(batch.status, 'COMPLETED');
+  return { ...people, context, batch, vouchers: await vouchersOf(context, 'spring') };
+}
+
+test('sheets leave sealed: one person has the file, and another one the passphrase', async (t) => {
+  const { listening, ada, bob, batch, vouchers } = await printable(t);
+  const path = `/batches/${batch.transactionId}/sheets`;
+  const proposed = await ada.post(path, { reason: 'spring print run' });
+  assert.equal(proposed.status, 202, proposed.text);
+  const { id, effect } = proposed.body.approval;
+  assert.deepEqual([effect[0].after.vouchers, effect[0].after.worth], [10, 'USD 50.00']);
+  assert.deepEqual((await ada.get(path)).body.items, []);
+
+  const approved = await bob.post(`/approvals/${id}/approve`, {}, { 'idempotency-key': 'approval-1' });
+  assert.equal(approved.status, 200, approved.text);
+  const { passphrase, id: sheets } = approved.body.output;
+  assert.match(passphrase, /^([A-Z2-9]{5}-){3}[A-Z2-9]{5}$/);
+  const again = await bob.post(`/approvals/${id}/approve`, {}, { 'idempotency-key': 'approval-1' });
+  assert.deepEqual([again.status, again.body.output], [200, null]);
+  const kept = await listening.service.db.query<{ text: string }>(sql`
+select coalesce(output, '') || coalesce(effect, '') as text from approvals union all
+select coalesce(output, '') from operator_requests union all
+select coalesce(before, '') || coalesce(after, '') from audit`);
+  assert.ok(kept.length > 2 && kept.every(({ text }) => !text.includes(passphrase)), 'it is kept nowhere');
+
+  const [listed] = (await ada.get(path)).body.items;
+  assert.deepEqual([listed.id, listed.isMine], [sheets, true]);
+  assert.equal((await bob.post(`/sheets/${sheets}/download`)).status, 404);
+  const { status, headers, bytes } = await ada.post(`/sheets/${sheets}/download`);
+  assert.deepEqual([status, headers.get('content-type')], [200, 'application/pdf']);
+  await assert.rejects(readSheet(bytes), /[Pp]assword/);
+  const pages = await readSheet(bytes, passphrase);
+  assert.deepEqual(pages.flatMap(({ qr }) => qr).sort(), vouchers.map(({ code, pin }) => code + pin).sort());
+  const [recorded] = await listExports(listening.service.db, batch.id);
+  assert.deepEqual(
+    [recorded?.state, recorded?.by, recorded?.reason, recorded?.vouchers],
+    ['complete', 'ada@example.com', 'spring print run', 10],
+  );
+});
+
+test('sheets are for the person who ordered them, with a second factor, for a day', async (t) => {
+  const { listening, ada, bob, batch, people } = await printable(t);
+  const proposed = await ada.post(`/batches/${batch.transactionId}/sheets`, {});
+  const approved = await bob.post(`/approvals/${proposed.body.approval.id}/approve`, {});
+  const download = `/sheets/${approved.body.output.id}/download`;
+  const carol = await enrolled(listening, { email: 'carol@example.com', roles: ['operations'] });
+  assert.equal((await carol.browser.post(download)).status, 404);
+  const support = await enrolled(listening, { email: 'dan@example.com', roles: ['support'] });
+  assert.equal((await support.browser.post(download)).status, 403);
+  listening.clock.advance(6 * 60_000);
+  assert.equal((await ada.post(download)).body.code, 'step-up-required');
+  listening.clock.advance(24 * 3_600_000);
+  const later = await signIn(listening, people[0]);
+  assert.equal((await later.post(download)).body.code, 'conflict');
+});
+
+test('sheets that nobody reads to their end are recorded as aborted', async (t) => {
+  const { listening, batch } = await printable(t);
+  const { service } = listening;
+  const described = await describeCards(service, batch, 'DEFAULT');
+  for await (const piece of sealedSheets(asOperator(service), batch, described, 'pass')) {
+    assert.ok(piece.length > 0);
+    break;
+  }
+  const [recorded] = await listExports(service.db, batch.id);
+  assert.equal(recorded?.state, 'aborted');
+});
