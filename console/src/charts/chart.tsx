@@ -24,13 +24,14 @@ function useLabels({ x, currency, unit = 'money' }: Pick<ChartProps, 'x' | 'curr
     if (isMonth(text)) return format.month(text);
     return x === 'code' ? (codes[text] ?? text) : word(text);
   };
+  const mark = (value: unknown) => (isDay(value) ? format.dayShort(value) : place(value));
   const value = (amount: number) =>
     unit === 'money' && currency
       ? format.money(amount, currency)
       : `${format.number(amount)}${unit === 'percent' ? ' %' : ''}`;
   const tick = (amount: number) => `${format.short(amount)}${unit === 'percent' ? ' %' : ''}`;
   const name = (series: string) => (isMonth(series) ? format.month(series) : label(series));
-  return { place, value, tick, name };
+  return { place, mark, value, tick, name };
 }
 
 /** Draws points as an area, lines, or bars; `ranks` is a list of bars from left to right. */
@@ -55,7 +56,8 @@ function Plot(props: ChartProps) {
       : LEFT + (inner * index) / (points.length - 1);
   const toY = (value: number) => TOP + ((most - value) / (most - least || 1)) * (HEIGHT - TOP - BOTTOM);
   const names = points.map((point) => labels.place(point[x]));
-  const stride = strideOf(names, inner);
+  const marks = points.map((point) => labels.mark(point[x]));
+  const stride = strideOf(marks, inner);
   const shown = at === undefined ? undefined : points[at];
   const follow = (clientX: number, left: number) => {
     const place = (clientX - left - LEFT) / (isBars ? slot : inner / Math.max(1, points.length - 1));
@@ -72,10 +74,10 @@ function Plot(props: ChartProps) {
         onMouseLeave={() => setAt(undefined)}
       >
         <Grid ticks={ticks} width={width} toY={toY} label={labels.tick} />
-        {names.map((name, index) =>
+        {marks.map((name, index) =>
           index % stride === 0 ? (
             <text
-              key={name}
+              key={names[index]}
               x={toX(index)}
               y={HEIGHT - 6}
               textAnchor={anchorOf(index, points.length, isBars)}

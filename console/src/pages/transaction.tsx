@@ -1,4 +1,4 @@
-import { Stack } from '@mantine/core';
+import { Anchor, Stack } from '@mantine/core';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -74,9 +74,9 @@ export function Screen() {
             also={['originalTransactionId']}
           />
           {serial !== null && door === 'operator' && (
-            <p>
-              <Link to={`/vouchers/${serial}`}>{texts.transactions.openVoucher}</Link>
-            </p>
+            <Anchor component={Link} to={`/vouchers/${serial}`} size="sm" display="inline-block" mt="md">
+              {texts.transactions.openVoucher}
+            </Anchor>
           )}
         </Panel>
       </Stack>

@@ -18,6 +18,9 @@ export function useFormat() {
   const exact = (text: string) => dateOf(text, { dateStyle: 'full', timeStyle: 'long' });
   const day = (text: string) =>
     dateOf(`${text.slice(0, 10)}T00:00:00Z`, { dateStyle: 'medium', timeZone: 'UTC' });
+  /** Without its year, on an axis. */
+  const dayShort = (text: string) =>
+    dateOf(`${text.slice(0, 10)}T00:00:00Z`, { day: 'numeric', month: 'short', timeZone: 'UTC' });
   const month = (text: string) =>
     dateOf(`${text.slice(0, 7)}-01T00:00:00Z`, { month: 'short', year: 'numeric', timeZone: 'UTC' });
   const number = (value: number) => new Intl.NumberFormat(locale).format(value);
@@ -29,7 +32,7 @@ export function useFormat() {
   };
   const short = (value: number) =>
     new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 }).format(value);
-  return { money, time, exact, day, month, number, exactly, short, locale };
+  return { money, time, exact, day, dayShort, month, number, exactly, short, locale };
 }
 
 /** `blockedAt` → `Blocked at`: a field of the API that has no label in the catalogue. */
