@@ -25,7 +25,7 @@ import { MANAGE } from './rights.ts';
 
 /**
  * Sheets of cards, ordered from a browser. The file leaves sealed: the person who ordered it downloads it,
- * and the one who approved it is told the passphrase. Neither of them has the codes alone, and no code
+ * and the one who approved it is shown the passphrase. Neither of them has the codes alone, and no code
  * stands in an answer.
  */
 
@@ -75,7 +75,7 @@ async function requirePrintable({ service }: Caller, transactionId: string) {
 
 const order = changing({
   name: 'sheets.order',
-  summary: 'Order printable sheets of a batch, sealed with a passphrase that its approver is told',
+  summary: 'Order printable sheets of a batch, sealed with a passphrase that its approver is shown',
   description:
     'The person who ordered them downloads the PDF within 24 hours. It opens with the passphrase alone.',
   method: 'POST',

@@ -30,11 +30,11 @@ export const actions = {
   'product.off-sale': ['Take off sale', 'No more vouchers can be ordered. Existing ones stay valid.'],
   'sheets.order': [
     'Order sheets',
-    'Orders a PDF with a card for each voucher. Another person approves it, and is told its passphrase.',
+    'Orders a PDF with a card for each voucher. Another person approves it, and is shown its passphrase.',
   ],
   'sheets.download': [
     'Download',
-    'Saves the PDF. It opens with the passphrase that the approver was told. The download is recorded as an export.',
+    'Saves the PDF. It opens with the passphrase that the approver was shown. The download is recorded as an export.',
   ],
   'batch.generate': ['Order vouchers', 'The float of the merchant pays for the order at once.'],
   'batch.cancel': ['Cancel the batch', 'Every voucher becomes void, and the money returns to the float.'],

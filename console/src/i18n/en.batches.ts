@@ -11,7 +11,7 @@ export const batches = {
     balance: 'Balance',
     print: 'Printed sheets',
     printHow:
-      'A PDF with a card for each voucher, sealed with a passphrase: the person who orders it downloads the file, and the person who approves it is told the passphrase.',
+      'A PDF with a card for each voucher, sealed with a passphrase: the person who orders it downloads the file, and the person who approves it is shown the passphrase.',
     sheetsOf: (name: string) => `Ordered by ${name}`,
     until: (time: string) => `can be downloaded until ${time}`,
     cancelAll: 'Cancel all',
