@@ -30,6 +30,8 @@ export type Measured = Load & {
 
 export type Shape = { readonly connections: number; readonly seconds: number; readonly pauseMs?: number };
 
+/** References of their own, on a database that is used again too. */
+const RUN = `run-${Date.now().toString(36)}`;
 let runs = 0;
 
 /** How much of what is used up a number of runs takes from the stock. */
@@ -56,7 +58,7 @@ export async function prepare(
   name: string = operation,
 ): Promise<string> {
   const file = join(stage.folder, `${name}.requests`);
-  await writeFile(file, requestsOf(operation, stock, `run-${++runs}`, countFor(operation, seconds)), {
+  await writeFile(file, requestsOf(operation, stock, `${RUN}-${++runs}`, countFor(operation, seconds)), {
     mode: 0o600,
   });
   return file;

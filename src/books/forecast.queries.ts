@@ -18,8 +18,9 @@ select f.merchant_id, f.currency, f.decimals, f.balance_minor,
   coalesce(u.used_minor, 0)::bigint as used_minor,
   extract(epoch from $3::timestamptz - m.created_at) / 86400 as days
 from unnest($1::integer[]) w (id)
-join merchants m on m.id = w.id
-join floats f on f.merchant_id = m.id
+-- \`offset 0\` keeps these look-ups: else the sums of all merchants may be made before these are picked.
+cross join lateral (select r.created_at from merchants r where r.id = w.id offset 0) m
+cross join lateral (select r.* from floats r where r.merchant_id = w.id offset 0) f
 cross join (select greatest(coalesce(sealed_until, $2), $2) as until from books) b
 cross join lateral (
   select sum(a.amount_minor) as used_minor from (
