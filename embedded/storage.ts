@@ -51,6 +51,7 @@ export const isRemote = (place: string): boolean => place.startsWith(REMOTE);
 export async function openStorage(place: string): Promise<Storage> {
   if (!isRemote(place)) return new FolderStorage(place);
   // Loaded on demand: a backup to a folder does not wait for the client.
+  // biome-ignore lint/suspicious/noImportCycles: as above
   const { S3Storage } = await import('./s3.ts');
   return new S3Storage(place);
 }

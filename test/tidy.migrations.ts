@@ -1,6 +1,6 @@
 /** The rules of the house for migrations (STYLE.md, "Migrations"). */
 
-import { forbid, type Rule, type SourceFile } from './tidy.ts';
+import { forbid, type Rule, type SourceFile } from './tidy.rule.ts';
 
 const isMigration = ({ path }: SourceFile) => /^sql\/[^/]+\.sql$/.test(path);
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, it } from 'node:test';
-import { LATER, OUTSIDE, RULES, type SourceFile } from './tidy.ts';
+import type { SourceFile } from './tidy.rule.ts';
+import { LATER, OUTSIDE, RULES } from './tidy.ts';
 
 const ROOT = new URL('../', import.meta.url);
 const FOLDERS = [

@@ -9,11 +9,8 @@ import {
   migrationsExplain,
   migrationsOnlyAdd,
 } from './tidy.migrations.ts';
+import { forbid, type Rule, type SourceFile } from './tidy.rule.ts';
 import { WORDS } from './words.ts';
-
-/** A file of the project: its path from the root, with forward slashes, and its text. */
-export type SourceFile = { readonly path: string; readonly text: string };
-export type Rule = (files: readonly SourceFile[]) => string[];
 
 const LONGEST_FUNCTION = 70;
 const LONGEST_FILE = 300;
@@ -57,20 +54,6 @@ const isCode = ({ path }: SourceFile) => path.endsWith('.ts') || path.endsWith('
 /** The part of src/ that a file belongs to: its folder, or its own name. */
 function partOf(path: string): string {
   return (path.split('/')[1] ?? '').replace(/\.ts$/, '');
-}
-
-function lineOf(text: string, index: number): number {
-  return text.slice(0, index).split('\n').length;
-}
-
-/** Makes a rule that finds a pattern (with the flag g) in the files that a condition picks. */
-export function forbid(pattern: RegExp, message: string, applies: (file: SourceFile) => boolean): Rule {
-  return (files) =>
-    files
-      .filter(applies)
-      .flatMap(({ path, text }) =>
-        [...text.matchAll(pattern)].map((hit) => `${path}:${lineOf(text, hit.index)} ${message}`),
-      );
 }
 
 /** What a file imports or exports again, as written. */

@@ -125,6 +125,7 @@ export const showApproval = reading({
 
 /** The table holds this operation too, so that it is not there yet when this file is loaded. */
 async function findOperation(): Promise<(name: string) => AnyOperation> {
+  // biome-ignore lint/suspicious/noImportCycles: it is loaded when the operation runs
   const { OPERATIONS } = await import('./table.ts');
   return (name) => {
     const found = OPERATIONS.find((each) => each.name === name);

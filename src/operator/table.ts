@@ -1,4 +1,5 @@
 import { API_KEYS } from './api-keys.ts';
+// biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
 import { APPROVALS } from './approval-operations.ts';
 import { AUDIT } from './audit.ts';
 import { BANK } from './bank.ts';
