@@ -111,7 +111,8 @@ async function describe(error: unknown): Promise<{ code: string; message: string
     return { code: 'usage', message, status: STATUS.usage };
   }
   const status = STATUS.failed;
-  if (error instanceof StartError) return { code: 'not-started', message: error.message, status };
+  if (error instanceof StartError)
+    return { code: 'not-started', message: error.message, status: STATUS.notStarted };
   if (error instanceof Problem) return describeProblem(error);
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
   const { isUnavailable } = await import('./db/errors.ts');
@@ -119,10 +120,10 @@ async function describe(error: unknown): Promise<{ code: string; message: string
     return {
       code: 'unavailable',
       message: `the database cannot be reached: ${(error as Error).message}`,
-      status,
+      status: STATUS.unavailable,
     };
   }
   // A bug: the stack trace is useful.
   const message = error instanceof Error ? (error.stack ?? String(error)) : String(error);
-  return { code: 'internal', message, status };
+  return { code: 'internal', message, status: STATUS.internal };
 }

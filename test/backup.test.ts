@@ -92,7 +92,7 @@ test('a folder that is too full is named, and nothing is left in it', async () =
   const script = 'mount -t tmpfs -o size=20m small "$0" && "$@"; status=$?; ls "$0"; exit $status';
   const by = ['unshare', '--user', '--map-root-user', '--mount', '/bin/sh', '-c', script, folder];
   const { status, out, err } = await installation.run(['backup', folder], {}, by);
-  assert.deepEqual([status, out], [1, ''], err);
+  assert.deepEqual([status, out], [5, ''], err);
   assert.match(
     err,
     /^scrip: the backup folder .* is too full: the backup needs \d+ MB, and \d+ MB are free\n$/,

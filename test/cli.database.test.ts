@@ -29,7 +29,7 @@ test('a command in a mistyped data folder creates nothing, and names the setting
   const mistyped = join(folder, 'mistyped');
   for (const command of COMMANDS) {
     const { status, out, err } = await runScrip({ SCRIP_DATA_DIR: mistyped }, ...command);
-    assert.deepEqual([status, out], [1, ''], command.join(' '));
+    assert.deepEqual([status, out], [5, ''], command.join(' '));
     assert.match(
       err,
       /there is no Scrip database in .*mistyped: run `scrip serve` or `scrip migrate` first, .*SCRIP_DATA_DIR/,
@@ -46,7 +46,7 @@ test('a command on a database without the schema creates nothing, and names the 
   await owner.query({ text: 'drop schema scrip cascade; drop schema graphile_worker cascade', values: [] });
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
   const { status, out, err } = await runScrip(settings, 'merchant', 'list');
-  assert.deepEqual([status, out], [1, '']);
+  assert.deepEqual([status, out], [5, '']);
   assert.match(
     err,
     /holds nothing of Scrip: run `scrip serve` or `scrip migrate` first, or check SCRIP_DATABASE_URL/,
@@ -83,7 +83,7 @@ test('a data folder that cannot be created ends in one line, with a database els
       { ...settings, SCRIP_DATA_DIR: '/proc/nope', SCRIP_PORT: '0' },
       'serve',
     );
-    assert.deepEqual([status, out], [1, '']);
+    assert.deepEqual([status, out], [5, '']);
     assert.match(
       err,
       /^scrip: the data folder \/proc\/nope cannot be (created|written)[^\n]*SCRIP_DATA_DIR\)\n$/,

@@ -120,7 +120,7 @@ test('a wrong or missing key ring is told before the schema is touched, and scri
     ];
     for (const [message, settings, command] of refusals) {
       const { status, out, err } = await run(settings, command);
-      assert.deepEqual([status, out], [1, '']);
+      assert.deepEqual([status, out], [5, '']);
       assert.match(err, message);
       assert.equal(await isPending(), true);
     }

@@ -109,6 +109,6 @@ test('a command whose database cannot be reached at all has changed nothing, and
   const topUp = ['float', 'top-up', '--merchant', merchantId, '--amount', '5', '--json'];
   const { status, code } = await operator.fails(/cannot be reached/, ...topUp);
   way.set('open');
-  assert.deepEqual([status, code], [1, 'not-started']);
+  assert.deepEqual([status, code], [4, 'unavailable']);
   assert.equal(await booked(), 0);
 });

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 import { fillBatch } from '../src/batches/fill.ts';
 import { generate } from '../src/batches/generate.ts';
@@ -131,6 +133,20 @@ describe('scrip voucher', () => {
       operator.fails(/Invalid voucher/, 'voucher', 'block', made?.serial ?? ''),
       operator.fails(/not a serial number/, 'voucher', 'show', 'x1'),
     ]);
+  });
+
+  test('bulk ends with status 1 where a voucher was not changed', async (t) => {
+    const [{ serialNumber }] = (await makeVouchers(context, 'many', 1)) as [Made];
+    const folder = await mkdtemp(`${tmpdir()}/scrip-bulk-`);
+    t.after(() => rm(folder, { recursive: true }));
+    const file = `${folder}/serials`;
+    const block = ['voucher', 'bulk', 'block', '--serials', file, '--json'];
+    await writeFile(file, `${serialNumber}\n`);
+    assert.equal((await operator.run(...block)).status, 0);
+    await writeFile(file, `${serialNumber}\n999999\n`);
+    const { status, out } = await operator.run(...block);
+    const { state, total, done, failed } = JSON.parse(out);
+    assert.deepEqual([status, state, total, done, failed], [1, 'COMPLETED', 2, 2, 1]);
   });
 });
 

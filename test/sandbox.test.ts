@@ -77,8 +77,8 @@ describe('a sandbox', () => {
   });
 
   test('loses answers before and after the work, so that retries can be tried out', async () => {
-    const order = (amount: number, reference: string) =>
-      call('/api/v2/vouchers', { quantity: 1, amount, reference });
+    const order = (value: number, reference: string) =>
+      call('/api/v2/vouchers', { quantity: 1, value, reference });
     await assert.rejects(order(9_997.01, 'lost-before'));
     await assert.rejects(order(9_997.02, 'lost-after'));
     const authorization = `Basic ${btoa(`${page.keyId}:${page.secret}`)}`;
@@ -138,7 +138,7 @@ test('a real service knows neither the page nor the amounts', async (t) => {
   const response = await fetch(`${url}/api/v2/vouchers`, {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json' },
-    body: JSON.stringify({ quantity: 1, amount: 9_999.51, reference: 'real' }),
+    body: JSON.stringify({ quantity: 1, value: 9_999.51, reference: 'real' }),
   });
   assert.equal(((await response.json()) as { statusCode: string }).statusCode, '00');
 });

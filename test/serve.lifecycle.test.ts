@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { STATUS } from '../src/cli/output.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { ENVIRONMENT, MAIN } from './scrip.ts';
 
@@ -80,9 +81,14 @@ const runsDatabase = ({ SCRIP_DATA_DIR }: Settings) =>
   exists(join(SCRIP_DATA_DIR, 'postgres', 'postmaster.pid'));
 
 /** Expects a start to fail with one line that says why. */
-async function refused(t: TestContext, settings: Settings, reason: RegExp): Promise<void> {
+async function refused(
+  t: TestContext,
+  settings: Settings,
+  reason: RegExp,
+  status: number = STATUS.notStarted,
+): Promise<void> {
   const service = scrip(t, settings, 'serve');
-  assert.equal(await service.ended, 1);
+  assert.equal(await service.ended, status);
   assert.equal(service.out(), '');
   assert.match(service.err(), /^scrip: [^\n]+\n$/);
   assert.match(service.err(), reason);
@@ -215,6 +221,7 @@ test('a database that cannot be reached is told in one line, without its passwor
     t,
     { ...settings, SCRIP_DATABASE_URL: url },
     /^(?!.*canary).*cannot be reached.*SCRIP_DATABASE_URL/,
+    STATUS.unavailable,
   );
 });
 

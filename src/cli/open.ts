@@ -17,7 +17,7 @@ import { flushDeclines } from '../vouchers/declines.ts';
 import { actor } from './actor.ts';
 import { openKeys } from './keys.ts';
 import { explainOutcome, unknownOutcome } from './outcome.ts';
-import { interrupted } from './output.ts';
+import { CommandError, interrupted, STATUS } from './output.ts';
 import { findSchema } from './queries.ts';
 import { listenForStop, type Stop } from './stop.ts';
 import { readVersion } from './version.ts';
@@ -191,8 +191,10 @@ function explain(error: unknown, url: string): unknown {
   const { pathname } = new URL(hostAddresses(url)[0] as string);
   const { code, message } = (error ?? {}) as { code?: string; message?: string };
   if (isUnavailable(error))
-    return new StartError(
+    return new CommandError(
       `the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`,
+      'unavailable',
+      STATUS.unavailable,
     );
   if (code === '28P01' || code === '28000')
     return new StartError(`the database at ${host} refuses the user or password of SCRIP_DATABASE_URL`);

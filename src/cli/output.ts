@@ -2,8 +2,19 @@ import Table from 'cli-table3';
 
 /** What commands print: results on stdout, everything else on stderr. */
 
-/** Exit statuses beside 0 (docs/reference/commands.md). */
-export const STATUS = { failed: 1, usage: 2, unknown: 3, interrupted: 130 } as const;
+/**
+ * Exit statuses beside 0 (docs/reference/exit-codes.md): one for each thing that a script does next. Why a
+ * request failed is in the `code` with `--json`.
+ */
+export const STATUS = {
+  failed: 1,
+  usage: 2,
+  unknown: 3,
+  unavailable: 4,
+  notStarted: 5,
+  internal: 6,
+  interrupted: 130,
+} as const;
 
 /** Why a command fails, in one line: printed as `scrip: …`, or as a JSON document with `--json`. */
 export class CommandError extends Error {

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { foundVouchers, type VoucherSummary } from '../operator/find-vouchers.ts';
 import { VOUCHER_STATES, type Voucher, vouchers } from '../operator/vouchers.ts';
-import { addBulk } from './job.ts';
 import { amountText } from './merchant.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseEnd, parseId, parseSerial, parseText, parseTransactionId } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
+import { addBulk } from './voucher-bulk.ts';
 import { addVoucherExport } from './voucher-export.ts';
 import { addVoucherMoney } from './voucher-money.ts';
 

@@ -135,7 +135,7 @@ export async function retrying<T>(run: () => Promise<T>): Promise<T> {
 
 /**
  * Why Scrip cannot start or continue, in one line for the operator. Every command prints it and ends
- * with status 1.
+ * with the status for it.
  */
 export class StartError extends Error {
   constructor(message: string) {
