@@ -47,4 +47,5 @@ begin
 end $$;
 
 revoke execute on function advance_mark, node_transactions from public;
+grant select on book_marks to scrip_service;
 grant execute on function advance_mark to scrip_service;

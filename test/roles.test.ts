@@ -49,8 +49,10 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   book_cohorts: ['INSERT', 'SELECT'],
   book_days: ['INSERT', 'SELECT'],
   book_late_rows: ['INSERT', 'SELECT'],
+  book_marks: ['SELECT'],
   book_movements: ['INSERT', 'SELECT'],
   book_reversals: ['INSERT', 'SELECT'],
+  book_rows: ['SELECT'],
   book_seals: ['INSERT', 'SELECT'],
   book_slices: ['INSERT', 'SELECT'],
   books: ['SELECT', 'UPDATE'],
@@ -99,6 +101,9 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   webhook_deliveries: ['INSERT', 'SELECT', 'UPDATE'],
   webhook_endpoints: ['INSERT', 'SELECT', 'UPDATE'],
 };
+
+/** The only one that is a view: it cannot be truncated, whoever asks. */
+const VIEW = 'book_rows';
 
 /** Where only some columns may be updated. */
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
@@ -170,7 +175,7 @@ describe('the role of the service', () => {
     const db = openDatabase(url, 'scrip-test');
     const refused = (text: string) => assert.rejects(db.query({ text, values: [] }), { code: '42501' }, text);
     try {
-      for (const table of Object.keys(TABLES)) {
+      for (const table of Object.keys(TABLES).filter((each) => each !== VIEW)) {
         await refused(`truncate scrip.${table}`);
         await refused(`alter table scrip.${table} add column more text`);
         await refused(`drop table scrip.${table}`);

@@ -39,6 +39,7 @@ process.on('beforeExit', () => {
   process.exitCode = undefined;
   // Flushes the log.
   process.emit('exit', status);
+  process.removeAllListeners('exit');
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1']) process.removeAllListeners(signal);
   for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners('error').write(end);
   process.channel?.ref();
