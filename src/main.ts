@@ -92,7 +92,10 @@ async function report(error: unknown): Promise<number> {
   return status;
 }
 
-/** A field of an operation is an option of its command: `expiresAt` is refused as `--expires-at`. */
+/**
+ * A field of an operation is an option of its command: `expiresAt` is refused as `--expires-at`, and one of
+ * `roles` as `--role`, which is repeated.
+ */
 function describeProblem({ code, message, errors }: Problem): {
   code: string;
   message: string;
@@ -100,7 +103,8 @@ function describeProblem({ code, message, errors }: Problem): {
 } {
   const [first] = errors ?? [];
   if (code !== 'invalid' || !first) return { code, message: readable(message), status: STATUS.failed };
-  const option = `--${first.field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const name = `--${first.field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const option = [name.slice(0, -1)].find((each) => process.argv.includes(each)) ?? name;
   return { code: 'usage', message: readable(`${option} ${first.message}`), status: STATUS.usage };
 }
 
