@@ -75,7 +75,8 @@ export async function readExpiring(): Promise<Points> {
 
 /** R5: how much of a month's issue was redeemed, one month after the other, in percent. */
 export async function readCohorts(): Promise<Points> {
-  const days = await readDays();
+  // Cohorts are of closed days.
+  const days = (await readDays()).filter(({ state }) => state === 'closed');
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) return {};
   const { tables } = await readReport('breakage', { from: first.day, to: dayAfter(last.day) });
