@@ -15,7 +15,7 @@ const get =
   () => ({ path });
 
 const DAY_MS = 86_400_000;
-/** The day so many days ago. */
+/** The date of a day in the past, such as 2026-11-22. */
 export const dayOf = (back: number) => new Date(Date.now() - back * DAY_MS).toISOString().slice(0, 10);
 
 /** Things of the database that a list may be asked for; the busiest merchant is the first. */

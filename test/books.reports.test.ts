@@ -260,7 +260,7 @@ test('the page for accountants shows what the reports of its month say', async (
     add(`${firstDay} to ${lastDay}`, '', 'payable', '', toText(payable));
     paid.push(payable.minor);
   }
-  // What is to be paid is what the settlement account held, and holds.
+  // The account held what the first settlement paid, and still holds what the second one owes.
   const account = rowsOf(await make(service, 'R7', { ...month, merchantId: cafe })).at(-1);
   assert.equal(cents(account?.['closing']), paid[1]);
   assert.equal(cents(account?.['paidOut']), paid[0]);

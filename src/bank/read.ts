@@ -54,7 +54,7 @@ class Collected {
     this.errors.push({ line, field, message });
   }
 
-  /** What is wrong with the file as a whole. */
+  /** Reports an error that concerns the whole file. */
   refused(line: number, message: string): Statement {
     this.wrong(line, 'file', message);
     return { ...this, closing: null };

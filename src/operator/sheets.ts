@@ -57,10 +57,15 @@ type SheetsRow = {
   transaction_id: string;
 };
 
-/** A batch that can be printed here. @throws Problem */
-async function requirePrintable({ service }: Caller, transactionId: string) {
+async function requireBatch({ service }: Caller, transactionId: string) {
   const found = await findBatchForOperator(service, transactionId);
   if (!found) throw notFound(`batch ${transactionId}`);
+  return found;
+}
+
+/** A batch that can be printed here. @throws Problem */
+async function requirePrintable(caller: Caller, transactionId: string) {
+  const found = await requireBatch(caller, transactionId);
   const { batch, details } = found;
   if (batch.status !== 'COMPLETED')
     throw new Problem('conflict', `the batch is ${batch.status}: only a completed batch can be printed`);
@@ -118,9 +123,8 @@ const list = reading({
   roles: MANAGE,
   async run(caller, { transactionId }) {
     const { service, principal } = caller;
-    const found = await findBatchForOperator(service, transactionId);
-    if (!found) throw notFound(`batch ${transactionId}`);
-    const rows = await service.readDb.query<SheetsRow>(listSheets(found.batch.id, LISTED_MAX));
+    const { batch } = await requireBatch(caller, transactionId);
+    const rows = await service.readDb.query<SheetsRow>(listSheets(batch.id, LISTED_MAX));
     const items = rows.map((row) => ({
       id: String(row.id),
       orderedBy: row.name,

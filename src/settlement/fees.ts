@@ -27,7 +27,7 @@ export function shareOf(minor: bigint, ppm: number): bigint {
  * Books the commission of a day, and the VAT on it: one movement for each merchant, product and currency,
  * stamped into the last millisecond of the day. Reversals that exceed the redemptions of a day give
  * commission back.
- * What is booked already stays as it is.
+ * Commission that is already booked is kept.
  * @param tx a transaction that holds the books; the day's last slice is not sealed yet
  */
 const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
