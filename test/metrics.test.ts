@@ -81,7 +81,8 @@ test('what the database knows is read when it is asked for, and is absent while 
   assert.equal(sampleOf(text, 'scrip_webhook_endpoints{state="disabled"}'), 0);
   assert.equal(sampleOf(text, 'scrip_floats_low{currency="USD"}'), 0);
   assert.ok((sampleOf(text, 'scrip_database_bytes') ?? 0) > 1_000_000);
-  // Nothing was closed or backed up: there is no age, rather than one of zero.
+  // The books have no day yet, and a database elsewhere has its own backups: there is no age, rather than
+  // one of zero.
   assert.equal(sampleOf(text, 'scrip_last_close_seconds'), undefined);
   assert.equal(sampleOf(text, 'scrip_last_backup_seconds'), undefined);
 
@@ -113,6 +114,10 @@ test('what is late, low or blocked is seen as the alerts ask for it', async (t) 
     `insert into api_key_days (key_id, day, guesses, blocked_at)
       select id, (now() at time zone 'UTC')::date, 500, now() from api_keys limit 1
       on conflict (key_id, day) do update set guesses = 500, blocked_at = now()`,
+    `update migrations set applied_at = now() - interval '40 hours'`,
+    'select open_days(database_time())',
+    `update book_days set starts_at = now() - interval '50 hours'
+      where starts_at = (select min(starts_at) from book_days)`,
   ])
     await owner.query({ text, values: [] });
   const text = await createGauges(service, tmpdir())();
@@ -127,6 +132,9 @@ test('what is late, low or blocked is seen as the alerts ask for it', async (t) 
   above('scrip_webhook_endpoints{state="disabled"}', 1);
   above('scrip_floats_low{currency="USD"}', 1);
   above('scrip_keys_blocked', 1);
+  // Never backed up, and never closed.
+  above('scrip_last_backup_seconds', 40 * 3_600);
+  above('scrip_last_close_seconds', 50 * 3_600);
   above('scrip_guesses_today', 500);
   above('scrip_disk_free_bytes', 1);
 });
