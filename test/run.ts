@@ -1,6 +1,6 @@
 /**
  * Runs the tests: `npm test` all but the end-to-end tests (`*.e2e.test.ts`), which take longest;
- * `npm run test:e2e` only those (`--e2e`), and `npm run test:all` both (`--all`). `npx node test/run.ts redeem`
+ * `npm run test:e2e` only those (`--e2e`), `npm run test:all` both (`--all`). `npx node test/run.ts redeem`
  * runs all whose file names hold a word, `npm run test:watch -- redeem` the same, again after each change.
  *
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
