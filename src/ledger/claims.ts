@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import type { Operation } from '../db/operation.ts';
 import type { Queries } from '../db/pool.ts';
@@ -144,30 +145,45 @@ export async function findCandidates(
  * Claims the reference of a request.
  * @param request.serialNumber of its voucher; null if that is unknown: then nothing is claimed
  * @param request.id the id of its transaction, if the claim is new
- * @param voided an id that this request had before, and that was voided
+ * @param voided the ids that were voided for this request, its own and those of others; more are added
  * @returns the id to continue with; `used` if another request has used the reference (`94`); undefined
  *   if the voucher is unknown and the reference is free
  */
 export async function claimReference(
   service: Service,
   request: ClaimRequest & { readonly id: string },
-  voided?: string,
+  voided: Set<string>,
 ): Promise<string | 'used' | undefined> {
   const { buckets, batcher } = service;
   const { merchantId, operation, reference, serialNumber, fingerprint, id } = request;
   const bucket = buckets.ofReference(merchantId, operation, reference);
   const wanted = serialNumber === null ? { ...request, id: null } : request;
-  for (let gone = voided; ; ) {
+  for (;;) {
     const claim = await batcher.add(claims[operation], bucket, wanted);
     if (!claim) return undefined;
     const isSame =
       serialNumber !== null && claim.serial_number === serialNumber && claim.fingerprint === fingerprint;
-    if (isSame && claim.id !== gone) return claim.id;
-    if (claim.id !== gone && !(await voidTransaction(service, claim))) return 'used';
+    if (isSame && !voided.has(claim.id)) return claim.id;
+    if (!voided.has(claim.id)) {
+      await letBook(voided.size);
+      if (!(await voidTransaction(service, claim))) return 'used';
+    }
+    voided.add(claim.id);
     if (serialNumber === null) return undefined;
     if (await reassign(service, bucket, request, claim.id, id)) return id;
-    gone = undefined;
   }
+}
+
+/** A booking under a claim takes some tens of milliseconds. */
+const BOOKING_MS = 20;
+const WAIT_MAX_MS = 1_000;
+
+/**
+ * Two requests that take the reference from each other would go on for ever: from the second time on
+ * each waits, at random and ever longer, so that the other one can book.
+ */
+async function letBook(times: number): Promise<void> {
+  if (times > 0) await sleep(Math.random() * Math.min(BOOKING_MS * 2 ** times, WAIT_MAX_MS));
 }
 
 /** The money commands of the operator. The merchant of those that concern none is 0. */

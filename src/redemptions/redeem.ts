@@ -132,14 +132,14 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
     serialNumber,
     fingerprint: String(amountUnits),
   } as const;
-  let { id } = request;
-  for (let voided: string | undefined; ; id = newId(now)) {
+  const voided = new Set<string>();
+  for (let { id } = request; ; id = newId(now)) {
     const claimed = await claimReference(service, { ...claim, id }, voided);
     if (claimed === 'used') return '94';
     // An unknown code takes the same path as any other, so that the time reveals nothing.
     const row = await book({ ...request, id: claimed ?? id });
     if (row.outcome !== 'void') return row;
-    voided = claimed;
+    voided.add(claimed ?? id);
   }
 }
 

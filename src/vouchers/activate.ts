@@ -162,7 +162,7 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
   const found = await findVoucher(service, bucket, { codeKey, serialNumber });
   // By serial number a voucher exists only for the merchant that generated it.
   const voucher = codeKey === null && found?.merchant_id !== merchant.id ? undefined : found;
-  if (reference === undefined) return fundAndBook(request, voucher);
+  if (reference === undefined) return fundAndBook(request, voucher, new Set());
   const claim = {
     merchantId: merchant.id,
     operation: 'activate',
@@ -170,13 +170,13 @@ async function claimAndBook(request: Request): Promise<Row | '94'> {
     serialNumber: voucher?.serial_number ?? null,
     fingerprint: voucher ? String(valueFor(request, voucher) * unitOf(voucher.decimals)) : '',
   } as const;
-  let { id } = request;
-  for (let voided: string | undefined; ; id = newId(now)) {
+  const voided = new Set<string>();
+  for (let { id } = request; ; id = newId(now)) {
     const claimed = await claimReference(service, { ...claim, id }, voided);
     if (claimed === 'used') return '94';
-    const row = await fundAndBook({ ...request, id: claimed ?? id }, voucher);
+    const row = await fundAndBook({ ...request, id: claimed ?? id }, voucher, voided);
     if (row.outcome !== 'void') return row;
-    voided = claimed;
+    voided.add(claimed ?? id);
   }
 }
 
@@ -189,8 +189,13 @@ function valueFor({ valueUnits }: Request, { value_minor, decimals }: FoundVouch
 /**
  * Over shards, a voucher that its batch has not paid for: its value moves from the float to the transit
  * account before the activation.
+ * @param voided ids that this request has taken the reference from: what they hold is no reason to decline
  */
-async function fundAndBook(request: Request, voucher: FoundVoucher | undefined): Promise<Row> {
+async function fundAndBook(
+  request: Request,
+  voucher: FoundVoucher | undefined,
+  voided: ReadonlySet<string>,
+): Promise<Row> {
   if (!voucher || voucher.value_minor !== null) return book(request);
   const { context, id, lowId, bucket } = request;
   const { service, merchant } = context;
@@ -202,7 +207,12 @@ async function fundAndBook(request: Request, voucher: FoundVoucher | undefined):
     bucket,
     serialNumber: voucher.serial_number,
   };
-  const isFunded = await holdFloat(service, { ...hold, amountMinor: valueFor(request, voucher) });
+  const wanted = { ...hold, amountMinor: valueFor(request, voucher) };
+  let isFunded = await holdFloat(service, wanted);
+  if (!isFunded && voided.size > 0) {
+    for (const other of voided) await endHold(service, other, false);
+    isFunded = await holdFloat(service, wanted);
+  }
   const row = await book({ ...request, isUnfunded: !isFunded });
   if (!isFunded) return row;
   if (row.outcome === 'ok' || row.outcome === 'replay') await endHold(service, id, true);
