@@ -82,3 +82,54 @@ create index audit_by_time on audit (occurred_at, sequence);
 grant select, insert, update on operator_tokens, operator_requests, operator_jobs,
   operator_job_rows to scrip_service;
 grant delete on operator_requests to scrip_service;
+
+-- What an operator is shown of a voucher and of a transaction. With the rights of the owner, as whom the
+-- transaction that asks has changed the voucher: Citus lets no second role read what a first one has
+-- written in the same transaction.
+create function show_voucher(p_bucket integer, p_serial bigint) returns table (
+  serial_number bigint, sealed bytea, value_minor bigint, balance_minor bigint, activated_at timestamptz,
+  expires_at timestamptz, blocked_at timestamptz, closed voucher_closure, replaced_by bigint,
+  wrong_pins smallint, pin_locked_for_good boolean, pin_locked_until timestamptz, merchant_id integer,
+  transaction_id uuid, reference text, currency text, decimals smallint, product text
+)
+language plpgsql stable security definer set search_path = scrip, pg_temp as $$
+begin
+  return query
+    select v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
+      v.blocked_at, v.closed, v.replaced_by, v.wrong_pins, v.pin_locked_until = 'infinity',
+      nullif(v.pin_locked_until, 'infinity'), b.merchant_id, b.transaction_id, b.reference, b.currency,
+      b.decimals, p.code
+    from vouchers v
+    join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
+    join products p on p.id = b.product_id
+    where v.bucket = p_bucket and v.serial_number = p_serial;
+end $$;
+
+create function list_voucher_entries(p_bucket integer, p_serial bigint, p_most integer) returns table (
+  id uuid, kind entry_kind, amount_minor bigint, occurred_at timestamptz, merchant_id integer, reference text
+)
+language plpgsql stable security definer set search_path = scrip, pg_temp as $$
+begin
+  return query
+    select j.id, j.kind, j.amount_minor, j.occurred_at, j.merchant_id, j.reference from journal j
+    where j.bucket = p_bucket and j.serial_number = p_serial order by j.id desc limit p_most;
+end $$;
+
+create function show_transaction(p_id uuid) returns table (
+  id uuid, kind entry_kind, amount_minor bigint, currency text, occurred_at timestamptz,
+  merchant_id integer, reference text, serial_number bigint, sealed bytea, original_id uuid,
+  canceled boolean
+)
+language plpgsql stable security definer set search_path = scrip, pg_temp as $$
+begin
+  return query
+    select j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference,
+      j.serial_number, v.sealed, j.original_id, u.original_id is not null
+    from journal j
+    left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+    left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.id
+    where j.id = p_id;
+end $$;
+
+revoke execute on function show_voucher, list_voucher_entries, show_transaction from public;
+grant execute on function show_voucher, list_voucher_entries, show_transaction to scrip_service;

@@ -21,21 +21,24 @@ export async function getRedemption({ service }: Operator, transactionId: string
 type Row = {
   readonly outcome: RefusalCode | 'ok' | 'again';
   readonly reversal_id: string;
+  readonly new_id: string | null;
   readonly new_minor: bigint;
 };
+
+/** The reversal, and the redemption in the place of the first; null after a full reversal. */
+type Corrected = Booked & { readonly newId: string | null };
 
 /**
  * Corrects the amount of a redemption on a merchant's behalf, as the merchant's own update would: once,
  * in one step. The same correction again returns the first result.
  * @param amountMinor 0 reverses it in full
- * @returns the transaction id of the reversal
  * @throws Refusal `30` without a reason; `44`, `43`, `54`, `58`, `51`
  */
 export async function correctRedemption(
   operator: Operator,
   redemption: Entry,
   amountMinor: bigint,
-): Promise<Booked> {
+): Promise<Corrected> {
   const { service, actor } = operator;
   if (actor.reason === null)
     throw new Refusal('30', { message: 'Invalid request: a correction needs a reason (--reason)' });
@@ -43,17 +46,18 @@ export async function correctRedemption(
   const text = (minor: bigint) => toText({ minor, decimals });
   return retrying(() =>
     service.db.transaction(async (tx) => {
-      const { outcome, reversal_id, new_minor } = await update(operator, tx, redemption, amountMinor);
-      if (outcome === '58' && new_minor === amountMinor)
-        return { transactionId: reversal_id, replayed: true };
+      const { outcome, ...made } = await update(operator, tx, redemption, amountMinor);
+      const replayed = outcome === '58' && made.new_minor === amountMinor;
+      const corrected = { transactionId: made.reversal_id, newId: made.new_id, replayed };
+      if (replayed) return corrected;
       if (outcome !== 'ok') throw new Refusal(outcome as RefusalCode);
       await audit(tx, operator, {
         action: 'redemption.correct',
         subject: `voucher ${redemption.serial_number}`,
         before: { redemption: redemption.id, amount: text(redemption.amount_minor) },
-        after: { amount: text(amountMinor), transactionId: reversal_id },
+        after: { amount: text(amountMinor), transactionId: made.reversal_id },
       });
-      return { transactionId: reversal_id, replayed: false };
+      return corrected;
     }),
   );
 }

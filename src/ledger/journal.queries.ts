@@ -1,16 +1,7 @@
 import { type Sql, sql } from '../db/sql.ts';
 
-const COLUMNS = `
-j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference, j.serial_number,
-v.sealed, j.original_id,
-  u.original_id is not null as canceled`;
-
-const JOINS = `
-left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
-left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.id`;
-
 export function findJournalRow(id: string): Sql {
-  return { text: `select ${COLUMNS} from journal j ${JOINS} where j.id = $1::uuid`, values: [id] };
+  return sql`select * from show_transaction(${id}::uuid)`;
 }
 
 export type JournalFilter = {
@@ -36,9 +27,14 @@ export function listJournalRows(
   }
   return {
     text: `
-select ${COLUMNS} from (
+select j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference, j.serial_number,
+  v.sealed, j.original_id, u.original_id is not null as canceled
+from (
   select * from journal r where ${conditions.join(' and ')} order by r.id desc limit $3
-) j ${JOINS} order by j.id desc`,
+) j
+left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.id
+order by j.id desc`,
     values,
   };
 }

@@ -5,11 +5,10 @@ import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.t
 import { maskCode } from '../ledger/transaction-data.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
-import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
+import { pageOfDeclines } from '../vouchers/declines.ts';
 import { minorOf } from './amounts.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import {
-  Count,
   End,
   Input,
   Line,
@@ -159,26 +158,14 @@ const correct = changing({
   async run(caller, { transactionId, amount }) {
     const redemption = await getRedemption(caller, transactionId);
     const amountMinor = amount === 0 ? 0n : minorOf(amount, redemption.currency, 'amount');
-    const { transactionId: reversalId } = await correctRedemption(caller, redemption, amountMinor);
-    const made = await pageOfJournal(
-      caller.service,
-      { merchantId: null, serialNumber: redemption.serial_number, from: null, until: null },
-      null,
-      NEWEST,
-    );
-    const replacement = made.find(
-      ({ kind, originalTransactionId }) => kind === 'REDEMPTION' && originalTransactionId === transactionId,
-    );
+    const { transactionId: reversalId, newId } = await correctRedemption(caller, redemption, amountMinor);
     return {
       original: await show(caller, transactionId),
       reversal: await show(caller, reversalId),
-      replacement: replacement ? transactionJson(replacement) : null,
+      replacement: newId === null ? null : await show(caller, newId),
     };
   },
 });
-
-/** What a correction made is among the newest movements of its voucher. */
-const NEWEST = 20;
 
 const DeclineSchema = Type.Object({
   id: Text,
@@ -219,35 +206,6 @@ const declines = reading({
   },
 });
 
-const DAY_MS = 86_400_000;
-/** What is counted unless a day is given: the days of a month. */
-const COUNTED_DAYS = 30;
-
-const declineCount = reading({
-  name: 'decline.count',
-  summary: 'Count the declined requests by their code, the most frequent first; kept 90 days',
-  description: 'Of the last 30 days unless `from` is given. Days are those of UTC.',
-  method: 'GET',
-  path: '/declines/count',
-  command: 'decline count',
-  input: Input({
-    from: Type.Optional(Start('The first of them.')),
-    to: Type.Optional(End('The last of them.')),
-  }),
-  output: Page(
-    Type.Object({ code: Type.String({ description: 'The status code of the refusal.' }), declines: Count }),
-  ),
-  roles: SEE_VOUCHERS,
-  async run({ service }, input) {
-    const { from, until } = toSpan(input);
-    const end = until ?? service.clock();
-    const begin = from ?? new Date(end.getTime() - (COUNTED_DAYS - 1) * DAY_MS);
-    const counts = await countDeclines(service.readDb, begin, new Date(end.getTime() - 1));
-    const items = counts.map(({ code, declines: count }) => ({ code, declines: Number(count) }));
-    return { items, nextCursor: null };
-  },
-});
-
-export const transactions = { list, show: showOne, find, correct, declines, declineCount };
+export const transactions = { list, show: showOne, find, correct, declines };
 
 export const TRANSACTIONS = tableOf(...Object.values(transactions));

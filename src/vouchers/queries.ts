@@ -24,24 +24,13 @@ export function readHistory(bucket: number, merchantId: number, serialNumber: bi
 /** Entries of a voucher's history that are shown to the operator. */
 const HISTORY = 100;
 
-/** A voucher as the operator sees it. Vouchers of an incomplete batch cannot be seen. */
+/** A voucher as the operator sees it (sql/019-operator.sql). One of an incomplete batch cannot be seen. */
 export function findVoucher(bucket: number, serialNumber: bigint): Sql {
-  return sql`
-select v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at,
-  v.blocked_at, v.closed,
-  v.replaced_by, v.wrong_pins, v.pin_locked_until = 'infinity' as pin_locked_for_good,
-  nullif(v.pin_locked_until, 'infinity') as pin_locked_until,
-  b.merchant_id, b.transaction_id, b.reference, b.currency, b.decimals, p.code as product
-from vouchers v
-join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
-join products p on p.id = b.product_id
-where v.bucket = ${bucket} and v.serial_number = ${serialNumber}`;
+  return sql`select * from show_voucher(${bucket}, ${serialNumber})`;
 }
 
 export function listVoucherEntries(bucket: number, serialNumber: bigint): Sql {
-  return sql`
-select id, kind, amount_minor, occurred_at, merchant_id, reference from journal
-where bucket = ${bucket} and serial_number = ${serialNumber} order by id desc limit ${HISTORY}`;
+  return sql`select * from list_voucher_entries(${bucket}, ${serialNumber}, ${HISTORY})`;
 }
 
 /** Locks a voucher until the transaction ends. */
