@@ -16,6 +16,10 @@ export function insertDeclines(columns: {
   const { ids, serials, codeKeys, olderKeys, merchants, keyIds, operations, codes, amounts, references } =
     columns;
   return sql`
+with found as materialized (
+  select r.code_key, r.serial_number from vouchers r
+  where r.code_key = any (${codeKeys}::uuid[] || ${olderKeys}::uuid[])
+)
 insert into declines (id, serial_number, merchant_id, key_id, operation, code, amount_units, reference)
 select u.id, coalesce(u.serial_number, v.serial_number), u.merchant_id, u.key_id, u.operation, u.code,
   u.amount_units, u.reference
@@ -23,28 +27,7 @@ from unnest(${ids}::uuid[], ${serials}::bigint[], ${codeKeys}::uuid[], ${olderKe
   ${merchants}::int[], ${keyIds}::text[],
   ${operations}::text[], ${codes}::text[], ${amounts}::bigint[], ${references}::text[])
   as u (id, serial_number, code_key, older_key, merchant_id, key_id, operation, code, amount_units, reference)
-left join lateral (
-  select r.serial_number from vouchers r where r.code_key in (u.code_key, u.older_key) limit 1
-) v on true`;
-}
-
-/** Adds to the counts of days, in columns of equal length. */
-export function addDeclineCounts(days: string, codes: string, counts: string): Sql {
-  return sql`
-insert into decline_counts as c (day, code, declines)
-select u.day, u.code, u.declines
-from unnest(${days}::date[], ${codes}::text[], ${counts}::bigint[]) as u (day, code, declines)
-order by u.day, u.code
-on conflict (day, code) do update set declines = c.declines + excluded.declines`;
-}
-
-/** How many requests were declined from one day to another, by code, the most frequent first. */
-export function sumDeclineCounts(from: Date, to: Date): Sql {
-  return sql`
-select code, sum(declines)::bigint as declines from decline_counts
-where day >= (${from}::timestamptz at time zone 'UTC')::date
-  and day <= (${to}::timestamptz at time zone 'UTC')::date
-group by code order by declines desc, code`;
+left join found v on v.code_key in (u.code_key, u.older_key)`;
 }
 
 /** The newest declines of a voucher. */
