@@ -104,5 +104,23 @@ begin
     and d.finished_at is null and (d.attempts = t.number or t.state = 'DELIVERED');
 end $$;
 
-revoke execute on function claim_deliveries, record_attempts from public;
-grant execute on function claim_deliveries, record_attempts to scrip_service;
+-- How many deliveries wait and how many failed at each endpoint, each counted up to p_most. Over shards a
+-- statement asks about one endpoint at a time.
+create function count_deliveries(p_endpoints integer[], p_most integer) returns table (
+  id integer, pending bigint, failed bigint
+)
+language plpgsql stable set search_path = scrip, pg_temp as $$
+begin
+  foreach id in array p_endpoints loop
+    select count(*) into pending from (
+      select 1 from webhook_deliveries d where d.endpoint_id = id and d.state = 'PENDING' limit p_most
+    ) p;
+    select count(*) into failed from (
+      select 1 from webhook_deliveries d where d.endpoint_id = id and d.state = 'FAILED' limit p_most
+    ) f;
+    return next;
+  end loop;
+end $$;
+
+revoke execute on function claim_deliveries, record_attempts, count_deliveries from public;
+grant execute on function claim_deliveries, record_attempts, count_deliveries to scrip_service;

@@ -124,15 +124,7 @@ order by id limit ${most}`;
 
 /** How many deliveries wait and how many failed at each endpoint, each counted up to COUNT_MAX. */
 export function countDeliveries(ids: readonly number[]): Sql {
-  return sql`
-select e.id,
-  (select count(*) from (
-    select 1 as found from webhook_deliveries where endpoint_id = e.id and state = 'PENDING'
-      limit ${COUNT_MAX}) p) as pending,
-  (select count(*) from (
-    select 1 as found from webhook_deliveries where endpoint_id = e.id and state = 'FAILED'
-      limit ${COUNT_MAX}) f) as failed
-from unnest(${ids}::integer[]) e (id)`;
+  return sql`select id, pending, failed from count_deliveries(${ids}::integer[], ${COUNT_MAX})`;
 }
 
 export function countEndpoints(merchantId: number): Sql {
