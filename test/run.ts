@@ -1,7 +1,6 @@
 /**
- * Runs the tests: `npm test` all but the end-to-end tests (`*.e2e.test.ts`), which take longest;
- * `npm run test:e2e` only those (`--e2e`), `npm run test:all` both (`--all`). `npx node test/run.ts redeem`
- * runs all whose file names hold a word, `npm run test:watch -- redeem` the same, again after each change.
+ * Runs the tests: `npm test` all of them, `npx node test/run.ts redeem` those whose file names hold a word,
+ * `npm run test:watch -- redeem` the same, again after each change.
  *
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
  * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
@@ -35,7 +34,7 @@ const DEADLINE = fileURLToPath(new URL('./deadline.ts', import.meta.url));
  * plans, do not.
  */
 const ON_CITUS =
-  /^(citus\.|activate\.test|balance\.test|batches\.(background|export)|books\.(days|reports|tax|ugly)|crash|float\.forecast|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|redeem\.(test|race|replay)|round|settlement|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
+  /^(citus\.|activate\.test|balance\.test|batches\.(background|export)|books\.(days|reports|tax|ugly)|crash|float\.forecast|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|operator\.support|redeem\.(test|race|replay)|round|settlement|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
 /** What could differ behind a pooler: prepared statements, settings of a session, locks, and LISTEN. */
 const ON_PGBOUNCER =
   /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|redeem\.(test|replay)|round|update\.test|webhooks\.events)/;
@@ -48,14 +47,12 @@ const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
   pgbouncer: (name) => ON_PGBOUNCER.test(name),
 };
 
-const isEndToEnd = (name: string) => name.endsWith('.e2e.test.ts');
-
-/** Finds the files to run, by name; the end-to-end tests first, since they take longest. */
-async function findFiles(isWanted: (name: string) => boolean): Promise<string[]> {
+async function findFiles(words: readonly string[], place: Place): Promise<string[]> {
   const folder = fileURLToPath(new URL('./', import.meta.url));
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts') && isWanted(name)).sort();
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts')).sort();
   return names
-    .sort((one, other) => Number(isEndToEnd(other)) - Number(isEndToEnd(one)))
+    .filter((name) => RUNS[place](name))
+    .filter((name) => words.length === 0 || words.some((word) => name.includes(word)))
     .map((name) => join(folder, name));
 }
 
@@ -171,18 +168,12 @@ async function main(): Promise<void> {
     on: { type: 'string', default: 'postgres' },
     watch: { type: 'boolean', default: false },
     times: { type: 'boolean', default: false },
-    e2e: { type: 'boolean', default: false },
-    all: { type: 'boolean', default: false },
   } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
   const place = values.on;
   if (!isPlace(place)) throw new Error(`--on takes ${Object.keys(RUNS).join(', ')}`);
   if (!(await isInstalled(place))) return;
-  const isAsked = (name: string) => {
-    if (positionals.length > 0) return positionals.some((word) => name.includes(word));
-    return values.all || place !== 'postgres' || isEndToEnd(name) === values.e2e;
-  };
-  const files = await findFiles((name) => RUNS[place](name) && isAsked(name));
+  const files = await findFiles(positionals, place);
   if (files.length === 0) throw new Error('no test file has such a name');
   let counts: Counts = { passed: 0, failed: 0 };
   const times: Times = [];

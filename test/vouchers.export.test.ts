@@ -140,9 +140,11 @@ describe('the export of one replacement', () => {
       await tx.query(lockVoucher(buckets.ofSerial(wanted.serialNumber), wanted.serialNumber));
       const exports = [exportNow(), exportNow()].map((each) => each.finally(() => ended++));
       const settled = Promise.allSettled(exports);
-      const waiting = sql`select from pg_locks where not granted`;
-      // They wait for the voucher's lock: without it, they end.
-      while ((await db.query(waiting)).length === 0) assert.equal(ended, 0);
+      const locking = sql`
+        select distinct l.pid from pg_locks l join pg_database d on d.oid = l.database
+        where d.datname = current_database() and l.relation = 'vouchers'::regclass and l.mode = 'RowShareLock'`;
+      // They wait for the voucher, which this transaction has locked: without that, they end.
+      while ((await db.query(locking)).length < 2) assert.equal(ended, 0);
       return { settled };
     });
     const results = await both.settled;
