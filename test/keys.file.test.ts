@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -20,6 +20,10 @@ test('the key ring comes from the file of a secret, which is neither created nor
     'list',
   );
   assert.deepEqual(await readdir(folder), []);
+  // Docker mounts a folder where the file to mount is missing.
+  await mkdir(secret);
+  await operator.fails(/the key file .*scrip_keys cannot be read \(EISDIR\)/, 'merchant', 'list');
+  await rmdir(secret);
 
   // As Docker mounts a secret: everybody can read it, and nobody can write it.
   await writeFile(secret, `${started.keys}\n`);

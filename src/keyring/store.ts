@@ -192,11 +192,12 @@ async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
     );
   } catch (error) {
     if (error instanceof StartError) throw error;
-    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const { code } = error as NodeJS.ErrnoException;
+    const isMissing = code === 'ENOENT';
     if (isMissing && isGivenFile)
       throw new StartError(`the key ring is missing: there is no file ${file}, which SCRIP_KEYS_FILE names`);
     if (isMissing) return undefined;
-    throw new StartError(`${source} cannot be read`);
+    throw new StartError(`${source} cannot be read (${code})`);
   }
 }
 
