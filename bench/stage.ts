@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { freePort } from '../soak/process.ts';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import type { Batch } from '../src/batches/batch.ts';
 import { findBatch, readVouchers } from '../src/batches/download.ts';
@@ -233,13 +233,4 @@ export function shuffle<T>(all: readonly T[]): T[] {
     [shuffled[at], shuffled[other]] = [shuffled[other] as T, shuffled[at] as T];
   }
   return shuffled;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
 }

@@ -12,7 +12,7 @@ import type { Sandbox } from './sandbox.ts';
 
 /** The test files whose subject money is. Others reach the same lines by the way, and much slower. */
 const TESTS =
-  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.rotate|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keys)|http\.dialects|db\.plans|gather|auth\.)/;
+  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.rotate|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keyring)|http\.dialects|db\.plans|batcher|auth\.)/;
 
 /**
  * The test files whose subject a source is, beside those named after it: asked first, and always. Those
@@ -21,14 +21,14 @@ const TESTS =
 const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   // That a look-up is one, and does not read or lock everything.
   [/queries/, /^db\.plans/],
-  [/redeem/, /^(redeem|gather\.op|pin\.guard|webhooks\.events|status)/],
-  [/redemptions\/update/, /^(update|gather\.op|redeem\.race|webhooks\.events|status)/],
-  [/activate/, /^(activate|gather\.op|pin\.guard|redeem\.race|webhooks\.events|status)/],
-  [/balance/, /^(balance|gather\.op|equal-work|pin\.guard|status)/],
+  [/redeem/, /^(redeem|batcher\.op|pin\.guard|webhooks\.events|status)/],
+  [/redemptions\/update/, /^(update|batcher\.op|redeem\.race|webhooks\.events|status)/],
+  [/activate/, /^(activate|batcher\.op|pin\.guard|redeem\.race|webhooks\.events|status)/],
+  [/balance/, /^(balance|batcher\.op|equal-work|pin\.guard|status)/],
   [/operate/, /^(vouchers\.operate|cli\.vouchers)/],
   [/look-up/, /^(look-up|equal-work|keys\.rotate|guessing|pin\.guard|redeem\.test)/],
-  [/reseal|rotate/, /^(keys\.rotate|cli\.keys\.ring)/],
-  [/transactions|transaction-data/, /^(transactions|gather\.op|look-up|lookup|list|transactions|update)/],
+  [/reseal|rotate/, /^(keys\.rotate|cli\.keyring)/],
+  [/transactions|transaction-data/, /^(transactions|batcher\.op|look-up|lookup|list|transactions|update)/],
   [/reconcile/, /^(reconcile|ledger\.property)/],
   [/accounts/, /^(merchants\.floats|activate)/],
 ];

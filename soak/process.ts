@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -9,6 +10,8 @@ import { atEnd, end } from '../test/leave-nothing.ts';
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const CLOCK = new URL('./clock.ts', import.meta.url).href;
 const AGAIN_MS = 100;
+const PORT_MIN = 15_000;
+const PORT_END = 32_000;
 
 /** A command of the service that is started again whenever it ends, as whatever runs a service does. */
 export class Supervised {
@@ -75,11 +78,21 @@ export class Supervised {
   }
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
-    });
-  });
+/**
+ * Finds a port for a process that begins later. It lies below the range from which the system gives ports
+ * to outgoing connections, so that none of these takes it in the meantime.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(PORT_MIN, PORT_END);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }

@@ -108,18 +108,18 @@ create table book_reversals (
   constraint book_reversals_are_earlier check (original_day < day)
 );
 
--- Vouchers with a balance at the end of a closed day, by the days until they expire and by the days since
--- they were last used.
+-- Vouchers with a balance at the end of a closed day: by the days until they expire, by the days since they
+-- were last used, and by the calendar month in which they expire (0: that of the day; 13: that and later).
 create table book_aging (
   day date not null,
   currency text not null,
   product_id integer not null,
   issuer_id integer not null,
-  basis text not null constraint book_aging_basis check (basis in ('expires', 'idle')),
-  from_days integer not null, -- the lower bound of the bucket
+  basis text not null constraint book_aging_basis check (basis in ('expires', 'idle', 'month')),
+  lower_bound integer not null, -- of the days, or of the months
   vouchers bigint not null,
   amount_minor bigint not null,
-  constraint book_aging_pkey primary key (day, currency, product_id, issuer_id, basis, from_days)
+  constraint book_aging_pkey primary key (day, currency, product_id, issuer_id, basis, lower_bound)
 );
 
 -- The closing of a day. Each holds the hash of the closing before it: one that is changed, removed or

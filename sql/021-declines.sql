@@ -20,6 +20,15 @@ create index declines_by_voucher on declines (serial_number, id) where serial_nu
 create index declines_by_merchant on declines (merchant_id, id);
 create table declines_default partition of declines default;
 
+-- How many requests were declined on each day of UTC, by their code: those included of which there are too
+-- many to be kept.
+create table decline_counts (
+  day date not null,
+  code text not null,
+  declines bigint not null,
+  constraint decline_counts_pkey primary key (day, code)
+);
+
 -- Makes the partition of each month from `first` to `last` where it is missing, unless the default one
 -- has rows of that month.
 create function create_decline_partitions(first timestamptz, last timestamptz) returns integer
@@ -46,8 +55,8 @@ begin
   return made;
 end $$;
 
--- Drops the partitions whose month ended before `before`, and deletes older rows of the default one.
--- Returns the months.
+-- Drops the partitions whose month ended before `before`, and deletes older rows of the default one, and
+-- older counts. Returns the months.
 create function drop_old_declines(before timestamptz) returns setof text
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -55,6 +64,7 @@ declare
 begin
   perform pg_advisory_xact_lock(7311990004);
   delete from declines_default where id < id_floor(before);
+  delete from decline_counts where day < (before at time zone 'UTC')::date;
   for month in
     select substring(c.relname from '\d{4}_\d{2}$') from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'declines'::regclass and c.relname ~ '_\d{4}_\d{2}$' order by 1
@@ -68,5 +78,6 @@ end $$;
 revoke execute on function create_decline_partitions, drop_old_declines from public;
 grant execute on function create_decline_partitions, drop_old_declines to scrip_service;
 grant select, insert on declines to scrip_service;
+grant select, insert, update on decline_counts to scrip_service;
 
 select create_decline_partitions(now(), now() + interval '12 months');

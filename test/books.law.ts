@@ -111,6 +111,22 @@ export class ByLaw {
     return sums.figures();
   }
 
+  /** What vouchers hold by the month in which they expire. */
+  expiryMonths(): Figures {
+    const sums = new Sums();
+    const held = this.#hand.held();
+    const now = this.#clock(new Date(this.#hand.to.getTime() - 1)).slice(0, 7);
+    for (const { serial, currency, expires } of this.#cards) {
+      const minor = held.get(serial);
+      if (!minor) continue;
+      const month = this.#clock(expires).slice(0, 7);
+      const name = `${currency} ${month > nextYear(now) ? 'later' : month}`;
+      sums.add(`${name} outstanding`, minor);
+      sums.add(`${name} vouchers`, 1n);
+    }
+    return sums.figures();
+  }
+
   /** The lines of vouchers that are dormant a month after their issue or last redemption: as a list. */
   dormant(rules: readonly { name: string; basis: 'issue' | 'last-use' }[]): string[] {
     const lines: string[] = [];
@@ -212,6 +228,9 @@ const VAT_COLUMNS: Readonly<Record<string, readonly [string, bigint]>> = {
   EXPIRY: ['expired', 1n],
   REINSTATEMENT: ['expired', -1n],
 };
+
+/** The same month of the year after. */
+const nextYear = (month: string) => `${Number(month.slice(0, 4)) + 1}${month.slice(4)}`;
 
 /** The same time of the clock a month later; the last day of a shorter month. */
 function monthLater(clock: string): string {

@@ -177,6 +177,14 @@ test('the reports of random days are what one computes by hand from the transact
     hand.aging(known.cards),
     'R4',
   );
+  assert.deepEqual(
+    await figuresOf(world, 'R4', { ...whole, section: 'expiryMonths' }, [
+      ['month'],
+      ['vouchers', 'outstanding'],
+    ]),
+    new ByLaw(hand, known.cards, ZONE).expiryMonths(),
+    'R4 months',
+  );
   for (const [day, closed] of asClosed) assert.equal(await snapshot(world, day, next(day)), closed, day);
   assert.deepEqual((await verifyBooks(service)).breaks, []);
   for (const sinceClosing of [false, true])

@@ -111,6 +111,15 @@ async function proveLiability(t: TestContext, { ledger, shop }: Played): Promise
           .reduce((sum, row) => sum + cents(row['outstanding']), 0n),
         closing,
       );
+    const ahead = rowsOf(await make(service, 'R4', WHOLE), 'expiryMonths');
+    assert.deepEqual(
+      [ahead.length, ahead[0]?.['month'], ahead[12]?.['month'], ahead[13]?.['month']],
+      [14, '2026-03', '2027-03', 'later'],
+    );
+    assert.equal(
+      ahead.reduce((sum, row) => sum + cents(row['outstanding']), 0n),
+      closing,
+    );
   });
 }
 

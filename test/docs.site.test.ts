@@ -7,13 +7,11 @@ import { promisify } from 'node:util';
 import { readNavigation, readPages } from '../docs/site/pages.ts';
 import { render } from '../docs/site/render.ts';
 import { buildServer } from '../src/http/server.ts';
-import { inaccessible, openBrowser, whyNoBrowser } from './chromium.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
 /** The documentation as a site, which `npm ci` builds and the service serves; here it is built again. */
 
 const SITE = new URL('../docs/site/dist/', import.meta.url);
-const skip = await whyNoBrowser();
 
 function open(t: TestContext) {
   const service = serviceWithoutDatabase();
@@ -77,36 +75,5 @@ describe('the site of the documentation', () => {
     assert.equal((await app.inject({ url: '/docs/guides' })).headers.location, '/docs/guides/');
     for (const url of ['/docs/guides/gone.html', '/docs/guides/how-to', '/docs/guides/%2e%2e%2fpages.ts'])
       assert.equal((await app.inject({ url })).statusCode, 404, url);
-  });
-
-  it('finds what somebody looks for, and anybody can read it', { skip }, async (t) => {
-    const app = open(t);
-    const address = await app.listen({ host: '127.0.0.1', port: 0 });
-    const browser = await openBrowser(t);
-    for (const [colorScheme, width] of [
-      ['light', 1440],
-      ['dark', 360],
-    ] as const) {
-      const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } });
-      const page = await context.newPage();
-      const faults: string[] = [];
-      page.on('console', (message) => message.type() === 'error' && faults.push(message.text()));
-      page.on('pageerror', ({ message }) => faults.push(message));
-      page.on('request', (request) => {
-        if (!request.url().startsWith(address)) faults.push(`it loads ${request.url()}`);
-      });
-      await page.goto(`${address}/docs/guides/reference/settings.html`);
-      await page.keyboard.press('/');
-      await page.keyboard.type('restore to a point in time');
-      await page.locator('#results a').first().waitFor();
-      if (colorScheme === 'light') faults.push(...(await inaccessible(page)));
-      await page.keyboard.press('ArrowDown');
-      await page.keyboard.press('Enter');
-      await page.waitForURL(/back-up\.html/);
-      if (colorScheme === 'dark') faults.push(...(await inaccessible(page)));
-      const isWider = await page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth');
-      assert.equal(isWider, false, `${width}: the page is wider than the screen`);
-      assert.deepEqual(faults, []);
-    }
   });
 });

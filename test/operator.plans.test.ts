@@ -12,7 +12,7 @@ import { listApprovalRows } from '../src/operator/approvals.queries.ts';
 import { listJobRows } from '../src/operator/jobs.queries.ts';
 import { listUserRows } from '../src/people/queries.ts';
 import { listAllDisputes, listSettlementRows } from '../src/settlement/queries.ts';
-import { listDeclineRows } from '../src/vouchers/declines.queries.ts';
+import { listDeclineRows, sumDeclineCounts } from '../src/vouchers/declines.queries.ts';
 import { listByCodeKeys, listVoucherRows } from '../src/vouchers/find.queries.ts';
 import { testDatabase } from './harness.ts';
 
@@ -78,6 +78,7 @@ const LISTS: Readonly<Record<string, Sql>> = {
   declines: listDeclineRows(null, null, LAST, 51),
   'declines of a merchant': listDeclineRows(1, null, LAST, 51),
   'declines of a voucher': listDeclineRows(null, 10000000064n, LAST, 51),
+  'declines by code': sumDeclineCounts(NOW, NOW),
   changes: listEntries(anything, null, 51),
   'changes of a subject': listEntries({ ...anything, subject: 'merchant 5' }, 9n, 51),
   'changes by an actor': listEntries({ ...anything, actor: 'anna' }, 9n, 51),
@@ -88,7 +89,7 @@ const LISTS: Readonly<Record<string, Sql>> = {
 
 /** Tables that grow with the business. */
 const LARGE =
-  /^(vouchers|journal|declines|batches|audit|claims|redemption_updates|merchants|floats|settlements|bank_entries|book_slices)/;
+  /^(vouchers|journal|declines|decline_counts|batches|audit|claims|redemption_updates|merchants|floats|settlements|bank_entries|book_slices)/;
 
 /** What a list may leave out of the rows that an index gives it, and why there are few of these. */
 const LEFT_OUT: Readonly<Record<string, RegExp>> = {

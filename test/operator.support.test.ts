@@ -4,7 +4,7 @@ import { authenticate } from '../src/api-keys/authenticate.ts';
 import type { Context } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
-import { flushDeclines } from '../src/vouchers/declines.ts';
+import { flushDeclines, recordDecline } from '../src/vouchers/declines.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { type Made, makeVouchers } from './operator.ts';
 
@@ -110,10 +110,30 @@ describe("support's desk", () => {
         ['55', serialOf(voucher)],
       ],
     );
+    const counted = await api.get('/declines/count');
+    assert.deepEqual(
+      counted.body.items,
+      ['14', '43', '51', '55'].map((code) => ({ code, declines: 1 })),
+    );
+    const since = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    assert.deepEqual((await api.get(`/declines/count?from=${since}&to=${since}`)).body.items, []);
     const rows = await api.testService.service.db.query<{ text: string }>(
       sql`select d::text as text from declines d`,
     );
     for (const { text } of rows) assert.ok(!text.includes(code) && !text.includes(`,${wrong},`));
+  });
+
+  test('counts declines that are too many to be kept', async () => {
+    const asked = { operation: 'redeem', amountUnits: null, reference: null } as const;
+    const kept = 5_000;
+    for (let n = 0; n <= kept; n++) recordDecline(now(), asked, '75', { serialNumber: 10000000064n });
+    await flushDeclines(api.testService.service);
+    const { body } = await api.get('/declines/count');
+    assert.deepEqual(body.items[0], { code: '75', declines: kept + 1 });
+    const [row] = await api.testService.service.db.query<{ rows: bigint }>(
+      sql`select count(*) as rows from declines where code = '75'`,
+    );
+    assert.equal(row?.rows, BigInt(kept));
   });
 
   test('corrects a redemption once, with a reason, in the audit', async () => {

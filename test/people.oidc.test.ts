@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { Provider } from 'oidc-provider';
+import { freePort } from '../soak/process.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { setUserDisabled } from '../src/people/users.ts';
@@ -20,14 +20,6 @@ type Scene = {
   /** The same, up to the address that the provider sends the browser to. */
   come(browser: Browser): Promise<string>;
 };
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.once('listening', resolve));
-  const { port } = probe.address() as AddressInfo;
-  await new Promise((resolve) => probe.close(resolve));
-  return port;
-}
 
 /** A real provider, whose page signs the account in at once. */
 async function startProvider(t: TestContext, redirectUri: string, account: Account): Promise<string> {

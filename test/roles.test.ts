@@ -59,6 +59,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   bucket_positions: ['SELECT'],
   buckets: ['SELECT'],
   claims: ['SELECT'],
+  decline_counts: ['INSERT', 'SELECT', 'UPDATE'],
   declines: ['INSERT', 'SELECT'],
   dormancy_rules: ['INSERT', 'SELECT', 'UPDATE'],
   float_holds: ['INSERT', 'SELECT', 'UPDATE'],

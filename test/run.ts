@@ -1,6 +1,7 @@
 /**
- * Runs the tests: `npm test` all of them, `npx node test/run.ts redeem` those whose file names hold a word,
- * `npm run test:watch -- redeem` the same, again after each change.
+ * Runs the tests: `npm test` all but the end-to-end tests (`*.e2e.test.ts`), which take longest;
+ * `npm run test:e2e` only those (`--e2e`), `npm run test:all` both (`--all`). `npx node test/run.ts redeem`
+ * runs all whose file names hold a word, `npm run test:watch -- redeem` the same, again after each change.
  *
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
  * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
@@ -47,12 +48,14 @@ const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
   pgbouncer: (name) => ON_PGBOUNCER.test(name),
 };
 
-async function findFiles(words: readonly string[], place: Place): Promise<string[]> {
+const isEndToEnd = (name: string) => name.endsWith('.e2e.test.ts');
+
+/** Finds the files to run, by name; the end-to-end tests first, since they take longest. */
+async function findFiles(isWanted: (name: string) => boolean): Promise<string[]> {
   const folder = fileURLToPath(new URL('./', import.meta.url));
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts')).sort();
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.test.ts') && isWanted(name)).sort();
   return names
-    .filter((name) => RUNS[place](name))
-    .filter((name) => words.length === 0 || words.some((word) => name.includes(word)))
+    .sort((one, other) => Number(isEndToEnd(other)) - Number(isEndToEnd(one)))
     .map((name) => join(folder, name));
 }
 
@@ -168,12 +171,18 @@ async function main(): Promise<void> {
     on: { type: 'string', default: 'postgres' },
     watch: { type: 'boolean', default: false },
     times: { type: 'boolean', default: false },
+    e2e: { type: 'boolean', default: false },
+    all: { type: 'boolean', default: false },
   } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
   const place = values.on;
   if (!isPlace(place)) throw new Error(`--on takes ${Object.keys(RUNS).join(', ')}`);
   if (!(await isInstalled(place))) return;
-  const files = await findFiles(positionals, place);
+  const isAsked = (name: string) => {
+    if (positionals.length > 0) return positionals.some((word) => name.includes(word));
+    return values.all || place !== 'postgres' || isEndToEnd(name) === values.e2e;
+  };
+  const files = await findFiles((name) => RUNS[place](name) && isAsked(name));
   if (files.length === 0) throw new Error('no test file has such a name');
   let counts: Counts = { passed: 0, failed: 0 };
   const times: Times = [];

@@ -126,6 +126,8 @@ test('a sandbox never works on a database that holds money', async (t) => {
   await rm(real.at('data-sandbox'), { recursive: true });
   const config = sandboxConfig(readConfig({ SCRIP_DATA_DIR: folder, SCRIP_KEYS: '' }));
   assert.deepEqual([config.dataDir, config.keys], [`${folder}-sandbox`, undefined]);
+  // The shell in which commands reach the sandbox starts the same one again.
+  assert.equal(sandboxConfig(config).dataDir, config.dataDir);
   await requireSandbox(config);
 });
 

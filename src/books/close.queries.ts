@@ -128,12 +128,13 @@ select ${day}::date, r.* from earlier_reversals(${from}, ${to}) r`;
 }
 
 /**
- * Vouchers with a balance at an instant, by the days until they expire, and by the days since they were
- * activated or last redeemed: from what they hold now, less what has moved since.
+ * Vouchers with a balance at an instant, by the days until they expire, by the days since they were
+ * activated or last redeemed, and by the month of the zone in which they expire: from what they hold now,
+ * less what has moved since.
  */
-export function insertAging(day: string, at: Date): Sql {
+export function insertAging(day: string, at: Date, zone: string): Sql {
   return sql`
-insert into book_aging (day, currency, product_id, issuer_id, basis, from_days, vouchers, amount_minor)
+insert into book_aging (day, currency, product_id, issuer_id, basis, lower_bound, vouchers, amount_minor)
 with since as (
   select j.bucket, s.serial, sum(s.amount) as net
   from journal j
@@ -146,6 +147,9 @@ with since as (
 ), held as (
   select b.currency, b.product_id, b.merchant_id, v.balance_minor - coalesce(s.net, 0) as balance_minor,
     ceil(extract(epoch from v.expires_at - ${at}::timestamptz) / 86400) as days_left,
+    extract(year from v.expires_at at time zone ${zone}) * 12
+      + extract(month from v.expires_at at time zone ${zone})
+      - extract(year from ${day}::date) * 12 - extract(month from ${day}::date) as months_left,
     floor(extract(epoch from ${at}::timestamptz - greatest(v.activated_at, (
       select max(j.occurred_at) from journal j
       where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
@@ -157,11 +161,13 @@ with since as (
   where (v.balance_minor > 0 or s.net <> 0) and v.balance_minor - coalesce(s.net, 0) > 0
 )
 select ${day}::date, h.currency, h.product_id, h.merchant_id, a.basis,
-  (array[0, 31, 61, 91, 181, 366])[width_bucket(greatest(a.days, 0), array[0, 31, 61, 91, 181,
-    366]::numeric[])],
-  count(*), sum(h.balance_minor)
+  a.bounds[width_bucket(greatest(a.value, 0), a.bounds)], count(*), sum(h.balance_minor)
 from held h
-cross join lateral (values ('expires', h.days_left), ('idle', h.days_idle)) as a (basis, days)
+cross join lateral (values
+  ('expires', h.days_left, array[0, 31, 61, 91, 181, 366]::numeric[]),
+  ('idle', h.days_idle, array[0, 31, 61, 91, 181, 366]),
+  ('month', h.months_left, array[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])
+) as a (basis, value, bounds)
 group by 2, 3, 4, 5, 6`;
 }
 
@@ -187,7 +193,8 @@ from (
     rows, amount_minor)
   from book_reversals where day = ${day}::date
   union all
-  select 'aging', concat_ws('|', currency, product_id, issuer_id, basis, from_days, vouchers, amount_minor)
+  select 'aging', concat_ws('|', currency, product_id, issuer_id, basis, lower_bound, vouchers,
+    amount_minor)
   from book_aging where day = ${day}::date
 ) a
 group by a.what order by a.what`;

@@ -157,7 +157,7 @@ function closeDay(
     await tx.query(insertBalances(day, last?.day ?? null));
     await tx.query(insertCohorts(day, starts_at, ends_at, zone));
     await tx.query(insertReversals(day, starts_at, ends_at));
-    await tx.query(insertAging(day, ends_at));
+    await tx.query(insertAging(day, ends_at, zone));
     const checks = await check(service, tx, { day, from: starts_at, to: ends_at });
     const failed = [...checks.filter(({ differing }) => differing.length > 0).map(({ name }) => name)];
     const row = await summarize(service, tx, { day, starts_at, ends_at, zone }, last, { checks, late });

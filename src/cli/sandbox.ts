@@ -23,6 +23,7 @@ import { actor } from './actor.ts';
 /** A service for the tests of integrators: known vouchers in every state, in a data folder of its own. */
 
 const FILE = 'sandbox.json';
+const SUFFIX = '-sandbox';
 const FLOAT_MINOR = 100_000_000n;
 const CARD = 'SANDBOX-CARD';
 const OWN = 'SANDBOX-OWN';
@@ -35,9 +36,11 @@ const HOUR_MS = 3_600_000;
  * developer.
  */
 export function sandboxConfig(config: Config): Config {
+  const { dataDir } = config;
   return {
     ...config,
-    dataDir: `${config.dataDir}-sandbox`,
+    // Commands reach a sandbox by its own folder, and the next start comes from the same shell.
+    dataDir: dataDir.endsWith(SUFFIX) ? dataDir : `${dataDir}${SUFFIX}`,
     keys: undefined,
     keysFile: undefined,
     archiveDir: undefined,

@@ -53,9 +53,15 @@ export function registerRedemption(program: Command): void {
 }
 
 export function registerDecline(program: Command): void {
-  program
-    .command('decline')
-    .description('requests of merchants that were declined')
+  const decline = program.command('decline').description('requests of merchants that were declined');
+  decline
+    .command('count')
+    .description('count declined requests by their code, of the last 30 days; kept 90 days')
+    .option('--from <date>', 'from this day of UTC on')
+    .option('--to <date>', 'until the end of this day')
+    .option('--json', 'print JSON')
+    .action(countDeclines);
+  decline
     .command('list')
     .description('list declined requests that named a voucher, newest first; kept 90 days')
     .option('--merchant <id>', 'only those of this merchant')
@@ -135,6 +141,19 @@ async function correct(id: string, options: Json & { amount: string }): Promise<
       replacement
         ? `corrected: ${replacement.transactionId} stands in its place`
         : 'corrected: the redemption is reversed in full',
+    ),
+  );
+}
+
+async function countDeclines(options: Json & { from?: string; to?: string }): Promise<void> {
+  const { from, to } = options;
+  if (from !== undefined) parseStart(from, '--from');
+  if (to !== undefined) parseEnd(to, '--to');
+  const input = { ...(from && { from }), ...(to && { to }) };
+  await performCommand(transactions.declineCount, input, options, ({ items }) =>
+    printTable(
+      ['code', 'declines'],
+      items.map(({ code, declines }) => [code, String(declines)]),
     ),
   );
 }

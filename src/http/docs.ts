@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import helmet from '@fastify/helmet';
-import reference from '@scalar/fastify-api-reference';
-import type { FastifyInstance } from 'fastify';
+import { type FastifyInstance, fastify } from 'fastify';
 import type { Dialect } from './endpoint.ts';
 import { serveGuides } from './guides.ts';
 import { type DescribedApi, describeApi } from './operator/openapi.ts';
@@ -57,8 +56,6 @@ export function serveDocs(
     scope.addHook('onRequest', (request, reply, done) => {
       request.trace.route = '/docs/*';
       reply.header('cache-control', 'no-cache');
-      // The page only needs the path of its own address. A malformed Host would break it.
-      request.raw.headers.host = 'localhost';
       done();
     });
     scope.addHook('onSend', (_request, reply, payload, done) => {
@@ -80,17 +77,34 @@ export function serveDocs(
       );
     }
     scope.get('/favicon.ico', (_request, reply) => reply.type('image/svg+xml').send(ICON));
-    await scope.register(reference, {
-      routePrefix: '/docs',
-      configuration: configurationFor([
-        ...dialects,
-        ...apis.map(({ name, api }) => ({ name, title: api.title })),
-      ]),
-    });
+    const documents = [...dialects, ...apis.map(({ name, api }) => ({ name, title: api.title }))];
+    let reference: Promise<FastifyInstance> | undefined;
+    for (const path of ['/docs', '/docs/', '/docs/js/scalar.js'])
+      scope.get(path, async (_request, reply) => {
+        reference ??= openReference(documents);
+        const { statusCode, headers, payload } = await (await reference).inject(path);
+        const { location, 'content-type': type } = headers;
+        if (location !== undefined) reply.header('location', location);
+        if (type !== undefined) reply.type(type);
+        return reply.code(statusCode).send(payload);
+      });
   });
 }
 
-function configurationFor(documents: readonly { readonly name: string; readonly title: string }[]) {
+/**
+ * The page where the API can be tried, as a server that does not listen. It is made when somebody first asks
+ * for it: its program has four megabytes, and loading it would make every start slower.
+ */
+async function openReference(documents: readonly Documented[]): Promise<FastifyInstance> {
+  const { default: reference } = await import('@scalar/fastify-api-reference');
+  const app = fastify();
+  await app.register(reference, { routePrefix: '/docs', configuration: configurationFor(documents) });
+  return app;
+}
+
+type Documented = { readonly name: string; readonly title: string };
+
+function configurationFor(documents: readonly Documented[]) {
   return {
     pageTitle: 'Scrip API',
     sources: documents.map(({ name, title }, index) => ({

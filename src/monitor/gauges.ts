@@ -8,12 +8,13 @@ import type { Sql } from '../db/sql.ts';
 import {
   ARCHIVER,
   BATCHES_BEHIND,
+  CLOSED_UNTIL,
+  DATABASE_AGE,
   DATABASE_SIZE,
   ENDPOINTS,
   FLOATS_LOW,
   GUESSES_TODAY,
   JOBS_BEHIND,
-  LAST_CLOSE,
   SWEEP_BEHIND,
   WEBHOOKS_BEHIND,
 } from './queries.ts';
@@ -103,14 +104,19 @@ const GAUGES: Readonly<Record<string, Definition>> = {
     },
   },
   scrip_last_close_seconds: {
-    help: 'How long ago the last closed day of the books ended.',
-    read: async (watching) => ({ '': (await one<{ seconds: number | null }>(watching, LAST_CLOSE)).seconds }),
+    help: 'How long ago the last closed day of the books ended, or their first day began.',
+    read: async (watching) => ({
+      '': (await one<{ seconds: number | null }>(watching, CLOSED_UNTIL)).seconds,
+    }),
   },
   scrip_last_backup_seconds: {
-    help: 'How long ago the last backup of the embedded database ended.',
-    read: async ({ dataDir }) => {
-      const backup = dataDir === undefined ? undefined : await readLastBackup(dataDir);
-      return { '': backup ? (Date.now() - Date.parse(backup.endedAt)) / 1_000 : null };
+    help: 'How long ago the last backup of the embedded database ended, or the database was made.',
+    read: async (watching) => {
+      if (watching.dataDir === undefined) return { '': null };
+      const backup = await readLastBackup(watching.dataDir);
+      if (backup) return { '': (Date.now() - Date.parse(backup.endedAt)) / 1_000 };
+      // A backup that was never made is an old one: the alert has to see it.
+      return { '': (await one<{ seconds: number }>(watching, DATABASE_AGE)).seconds };
     },
   },
 };

@@ -59,6 +59,14 @@ from pg_stat_archiver`;
 export const LAST_CLOSE: Sql = sql`
 select extract(epoch from now() - max(ends_at))::float8 as seconds from book_closings`;
 
+/** Before the first close: since when the books have days. */
+export const CLOSED_UNTIL: Sql = sql`
+select extract(epoch from now() - coalesce((select max(ends_at) from book_closings),
+  (select min(starts_at) from book_days)))::float8 as seconds`;
+
+export const DATABASE_AGE: Sql = sql`
+select extract(epoch from now() - min(applied_at))::float8 as seconds from migrations`;
+
 export const SERVER: Sql = sql`
 select current_setting('server_version') as version,
   current_setting('server_version_num')::int as version_number,

@@ -5,10 +5,11 @@ import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.t
 import { maskCode } from '../ledger/transaction-data.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
-import { pageOfDeclines } from '../vouchers/declines.ts';
+import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
 import { minorOf } from './amounts.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import {
+  Count,
   End,
   Input,
   Line,
@@ -206,6 +207,35 @@ const declines = reading({
   },
 });
 
-export const transactions = { list, show: showOne, find, correct, declines };
+const DAY_MS = 86_400_000;
+/** What is counted unless a day is given: the days of a month. */
+const COUNTED_DAYS = 30;
+
+const declineCount = reading({
+  name: 'decline.count',
+  summary: 'Count the declined requests by their code, the most frequent first; kept 90 days',
+  description: 'Of the last 30 days unless `from` is given. Days are those of UTC.',
+  method: 'GET',
+  path: '/declines/count',
+  command: 'decline count',
+  input: Input({
+    from: Type.Optional(Start('The first of them.')),
+    to: Type.Optional(End('The last of them.')),
+  }),
+  output: Page(
+    Type.Object({ code: Type.String({ description: 'The status code of the refusal.' }), declines: Count }),
+  ),
+  roles: SEE_VOUCHERS,
+  async run({ service }, input) {
+    const { from, until } = toSpan(input);
+    const end = until ?? service.clock();
+    const begin = from ?? new Date(end.getTime() - (COUNTED_DAYS - 1) * DAY_MS);
+    const counts = await countDeclines(service.readDb, begin, new Date(end.getTime() - 1));
+    const items = counts.map(({ code, declines: count }) => ({ code, declines: Number(count) }));
+    return { items, nextCursor: null };
+  },
+});
+
+export const transactions = { list, show: showOne, find, correct, declines, declineCount };
 
 export const TRANSACTIONS = tableOf(...Object.values(transactions));

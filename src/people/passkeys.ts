@@ -1,13 +1,9 @@
-import {
-  type AuthenticationResponseJSON,
-  type AuthenticatorTransportFuture,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  AuthenticatorTransportFuture,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
@@ -34,6 +30,9 @@ import { requireSteppedUp, signable, signIn } from './sign-in.ts';
 const NAME = 'Scrip';
 const CHALLENGE_MS = 10 * 60_000;
 const PASSKEYS_MAX = 20;
+
+/** Loaded when somebody first uses a passkey: it is large, and every start would be slower. */
+const webAuthn = () => import('@simplewebauthn/server');
 
 /** The address of the page that asks: passkeys are bound to its name. */
 type Place = { readonly origin: string; readonly rpId: string };
@@ -75,6 +74,7 @@ export async function beginPasskey(
   const known = await service.db.query<PasskeyRow>(listPasskeyRows(user.id));
   if (known.length >= PASSKEYS_MAX)
     throw new Problem('conflict', `there are ${PASSKEYS_MAX} passkeys already: remove one`);
+  const { generateRegistrationOptions } = await webAuthn();
   const options = await generateRegistrationOptions({
     rpName: NAME,
     rpID: place.rpId,
@@ -102,6 +102,7 @@ export async function addPasskey(
   requireSteppedUp(session);
   const { user } = session;
   const expectedChallenge = await recall(service, token, user.id);
+  const { verifyRegistrationResponse } = await webAuthn();
   const verified = await verifyRegistrationResponse({
     response,
     expectedChallenge,
@@ -130,6 +131,7 @@ export async function askForPasskey(
   session?: Session,
 ): Promise<Asked<PublicKeyCredentialRequestOptionsJSON>> {
   const known = session ? await service.db.query<PasskeyRow>(listPasskeyRows(session.user.id)) : [];
+  const { generateAuthenticationOptions } = await webAuthn();
   const options = await generateAuthenticationOptions({
     rpID: place.rpId,
     userVerification: 'required',
@@ -153,6 +155,7 @@ async function acceptPasskey(
   const { db, clock } = service;
   const [row] = await db.query<PasskeyRow>(findPasskey(String(response.id)));
   if (!row) throw refused();
+  const { verifyAuthenticationResponse } = await webAuthn();
   const verified = await verifyAuthenticationResponse({
     response,
     expectedChallenge,

@@ -1,4 +1,4 @@
-import { drawStatement as draw, type StatementRow } from '@scrip/print';
+import type { StatementRow } from '@scrip/print';
 import { type Cell, csvText } from '../books/csv.ts';
 import { type Money, toText } from '../money.ts';
 import type { Line, Settlement } from './settlements.ts';
@@ -64,6 +64,8 @@ export async function drawStatement(
 ): Promise<Buffer> {
   const { number, merchant, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash, contentHash } =
     settlement;
+  // Loaded here: fonts and all that draws them would make every start slower.
+  const { drawStatement: draw } = await import('@scrip/print');
   const { decimals } = settlement.payable;
   const text = (minor: bigint) => toText({ minor, decimals });
   const sum = (some: readonly Line[]) => some.reduce((total, { amount }) => total + amount.minor, 0n);

@@ -30,6 +30,25 @@ from unnest(${ids}::uuid[], ${serials}::bigint[], ${codeKeys}::uuid[], ${olderKe
 left join found v on v.code_key in (u.code_key, u.older_key)`;
 }
 
+/** Adds to the counts of days, in columns of equal length. */
+export function addDeclineCounts(days: string, codes: string, counts: string): Sql {
+  return sql`
+insert into decline_counts as c (day, code, declines)
+select u.day, u.code, u.declines
+from unnest(${days}::date[], ${codes}::text[], ${counts}::bigint[]) as u (day, code, declines)
+order by u.day, u.code
+on conflict (day, code) do update set declines = c.declines + excluded.declines`;
+}
+
+/** How many requests were declined from one day to another, by code, the most frequent first. */
+export function sumDeclineCounts(from: Date, to: Date): Sql {
+  return sql`
+select code, sum(declines)::bigint as declines from decline_counts
+where day >= (${from}::timestamptz at time zone 'UTC')::date
+  and day <= (${to}::timestamptz at time zone 'UTC')::date
+group by code order by declines desc, code`;
+}
+
 /** The newest declines of a voucher. */
 export function listVoucherDeclines(serialNumber: bigint, limit: number): Sql {
   return sql`

@@ -4,11 +4,13 @@ import { plainArray, textArray } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
 import type { RefusalCode } from '../refusal.ts';
 import {
+  addDeclineCounts,
   createDeclinePartitions,
   dropOldDeclines,
   insertDeclines,
   listDeclineRows,
   listVoucherDeclines,
+  sumDeclineCounts,
 } from './declines.queries.ts';
 
 /**
@@ -37,22 +39,29 @@ type Decline = Asked & {
 
 const FLUSH_MS = 1_000;
 /**
- * Declines that wait to be written. A crowd that guesses may make more: those are counted in the log, and
- * not kept.
+ * Declines that wait to be written. A crowd that guesses may make more: those are counted, and not kept.
  */
 const WAITING_MAX = 5_000;
 const DAY_MS = 86_400_000;
 const KEEP_DAYS = 90;
 const AHEAD_DAYS = 365;
 
-type Collected = { waiting: Decline[]; dropped: number; timer: NodeJS.Timeout | undefined };
+type Collected = {
+  waiting: Decline[];
+  /** By day and code, of the waiting ones and of those that were dropped. */
+  counts: Map<string, number>;
+  dropped: number;
+  timer: NodeJS.Timeout | undefined;
+};
+
+const nothing = (): Collected => ({ waiting: [], counts: new Map(), dropped: 0, timer: undefined });
 
 const collections = new WeakMap<Service, Collected>();
 
 function collectionOf(service: Service): Collected {
   let collected = collections.get(service);
   if (!collected) {
-    collected = { waiting: [], dropped: 0, timer: undefined };
+    collected = nothing();
     collections.set(service, collected);
   }
   return collected;
@@ -66,6 +75,10 @@ export function recordDecline(
   voucher: { readonly code: string } | { readonly serialNumber: bigint },
 ): void {
   const collected = collectionOf(service);
+  const counted = `${now.toISOString().slice(0, 10)} ${code}`;
+  collected.counts.set(counted, (collected.counts.get(counted) ?? 0) + 1);
+  // The timer keeps no process alive: the end of a service writes what is left.
+  collected.timer ??= setTimeout(() => void flushDeclines(service), FLUSH_MS).unref();
   if (collected.waiting.length >= WAITING_MAX) {
     collected.dropped++;
     return;
@@ -75,20 +88,26 @@ export function recordDecline(
       ? { voucherCode: voucher.code, serialNumber: null }
       : { voucherCode: null, serialNumber: voucher.serialNumber };
   collected.waiting.push({ ...asked, ...named, id: newId(now), merchantId: merchant.id, keyId, code });
-  // The timer keeps no process alive: the end of a service writes what is left.
-  collected.timer ??= setTimeout(() => void flushDeclines(service), FLUSH_MS).unref();
 }
 
 /** Writes the declines collected so far. What cannot be written is lost: nothing depends on it. */
 export async function flushDeclines(service: Service): Promise<void> {
   const collected = collectionOf(service);
   clearTimeout(collected.timer);
-  const { waiting, dropped } = collected;
-  Object.assign(collected, { waiting: [], dropped: 0, timer: undefined });
+  const { waiting, counts, dropped } = collected;
+  Object.assign(collected, nothing());
   if (dropped > 0) service.log.warn({ dropped }, 'declines were not kept: too many at once');
   if (waiting.length === 0) return;
   try {
     await service.db.query(insertDeclines(columnsOf(service, waiting)));
+    const days = [...counts.keys()].map((each) => each.split(' '));
+    await service.db.query(
+      addDeclineCounts(
+        textArray(days.map(([day = '']) => day)),
+        textArray(days.map(([, code = '']) => code)),
+        plainArray([...counts.values()]),
+      ),
+    );
   } catch (error) {
     service.log.warn({ declines: waiting.length, error: (error as Error).message }, 'declines were not kept');
   }
@@ -161,6 +180,15 @@ export async function pageOfDeclines(
 ): Promise<DeclineInfo[]> {
   const rows = await db.query<Row>(listDeclineRows(filter.merchantId, filter.serialNumber, before, limit));
   return rows.map(toInfo);
+}
+
+/** How many requests were declined from one day of UTC to another, by code, the most frequent first. */
+export function countDeclines(
+  db: Queries,
+  from: Date,
+  to: Date,
+): Promise<{ code: RefusalCode; declines: bigint }[]> {
+  return db.query(sumDeclineCounts(from, to));
 }
 
 /** Makes the partitions of the months to come, and drops those older than 90 days. */

@@ -60,16 +60,18 @@ export async function readExpiring(): Promise<Points> {
   if (!closed) return {};
   const { tables } = await readReport('aging', { from: closed.day, to: dayAfter(closed.day) });
   return Object.fromEntries(
-    tables.map((table) => [
-      table.currency,
-      rowsOf(table)
-        .filter(({ basis, days }) => basis === 'expires' && WITHIN_YEAR.includes(String(days)))
-        .map((row) => ({
-          expires: String(row['days']),
-          vouchers: numberOf(row['vouchers']),
-          outstanding: numberOf(row['outstanding']),
-        })),
-    ]),
+    tables
+      .filter(({ section }) => section === undefined)
+      .map((table) => [
+        table.currency,
+        rowsOf(table)
+          .filter(({ basis, days }) => basis === 'expires' && WITHIN_YEAR.includes(String(days)))
+          .map((row) => ({
+            expires: String(row['days']),
+            vouchers: numberOf(row['vouchers']),
+            outstanding: numberOf(row['outstanding']),
+          })),
+      ]),
   );
 }
 

@@ -149,6 +149,7 @@ export const fields: Catalogue['fields'] = {
   message: 'Meldung',
   minusFunding: 'Vorhandenes Geld',
   minValue: 'Niedrigster Wert',
+  month: 'Monat',
   monthsSince: 'Monate danach',
   multi: 'Mehrzweck',
   name: 'Name',

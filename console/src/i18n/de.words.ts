@@ -129,6 +129,8 @@ export const words: Catalogue['words'] = {
   'redemption.correct': 'Einlösung berichtigt',
   booked: 'Gebucht',
   cohorts: 'Nach Ausgabemonat',
+  expiryMonths: 'Nach Ablaufmonat',
+  later: 'später',
   estimate: 'Schätzung',
   expires: 'Läuft ab in (Tagen)',
   idle: 'Unbenutzt seit (Tagen)',

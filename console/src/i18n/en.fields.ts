@@ -147,6 +147,7 @@ export const fields = {
   message: 'Message',
   minusFunding: 'Money held',
   minValue: 'Lowest value',
+  month: 'Month',
   monthsSince: 'Months since',
   multi: 'Multi-purpose',
   name: 'Name',

@@ -127,6 +127,8 @@ export const words = {
   'redemption.correct': 'Redemption corrected',
   booked: 'Booked',
   cohorts: 'By month of issue',
+  expiryMonths: 'By month of expiry',
+  later: 'later',
   estimate: 'Estimate',
   expires: 'Expires in (days)',
   idle: 'Not used for (days)',

@@ -5,7 +5,7 @@ import { outstanding, trialBalance } from './balances.ts';
 import { bankEntries, bankReconciliation } from './bank.ts';
 import { breakage } from './breakage.ts';
 import { generalLedger } from './general-ledger.ts';
-import { aging, issuerAcceptor, liability, liabilityByMonth } from './liability.ts';
+import { aging, expiryMonths, issuerAcceptor, liability, liabilityByMonth } from './liability.ts';
 import { allowLongReport } from './queries.ts';
 import { daysOf, type Maker, openScope, type Report, type Wanted, wrong } from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
@@ -36,7 +36,7 @@ export const REPORTS: readonly Kind[] = [
   { report: 'R1', name: 'trial-balance', make: trialBalance },
   { report: 'R2', name: 'liability', make: liabilityOf },
   { report: 'R3', name: 'outstanding', make: outstanding },
-  { report: 'R4', name: 'aging', make: aging, closedOnly: true },
+  { report: 'R4', name: 'aging', make: both(aging, expiryMonths), closedOnly: true },
   { report: 'R5', name: 'breakage', make: breakage },
   { report: 'R6', name: 'float-statement', make: floatStatement, byMerchant: true },
   { report: 'R7', name: 'settlement-statement', make: settlementStatement, byMerchant: true },

@@ -1,6 +1,6 @@
 import { merchantOf, productOf } from './names.ts';
 import { countVouchers, listAging, listBalancesAt, listCohorts, listMovements } from './queries.ts';
-import { amount, byCurrency, type Maker, percent, type Scope } from './report.ts';
+import { amount, byCurrency, type Cell, type Maker, percent, type Scope } from './report.ts';
 
 type MovementRow = {
   readonly currency: string;
@@ -127,10 +127,24 @@ const BUCKETS: Readonly<Record<number, string>> = {
 type AgingRow = {
   readonly currency: string;
   readonly basis: string;
-  readonly from_days: number;
+  readonly lower_bound: number;
   readonly vouchers: bigint;
   readonly amount_minor: bigint;
 };
+
+/** Vouchers, what they hold, and its share, of each part of a basis by its lower bound. */
+function partsOf(rows: readonly AgingRow[], basis: string, bounds: readonly number[], currency: string) {
+  const own = rows.filter((row) => row.basis === basis);
+  const whole = own.reduce((sum, { amount_minor }) => sum + amount_minor, 0n);
+  return bounds.map((bound): readonly Cell[] => {
+    const part = own.filter(({ lower_bound }) => lower_bound === bound);
+    const vouchers = part.reduce((sum, row) => sum + row.vouchers, 0n);
+    const minor = part.reduce((sum, row) => sum + row.amount_minor, 0n);
+    return [String(vouchers), amount(minor, currency), percent(minor, whole)];
+  });
+}
+
+const FIGURES = ['vouchers', 'outstanding', 'sharePercent'];
 
 /**
  * R4: vouchers with a balance at the end of the interval, by the days until they expire, and by the days
@@ -140,19 +154,40 @@ export const aging: Maker = async ({ tx, to }) => {
   const rows = await tx.query<AgingRow>(listAging(dayBefore(to)));
   return byCurrency(rows).map(([currency, own]) => ({
     currency,
-    columns: ['basis', 'days', 'vouchers', 'outstanding', 'sharePercent'],
-    rows: ['expires', 'idle'].flatMap((basis) => {
-      const parts = own.filter((row) => row.basis === basis);
-      const whole = parts.reduce((sum, { amount_minor }) => sum + amount_minor, 0n);
-      return Object.entries(BUCKETS).map(([from, days]) => {
-        const bucket = parts.filter(({ from_days }) => from_days === Number(from));
-        const vouchers = bucket.reduce((sum, row) => sum + row.vouchers, 0n);
-        const minor = bucket.reduce((sum, row) => sum + row.amount_minor, 0n);
-        return [basis, days, String(vouchers), amount(minor, currency), percent(minor, whole)];
-      });
-    }),
+    columns: ['basis', 'days', ...FIGURES],
+    rows: ['expires', 'idle'].flatMap((basis) =>
+      partsOf(own, basis, Object.keys(BUCKETS).map(Number), currency).map((figures, place) => [
+        basis,
+        Object.values(BUCKETS)[place] ?? '',
+        ...figures,
+      ]),
+    ),
   }));
 };
+
+/** Twelve months ahead, and what expires later. */
+const LAST_MONTH = 13;
+
+/** R4: the same vouchers by the month in which they expire, in the zone of the books. */
+export const expiryMonths: Maker = async ({ tx, to }) => {
+  const day = dayBefore(to);
+  const months = Array.from({ length: LAST_MONTH + 1 }, (_, ahead) => ahead);
+  const rows = await tx.query<AgingRow>(listAging(day));
+  return byCurrency(rows).map(([currency, own]) => ({
+    section: 'expiryMonths',
+    currency,
+    columns: ['month', ...FIGURES],
+    rows: partsOf(own, 'month', months, currency).map((figures, ahead) => [
+      ahead === LAST_MONTH ? 'later' : monthAfter(day, ahead),
+      ...figures,
+    ]),
+  }));
+};
+
+function monthAfter(day: string, ahead: number): string {
+  const month = Number(day.slice(0, 4)) * 12 + Number(day.slice(5, 7)) - 1 + ahead;
+  return `${Math.floor(month / 12)}-${String((month % 12) + 1).padStart(2, '0')}`;
+}
 
 /** R9: what merchants redeemed of the vouchers of which issuer. */
 export const issuerAcceptor: Maker = async ({ tx, names, startsAt, endsAt }) => {

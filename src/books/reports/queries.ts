@@ -90,8 +90,8 @@ from book_aging where basis = 'expires' and day >= ${from}::date and day < ${to}
 
 export function listAging(day: string): Sql {
   return sql`
-select currency, product_id, issuer_id, basis, from_days, vouchers, amount_minor from book_aging
-where day = ${day}::date order by currency, basis desc, from_days`;
+select currency, product_id, issuer_id, basis, lower_bound, vouchers, amount_minor from book_aging
+where day = ${day}::date order by currency, basis, lower_bound`;
 }
 
 /**
