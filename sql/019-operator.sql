@@ -79,6 +79,15 @@ create index audit_by_kind on audit (actor_kind, sequence);
 create index audit_by_action on audit (action, sequence);
 create index audit_by_time on audit (occurred_at, sequence);
 
+-- Names that merchants had, each until a time: a report of closed days shows those of its last day.
+create table merchant_names (
+  merchant_id integer not null constraint merchant_names_merchant references merchants (id),
+  until timestamptz not null,
+  name text not null,
+  constraint merchant_names_pkey primary key (merchant_id, until)
+);
+grant select, insert on merchant_names to scrip_service;
+
 grant select, insert, update on operator_tokens, operator_requests, operator_jobs,
   operator_job_rows to scrip_service;
 grant delete on operator_requests to scrip_service;

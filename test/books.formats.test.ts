@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { beginCamt, beginStatement, endCamt, endStatement, entry } from '../src/books/camt053.ts';
 import { csvText } from '../src/books/csv.ts';
-import type { Account, Balance, ClosedDay, Movement, Names } from '../src/books/export.rows.ts';
+import type { Account, Balance, ClosedDay, Movement } from '../src/books/export.rows.ts';
 import { PlainText, type PlainTextFormat } from '../src/books/plain-text.ts';
+import type { Names } from '../src/books/reports/names.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
 
 /**
@@ -23,7 +24,7 @@ const DAY: ClosedDay = {
 const HOSTILE = 'A "b" \\ <c> & ; | \n 2026-01-01 open Assets:X';
 const NAMES: Names = {
   merchants: new Map([[5, HOSTILE]]),
-  products: new Map([[1, { code: 'DEFAULT', name: HOSTILE }]]),
+  products: new Map([[1, { id: 1, code: 'DEFAULT', scope: 'network', expiryPolicy: 'operator' }]]),
 };
 const account = (kind: string, merchantId = 0, productId = 0): Account => ({
   kind,

@@ -6,7 +6,6 @@ import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
 import { toText } from '../src/money.ts';
-import type { Refusal } from '../src/refusal.ts';
 import { getSettlement, linesOf } from '../src/settlement/settlements.ts';
 import { type Played, playDays, playMonth } from './books.history.ts';
 import { cents, make, type Row, rowsOf } from './reports.ts';
@@ -177,37 +176,6 @@ async function proveMerchants(t: TestContext, { ledger, shop, cafe }: Played): P
   });
 }
 
-/** Which days and merchants a report can be of. */
-async function proveLimits(t: TestContext, { ledger, shop }: Played): Promise<void> {
-  const { service } = ledger.started;
-
-  await t.test('a report of all merchants is refused for one', async () => {
-    for (const name of ['R1', 'R2', 'R3', 'R4', 'R5', 'R9', 'R10', 'R11', 'R12', 'R13']) {
-      const message = `${name} is of all merchants; R6, R7 and R8 are of one`;
-      const errors = [{ field: 'merchantId', rule: 'report', message }];
-      const refused = { code: '30', message: `Invalid request: ${message}`, errors };
-      await assert.rejects(make(service, name, { ...WHOLE, merchantId: shop }), refused);
-    }
-  });
-
-  await t.test('a refusal names the field', async () => {
-    const names = (field: string) => (error: Refusal) => error.errors?.[0]?.field === field;
-    await assert.rejects(make(service, 'R6', WHOLE), names('merchantId'));
-    await assert.rejects(make(service, 'R1', { ...WHOLE, from: '2026-02-01' }), names('from'));
-    await assert.rejects(make(service, 'R4', { ...WHOLE, to: '2026-03-07' }), names('to'));
-  });
-
-  await t.test('what is made of closed days is not reported of an open one', async () => {
-    const open = { from: '2026-03-02', to: '2026-03-07' };
-    for (const name of ['R4', 'R11', 'R12'])
-      await assert.rejects(make(service, name, open), /2026-03-06 is not closed/);
-    const sections = async (interval: typeof open) =>
-      new Set((await make(service, 'R5', interval)).tables.map(({ section }) => section));
-    assert.deepEqual(await sections(open), new Set(['booked']));
-    assert.deepEqual(await sections(WHOLE), new Set(['booked', 'cohorts']));
-  });
-}
-
 test('four days in which everything happens, computed by hand', async (t) => {
   const played = await playDays(t);
   const { ledger, shop } = played;
@@ -215,7 +183,6 @@ test('four days in which everything happens, computed by hand', async (t) => {
   await proveBalances(t, played);
   await proveLiability(t, played);
   await proveMerchants(t, played);
-  await proveLimits(t, played);
 
   await t.test('the transactions of a merchant are all there, with masked codes', async () => {
     const lines = [];

@@ -69,6 +69,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   journal: ['SELECT'],
   keyring_keys: ['INSERT', 'SELECT'],
   keyring_rotations: ['INSERT', 'SELECT', 'UPDATE'],
+  merchant_names: ['INSERT', 'SELECT'],
   merchants: ['INSERT', 'SELECT', 'UPDATE'],
   migrations: ['SELECT'],
   operator_job_rows: ['INSERT', 'SELECT', 'UPDATE'],

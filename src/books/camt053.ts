@@ -1,4 +1,5 @@
-import { type Account, amountText, type ClosedDay, type Movement, type Names } from './export.rows.ts';
+import { type Account, amountText, type ClosedDay, type Movement } from './export.rows.ts';
+import type { Names } from './reports/names.ts';
 import { cut, element, opening, text, type Xml } from './xml.ts';
 
 /**

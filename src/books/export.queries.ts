@@ -90,12 +90,6 @@ export const allowLongExport: readonly Sql[] = [
   sql`set local enable_bitmapscan = on`,
 ];
 
-export function listNames(): Sql {
-  return sql`
-select 'merchant' as what, id, name, null::text as code from merchants
-union all select 'product', id, name, code from products`;
-}
-
 export type GlAccountRow = {
   account_kind: string;
   merchant_id: number;

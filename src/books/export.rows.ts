@@ -6,7 +6,6 @@ import {
   listBalances,
   listClosings,
   listMovements,
-  listNames,
   openRows,
 } from './export.queries.ts';
 
@@ -71,12 +70,14 @@ type ClosingRow = {
 };
 
 /**
- * The days of an interval, which ends before `to`.
+ * The days of an interval, which ends before `to`. One that begins before the books begins with their first
+ * day.
  * @throws DayNotClosed with the first day that is not closed
  */
 export async function closedDays(db: Queries, from: string, to: string): Promise<ClosedDay[]> {
   const rows = await db.query<ClosingRow>(listClosings(from, to));
-  let expected = from;
+  const [first] = rows;
+  let expected = first?.number === 1 && first.day > from ? first.day : from;
   for (const { day } of rows) {
     if (day !== expected) break;
     expected = dayAfter(expected);
@@ -200,21 +201,4 @@ export async function* rowsOf(
 /** An amount as text with all decimals of its currency. */
 export function amountText(minor: bigint, currency: string): string {
   return toText({ minor, decimals: decimalsOf(currency) ?? 2 });
-}
-
-export type Names = {
-  readonly merchants: ReadonlyMap<number, string>;
-  readonly products: ReadonlyMap<number, { readonly code: string; readonly name: string }>;
-};
-
-/** The names of merchants and products. */
-export async function readNames(db: Queries): Promise<Names> {
-  const rows = await db.query<{ what: string; id: number; name: string; code: string | null }>(listNames());
-  const merchants = new Map(rows.filter(({ what }) => what === 'merchant').map(({ id, name }) => [id, name]));
-  const products = new Map(
-    rows
-      .filter(({ what }) => what === 'product')
-      .map(({ id, name, code }) => [id, { code: code ?? '', name }]),
-  );
-  return { merchants, products };
 }

@@ -11,13 +11,12 @@ import {
   closedDays,
   dayBefore,
   type Movement,
-  type Names,
-  readNames,
   rowsOf,
   sumsOf,
 } from './export.rows.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping } from './gl.ts';
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
+import { type Names, readNames } from './reports/names.ts';
 
 export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv'] as const;
 
@@ -77,7 +76,7 @@ async function* writePlainText(
   format: PlainTextFormat,
   rowByRow: boolean,
 ): AsyncGenerator<string> {
-  const journal = new PlainText(format, await readNames(tx));
+  const journal = new PlainText(format, await namesAt(tx, days));
   yield journal.begin(days, await balancesAt(tx, dayBefore(days[0]?.day ?? '')));
   for (const day of days) {
     for await (const movement of await movementsOf(tx, day, rowByRow))
@@ -85,6 +84,10 @@ async function* writePlainText(
     yield journal.end(day.day, await balancesAt(tx, day.day), day === days.at(-1));
   }
 }
+
+/** The names at the end of the last day. */
+const namesAt = (tx: Queries, days: readonly ClosedDay[]) =>
+  readNames(tx, days.at(-1)?.endsAt ?? new Date(0));
 
 const GL_HEADER = [
   'date',
@@ -159,7 +162,7 @@ const CSV_HEADER = [
 
 /** Every row of the journal. Neither codes nor PINs are in it. */
 async function* writeCsv(tx: Queries, days: readonly ClosedDay[], style: CsvStyle): AsyncGenerator<string> {
-  const names = await readNames(tx);
+  const names = await namesAt(tx, days);
   yield csvText([CSV_HEADER], style);
   for (const day of days)
     for await (const movement of rowsOf(tx, day)) yield csvText([csvCells(day.day, movement, names)], style);
@@ -186,7 +189,7 @@ async function* writeCamt(
   days: readonly ClosedDay[],
   merchantId: number | undefined,
 ): AsyncGenerator<string> {
-  const names = await readNames(tx);
+  const names = await namesAt(tx, days);
   const isStated = (account: Account) =>
     STATED.has(account.kind) && (merchantId === undefined || account.merchantId === merchantId);
   const statedAt = async (day: string) =>

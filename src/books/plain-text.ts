@@ -6,8 +6,8 @@ import {
   dayAfter,
   dayBefore,
   type Movement,
-  type Names,
 } from './export.rows.ts';
+import type { Names } from './reports/names.ts';
 
 /**
  * Journals for beancount and hledger: a transaction for each movement, and the balances at the end of
@@ -131,7 +131,7 @@ export class PlainText {
     return `  ${nameOf(account)}  ${amount(minor)}${assertion}`;
   }
 
-  /** Opens the accounts that stand for the first time, with the names of merchant and product. */
+  /** Opens the accounts that stand for the first time, with the name of the merchant and the code of the product. */
   #opensOf(accounts: readonly Account[]): string[] {
     const lines: string[] = [];
     for (const account of accounts) {
@@ -139,10 +139,8 @@ export class PlainText {
       if (this.#opened.has(name)) continue;
       this.#opened.add(name);
       const merchant = this.#names.merchants.get(account.merchantId);
-      const product = this.#names.products.get(account.productId);
-      const owners = [merchant, product && `${product.code} ${product.name}`].filter(
-        (each) => each !== undefined,
-      );
+      const product = this.#names.products.get(account.productId)?.code;
+      const owners = [merchant, product].filter((each) => each !== undefined);
       const comment = owners.length > 0 ? `  ; ${owners.join(', ').replace(/\p{Cc}/gu, ' ')}` : '';
       lines.push(
         this.#isBeancount ? `${this.#firstDay} open ${name}${comment}` : `account ${name}${comment}`,

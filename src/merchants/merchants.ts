@@ -7,6 +7,7 @@ import type { Sql } from '../db/sql.ts';
 import { bookTopUp } from './floats.ts';
 import {
   findMerchantRow,
+  insertFormerName,
   insertMerchant,
   listMerchantRows,
   listMerchantRowsAfter,
@@ -96,7 +97,7 @@ export async function permitMerchant(
   allowed: boolean,
 ): Promise<boolean> {
   const action = allowed ? 'merchant.permit' : 'merchant.forbid';
-  return change(operator, id, action, setPermission(id, permission, allowed), ({ permissions }) => ({
+  return change(operator, id, action, [setPermission(id, permission, allowed)], ({ permissions }) => ({
     permissions,
   }));
 }
@@ -104,7 +105,7 @@ export async function permitMerchant(
 /** Suspends or resumes a merchant. @returns whether it exists */
 export async function suspendMerchant(operator: Operator, id: number, suspended: boolean): Promise<boolean> {
   const action = suspended ? 'merchant.suspend' : 'merchant.resume';
-  return change(operator, id, action, setSuspended(id, suspended), ({ suspendedAt }) => ({ suspendedAt }));
+  return change(operator, id, action, [setSuspended(id, suspended)], ({ suspendedAt }) => ({ suspendedAt }));
 }
 
 /** Changes the name of a merchant, its opacity and its default product; null leaves a setting as it is. */
@@ -117,29 +118,36 @@ export async function changeMerchant(
     readonly productId: number | null;
   },
 ): Promise<boolean> {
-  const statement = setMerchant(id, wanted);
-  return change(operator, id, 'merchant.set', statement, ({ name, opaque, product }) => ({
-    name,
-    opaque,
-    product,
-  }));
+  const { name: next } = wanted;
+  const renamed = next === null ? [] : [insertFormerName(id, next, operator.service.clock())];
+  return change(
+    operator,
+    id,
+    'merchant.set',
+    [...renamed, setMerchant(id, wanted)],
+    ({ name, opaque, product }) => ({
+      name,
+      opaque,
+      product,
+    }),
+  );
 }
 
 const subjectOf = (id: number) => `merchant ${id}`;
 
-/** Runs a change under the merchant's lock, and writes both versions into the audit. */
+/** Runs statements under the merchant's lock, and writes both versions into the audit. */
 async function change(
   operator: Operator,
   id: number,
   action: string,
-  statement: Sql,
+  statements: readonly Sql[],
   describe: (merchant: MerchantInfo) => Details,
 ): Promise<boolean> {
   return operator.service.db.transaction(async (tx) => {
     await tx.query(lockMerchant(id));
     const before = await findMerchant(tx, id);
     if (!before) return false;
-    await tx.query(statement);
+    for (const statement of statements) await tx.query(statement);
     const after = (await findMerchant(tx, id)) ?? before;
     await audit(tx, operator, {
       action,

@@ -181,6 +181,14 @@ update merchants set name = coalesce(${name}, name), opaque = coalesce(${opaque}
 where id = ${id} returning id`;
 }
 
+/** Keeps the name that a merchant has until it gets another one. */
+export function insertFormerName(id: number, name: string, until: Date): Sql {
+  return sql`
+insert into merchant_names (merchant_id, until, name)
+select id, ${until}, name from merchants where id = ${id} and name <> ${name}
+on conflict do nothing`;
+}
+
 export function findProductRow(code: string): Sql {
   return sql`select * from products where code = ${code}`;
 }

@@ -76,7 +76,7 @@ export async function makeReport(service: Service, kind: Kind, wanted: Wanted): 
     return {
       report: kind.report,
       name: kind.name,
-      from: wanted.from,
+      from: scope.from,
       to: wanted.to,
       startsAt: scope.startsAt,
       endsAt: scope.endsAt,

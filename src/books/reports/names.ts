@@ -15,9 +15,9 @@ type Product = {
 
 type Row = { what: string; id: number; name: string; scope: string | null; expiry_policy: string | null };
 
-/** The names of merchants, and the codes and terms of products. */
-export async function readNames(tx: Queries): Promise<Names> {
-  const rows = await tx.query<Row>(listNames());
+/** The names of merchants at a time, and the codes and terms of products. */
+export async function readNames(tx: Queries, at: Date): Promise<Names> {
+  const rows = await tx.query<Row>(listNames(at));
   const products = rows.filter(({ what }) => what === 'product');
   return {
     merchants: new Map(rows.filter(({ what }) => what === 'merchant').map(({ id, name }) => [id, name])),

@@ -7,9 +7,13 @@ export const allowLongReport: readonly Sql[] = [
   sql`set local enable_bitmapscan = on`,
 ];
 
-export function listNames(): Sql {
+/** The codes and terms of products, and the names that merchants had at a time. */
+export function listNames(at: Date): Sql {
   return sql`
-select 'merchant' as what, id, name, null::text as scope, null::text as expiry_policy from merchants
+select 'merchant' as what, m.id, coalesce((
+  select n.name from merchant_names n where n.merchant_id = m.id and n.until >= ${at} order by n.until limit 1
+), m.name) as name, null::text as scope, null::text as expiry_policy
+from merchants m
 union all
 select 'product', id, code, scope::text, expiry_policy::text from products`;
 }

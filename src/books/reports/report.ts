@@ -59,35 +59,36 @@ export type Maker = (scope: Scope) => Promise<readonly Table[]>;
 
 /** What is known of an interval. */
 export async function openScope(service: Service, tx: Queries, wanted: Wanted, days: readonly ListedDay[]) {
-  const { to } = wanted;
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) throw new Error('an interval without days was to be reported');
-  const isClosed = days.every(({ state }) => state === 'closed') && nextDay(last.day) === to;
+  const isClosed = days.every(({ state }) => state === 'closed') && nextDay(last.day) === wanted.to;
   const now = service.clock();
   const closing = isClosed ? await findLastClosed(tx, last.day) : undefined;
+  const endsAt =
+    last.state === 'open' ? new Date(Math.max(now.getTime() + 1, first.startsAt.getTime())) : last.endsAt;
   const scope: Scope = {
     ...wanted,
+    from: first.day,
     service,
     tx,
     startsAt: first.startsAt,
-    endsAt:
-      last.state === 'open' ? new Date(Math.max(now.getTime() + 1, first.startsAt.getTime())) : last.endsAt,
+    endsAt,
     zone: last.zone,
     isClosed,
-    names: await readNames(tx),
+    names: await readNames(tx, endsAt),
   };
   return { scope, closingHash: closing?.hash.toString('hex') ?? null, madeAt: closing?.closed_at ?? now };
 }
 
 /**
- * The days of an interval.
- * @throws Refusal `30` where the books do not have its first day
+ * The days of an interval. One that begins before the books begins with their first day.
+ * @throws Refusal `30` where the books have none of its days
  */
 export async function daysOf(service: Service, { from, to }: Wanted): Promise<ListedDay[]> {
   const days = await listDays(service);
   const [begins, ends] = [days[0]?.day, days.at(-1)?.day];
   const found = days.filter(({ day }) => day >= from && day < to);
-  if (found[0]?.day === from) return found;
+  if (found.length > 0) return found;
   throw wrong('from', `the books have no day ${from}: they have those from ${begins} to ${ends}`);
 }
 

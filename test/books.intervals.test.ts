@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type ExportWanted, exportBooks } from '../src/books/export.ts';
+import type { Service } from '../src/context.ts';
+import { changeMerchant } from '../src/merchants/merchants.ts';
+import type { Refusal } from '../src/refusal.ts';
+import { playDays } from './books.history.ts';
+import { make, rowsOf } from './reports.ts';
+
+/** Which days and merchants a report can be of, and what does not change one of closed days. */
+
+const WHOLE = { from: '2026-03-02', to: '2026-03-06' };
+
+async function exportedText(service: Service, format: ExportWanted['format'], interval = WHOLE) {
+  let text = '';
+  await exportBooks(service, { format, ...interval }, async (piece) => {
+    text += piece;
+  });
+  return text;
+}
+
+test('which days and merchants a report can be of', async (t) => {
+  const { ledger, shop } = await playDays(t);
+  const { service } = ledger.started;
+
+  await t.test('a report of all merchants is refused for one', async () => {
+    for (const name of ['R1', 'R2', 'R3', 'R4', 'R5', 'R9', 'R10', 'R11', 'R12', 'R13']) {
+      const message = `${name} is of all merchants; R6, R7 and R8 are of one`;
+      const errors = [{ field: 'merchantId', rule: 'report', message }];
+      const refused = { code: '30', message: `Invalid request: ${message}`, errors };
+      await assert.rejects(make(service, name, { ...WHOLE, merchantId: shop }), refused);
+    }
+  });
+
+  await t.test('a refusal names the field', async () => {
+    const names = (field: string) => (error: Refusal) => error.errors?.[0]?.field === field;
+    await assert.rejects(make(service, 'R6', WHOLE), names('merchantId'));
+    await assert.rejects(make(service, 'R1', { from: '2026-02-01', to: '2026-03-01' }), names('from'));
+    await assert.rejects(make(service, 'R4', { ...WHOLE, to: '2026-03-07' }), names('to'));
+  });
+
+  await t.test('an interval that begins before the service starts with its first day', async () => {
+    const early = { ...WHOLE, from: '2026-02-01' };
+    assert.deepEqual(await make(service, 'R1', early), await make(service, 'R1', WHOLE));
+    assert.equal(await exportedText(service, 'csv', early), await exportedText(service, 'csv'));
+  });
+
+  await t.test('another name of a merchant changes no report of closed days', async () => {
+    const all = async () => [
+      ...(await Promise.all(['R2', 'R7', 'R9'].map((name) => make(service, name, WHOLE)))),
+      await exportedText(service, 'beancount'),
+      await exportedText(service, 'camt053'),
+    ];
+    const before = await all();
+    const renamed = { name: 'Under new management', opaque: null, productId: null };
+    await changeMerchant(ledger.operator, shop, renamed);
+    assert.deepEqual(await all(), before);
+    const [today] = rowsOf(await make(service, 'R2', { from: '2026-03-06', to: '2026-03-07' }));
+    assert.equal(today?.['issuer'], 'Under new management');
+  });
+
+  await t.test('what is made of closed days is not reported of an open one', async () => {
+    const open = { from: '2026-03-02', to: '2026-03-07' };
+    for (const name of ['R4', 'R11', 'R12'])
+      await assert.rejects(make(service, name, open), /2026-03-06 is not closed/);
+    const sections = async (interval: typeof open) =>
+      new Set((await make(service, 'R5', interval)).tables.map(({ section }) => section));
+    assert.deepEqual(await sections(open), new Set(['booked']));
+    assert.deepEqual(await sections(WHOLE), new Set(['booked', 'cohorts']));
+  });
+});
