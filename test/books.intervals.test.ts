@@ -61,6 +61,14 @@ test('which days and merchants a report can be of', async (t) => {
 
   await t.test('what is made of closed days is not reported of an open one', async () => {
     const open = { from: '2026-03-02', to: '2026-03-07' };
+    const closing = new Map(
+      rowsOf(await make(service, 'R1', open)).map((row) => [row['account'], row['closing']]),
+    );
+    const evening = rowsOf(await make(service, 'R3', open)).at(-1);
+    assert.deepEqual(
+      [evening?.['day'], evening?.['outstanding'], evening?.['floats'], `-${evening?.['minusFunding']}`],
+      ['2026-03-06', ...['VOUCHER', 'FLOAT', 'FUNDING'].map((kind) => closing.get(kind))],
+    );
     for (const name of ['R4', 'R11', 'R12'])
       await assert.rejects(make(service, name, open), /2026-03-06 is not closed/);
     const sections = async (interval: typeof open) =>

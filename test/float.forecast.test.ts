@@ -14,6 +14,8 @@ test('a float shows how long it lasts at the mean use of 28 days', async (t) => 
     [null],
   );
   await sell(shop, 4, 25);
+  await ledger.at('2026-03-02T00:30:00Z');
+  await ledger.close();
   // A merchant of one day: all of it is the use of that day.
   assert.deepEqual(
     (await forecastFloats(service, id)).map(({ balance, usePerDay, daysLeft }) => [
@@ -23,16 +25,17 @@ test('a float shows how long it lasts at the mean use of 28 days', async (t) => 
     ]),
     [[90_000n, 10_000n, 9]],
   );
-  await ledger.at('2026-03-11T09:00:00Z');
-  await ledger.close();
+  await ledger.at('2026-03-11T08:00:00Z');
   await sell(shop, 4, 25);
+  await ledger.at('2026-03-12T00:30:00Z');
+  await ledger.close();
   assert.deepEqual(
     (await forecastFloats(service, id)).map(({ balance, usePerDay, daysLeft }) => [
       balance.minor,
       usePerDay.minor,
       daysLeft,
     ]),
-    [[80_000n, 2_000n, 40]],
+    [[80_000n, 1_818n, 44]],
   );
   // What lies more than 28 days back no longer counts.
   await ledger.at('2026-03-30T09:00:00Z');

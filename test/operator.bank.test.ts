@@ -204,6 +204,31 @@ async function textOf(content: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
+test('a list of open entries looks through thousands, and shows each once', async () => {
+  const { db } = api.testService.service;
+  const open = [6_500, 11_001];
+  await db.query({
+    text: `
+      with added as (
+        insert into bank_entries (id, file_id, account, entry_reference, booked_on, amount_minor, description)
+        select n, (select min(id) from bank_files), 'House', 'many ' || n, '2026-01-31', 100, 'many'
+        from generate_series(6000, 11001) n
+        returning id
+      )
+      insert into bank_matches (entry_id, movement_id, amount_minor, how, matched_by, matched_at)
+      select id, gen_random_uuid(), 100, 'manual', 'anna', now() from added where id <> all ($1::integer[])`,
+    values: [open],
+  });
+  const seen: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { body } = await api.get(`/bank/entries?open=true${cursor && `&cursor=${cursor}`}`);
+    seen.push(...body.items.map(({ id }: { id: string }) => id));
+    cursor = body.nextCursor;
+  }
+  assert.deepEqual(seen.slice(0, open.length), [...open].reverse().map(String));
+  assert.equal(new Set(seen).size, seen.length);
+});
+
 test('rules of the books are set and listed', async () => {
   const set = (path: string, body: object) => api.post(`/books/${path}`, body);
   assert.equal((await set('accounts', { kind: 'FLOAT', number: '1600', product: 'DEFAULT' })).status, 200);

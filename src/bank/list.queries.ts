@@ -54,7 +54,7 @@ export function itemsOf<Row extends { readonly id: unknown }>(rows: readonly Sca
  */
 const PAGE = `
 select s.scanned_to, f.* from (
-  select case when count(*) = ${SCAN_MAX} then (select id::text from scanned order by id limit 1) end
+  select case when count(*) = ${SCAN_MAX} then (select o.id::text from scanned o order by o.id limit 1) end
     as scanned_to
   from scanned
 ) s
@@ -96,7 +96,7 @@ order by p.id desc`,
 
 const FUNDING = `array(select f.id from accounts f where f.merchant_id = 0 and f.kind = 'FUNDING')`;
 
-/** Movements of the funding accounts, newest first. */
+/** Movements of the funding accounts, newest first. Cash may have been paid out by a merchant. */
 export function listBankMovements(open: boolean, before: string | null, count: number): Sql {
   const values: unknown[] = [open, count];
   const earlier = before === null ? '' : `and r.id < $${values.push(before)}::uuid`;
@@ -104,8 +104,7 @@ export function listBankMovements(open: boolean, before: string | null, count: n
     text: `
 with picked as materialized (
   select r.* from journal r
-  where r.kind in ${FUNDING_KINDS}
-    and (r.debit_account = any (${FUNDING}) or r.credit_account = any (${FUNDING}))
+  where r.kind in ${FUNDING_KINDS} and (r.kind <> 'CASH_OUT' or r.credit_account = any (${FUNDING}))
     ${earlier}
   order by r.id desc limit ${scanned(open)}
 ), scanned as materialized (

@@ -5,7 +5,10 @@ import { listLowFloats, listUse } from './forecast.queries.ts';
 
 /** A float with what it was used for, on average, and how long it lasts at that rate. */
 export type Forecast = Float & {
-  /** The mean use of a day, over the last 28 days or as long as the merchant exists. */
+  /**
+   * The mean use of a day, over the last 28 days or as long as the merchant exists; without the last hour
+   * or two.
+   */
   readonly usePerDay: Money;
   /** Null where nothing was used. */
   readonly daysLeft: number | null;

@@ -169,11 +169,18 @@ export function listDeliveryRows(
   most: number,
   before: string | null,
 ): Sql {
-  return sql`
+  const values: unknown[] = [endpointId, most];
+  const conditions = ['endpoint_id = $1'];
+  // Those that failed have an index of their own.
+  if (state !== null)
+    conditions.push(state === 'FAILED' ? "state = 'FAILED'" : `state = $${values.push(state)}`);
+  if (before !== null) conditions.push(`event_id < $${values.push(before)}::uuid`);
+  return {
+    text: `
 select event_id, type, occurred_at, state, attempts, due_at from webhook_deliveries
-where endpoint_id = ${endpointId} and (${state}::text is null or state::text = ${state}::text)
-  and (${before}::uuid is null or event_id < ${before}::uuid)
-order by event_id desc limit ${most}`;
+where ${conditions.join(' and ')} order by event_id desc limit $2`,
+    values,
+  };
 }
 
 /** The last attempt of each of these events. */

@@ -1,4 +1,4 @@
-import { countVouchers, listDayBalances, sumKinds } from './queries.ts';
+import { countVouchers, listDayBalances, sumBalancesAt, sumKinds } from './queries.ts';
 import { amount, byCurrency, type Cell, type Maker, nextDay } from './report.ts';
 
 /**
@@ -57,7 +57,7 @@ const OWN = ['BREAKAGE', 'FEES', 'GOODWILL'] as const;
  * R3: what was owed to others at the end of each day, what was the operator's own, and the money that is
  * there for both.
  */
-export const outstanding: Maker = async ({ tx, from, to, startsAt, endsAt, isClosed }) => {
+export const outstanding: Maker = async ({ tx, from, to, endsAt, isClosed }) => {
   const rows = await tx.query<DayRow>(listDayBalances(from, to));
   type Counted = { day: string; currency: string; vouchers: bigint };
   const counted = await tx.query<Counted>(countVouchers(from, to));
@@ -65,11 +65,11 @@ export const outstanding: Maker = async ({ tx, from, to, startsAt, endsAt, isClo
   for (const { day, currency, vouchers: count } of counted)
     vouchers.set(`${day} ${currency}`, (vouchers.get(`${day} ${currency}`) ?? 0n) + count);
   if (!isClosed) {
-    const kinds = await tx.query<KindRow>(sumKinds(startsAt, endsAt));
     const last = rows.at(-1)?.day;
     const day = last === undefined ? from : nextDay(last);
-    for (const { currency, account_kind, opening, debits, credits } of kinds)
-      rows.push({ day, currency, account_kind, balance_minor: opening + credits - debits });
+    rows.push(
+      ...(await tx.query<Omit<DayRow, 'day'>>(sumBalancesAt(endsAt))).map((row) => ({ day, ...row })),
+    );
   }
   return byCurrency(rows).map(([currency, own]) => {
     const days = [...new Set(own.map(({ day }) => day))].sort();

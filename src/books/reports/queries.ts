@@ -39,6 +39,13 @@ from (
 group by 1, 2 order by 1, 2`;
 }
 
+/** Balances at an instant, by currency and account kind. */
+export function sumBalancesAt(at: Date): Sql {
+  return sql`
+select currency, account_kind, sum(balance_minor)::bigint as balance_minor from balances_at(${at})
+group by 1, 2 order by 1, 2`;
+}
+
 /** Balances of the closed days of an interval, by currency and account kind. */
 export function listDayBalances(from: string, to: string): Sql {
   return sql`
