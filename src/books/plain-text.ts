@@ -131,7 +131,7 @@ export class PlainText {
     return `  ${nameOf(account)}  ${amount(minor)}${assertion}`;
   }
 
-  /** Opens the accounts that stand for the first time, with the name of the merchant and the code of the product. */
+  /** Opens the accounts that stand for the first time, with the merchant and the product. */
   #opensOf(accounts: readonly Account[]): string[] {
     const lines: string[] = [];
     for (const account of accounts) {
