@@ -102,9 +102,9 @@ async function race(
   const kind = Number(reference.slice(1)) % 40;
   if (kind < 32) await send(one);
   // Copies at the same time, through several processes.
-  else if (kind < 35) await Promise.all([send(one), send(one), send(one)]);
+  else if (kind < 34) await Promise.all([send(one), send(one), send(one)]);
   // Other requests under the same reference: one of them is booked.
-  else if (kind < 17)
+  else if (kind < 36)
     await Promise.all([send(one), send(made({ card: any(cards) })), send(made({ amount: 9 }))]);
   // A request that is declined leaves the reference to another one.
   else if (kind < 38) await Promise.all([send(made({ amount: 900_000_00 })), send(one)]);
