@@ -3,8 +3,10 @@ import { rm } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { distribute } from '../src/db/distribute.ts';
+import { retrying } from '../src/db/errors.ts';
 import { migrate } from '../src/db/migrate.ts';
-import { openOwner } from '../src/db/pool.ts';
+import { openOwner, type Queries } from '../src/db/pool.ts';
+import { sql } from '../src/db/sql.ts';
 import { type Cluster, createOnAll, startCitus } from './citus/cluster.ts';
 import { startOn } from './citus/databases.ts';
 import { DIALECTS, type Voucher } from './dialects.ts';
@@ -76,6 +78,40 @@ test('a worker that is away fails the calls of its buckets with 91, and no other
   await till.reconciles();
 });
 
+test('what reads all buckets while one moves is read again', async (t) => {
+  const { till, cluster, url } = await openTill(t);
+  const vouchers = await till.vouchers(10, 25);
+  const [from, to] = cluster.workers;
+  assert.ok(from && to);
+  const owner = await openOwner(url);
+  t.after(() => owner.close());
+  const { db } = till.testService.service;
+  const found: number[] = [];
+  const readAll = () =>
+    db.transaction(async (tx) => {
+      const count = async () => (await tx.query(sql`select serial_number from vouchers`)).length;
+      // Each worker has a snapshot from now on.
+      found.push(await count());
+      if (found.length === 1) await moveAll(owner, from.port, to.port);
+      found.push(await count());
+    }, 'repeatable read');
+  await retrying(readAll);
+  assert.ok((found[1] as number) < vouchers.length, 'nothing has moved');
+  assert.deepEqual(found.slice(2), [vouchers.length, vouchers.length]);
+});
+
+/** Moves all buckets of one worker to another one. */
+async function moveAll(owner: Queries, from: number, to: number): Promise<void> {
+  const shards = await owner.query<{ shard: bigint }>(sql`
+    select p.shardid as shard from scrip.bucket_positions b
+    join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets', b.bucket)
+    join pg_dist_node n on n.groupid = p.groupid where n.nodeport = ${from}`);
+  for (const { shard } of shards)
+    await owner.query(
+      sql`select citus_move_shard_placement(${shard}, '127.0.0.1', ${from}, '127.0.0.1', ${to}, 'force_logical')`,
+    );
+}
+
 test('a bucket that moves to another worker takes its calls along', async (t) => {
   const { till, cluster, url } = await openTill(t);
   const vouchers = await till.vouchers(10, 25);
@@ -94,18 +130,7 @@ test('a bucket that moves to another worker takes its calls along', async (t) =>
     [from, to],
     [to, from],
   ] as const) {
-    const shards = await owner.query<{ shard: bigint }>({
-      text: `select p.shardid as shard from scrip.bucket_positions b
-        join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('scrip.buckets',
-          b.bucket)
-        join pg_dist_node n on n.groupid = p.groupid where n.nodeport = $1`,
-      values: [source.port],
-    });
-    for (const { shard } of shards)
-      await owner.query({
-        text: `select citus_move_shard_placement($1, '127.0.0.1', $2, '127.0.0.1', $3, 'force_logical')`,
-        values: [shard, source.port, target.port],
-      });
+    await moveAll(owner, source.port, target.port);
     assert.deepEqual([...new Set((await portsOf(url, vouchers)).values())].includes(source.port), false);
   }
   moves = false;

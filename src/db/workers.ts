@@ -16,15 +16,27 @@ import { type Sql, sql } from './sql.ts';
 /** How old the list of places may be. Shards are moved by hand, rarely. */
 const PLACES_MS = 2_000;
 
-type Place = { readonly bucket: number; readonly host: string; readonly port: number };
+type Place = {
+  readonly bucket: number;
+  readonly host: string;
+  readonly port: number;
+  /** Another one after each move. */
+  readonly placement: bigint;
+};
 
 /** Where each bucket is. */
 function listPlaces(): Sql {
   return sql`
-select b.bucket, n.nodename as host, n.nodeport as port
+select b.bucket, n.nodename as host, n.nodeport as port, p.placementid as placement
 from bucket_positions b
 join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column('buckets', b.bucket)
-join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'`;
+join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
+order by b.bucket`;
+}
+
+/** A bucket has moved while it was read. The same again sees all of it (`retrying`). */
+class BucketMoved extends Error {
+  readonly code = '40001';
 }
 
 /**
@@ -46,6 +58,14 @@ export async function withWorkers(db: Database, name?: string): Promise<Database
         if (isUnavailable(error)) workers.expire();
         throw error;
       }
+    },
+    async transaction(run, isolation) {
+      if (isolation !== 'repeatable read') return db.transaction(run, isolation);
+      // The snapshot of a worker is older than what a move has brought there: a bucket would seem empty.
+      const before = await workers.placements();
+      const result = await db.transaction(run, isolation);
+      if ((await workers.placements()) === before) return result;
+      throw new BucketMoved('a bucket has moved to another worker meanwhile');
     },
     isBusy: () => db.isBusy() || workers.all().some((worker) => worker.isBusy()),
     async close() {
@@ -77,6 +97,11 @@ class Workers {
     // While the coordinator is away, the last known places are used.
     if (performance.now() - this.#readAt > PLACES_MS && !this.#reading) void this.refresh().catch(() => {});
     return this.#byBucket.get(bucket);
+  }
+
+  async placements(): Promise<string> {
+    const places = await this.#coordinator.query<Place>(listPlaces());
+    return places.map(({ placement }) => placement).join();
   }
 
   /** The places may have changed: the next call reads them again. */

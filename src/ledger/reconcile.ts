@@ -1,4 +1,5 @@
 import { isSharded, type Service } from '../context.ts';
+import { retrying } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { toText } from '../money.ts';
 import { idFloor } from './id.ts';
@@ -54,12 +55,13 @@ export async function reconcile(
 ): Promise<Reconciliation> {
   const { db, clock } = service;
   const quietBefore = isSharded(service) ? new Date(clock().getTime() - QUIET_MS) : null;
-  const result = await check(service, quietBefore, sinceClosing && quietBefore === null);
+  const result = await retrying(() => check(service, quietBefore, sinceClosing && quietBefore === null));
   const floats = result.checks.find(({ name }) => name === 'float-balances');
   if (quietBefore === null || !floats || floats.ok) return result;
   const differing: Check['differing'][number][] = [];
   for (const each of floats.differing)
-    if (!(await isBalanced(db, BigInt(String(each['account'])), quietBefore))) differing.push(each);
+    if (!(await retrying(() => isBalanced(db, BigInt(String(each['account'])), quietBefore))))
+      differing.push(each);
   const looked = { ...floats, ok: differing.length === 0, differing: differing.slice(0, EXAMPLES) };
   const checks = result.checks.map((each) => (each === floats ? looked : each));
   return { ...result, ok: checks.every(({ ok }) => ok), checks };
