@@ -38,12 +38,12 @@ const ON_CITUS =
   /^(citus\.|activate\.test|balance\.test|batches\.(background|export)|books\.(days|reports|tax|ugly)|crash|float\.forecast|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|operator\.support|redeem\.(test|race|replay)|round|settlement|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
 /** What could differ behind a pooler: prepared statements, settings of a session, locks, and LISTEN. */
 const ON_PGBOUNCER =
-  /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|redeem\.(test|replay)|round|update\.test|webhooks\.events)/;
-/** Needs Citus. */
-const ONLY_CITUS = /^citus\./;
+  /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|pgbouncer|redeem\.(test|replay)|round|update\.test|webhooks\.events)/;
+/** Needs Citus or PgBouncer. */
+const ONLY_THERE = /^(citus|pgbouncer)\./;
 
 const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
-  postgres: (name) => !ONLY_CITUS.test(name),
+  postgres: (name) => !ONLY_THERE.test(name),
   citus: (name) => ON_CITUS.test(name),
   pgbouncer: (name) => ON_PGBOUNCER.test(name),
 };

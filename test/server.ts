@@ -57,7 +57,7 @@ function onOneServer(url: string): Omit<Server, 'close'> {
 /** A server behind PgBouncer. The template is made without it, since a database in use cannot be copied. */
 async function openPooled(): Promise<Server> {
   const server = await openServer();
-  return { ...server, url: await startPgBouncer(server.url) };
+  return { ...server, url: (await startPgBouncer(server.url)).url };
 }
 
 /** A cluster of this run's own, on loopback. */

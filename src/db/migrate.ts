@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
 import { openOwner, openPool, type Queries } from './pool.ts';
+import { requireSession } from './pooler.ts';
 import { SERVICE_ROLE } from './session.ts';
 import { type Sql, sql } from './sql.ts';
 import { splitStatements } from './statements.ts';
@@ -57,7 +58,7 @@ async function readMigrations(): Promise<Migration[]> {
  * @returns the names of the migrations applied
  * @param wanted the migrations of a dump, when the schema is made for it; left out: all that there are
  * @throws StartError if the schema is newer than this program, was changed, or this account may not
- *   alter it
+ *   alter it; behind a pooler without sessions
  */
 export async function migrate(
   url: string,
@@ -67,6 +68,7 @@ export async function migrate(
   const migrations = select(await readMigrations(), wanted);
   const owner = await openOwner(url);
   try {
+    await requireSession(owner, url);
     if (pending(await readApplied(owner), migrations).length === 0 && (await hasJobs(owner))) return [];
     // The server ends the migration of a process that was killed, instead of finishing its statement first.
     await owner.query(raw(`set client_connection_check_interval = '1s'`));

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { freePort } from '../../soak/process.ts';
 import { atEnd, end, temporaryFolder } from '../leave-nothing.ts';
 
-/** PgBouncer in session mode between the tests and their server. */
+/** PgBouncer between the tests and their server. */
 
 const run = promisify(execFile);
 
@@ -25,11 +25,14 @@ export async function findPgBouncer(): Promise<void> {
 }
 
 /**
- * Starts a pooler in front of a server; it ends with the run.
+ * Starts a pooler in front of a server; it ends with the run, or with `close`.
  * @param url of the server, as the account that the tests use
- * @returns the same address through the pooler
+ * @returns `url`: the same address through the pooler
  */
-export async function startPgBouncer(url: string): Promise<string> {
+export async function startPgBouncer(
+  url: string,
+  mode: 'session' | 'transaction' = 'session',
+): Promise<{ url: string; close(): Promise<unknown> }> {
   const server = new URL(url);
   const folder = await temporaryFolder('scrip-pgbouncer-');
   const port = await freePort();
@@ -42,7 +45,7 @@ listen_addr = 127.0.0.1
 listen_port = ${port}
 unix_socket_dir =
 auth_type = any
-pool_mode = session
+pool_mode = ${mode}
 max_client_conn = 1000
 default_pool_size = 90
 server_idle_timeout = 1
@@ -53,10 +56,11 @@ ignore_startup_parameters = extra_float_digits
   await Promise.all([chmod(folder, 0o755), chmod(file, 0o644)]);
   const asRoot = process.getuid?.() === 0 ? ['-u', ACCOUNT] : [];
   const child = spawn('pgbouncer', ['-q', ...asRoot, file], { stdio: ['ignore', 'ignore', 'inherit'] });
-  atEnd(() => end(child));
+  const close = () => end(child);
+  atEnd(close);
   await isListening(child, port);
   server.host = `127.0.0.1:${port}`;
-  return server.href;
+  return { url: server.href, close };
 }
 
 async function isListening(child: ChildProcess, port: number): Promise<void> {
