@@ -32,6 +32,8 @@ export type Proxy = {
   readonly requests: number;
   /** Waits until everything that was kept back has reached the service. */
   settle(): Promise<void>;
+  /** A fetch that gives up, as at the end of its time, once a request of the client gets no answer. */
+  readonly fetch: typeof fetch;
 };
 
 /** A request that is complete: the headers, and as much body as they announce. */
@@ -75,6 +77,7 @@ export async function startProxy(t: TestContext, target: string): Promise<Proxy>
   let faults: Fault[] = [];
   let late: Buffer[] = [];
   let requests = 0;
+  let giveUp = () => {};
 
   function run<T>(work: Promise<T>): Promise<T> {
     running.add(work);
@@ -107,6 +110,7 @@ export async function startProxy(t: TestContext, target: string): Promise<Proxy>
     requests++;
     const answer = await run(treat(faults.shift() ?? 'pass', request));
     if (answer) client.end(answer, () => client.destroySoon());
+    else giveUp();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => {
@@ -126,6 +130,12 @@ export async function startProxy(t: TestContext, target: string): Promise<Proxy>
       while (running.size > 0) await Promise.all(running);
       for (const each of late) await forward(port, each);
       late = [];
+    },
+    fetch(...request) {
+      const silence = new Promise<never>((_resolve, reject) => {
+        giveUp = () => reject(new DOMException('nothing is answered', 'TimeoutError'));
+      });
+      return Promise.race([fetch(...request), silence]);
     },
   };
 }
