@@ -16,9 +16,9 @@ const [A] = DIALECTS as [Dialect, Dialect];
 
 const MINUTE_MS = 60_000;
 const FLOAT_MINOR = 1_000_00n;
-const PRICE_MINOR = 700n;
+const PRICE_MINOR = 600n;
 /** Small enough to be made in its transaction, and large enough for the thread. */
-const QUANTITIES = [20, 700];
+const QUANTITIES = [20, 300];
 
 /**
  * Makes the database refuse vouchers with an error of our choice: what a full disk does, the server tells
@@ -122,7 +122,7 @@ for (const quantity of QUANTITIES) {
       test(`waits for as long as the database ${what} (${state})`, async (t) => {
         const { till, clock, fill, status } = await ordered(t, quantity);
         await refuseVouchers(till, state);
-        for (let tries = 0; tries < 12; tries++) {
+        for (let tries = 0; tries < 6; tries++) {
           await assert.rejects(fill());
           clock.advance(60 * MINUTE_MS);
         }

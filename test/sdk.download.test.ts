@@ -16,7 +16,7 @@ import { Till } from './till.ts';
 
 /** Large batches with the merchant's client: waited for, and read as they come. */
 
-const LARGE = 5_000;
+const LARGE = 1_500;
 
 async function open(t: TestContext) {
   const till = await Till.open(t);
