@@ -85,6 +85,20 @@ test('finishes what it accepted when it closes, and ends the connection with it'
   await closed;
 });
 
+test('closes a connection on which nothing was ever sent, without waiting for its limit', async (t) => {
+  const { app, port } = await serve();
+  const byForce = t.mock.method(app.server, 'closeAllConnections');
+  const accepted = once(app.server, 'connection');
+  const socket = connect(port, '127.0.0.1').resume();
+  // A connection that is closed behind data that nobody reads is reset.
+  socket.on('error', () => {});
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await accepted;
+  await app.close();
+  await closed;
+  assert.equal(byForce.mock.callCount(), 0);
+});
+
 test('a connection on which requests wait while the server closes gets one more answer for each it works on', async () => {
   const app = buildServer(service);
   const opened = Promise.withResolvers<void>();

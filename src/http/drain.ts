@@ -20,7 +20,8 @@ const HOLD_MS = 50;
  * could not be sent.
  *
  * Answers are held while the server stops listening: a client that is waiting for one does not connect, and
- * the system resets connections that are opened in that moment.
+ * the system resets connections that are opened in that moment. Connections on which nothing was ever sent,
+ * as browsers open them in advance, are closed then.
  *
  * To be called before any other hook is added: a request that is not accepted must reach none of them.
  * @param graceMs how long the server drains; it stops earlier where no connection is left
@@ -32,6 +33,12 @@ export function closeGracefully(app: FastifyInstance, graceMs: number): () => bo
   let deadline: NodeJS.Timeout | undefined;
   const newest = new WeakMap<Socket, IncomingMessage>();
   const ended = new WeakSet<Socket>();
+  /** Connections without a request so far. Node takes them for busy. */
+  const unused = new Set<Socket>();
+  app.server.on('connection', (socket) => {
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
+  });
   app.addHook('preClose', async () => {
     draining = true;
     deadline = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
@@ -40,13 +47,17 @@ export function closeGracefully(app: FastifyInstance, graceMs: number): () => bo
     held = promise;
     await sleep(HOLD_MS);
     // The server stops listening right after this hook.
-    setImmediate(resolve);
+    setImmediate(() => {
+      resolve();
+      for (const socket of unused) if (socket.bytesRead === 0) socket.destroy();
+    });
   });
   app.addHook('onClose', (_app, done) => {
     clearTimeout(deadline);
     done();
   });
   app.addHook('onRequest', ({ raw }, reply, done) => {
+    unused.delete(raw.socket);
     if (draining) {
       if (ended.has(raw.socket)) {
         reply.hijack();
