@@ -5,7 +5,7 @@ import { correctRedemption, getRedemption } from '../src/books/redemptions.ts';
 import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
 import type { Operator } from '../src/context.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { actFor } from '../src/merchants/impersonate.ts';
+import { actFor } from '../src/merchants/merchants.ts';
 import { approve } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
 import { pay } from '../src/settlement/pay.ts';

@@ -5,7 +5,7 @@ import { listExports } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { sealedSheets } from '../src/batches/sheets.ts';
 import { sql } from '../src/db/sql.ts';
-import { actFor } from '../src/merchants/impersonate.ts';
+import { actFor } from '../src/merchants/merchants.ts';
 import { scene } from './approvals.ts';
 import { enrolled, signIn } from './browser.ts';
 import { asOperator } from './harness.ts';

@@ -259,7 +259,7 @@ export const RULES = {
     // Not a uuid's variant, which is another word.
     /\bvariants?[ -][ab]\b/gi,
     'names a variant: only src/http and the lines of the demo know that there are two',
-    (file) => isSource(file) && !file.path.startsWith('src/http/') && file.path !== 'src/cli/curl-round.ts',
+    (file) => isSource(file) && !file.path.startsWith('src/http/') && file.path !== 'src/cli/demo.ts',
   ),
   'migrations are numbered without a gap': migrationsAreNumbered,
   'migrations begin with a comment': migrationsExplain,

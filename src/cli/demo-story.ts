@@ -8,8 +8,7 @@ import { type Actor, type Context, createService, type Operator, type Service } 
 import type { MovedClock } from '../db/clock.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { topUp } from '../merchants/floats.ts';
-import { actFor } from '../merchants/impersonate.ts';
-import { createMerchant } from '../merchants/merchants.ts';
+import { actFor, createMerchant } from '../merchants/merchants.ts';
 import { createProduct, findProduct, type Product, productDefaults } from '../merchants/products.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';

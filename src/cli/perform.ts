@@ -1,12 +1,15 @@
+import { pipeline } from 'node:stream/promises';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Operator, Service } from '../context.ts';
+import type { File, FileSchema } from '../operator/fields.ts';
 import { requireGlass } from '../operator/four-eyes.ts';
 import type { Operation } from '../operator/operations.ts';
 import { perform } from '../operator/perform.ts';
 import type { Principal } from '../operator/principal.ts';
 import { actor } from './actor.ts';
+import { checkTarget, writeWhole } from './file.ts';
 import { withOperator, withService } from './open.ts';
-import { printJson } from './output.ts';
+import { printJson, say } from './output.ts';
 
 /**
  * The account of the machine that runs a command. With the key ring and the database it has every
@@ -118,4 +121,30 @@ export async function performWith<Input extends TObject, Output extends TSchema>
 ): Promise<Static<Output>> {
   const request = { service, principal: commandLine(), input, reason: actor().reason };
   return (await perform(operation as never, request)).output as Static<Output>;
+}
+
+type FileOptions = { readonly out?: string; readonly force?: boolean; readonly json?: boolean };
+
+/** Runs a command whose operation answers with a file: written to `--out`, or to stdout. */
+export async function performFile<Input extends TObject>(
+  operation: Operation<Input, typeof FileSchema>,
+  input: Static<Input>,
+  { out, force = false, json }: FileOptions,
+): Promise<void> {
+  if (out !== undefined) await checkTarget(out, force);
+  const run = operation.effect === 'read' ? withService : runChange;
+  await run(async (service) => {
+    const { content } = await performWith(service, operation, input);
+    if (out === undefined) return pipeline(piecesOf(content), process.stdout, { end: false });
+    await writeWhole(out, piecesOf(content), force);
+    if (json) printJson({ file: out });
+    else say(`written to ${out}`);
+  });
+}
+
+const runChange: typeof withService = (run) => withOperator(({ service }, config) => run(service, config));
+
+async function* piecesOf(content: File['content']): AsyncGenerator<string | Buffer> {
+  if (typeof content === 'string' || Buffer.isBuffer(content)) yield content;
+  else yield* content;
 }

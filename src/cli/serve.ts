@@ -7,14 +7,13 @@ import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { actor } from './actor.ts';
 import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
-import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
 import { wrongUsage } from './output.ts';
 import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
 import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
 import { listenForStop, type Stop } from './stop.ts';
-import { startBackground } from './work.ts';
+import { startBackground, startMetrics } from './work.ts';
 
 /**
  * After SIGTERM the service accepts connections for this long: load balancers notice the stop from

@@ -4,7 +4,7 @@ import { settlementDocuments } from '../operator/settlement-documents.ts';
 import { isIban } from '../settlement/payout-file.ts';
 import { fail, wrongUsage } from './output.ts';
 import { oneOf, parseDay, parseId, parseText, repeat } from './parse.ts';
-import { performFile } from './perform-file.ts';
+import { performFile } from './perform.ts';
 
 const NAME_MAX = 70;
 

@@ -1,14 +1,25 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { foundVouchers, type VoucherSummary } from '../operator/find-vouchers.ts';
+import { moneyOperations } from '../operator/money.ts';
 import { VOUCHER_STATES, type Voucher, vouchers } from '../operator/vouchers.ts';
+import { actor } from './actor.ts';
 import { amountText } from './merchant.ts';
+import { asMoneyCommand, type MoneyOptions, parseReference, sayBooked } from './money.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
-import { oneOf, parseCount, parseEnd, parseId, parseSerial, parseText, parseTransactionId } from './parse.ts';
+import {
+  oneOf,
+  parseCount,
+  parseEnd,
+  parseId,
+  parseSerial,
+  parseText,
+  parseTransactionId,
+  parseValue,
+} from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
 import { addBulk } from './voucher-bulk.ts';
 import { addVoucherExport } from './voucher-export.ts';
-import { addVoucherMoney } from './voucher-money.ts';
 
 const LISTED = '50';
 const REFERENCE_MAX = 100;
@@ -186,3 +197,61 @@ async function replace(serial: string, options: Json): Promise<void> {
     say(`voucher ${serial} is replaced by ${voucher.serialNumber}, of the same batch`),
   );
 }
+
+/** Money commands about a single voucher. */
+function addVoucherMoney(voucher: Command): void {
+  asMoneyCommand(
+    voucher
+      .command('adjust <serial>')
+      .description('correct its balance by a signed amount, with a reason (--reason)')
+      .requiredOption('--amount <amount>', 'in major units, such as 5 or -2.50'),
+  ).action(adjust);
+  asMoneyCommand(
+    voucher
+      .command('cash-out <serial>')
+      .description('book a remainder that was paid out in cash')
+      .option('--amount <amount>', 'in major units (default: all that is left)')
+      .option('--merchant <id>', 'the merchant that paid the cash (default: the operator did)'),
+  ).action(payCash);
+  asMoneyCommand(
+    voucher.command('escheat <serial>').description('book what it holds as paid to a state'),
+  ).action(escheat);
+}
+
+async function adjust(serial: string, options: MoneyOptions & { amount: string }): Promise<void> {
+  const { reason } = actor();
+  if (reason === null) wrongUsage('an adjustment needs --reason');
+  const amount = parseValue(options.amount.replace(/^[+-]/, ''), '--amount');
+  const input = {
+    ...inputOf(serial, options),
+    amount: options.amount.startsWith('-') ? -amount : amount,
+    reason,
+  };
+  await performCommand(moneyOperations.adjust, input, options, sayBalance);
+}
+
+type CashOptions = MoneyOptions & { amount?: string; merchant?: string };
+
+async function payCash(serial: string, options: CashOptions): Promise<void> {
+  const { amount, merchant } = options;
+  const input = {
+    ...inputOf(serial, options),
+    ...(amount !== undefined && { amount: parseValue(amount, '--amount') }),
+    ...(merchant !== undefined && { merchantId: String(parseId(merchant)) }),
+  };
+  await performCommand(moneyOperations.cashOut, input, options, sayBalance);
+}
+
+async function escheat(serial: string, options: MoneyOptions): Promise<void> {
+  await performCommand(moneyOperations.escheat, inputOf(serial, options), options, sayBalance);
+}
+
+const inputOf = (serial: string, { reference }: MoneyOptions) => ({
+  serialNumber: String(parseSerial(serial)),
+  reference: parseReference(reference),
+});
+
+type OnVoucher = { readonly balance: number; readonly currency: string; readonly replayed: boolean };
+
+const sayBalance = ({ balance, currency, replayed }: OnVoucher) =>
+  sayBooked(replayed, `the voucher holds ${amountText(balance, currency)} ${currency}`);

@@ -4,6 +4,7 @@ import { sweep, TASKS } from '../batches/tasks.ts';
 import { keepBooks } from '../books/keep.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
+import type { MetricsServer } from '../http/metrics.ts';
 import { type Scheduled, startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { JOB_RUNS } from '../operator/job-operations.ts';
@@ -12,7 +13,6 @@ import { DAY_ENDS } from '../settlement/fees.ts';
 import { maintainDeclines } from '../vouchers/declines.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
-import { startMetrics } from './metrics.ts';
 import { openService } from './open.ts';
 import { listenForStop } from './stop.ts';
 
@@ -80,4 +80,30 @@ async function keepDeclines(service: Service): Promise<void> {
   await maintainDeclines(service).catch((error: Error) =>
     service.log.warn({ part: 'declines', error: error.message }, 'old declines could not be dropped'),
   );
+}
+
+/**
+ * Serves the metrics, if they are configured.
+ * @param isSupervisor whether other processes answer the calls, and this one reports their counts
+ * @throws StartError if the port cannot be used
+ */
+export async function startMetrics(
+  service: Service,
+  config: Config,
+  isSupervisor = false,
+): Promise<MetricsServer | undefined> {
+  const { metrics, log } = service;
+  if (config.metricsPort === undefined || !metrics) return undefined;
+  const [{ serveMetrics }, { createGauges }] = await Promise.all([
+    import('../http/metrics.ts'),
+    import('../monitor/gauges.ts'),
+  ]);
+  metrics.watchPools(service.db.pools);
+  const readGauges = createGauges(service, config.databaseUrl === undefined ? config.dataDir : undefined);
+  const readCounts = isSupervisor ? metrics.textOfProcesses : metrics.text;
+  const server = await serveMetrics({ host: config.host, port: config.metricsPort }, async () =>
+    (await Promise.all([readCounts(), readGauges()])).join('\n'),
+  );
+  log.info({ host: config.host, port: server.port }, 'serving metrics');
+  return server;
 }

@@ -3,7 +3,7 @@ import type { Service } from '../context.ts';
 import { hashSecret, ownerOfTotp } from '../credentials.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { invalid, Problem } from '../operator/problem.ts';
-import { acceptFactor, replaceRecoveryCodes } from './factors.ts';
+import { acceptFactor, newTotpSecret, replaceRecoveryCodes, totpUri } from './factors.ts';
 import { checkNewPassword, hashPassword } from './password.ts';
 import {
   enrollUser,
@@ -17,7 +17,6 @@ import {
   type UserRow,
 } from './queries.ts';
 import { actorOfUser, beginSession, type Door, doorOf, endSessions, type Origin } from './sessions.ts';
-import { newTotpSecret, totpUri } from './totp.ts';
 
 /**
  * Accepting an invitation: a password, an authenticator app that shows the right code, and recovery codes to

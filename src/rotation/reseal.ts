@@ -1,4 +1,5 @@
 import type { Service } from '../context.ts';
+import { ownerOfTotp } from '../credentials.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { bytesArray, plainArray } from '../db/sql.ts';
@@ -11,10 +12,13 @@ import {
   insertProgress,
   listSealed,
   listSecrets,
+  listTotpSecrets,
   lockSecrets,
+  lockTotpSecret,
   resealVouchers,
   setProgress,
   setSecrets,
+  setTotpSecret,
 } from './queries.ts';
 
 /** Vouchers of one transaction. It holds their locks for some milliseconds. */
@@ -150,5 +154,28 @@ export async function countSecrets(db: Queries): Promise<Map<string, number>> {
     for (const sealed of secretsOf(row))
       counts.set(sealedUnder(sealed), (counts.get(sealedUnder(sealed)) ?? 0) + 1);
   }
+  return counts;
+}
+
+type TotpRow = { id: number; secret: Buffer };
+
+/** Puts the secrets of all authenticator apps under the key that seals now, a user in each transaction. */
+export async function resealTotpSecrets({ db, keys }: Service): Promise<void> {
+  for (const { id } of await db.query<TotpRow>(listTotpSecrets())) {
+    await db.transaction(async (tx) => {
+      await holdKeyRing(tx, keys);
+      const [row] = await tx.query<TotpRow>(lockTotpSecret(id));
+      if (!row || sealedUnder(row.secret) === keys.current) return;
+      const secret = keys.openText(ownerOfTotp(id), row.secret);
+      await tx.query(setTotpSecret(id, keys.sealText(ownerOfTotp(id), secret)));
+    });
+  }
+}
+
+/** How many of them are sealed under each key. */
+export async function countTotpSecrets(db: Queries): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { secret } of await db.query<TotpRow>(listTotpSecrets()))
+    counts.set(sealedUnder(secret), (counts.get(sealedUnder(secret)) ?? 0) + 1);
   return counts;
 }

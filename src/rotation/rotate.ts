@@ -5,7 +5,6 @@ import type { Queries } from '../db/pool.ts';
 import { addToKeyFile, type KeyFile, removeFromKeyFile } from '../keyring/file.ts';
 import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
-import { countTotpSecrets, resealTotpSecrets } from './people.ts';
 import {
   dropRetired,
   endProgress,
@@ -20,10 +19,12 @@ import {
   countLeftBehind,
   countSealed,
   countSecrets,
+  countTotpSecrets,
   type OnProgress,
   RingRefused,
   resealAll,
   resealSecrets,
+  resealTotpSecrets,
 } from './reseal.ts';
 
 /**
