@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openBrowser, ready, signedIn, whyNoBrowser } from './chromium.ts';
+import { openBrowser, pageOf, ready, signedIn, whyNoBrowser } from './chromium.ts';
+import { openStage } from './console.scene.ts';
 import { testService } from './harness.ts';
 
 const skip = await whyNoBrowser();
@@ -22,6 +23,28 @@ test('a code with its PIN is never sent', { skip }, async (t) => {
     after.filter((each) => each.replace(/[\s-]|%20/g, '').includes('1234567890123456')),
     [],
   );
+});
+
+test('a serial number that is searched opens its voucher, and a filter is a plain word of the address', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  const serialNumber = String(stage.sold.serial);
+  await page.goto('/console/merchants');
+  await ready(page);
+  await page.getByRole('textbox', { name: 'Search' }).fill(serialNumber);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`**/console/vouchers/${serialNumber}`);
+  await page.getByRole('region', { name: 'Timeline' }).waitFor();
+  await page.goto(`/console/transactions?serialNumber=${serialNumber}`);
+  await ready(page);
+  const filter = page.getByRole('textbox', { name: 'Serial number' });
+  assert.equal(await filter.inputValue(), serialNumber);
+  await filter.fill('7');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/console/transactions?serialNumber=7');
+  assert.deepEqual(faults, []);
 });
 
 test('a merchant is created, topped up, and has its float', { skip }, async (t) => {

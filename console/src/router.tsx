@@ -21,11 +21,13 @@ const Shell = lazy(async () => ({ default: (await (begun ?? loadShell())).Shell 
 type Load = () => Promise<{ readonly Screen: () => React.ReactNode }>;
 export type Pages = Readonly<Record<string, Load>>;
 
-/** Filters are typed parameters of the address: texts, and nothing else. */
-const readFilters = (search: Record<string, unknown>): Filters =>
-  Object.fromEntries(
-    Object.entries(search).map(([name, value]) => [name, value === undefined ? undefined : String(value)]),
-  );
+/** Filters are parameters of the address: texts, and nothing else. By default they would be written as JSON. */
+const parseSearch = (text: string): Filters => Object.fromEntries(new URLSearchParams(text));
+const stringifySearch = (search: Record<string, unknown>): string => {
+  const given = Object.entries(search).filter(([, value]) => value !== undefined);
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return text === '' ? '' : `?${text}`;
+};
 
 function NotFound() {
   return <Empty text={useTexts().problem.notFound} />;
@@ -58,12 +60,14 @@ export function routerOf(basepath: string, useGroups: () => Places, pages: Pages
     createRoute({
       getParentRoute: () => parent,
       path,
-      validateSearch: readFilters,
+      validateSearch: (search: Record<string, unknown>) => search as Filters,
       component: lazyRouteComponent(load, 'Screen'),
     });
   const routes = Object.entries(pages).map(([path, load]) => page(inside, path, load));
   return createRouter({
     basepath,
+    parseSearch,
+    stringifySearch,
     defaultPreload: 'intent',
     defaultPendingComponent: Busy,
     routeTree: root.addChildren([

@@ -1,7 +1,7 @@
 import { Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Navigate, useLocation, useNavigate, useSearch } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useEffect } from 'react';
 import { ApiProblem, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Guess, guess } from '../search.ts';
@@ -14,9 +14,15 @@ export function Screen() {
   const texts = useTexts().search;
   const { text = '', merchantId } = useSearch({ strict: false }) as Filters;
   const { code } = useLocation().state as { code?: string };
+  const navigate = useNavigate();
   const found = guess(text);
+  const serialNumber = found?.kind === 'serial' ? found.text : undefined;
+  // Once for each serial number: a <Navigate> navigates again whenever the page is rendered.
+  useEffect(() => {
+    if (serialNumber) void navigate({ to: `/vouchers/${serialNumber}`, replace: true });
+  }, [serialNumber, navigate]);
+  if (serialNumber) return <Busy />;
   if (found?.kind === 'code-with-pin') return <Answer note="" body={<Empty text={texts.isSecret} />} />;
-  if (found?.kind === 'serial') return <Navigate to={`/vouchers/${found.text}`} replace />;
   const wanted: Guess | undefined = code === undefined ? found : { kind: 'code', text: code };
   if (!wanted) return <Answer note="" body={<Empty text={texts.nothing} />} />;
   const note = code === undefined ? `${texts.kinds[wanted.kind]} ${text}` : texts.isCode;
