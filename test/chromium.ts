@@ -110,11 +110,21 @@ type Finding = {
   readonly nodes: readonly { readonly target: readonly string[]; readonly html: string }[];
 };
 
-/** What axe finds serious or critical in a page. */
-export async function inaccessible(page: Page): Promise<string[]> {
+/** What axe finds serious or critical in a page: everything, the contrast alone, or everything else. */
+export async function inaccessible(
+  page: Page,
+  contrast: 'also' | 'only' | 'not' = 'also',
+): Promise<string[]> {
+  // Colors that are still changing are no finding.
+  await page.evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source);
+  const options = {
+    resultTypes: ['violations'],
+    ...(contrast === 'only' && { runOnly: ['color-contrast'] }),
+    ...(contrast === 'not' && { rules: { 'color-contrast': { enabled: false } } }),
+  };
   const found = await page.evaluate<Finding[]>(
-    "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
+    `axe.run(${JSON.stringify(options)}).then(({ violations }) => violations)`,
   );
   return found
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { codeOf, PASSWORD } from './browser.ts';
@@ -41,6 +42,25 @@ async function opens(browser: Browser, stage: Stage, somebody: Somebody, path: s
   await open.page.goto(`/console${path}`);
   await ready(open.page);
   return open;
+}
+
+/** Makes the file for the bank from a CSV of accounts, and finds the amount in it. */
+async function makesPayoutFile(page: Page, merchantId: string) {
+  await page.getByRole('main').getByRole('button', { name: 'Payout file' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('combobox', { name: 'Format' }).click();
+  await page.getByRole('option', { name: 'pain.001 (XML)' }).click();
+  const accounts = `merchantId,name,iban,bic\n${merchantId},Shop,DE89370400440532013000,\n`;
+  const file = { name: 'accounts.csv', mimeType: 'text/csv', buffer: Buffer.from(accounts) };
+  await dialog.locator('input[type=file]').setInputFiles(file);
+  await dialog.getByLabel('Payer').fill('Operator Ltd');
+  await dialog.getByLabel('Your IBAN').fill('DE89 3704 0044 0532 0130 00');
+  const [payout] = await Promise.all([
+    page.waitForEvent('download'),
+    dialog.getByRole('button', { name: 'Payout file' }).click(),
+  ]);
+  const text = await readFile(await payout.path(), 'utf8');
+  assert.match(text, /<InstdAmt Ccy="USD">97\.10<\/InstdAmt>/);
 }
 
 test('somebody is invited, enrolls, and signs in', { skip }, async (t) => {
@@ -150,6 +170,7 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
     second.page.getByRole('link', { name: 'Download PDF' }).click(),
   ]);
   assert.match(statement.suggestedFilename(), /^settlement-.+\.pdf$/);
+  await makesPayoutFile(second.page, String(stage.scene.shop.merchant.id));
   await does(second.page, 'Pay', {
     'Bank reference': 'transfer 81',
     Reference: 'payout 1',

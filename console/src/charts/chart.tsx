@@ -2,7 +2,7 @@ import './chart.css';
 import { useElementSize } from '@mantine/hooks';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
-import { isDay, useFormat } from '../ui/format.ts';
+import { isDay, isMonth, useFormat } from '../ui/format.ts';
 import { useWords } from '../ui/words.ts';
 import type { ChartProps } from './panel.tsx';
 import type { Point } from './read.ts';
@@ -11,7 +11,6 @@ import { strideOf, ticksOf } from './scale.ts';
 const HEIGHT = 216;
 const [LEFT, RIGHT, TOP, BOTTOM] = [52, 8, 8, 26];
 const BAR_MAX = 30;
-const isMonth = (text: string) => /^\d{4}-\d{2}$/.test(text);
 
 /** How values, and places on the axis, are written. */
 function useLabels({ x, currency, unit = 'money' }: Pick<ChartProps, 'x' | 'currency' | 'unit'>) {
@@ -25,10 +24,11 @@ function useLabels({ x, currency, unit = 'money' }: Pick<ChartProps, 'x' | 'curr
     return x === 'code' ? (codes[text] ?? text) : word(text);
   };
   const mark = (value: unknown) => (isDay(value) ? format.dayShort(value) : place(value));
-  const value = (amount: number) =>
-    unit === 'money' && currency
-      ? format.money(amount, currency)
-      : `${format.number(amount)}${unit === 'percent' ? ' %' : ''}`;
+  const { lasts } = useTexts().chart;
+  const value = (amount: number) => {
+    if (unit === 'money' && currency) return format.money(amount, currency);
+    return unit === 'days' ? lasts(amount) : `${format.number(amount)}${unit === 'percent' ? ' %' : ''}`;
+  };
   const tick = (amount: number) => `${format.short(amount)}${unit === 'percent' ? ' %' : ''}`;
   const name = (series: string) => (isMonth(series) ? format.month(series) : label(series));
   return { place, mark, value, tick, name };
@@ -160,7 +160,7 @@ const TIP_GAP = 14;
 const tipAt = (x: number, width: number) => (x > width / 2 ? width - x + TIP_GAP : x + TIP_GAP);
 
 function anchorOf(index: number, count: number, isBars: boolean): 'start' | 'middle' | 'end' {
-  if (isBars || count === 1) return 'middle';
+  if (count === 1 || (isBars && index < count - 1)) return 'middle';
   return index === 0 ? 'start' : index === count - 1 ? 'end' : 'middle';
 }
 

@@ -1,7 +1,8 @@
-import { Group, SegmentedControl } from '@mantine/core';
+import { ActionIcon, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
+import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
 import type { Point, Points } from './read.ts';
@@ -32,7 +33,7 @@ type Props = Omit<ChartProps, 'points' | 'series' | 'currency'> & {
 /** A chart with its table, one currency at a time. */
 export function ChartPanel({ title, name, read, note, series, ...chart }: Props) {
   const texts = useTexts().chart;
-  const [view, setView] = useState('chart');
+  const [isTable, setTable] = useState(false);
   const [chosen, setChosen] = useState<string>();
   const { data, error, refetch } = useQuery({
     queryKey: ['chart', name],
@@ -41,7 +42,9 @@ export function ChartPanel({ title, name, read, note, series, ...chart }: Props)
     retry: false,
   });
   const byCurrency: Points = Array.isArray(data) ? { '': data } : ((data ?? {}) as Points);
-  const currencies = Object.keys(byCurrency).filter((each) => (byCurrency[each]?.length ?? 0) > 0);
+  const currencies = Object.keys(byCurrency)
+    .filter((each) => (byCurrency[each]?.length ?? 0) > 0)
+    .sort();
   const currency = chosen ?? currencies[0] ?? '';
   const points = byCurrency[currency] ?? [];
   const columns = [...new Set(points.flatMap((point) => Object.keys(point)))];
@@ -57,23 +60,22 @@ export function ChartPanel({ title, name, read, note, series, ...chart }: Props)
           onChange={setChosen}
         />
       )}
-      <SegmentedControl
-        size="xs"
-        aria-label={texts.view}
-        data={[
-          { value: 'chart', label: texts.chart },
-          { value: 'table', label: texts.table },
-        ]}
-        value={view}
-        onChange={setView}
-      />
+      <ActionIcon
+        variant="default"
+        size={28}
+        aria-label={`${isTable ? texts.chart : texts.table}: ${title}`}
+        title={isTable ? texts.chart : texts.table}
+        onClick={() => setTable(!isTable)}
+      >
+        <Icon name={isTable ? 'chart' : 'table'} size={16} />
+      </ActionIcon>
     </Group>
   );
   const body = (): ReactNode => {
     if (error) return <Problem error={error} retry={() => void refetch()} />;
     if (!data) return <Busy />;
     if (points.length === 0) return <Empty text={texts.nothing} />;
-    if (view === 'table')
+    if (isTable)
       return (
         <div style={{ maxHeight: 2 * HEIGHT, overflowY: 'auto' }}>
           <Rows items={points} columns={columns} currency={currency || undefined} />
@@ -87,7 +89,7 @@ export function ChartPanel({ title, name, read, note, series, ...chart }: Props)
   };
   return (
     <Panel title={title} aside={aside}>
-      <div style={{ minHeight: HEIGHT, padding: view === 'table' ? 0 : '4px 16px 12px' }}>{body()}</div>
+      <div style={{ minHeight: HEIGHT, padding: isTable ? 0 : '4px 16px 12px' }}>{body()}</div>
       {note && (
         <p className="quiet" style={{ margin: 0, padding: '0 16px 12px', fontSize: '0.8125rem' }}>
           {note}

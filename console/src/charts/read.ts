@@ -52,22 +52,20 @@ export async function readMonths(): Promise<Points> {
   return found;
 }
 
-const WITHIN_YEAR = ['0-30', '31-60', '61-90', '91-180', '181-365'];
-
-/** R4: what expires within the next twelve months, by how soon. */
+/** R4: what expires in each of the next twelve months. */
 export async function readExpiring(): Promise<Points> {
   const closed = (await readDays()).filter(({ state }) => state === 'closed').at(-1);
   if (!closed) return {};
   const { tables } = await readReport('aging', { from: closed.day, to: dayAfter(closed.day) });
   return Object.fromEntries(
     tables
-      .filter(({ section }) => section === undefined)
+      .filter(({ section }) => section === 'expiryMonths')
       .map((table) => [
         table.currency,
         rowsOf(table)
-          .filter(({ basis, days }) => basis === 'expires' && WITHIN_YEAR.includes(String(days)))
+          .filter(({ month }) => month !== 'later')
           .map((row) => ({
-            expires: String(row['days']),
+            month: String(row['month']),
             vouchers: numberOf(row['vouchers']),
             outstanding: numberOf(row['outstanding']),
           })),
@@ -121,21 +119,12 @@ export async function readFloats(): Promise<Points> {
   return points;
 }
 
-const DECLINE_PAGES = 5;
-type Decline = { readonly code: string };
+type Declined = { readonly code: string; readonly declines: number };
 
-/** Why requests were declined: of the newest thousand. */
+/** Why requests were declined in the last 30 days, the most frequent first. */
 export async function readDeclines(): Promise<readonly Point[]> {
-  const counts = new Map<string, number>();
-  let cursor: string | null = null;
-  for (let page = 0; page < DECLINE_PAGES; page++) {
-    const { items, nextCursor }: Page<Decline> = await get('/declines', {
-      limit: 200,
-      cursor: cursor ?? undefined,
-    });
-    for (const { code } of items) counts.set(code, (counts.get(code) ?? 0) + 1);
-    cursor = nextCursor;
-    if (cursor === null) break;
-  }
-  return [...counts].map(([code, count]) => ({ code, count })).sort((one, other) => other.count - one.count);
+  return (await get<Page<Declined>>('/declines/count')).items.map(({ code, declines }) => ({
+    code,
+    declines,
+  }));
 }

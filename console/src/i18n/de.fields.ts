@@ -285,4 +285,9 @@ export const fields: Catalogue['fields'] = {
   mapping: 'Spaltenzuordnung',
   movements: 'Bewegungen',
   head: 'Kopf zum Vergleich',
+  declines: 'Abgelehnt',
+  earlierReversals: 'Stornos früherer Tage',
+  earlierReversed: 'Storniert aus früheren Tagen',
+  paidOut: 'Ausbezahlt',
+  rate: 'Satz (%)',
 };

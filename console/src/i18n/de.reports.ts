@@ -48,6 +48,8 @@ export const reports: Pick<Catalogue, 'reports' | 'books' | 'declined'> = {
     everyMerchant: 'Jeder Händler',
     chooseMerchant: 'Diesen Bericht gibt es je Händler: Wählen Sie einen.',
     noRows: 'In diesem Zeitraum hat sich nichts bewegt.',
+    leftOut: 'Spalten ohne Bewegung fehlen hier. Der Export enthält alle.',
+    rules: 'Regeln',
     sign: 'Haben minus Soll',
     show: 'Zeigen',
     verify: 'Abgeschlossene Tage prüfen',

@@ -1,6 +1,7 @@
 import { actions, hints } from './de.actions.ts';
 import { batches } from './de.batches.ts';
 import { fields } from './de.fields.ts';
+import { checks, nouns, rules } from './de.nouns.ts';
 import { portal } from './de.portal.ts';
 import { reports } from './de.reports.ts';
 import { words } from './de.words.ts';
@@ -11,6 +12,9 @@ export const de: Catalogue = {
   hints,
   fields,
   words,
+  nouns,
+  checks,
+  rules,
   ...reports,
   ...portal,
   product: 'Scrip',
@@ -68,6 +72,7 @@ export const de: Catalogue = {
       'Ein voller Code wird nur im Rumpf der Anfrage gesendet, und die Suche wird im Protokoll vermerkt.',
     nothing: 'Nichts gefunden. Prüfen Sie die Ziffern, oder suchen Sie nach der Referenz des Händlers.',
     merchantNeeded: 'Jeder Händler hat eigene Referenzen. Welcher Händler ist es?',
+    how: 'Geben Sie eine Seriennummer ein, einen maskierten Code wie 4829****7641, die ID einer Transaktion oder eine Referenz.',
   },
   list: {
     table: 'Tabelle',
@@ -154,7 +159,6 @@ export const de: Catalogue = {
     expired: 'Heute verfallen',
     attention: 'Braucht Aufmerksamkeit',
     lowFloats: 'Niedrige Guthaben',
-    lasts: (merchant: string, days: number) => `${merchant}: ${days} ${days === 1 ? 'Tag' : 'Tage'}`,
     running: 'Chargen in Produktion',
     webhooks: 'Gestörte Webhooks',
     approvals: 'Warten auf Freigabe',
@@ -165,18 +169,18 @@ export const de: Catalogue = {
   chart: {
     chart: 'Diagramm',
     table: 'Tabelle',
-    view: 'Ansicht',
     currency: 'Währung',
     nothing: 'Noch gibt es keine Zahlen.',
     outstanding: 'Ausstehend und geschuldet, 90 Tage',
-    months: 'Ausgegeben, eingelöst und verfallen nach Monaten',
+    months: 'Ausgegeben und eingelöst je Monat',
     expiring: 'Verfällt innerhalb von 12 Monaten',
     curve: 'Eingelöst nach Ausgabemonat',
     curveNote: 'Jede Linie ist ein Ausgabemonat: Prozent eingelöst, nach Monaten.',
     floats: 'So viele Tage reichen die Guthaben',
     floatsNote: 'Niedrige Guthaben, beim mittleren Verbrauch der letzten 28 Tage.',
     declines: 'Abgelehnte Anfragen nach Grund',
-    declinesNote: 'Von den neuesten 1.000 der letzten 90 Tage.',
+    declinesNote: 'Der letzten 30 Tage.',
+    lasts: (days: number) => (days === 0 ? 'weniger als ein Tag' : `${days} ${days === 1 ? 'Tag' : 'Tage'}`),
   },
   voucher: {
     timeline: 'Verlauf',
@@ -193,6 +197,7 @@ export const de: Catalogue = {
       `${done} von ${total} erledigt, ${failed} fehlgeschlagen`,
   },
   merchant: {
+    number: 'Händler',
     details: 'Angaben',
     changes: 'Änderungen',
     invite: 'Ins Portal einladen',
@@ -202,7 +207,11 @@ export const de: Catalogue = {
   },
   float: {
     lasts: (days: number | null) =>
-      days === null ? 'Zuletzt nicht benutzt' : `Reicht für ${days} ${days === 1 ? 'Tag' : 'Tage'}`,
+      days === null
+        ? 'Zuletzt nicht benutzt'
+        : days === 0
+          ? 'Reicht für weniger als einen Tag'
+          : `Reicht für ${days} ${days === 1 ? 'Tag' : 'Tage'}`,
     payIn: 'Einzahlen',
     payInHow:
       'Überweisen Sie den Betrag auf das Konto, das Ihnen der Betreiber genannt hat. Mit diesem Verwendungszweck wird die Zahlung zugeordnet:',

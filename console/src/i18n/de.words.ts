@@ -141,4 +141,12 @@ export const words: Catalogue['words'] = {
   month: 'Monat',
   yes: 'Ja',
   no: 'Nein',
+  months: 'Nach Ausgabemonat',
+  single: 'Einzweck',
+  multi: 'Mehrzweck',
+  outside: 'Nicht steuerbar',
+  issue: 'Ausgabe',
+  'last-use': 'Letzte Nutzung',
+  'no treatment: scrip books vat': 'Noch keine Regel: siehe Bücher, Regeln',
+  'prepared for your tax adviser': 'Für Ihre Steuerberatung',
 };

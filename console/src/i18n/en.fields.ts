@@ -283,4 +283,9 @@ export const fields = {
   mapping: 'Mapping',
   movements: 'Movements',
   head: 'Head to compare',
+  declines: 'Declined',
+  earlierReversals: 'Earlier reversals',
+  earlierReversed: 'Of earlier days reversed',
+  paidOut: 'Paid out',
+  rate: 'Rate (%)',
 };

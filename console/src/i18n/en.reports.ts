@@ -37,6 +37,8 @@ export const reports = {
     everyMerchant: 'Every merchant',
     chooseMerchant: 'This report is made for one merchant: choose one.',
     noRows: 'Nothing moved in this interval.',
+    leftOut: 'Columns in which nothing moved are left out here. The export has them all.',
+    rules: 'Rules',
     sign: 'Credit minus debit',
     show: 'Show',
     verify: 'Verify closed days',

@@ -1,6 +1,7 @@
 import { actions, hints } from './en.actions.ts';
 import { batches } from './en.batches.ts';
 import { fields } from './en.fields.ts';
+import { checks, nouns, rules } from './en.nouns.ts';
 import { portal } from './en.portal.ts';
 import { reports } from './en.reports.ts';
 import { words } from './en.words.ts';
@@ -10,6 +11,9 @@ export const en = {
   hints,
   fields,
   words,
+  nouns,
+  checks,
+  rules,
   ...reports,
   ...portal,
   product: 'Scrip',
@@ -66,6 +70,7 @@ export const en = {
     isCode: 'A full code is sent in the body of the request, and the search is recorded in the audit.',
     nothing: 'Nothing was found. Check the digits, or search by the reference of the merchant.',
     merchantNeeded: 'Each merchant has references of its own. Which merchant is it?',
+    how: 'Type a serial number, a masked code such as 4829****7641, the id of a transaction, or a reference.',
   },
   list: {
     table: 'Table',
@@ -149,7 +154,6 @@ export const en = {
     expired: 'Expired today',
     attention: 'Needs attention',
     lowFloats: 'Floats that are low',
-    lasts: (merchant: string, days: number) => `${merchant}: ${days} ${days === 1 ? 'day' : 'days'}`,
     running: 'Batches in production',
     webhooks: 'Webhooks that fail',
     approvals: 'Waiting for approval',
@@ -160,18 +164,18 @@ export const en = {
   chart: {
     chart: 'Chart',
     table: 'Table',
-    view: 'View',
     currency: 'Currency',
     nothing: 'There are no figures yet.',
     outstanding: 'Outstanding and owed, 90 days',
-    months: 'Issued, redeemed and expired by month',
+    months: 'Issued and redeemed by month',
     expiring: 'Expiring within 12 months',
     curve: 'Redeemed by month of issue',
     curveNote: 'Each line is one month of issue: percent redeemed, by months since.',
     floats: 'Days that floats last',
     floatsNote: 'Floats that are low, at the mean use of the last 28 days.',
     declines: 'Declined requests by reason',
-    declinesNote: 'Of the newest 1,000 within 90 days.',
+    declinesNote: 'Of the last 30 days.',
+    lasts: (days: number) => (days === 0 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`),
   },
   voucher: {
     timeline: 'Timeline',
@@ -187,6 +191,7 @@ export const en = {
     progress: (done: string, total: string, failed: string) => `${done} of ${total} done, ${failed} failed`,
   },
   merchant: {
+    number: 'Merchant',
     details: 'Details',
     changes: 'Changes',
     invite: 'Invite to the portal',
@@ -196,7 +201,11 @@ export const en = {
   },
   float: {
     lasts: (days: number | null) =>
-      days === null ? 'Not used lately' : `Lasts for ${days} ${days === 1 ? 'day' : 'days'}`,
+      days === null
+        ? 'Not used lately'
+        : days === 0
+          ? 'Lasts for less than a day'
+          : `Lasts for ${days} ${days === 1 ? 'day' : 'days'}`,
     payIn: 'Pay in',
     payInHow:
       'Transfer the amount to the account that your operator has given you. Put this text into the transfer, so that it is found:',

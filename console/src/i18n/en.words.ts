@@ -139,4 +139,12 @@ export const words = {
   month: 'Month',
   yes: 'Yes',
   no: 'No',
+  months: 'By month of issue',
+  single: 'Single-purpose',
+  multi: 'Multi-purpose',
+  outside: 'Outside VAT',
+  issue: 'The issue',
+  'last-use': 'The last use',
+  'no treatment: scrip books vat': 'No rule yet: see Books, Rules',
+  'prepared for your tax adviser': 'For your tax adviser',
 };

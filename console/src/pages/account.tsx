@@ -57,8 +57,8 @@ function Sessions() {
       ) : data ? (
         <Rows
           items={data.items}
-          columns={['agent', 'address', 'createdAt', 'lastSeenAt', '']}
-          wide={['address', 'createdAt']}
+          columns={['agent', 'address', 'lastSeenAt', '']}
+          wide={['address']}
           cell={(name, item) =>
             name !== '' ? undefined : item['current'] ? (
               <span className="quiet">{texts.current}</span>

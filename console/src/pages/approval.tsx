@@ -10,7 +10,7 @@ import { Same } from '../ui/same.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields, State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
-import { nameOf, titleOf } from './approvals.tsx';
+import { nameOf } from './approvals.tsx';
 
 type Approval = Item & {
   readonly operation: string;
@@ -22,7 +22,7 @@ type Approval = Item & {
 /** What somebody proposed: the change in words, and the decision. */
 export function Screen() {
   const texts = useTexts().approvals;
-  const { action } = useWords();
+  const words = useWords();
   const { session } = useApp();
   const { id = '' } = useParams({ strict: false }) as { id?: string };
   const { thing, instead } = useThing<Approval>(`/approvals/${id}`, {
@@ -31,7 +31,7 @@ export function Screen() {
   if (!thing) return instead;
   const maker = thing['maker'] as { id?: unknown; userId?: unknown } | null;
   const isMine = String(maker?.userId ?? maker?.id ?? '') === session?.user.id;
-  const title = titleOf(thing.operation, action);
+  const title = words.title(thing.operation);
   const given = { id };
   const effect = thing.effect && thing.effect.length > 0 ? <Changes of={thing.effect} /> : title;
   const decided = { effect, given };

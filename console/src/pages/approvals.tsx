@@ -14,7 +14,7 @@ export const nameOf = (person: unknown): string => {
 
 export function Screen() {
   const texts = useTexts().approvals;
-  const { action } = useWords();
+  const { title } = useWords();
   const navigate = useNavigate();
   const { tab = 'waiting' } = useSearch({ strict: false }) as Filters;
   const isWaiting = tab === 'waiting';
@@ -45,7 +45,7 @@ export function Screen() {
         to={({ id }) => `/approvals/${id}`}
         cell={(name, item) =>
           name === 'operation'
-            ? titleOf(String(item['operation']), action)
+            ? title(String(item['operation']))
             : name === 'maker' || name === 'checker'
               ? nameOf(item[name])
               : undefined
@@ -54,10 +54,4 @@ export function Screen() {
       />
     </>
   );
-}
-
-/** `settlement.pay` → Settlement: Pay. */
-export function titleOf(operation: string, action: (name: string) => { label: string }): string {
-  const noun = operation.split('.')[0] ?? '';
-  return `${noun.charAt(0).toUpperCase()}${noun.slice(1)}: ${action(operation).label}`;
 }

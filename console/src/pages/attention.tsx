@@ -11,7 +11,7 @@ import { Panel } from '../ui/parts.tsx';
 
 /** What somebody should look at, with the way there. Nothing to do is a quiet page. */
 export function Attention() {
-  const texts = useTexts().overview;
+  const { overview: texts, chart } = useTexts();
   const { offers } = useApp();
   const format = useFormat();
   const waiting = useItems('/approvals', { waiting: true, limit: 50 }, offers('approval.list'));
@@ -45,7 +45,7 @@ export function Attention() {
           count={floats && low.length}
           isAlert
           note={low
-            .map(({ merchant, daysLeft }) => texts.lasts(String(merchant), Number(daysLeft)))
+            .map(({ merchant, daysLeft }) => `${merchant}: ${chart.lasts(Number(daysLeft))}`)
             .join(', ')}
         />
         <Line to="/webhooks" label={texts.webhooks} count={failing?.length} isAlert />

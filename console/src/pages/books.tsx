@@ -12,6 +12,7 @@ import { Same } from '../ui/same.tsx';
 import { Days } from './days.tsx';
 import { Verify } from './verify.tsx';
 
+const Rules = lazy(async () => ({ default: (await import('./rules.tsx')).Rules }));
 const Charts = lazy(async () => ({ default: (await import('./charts.tsx')).Charts }));
 
 export function Screen() {
@@ -32,7 +33,7 @@ export function Screen() {
             { name: 'books.transfer', isDanger: true },
           ]}
         />
-        <Same name="books.days" />
+        <Same name={tab === 'rules' ? 'books.rules' : 'books.days'} />
       </Head>
       {closed && <Closed of={closed} />}
       <Tabs value={tab} onChange={choose} keepMounted={false}>
@@ -40,6 +41,7 @@ export function Screen() {
           <Tabs.Tab value="days">{texts.days}</Tabs.Tab>
           <Tabs.Tab value="reports">{texts.reports}</Tabs.Tab>
           <Tabs.Tab value="charts">{texts.charts}</Tabs.Tab>
+          {offers('books.rules') && <Tabs.Tab value="rules">{texts.rules}</Tabs.Tab>}
         </Tabs.List>
         <Tabs.Panel value="days">
           <Stack>
@@ -53,6 +55,11 @@ export function Screen() {
         <Tabs.Panel value="charts">
           <Suspense fallback={<Busy />}>
             <Charts />
+          </Suspense>
+        </Tabs.Panel>
+        <Tabs.Panel value="rules">
+          <Suspense fallback={<Busy />}>
+            <Rules />
           </Suspense>
         </Tabs.Panel>
       </Tabs>

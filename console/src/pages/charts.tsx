@@ -33,7 +33,7 @@ export function Charts() {
             name="expiring"
             read={readExpiring}
             kind="bars"
-            x="expires"
+            x="month"
             series={['outstanding']}
           />
           <ChartPanel
@@ -59,7 +59,7 @@ export function Charts() {
           unit="days"
         />
       )}
-      {offers('decline.list') && (
+      {offers('decline.count') && (
         <ChartPanel
           title={texts.declines}
           note={texts.declinesNote}
@@ -67,7 +67,7 @@ export function Charts() {
           read={readDeclines}
           kind="ranks"
           x="code"
-          series={['count']}
+          series={['declines']}
           unit="count"
         />
       )}

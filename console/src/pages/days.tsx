@@ -25,7 +25,7 @@ export function Days({ days }: { days: readonly Day[] }) {
   const first = own[0];
   const weekday = new Intl.DateTimeFormat(format.locale, { weekday: 'short', timeZone: 'UTC' });
   return (
-    <div className="two">
+    <div className="two even">
       <Panel
         title={format.month(month)}
         padded
@@ -71,6 +71,7 @@ export function Days({ days }: { days: readonly Day[] }) {
           <Rows
             items={[...own].reverse() as unknown as Item[]}
             columns={['day', 'state', 'rows', 'hash']}
+            wide={['hash']}
             cell={(name, item) =>
               name === 'hash' && item['hash'] ? (
                 <span className="mono" title={String(item['hash'])}>

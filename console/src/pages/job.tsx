@@ -2,7 +2,7 @@ import { Anchor, Progress, Stack, Text } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import { useFormat } from '../ui/format.ts';
+import { labelOf, useFormat } from '../ui/format.ts';
 import { type Item, List, Rows } from '../ui/list.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
@@ -19,6 +19,7 @@ type Job = Item & {
   readonly result: Item | null;
 };
 
+const checkName = (names: Readonly<Record<string, string>>, name: string) => names[name] ?? labelOf(name);
 const isRunning = ({ state }: Job) => state === 'WAITING' || state === 'RUNNING';
 
 /** A job: its progress, which a reload shows again, and what came of it. */
@@ -33,6 +34,8 @@ export function Screen() {
   if (!thing) return instead;
   const name = action(thing.operation).label;
   const { done, total, failed, result } = thing;
+  const checkCell = (column: string, { name: check }: Item) =>
+    column === 'name' ? checkName(texts.checks, String(check)) : undefined;
   const checks = (result?.['checks'] ?? []) as Item[];
   return (
     <>
@@ -50,15 +53,19 @@ export function Screen() {
       </Head>
       <Stack>
         <Panel padded>
-          <Text size="sm" mb={6}>
-            {texts.job.progress(format.number(done), format.number(total), format.number(failed))}
-          </Text>
-          <Progress
-            value={total === 0 ? 100 : (100 * done) / total}
-            animated={isRunning(thing)}
-            aria-label={texts.job.label}
-            mb="md"
-          />
+          {total > 0 && (
+            <Text size="sm" mb={6}>
+              {texts.job.progress(format.number(done), format.number(total), format.number(failed))}
+            </Text>
+          )}
+          {(total > 0 || isRunning(thing)) && (
+            <Progress
+              value={total === 0 ? 100 : (100 * done) / total}
+              animated={isRunning(thing)}
+              aria-label={texts.job.label}
+              mb="md"
+            />
+          )}
           <Fields of={thing} show={['createdBy', 'createdAt']} also={['startedAt', 'endedAt', 'failure']} />
         </Panel>
         {result && 'ok' in result && (
@@ -68,7 +75,7 @@ export function Screen() {
         )}
         {checks.length > 0 && (
           <Panel>
-            <Rows items={checks} columns={['name', 'ok', 'checked', 'differing']} />
+            <Rows items={checks} columns={['name', 'ok', 'checked', 'differing']} cell={checkCell} />
           </Panel>
         )}
         {thing.operation.startsWith('voucher.bulk') && (

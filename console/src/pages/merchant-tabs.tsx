@@ -1,9 +1,11 @@
 import type { ReactNode } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
 import { Empty } from '../ui/parts.tsx';
+import { useThing } from '../ui/thing.tsx';
 
 type Tab = {
   readonly key: string;
@@ -21,7 +23,13 @@ type Tab = {
 export function useMerchantTabs(merchantId: string): readonly Tab[] {
   const { nav, merchant } = useTexts();
   const format = useFormat();
+  const { offers } = useApp();
   const fixed = { merchantId };
+  const { thing: floats } = useThing<Item & { readonly items: readonly { readonly currency: string }[] }>(
+    '/floats',
+    { query: fixed, enabled: offers('float.show') },
+  );
+  const currencies = floats?.items.map(({ currency }) => currency) ?? [];
   return [
     {
       key: 'transactions',
@@ -76,6 +84,9 @@ export function useMerchantTabs(merchantId: string): readonly Tab[] {
       columns: ['from', 'product', 'commission', 'vat', 'period', 'leastPayout'],
       cell: (name, item) => {
         if (name === 'product') return item['product'] === null ? merchant.allProducts : undefined;
+        // It holds in every currency.
+        if (name === 'leastPayout' && typeof item['leastPayout'] === 'string')
+          return currencies.map((each) => format.money(Number(item['leastPayout']), each)).join(', ');
         return /^(commission|vat)$/.test(name) ? `${format.exactly(String(item[name]))} %` : undefined;
       },
       empty: (

@@ -35,7 +35,7 @@ export function Screen() {
             <bdi>{name}</bdi> <State name={isSuspended ? 'suspended' : 'active'} />
           </>
         }
-        note={<Copyable text={id} />}
+        note={<Copyable text={id} shown={`${texts.merchant.number} ${id}`} />}
       >
         <Actions
           primary
@@ -59,36 +59,34 @@ export function Screen() {
         <Same name="merchant.show" given={{ id }} />
       </Head>
       <Stack gap="lg">
-        {offers('float.show') && <Floats merchantId={id} />}
-        <div className="two">
-          <div style={{ minWidth: 0 }}>
-            <Tabs
-              value={chosen?.key ?? null}
-              onChange={(next) => void navigate({ to: '.', search: { tab: next } as never, replace: true })}
-              keepMounted={false}
-            >
-              <Tabs.List mb="md">
-                {tabs.map(({ key, label }) => (
-                  <Tabs.Tab key={key} value={key}>
-                    {label}
-                  </Tabs.Tab>
-                ))}
-              </Tabs.List>
-              {tabs.map(({ key, ...list }) => (
-                <Tabs.Panel key={key} value={key}>
-                  <List {...list} search={search} />
-                </Tabs.Panel>
-              ))}
-            </Tabs>
-          </div>
+        <div className="two even">
+          {offers('float.show') && <Floats merchantId={id} />}
           <Panel title={texts.merchant.details} padded>
             <Fields
               of={thing}
-              show={['product', 'permissions', 'opaque', 'createdAt']}
-              also={['suspendedAt']}
+              show={['product', 'permissions', 'createdAt']}
+              also={['opaque', 'suspendedAt']}
             />
           </Panel>
         </div>
+        <Tabs
+          value={chosen?.key ?? null}
+          onChange={(next) => void navigate({ to: '.', search: { tab: next } as never, replace: true })}
+          keepMounted={false}
+        >
+          <Tabs.List mb="md">
+            {tabs.map(({ key, label }) => (
+              <Tabs.Tab key={key} value={key}>
+                {label}
+              </Tabs.Tab>
+            ))}
+          </Tabs.List>
+          {tabs.map(({ key, ...list }) => (
+            <Tabs.Panel key={key} value={key}>
+              <List {...list} search={search} />
+            </Tabs.Panel>
+          ))}
+        </Tabs>
       </Stack>
     </>
   );
@@ -100,10 +98,14 @@ function Floats({ merchantId }: { merchantId: string }) {
   const texts = useTexts();
   const format = useFormat();
   const { thing } = useThing<Floats>('/floats', { query: { merchantId } });
-  if (!thing || thing.items.length === 0) return null;
   return (
     <div className="stats">
-      {thing.items.map((float) => (
+      {thing?.items.length === 0 && (
+        <Stat label={texts.nav.floats}>
+          <span className="quiet">–</span>
+        </Stat>
+      )}
+      {thing?.items.map((float) => (
         <Stat
           key={String(float['currency'])}
           label={texts.nav.floats}

@@ -43,7 +43,7 @@ export function Screen() {
             limit={8}
             refetchMs={10_000}
             columns={['timestamp', 'kind', 'merchantId', 'voucherCode', 'reference', 'amount']}
-            wide={['voucherCode', 'reference']}
+            wide={['merchantId', 'voucherCode', 'reference']}
             to={({ transactionId }) => `/transactions/${transactionId}`}
             brief
           />

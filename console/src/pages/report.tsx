@@ -1,9 +1,18 @@
-import { Alert, Button, Group, Select, Stack, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
-import { dayAfter, REPORTS, type Report, readDays, readReport, rowsOf, type Table } from '../reports.ts';
+import {
+  type Cell,
+  dayAfter,
+  REPORTS,
+  type Report,
+  readDays,
+  readReport,
+  rowsOf,
+  type Table,
+} from '../reports.ts';
 import { saveCsv } from '../ui/csv.ts';
 import { type Filters, type Item, Rows } from '../ui/list.tsx';
 import { useMerchants } from '../ui/merchants.ts';
@@ -131,6 +140,11 @@ function Tables({ of: { tables, state, zone, closingHash } }: { of: Report }) {
           <Empty text={texts.books.noRows} />
         </Panel>
       )}
+      {shown.some((table) => columnsOf(table).length < namedOf(table).length) && (
+        <Text size="sm" className="quiet">
+          {texts.books.leftOut}
+        </Text>
+      )}
       {shown.map((table) => (
         <Panel
           key={`${table.section} ${table.currency}`}
@@ -138,12 +152,13 @@ function Tables({ of: { tables, state, zone, closingHash } }: { of: Report }) {
         >
           <Rows
             items={itemsOf(table)}
-            columns={table.columns.filter((name) => !/^(issuerId|acceptorId|merchantId)$/.test(name))}
-            cell={(name, item) =>
-              typeof item[name] === 'string' && /^(account|scope|basis|item|isExceeded)$/.test(name)
-                ? word(String(item[name]))
-                : undefined
-            }
+            columns={columnsOf(table)}
+            cell={(name, item) => {
+              const text = item[name];
+              if (typeof text !== 'string') return undefined;
+              if (name === 'days') return text.replace('-', '–');
+              return WORDS.test(name) || text === 'total' || text === 'later' ? word(text) : undefined;
+            }}
           />
         </Panel>
       ))}
@@ -151,7 +166,27 @@ function Tables({ of: { tables, state, zone, closingHash } }: { of: Report }) {
   );
 }
 
-const COUNTS = /^(vouchers|rows|number|monthsSince|sharePercent|redeemedPercent|ratePercent)$/;
+const WORDS = /^(account|scope|basis|item|isExceeded|note|treatment)$/;
+const COUNTS =
+  /^(vouchers|rows|number|monthsSince|redemptions|reversals|earlierReversals|(share|redeemed|rate)Percent)$/;
+const COLUMNS_MAX = 9;
+
+const isZero = (cell: Cell | undefined) =>
+  cell === null || cell === '' || Number(typeof cell === 'object' ? cell.amount : cell) === 0;
+
+const namedOf = ({ columns }: Pick<Table, 'columns'>) =>
+  columns.filter((name) => !/^(issuerId|acceptorId|merchantId)$/.test(name));
+
+/** A wide table leaves out the columns in which nothing moved, and the name that is the same in each row. */
+function columnsOf({ columns, rows }: Table): string[] {
+  const named = namedOf({ columns });
+  if (named.length <= COLUMNS_MAX) return named;
+  return named.filter((name) => {
+    const cells = rows.map((row) => row[columns.indexOf(name)]);
+    if (name === 'merchant') return new Set(cells).size > 1;
+    return /^(opening|closing|net)$/.test(name) || !cells.every(isZero);
+  });
+}
 
 /** Each with a key of its own: the rows of a report have none. Counts line up like amounts. */
 const itemsOf = (table: Table): Item[] =>

@@ -24,7 +24,7 @@ export function Screen() {
   if (serialNumber) return <Busy />;
   if (found?.kind === 'code-with-pin') return <Answer note="" body={<Empty text={texts.isSecret} />} />;
   const wanted: Guess | undefined = code === undefined ? found : { kind: 'code', text: code };
-  if (!wanted) return <Answer note="" body={<Empty text={texts.nothing} />} />;
+  if (!wanted) return <Answer note="" body={<Empty text={texts.how} />} />;
   const note = code === undefined ? `${texts.kinds[wanted.kind]} ${text}` : texts.isCode;
   return (
     <Answer

@@ -91,7 +91,12 @@ export function Screen() {
         <div className="two">
           <Stack>
             <Panel title={texts.settlement.lines}>
-              <Rows items={lines} columns={['kind', 'product', 'rows', 'amount']} currency={currency} />
+              <Rows
+                items={lines}
+                columns={['kind', 'product', 'rows', 'amount']}
+                wide={['rows']}
+                currency={currency}
+              />
             </Panel>
             {payouts.length > 0 && (
               <Panel title={texts.settlement.payouts}>

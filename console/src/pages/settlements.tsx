@@ -29,7 +29,7 @@ export function Screen() {
         search={search}
         filters={[...merchant.map((name) => ({ name })), { name: 'state', options: STATES }]}
         columns={['number', ...merchant, 'state', 'firstDay', 'lastDay', 'dueOn', 'payable']}
-        wide={['firstDay', 'dueOn']}
+        wide={[...(door === 'operator' ? ['number'] : []), 'firstDay', 'lastDay', 'dueOn']}
         to={({ id }) => `/settlements/${id}`}
         empty={<Empty text={texts.empty.settlements} action={<Actions primary acts={[draft]} />} />}
       />

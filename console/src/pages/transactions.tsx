@@ -37,7 +37,7 @@ export function Screen() {
           search={search}
           filters={[...merchant, 'serialNumber'].map((name) => ({ name }))}
           columns={['at', 'operation', 'code', ...merchant, 'serialNumber', 'reference', 'amount']}
-          wide={['operation', 'serialNumber', 'reference']}
+          wide={['operation', ...merchant, 'serialNumber', 'reference']}
           cell={(name, { code }) => (name === 'code' ? <Decline code={String(code)} /> : undefined)}
           empty={<Empty text={texts.empty.declines} />}
         />
@@ -47,7 +47,7 @@ export function Screen() {
           search={search}
           filters={[...merchant, 'serialNumber', 'from', 'to'].map((name) => ({ name }))}
           columns={['timestamp', 'kind', ...merchant, 'serialNumber', 'voucherCode', 'reference', 'amount']}
-          wide={['serialNumber', 'voucherCode', 'reference']}
+          wide={[...merchant, 'serialNumber', 'voucherCode', 'reference']}
           to={({ transactionId }) => `/transactions/${transactionId}`}
           empty={<Empty text={texts.empty.transactions} />}
         />

@@ -8,7 +8,7 @@ import { Same } from '../ui/same.tsx';
 import { useWords } from '../ui/words.ts';
 
 const STATES = ['INACTIVE', 'ACTIVE', 'REDEEMED', 'BLOCKED', 'EXPIRED', 'CANCELED', 'REPLACED'];
-const WIDE = ['product', 'merchantId', 'expiresAt'];
+const WIDE = ['serialNumber', 'product', 'merchantId', 'expiresAt'];
 
 export function Screen() {
   const texts = useTexts();

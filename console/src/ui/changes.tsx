@@ -1,5 +1,6 @@
 import { Stack, Text } from '@mantine/core';
 import { isTime, useFormat } from './format.ts';
+import { useMerchants } from './merchants.ts';
 import { useWords } from './words.ts';
 
 /** A change as the audit tells it. */
@@ -22,8 +23,8 @@ export function Changes({ of }: { of: readonly Change[] }) {
       {of.map(({ action, subject, before, after }) => (
         <div key={`${action} ${subject}`}>
           {subject && (
-            <Text size="sm" fw={500}>
-              {words.action(action).label} · <span className="mono">{subject}</span>
+            <Text size="sm" fw={500} mb={4}>
+              {words.action(action).label} · <Subject of={subject} />
             </Text>
           )}
           <Difference before={fieldsOf(before)} after={fieldsOf(after)} />
@@ -33,12 +34,37 @@ export function Changes({ of }: { of: readonly Change[] }) {
   );
 }
 
+const ID_MAX = 24;
+
+/** `merchant 5` → Merchant Kyoto Tea House. */
+export function Subject({ of }: { of: string }) {
+  const { noun } = useWords();
+  const { nameOf } = useMerchants();
+  const [, kind = '', id = ''] = /^(\S+) (.+)$/.exec(of) ?? [];
+  if (id === '') return <span className="mono">{of}</span>;
+  const name = kind === 'merchant' ? nameOf(id) : undefined;
+  return (
+    <>
+      {noun(kind)}{' '}
+      {name ? (
+        <bdi>{name}</bdi>
+      ) : (
+        <span className="mono" title={id}>
+          {id.length > ID_MAX ? `${id.slice(0, ID_MAX)}…` : id}
+        </span>
+      )}
+    </>
+  );
+}
+
+const AMOUNT = /^(amount|balance|value|payable|minValue|maxValue|below)$/;
 const PERCENT_PPM = 10_000;
 
 /** The fields that differ, each as text; amounts in minor units as money, parts per million as percent. */
 function useDifference() {
   const words = useWords();
   const format = useFormat();
+  const { nameOf } = useMerchants();
   return (before: unknown, after: unknown) => {
     const [old, now] = [fieldsOf(before), fieldsOf(after)];
     const currency = now['currency'] ?? old['currency'];
@@ -50,6 +76,11 @@ function useDifference() {
       if (name.endsWith('Minor') && typeof currency === 'string')
         return toMoney(value, currency, format.money);
       if (name.endsWith('Ppm')) return `${format.exactly(String(Number(value) / PERCENT_PPM))} %`;
+      if (AMOUNT.test(name) && !Number.isNaN(Number(value)))
+        return typeof currency === 'string'
+          ? format.money(Number(value), currency)
+          : format.exactly(String(value));
+      if (name === 'merchantId') return nameOf(String(value)) ?? String(value);
       if (isTime(value)) return format.time(value);
       return typeof value === 'object' ? JSON.stringify(value) : words.word(String(value));
     };
@@ -88,7 +119,7 @@ export function ShortDifference({ before, after }: { before: unknown; after: unk
     .map(({ label, old, now }) => `${label}: ${old === undefined ? now : `${old} → ${now}`}`)
     .join(' · ');
   return (
-    <span className="long quiet" title={text}>
+    <span className="long quiet anywhere" title={text}>
       {text || '–'}
     </span>
   );

@@ -47,5 +47,7 @@ export function labelOf(name: string): string {
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}/;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const MONTH = /^\d{4}-\d{2}$/;
+export const isMonth = (value: unknown): value is string => typeof value === 'string' && MONTH.test(value);
 export const isTime = (value: unknown): value is string => typeof value === 'string' && TIME.test(value);
 export const isDay = (value: unknown): value is string => typeof value === 'string' && DAY.test(value);

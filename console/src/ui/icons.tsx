@@ -24,6 +24,8 @@ const PATHS = {
   keys: 'M12.500 11a4 4 0 1 0-3.600-2.300L3 14.500V17h3v-2h2l2.800-4.300M13.500 6.500h.01',
   reconcile: 'M4 5h5M4 9h5M4 13h5M12 6l1.500 1.500L16.500 4.500M12 13h4',
   docs: 'M7 5 3 10l4 5M13 5l4 5-4 5',
+  chart: 'M3 16h14M6 13V9M10 13V5M14 13v-6',
+  table: 'M3 4h14v12H3zM3 8h14M3 12h14M8 8v8',
   menu: 'M3 6h14M3 10h14M3 14h14',
   more: 'M5 10h.01M10 10h.01M15 10h.01',
 } as const;

@@ -58,14 +58,19 @@ export function List(props: Props) {
   const isFiltered = Object.values(given).some(Boolean);
   const nothing =
     isFiltered || !props.empty ? <Empty text={isFiltered ? texts.filtered : texts.empty} /> : props.empty;
-  const hasHead = props.title !== undefined || filters.length > 0 || (items.length > 0 && !props.brief);
+  // An empty list has nothing to filter or to export.
+  const isBare = data !== undefined && items.length === 0 && !isFiltered;
+  const hasTools = !isBare && (filters.length > 0 || (items.length > 0 && !props.brief));
+  const hasHead = props.title !== undefined || hasTools;
   return (
     <section className="panel" aria-label={props.title ?? texts.table}>
       {hasHead && (
         <div className="panel-head">
           {props.title && <Title order={2}>{props.title}</Title>}
-          <FilterBar filters={filters} search={search} />
-          {!props.brief && <Export path={path} query={query} columns={columns} isPaged={isPaged} />}
+          {hasTools && <FilterBar filters={filters} search={search} />}
+          {items.length > 0 && !props.brief && (
+            <Export path={path} query={query} columns={columns} isPaged={isPaged} />
+          )}
         </div>
       )}
       {error && (
@@ -113,14 +118,14 @@ const keyOf = (item: Item, index: number) =>
     item['id'] ?? item['transactionId'] ?? item['serialNumber'] ?? item['keyId'] ?? item['day'] ?? index,
   );
 const TIGHT =
-  /(At|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^transactionId|^keyId|^state|^status|^dueOn|^from|^hash|^)$/;
+  /(At|By|^timestamp|^at|^day|Day|^number|^serialNumber|^voucherCode|^transactionId|^keyId|^state|^status|^dueOn|^from|^hash|^email|^action|^actor|^maker|^checker|^month|Month|^)$/;
 
 export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProps) {
   const texts = useTexts().list;
   const { label } = useWords();
   const navigate = useNavigate();
   const isNumber = (name: string) =>
-    name === 'leastPayout' ||
+    /^(leastPayout|commission|vat)$/.test(name) ||
     items.some(({ [name]: value }) => typeof value === 'number' || isAmountCell(value));
   const classes = columns.map((name) =>
     [isNumber(name) && 'number', wide.includes(name) && 'wide', TIGHT.test(name) && 'tight']
@@ -147,7 +152,7 @@ export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProp
             return (
               <tr
                 key={keyOf(item, row)}
-                className={open && 'link'}
+                className={open ? 'link' : isTotal(item) ? 'total' : undefined}
                 tabIndex={open && 0}
                 onClick={open}
                 onKeyDown={
@@ -174,4 +179,6 @@ export function Rows({ items, columns, wide = [], to, cell, currency }: RowsProp
   );
 }
 
+/** The last row of some reports. */
+const isTotal = (item: Item) => item['account'] === 'total' || item['product'] === 'total';
 const isAmountCell = (value: unknown) => typeof value === 'object' && value !== null && 'amount' in value;

@@ -40,6 +40,7 @@ export function Shell({ groups, children }: { readonly groups: Places; readonly 
       <Notifications position="bottom-right" />
       <nav className="side" data-open={isOpen} aria-label={texts.menu} id="menu">
         <Link to="/" className="brand">
+          <Icon name="vouchers" size={22} />
           {texts.product}
         </Link>
         <Navigation groups={groups} path={path} />

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
-import { isDay, isTime, useFormat } from './format.ts';
+import { isDay, isMonth, isTime, useFormat } from './format.ts';
 import { useMerchants } from './merchants.ts';
 import { useWords } from './words.ts';
 
@@ -125,9 +125,10 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
   const format = useFormat();
   const { word, kind } = useWords();
   const { yes, no, all } = useTexts().list;
-  if (value === null || value === undefined || value === '') return <span className="quiet">–</span>;
+  const isNothing = value === null || (Array.isArray(value) && value.length === 0);
+  if (isNothing && /^(events|scopes)$/.test(name)) return all;
+  if (isNothing || value === undefined || value === '') return <span className="quiet">–</span>;
   if (Array.isArray(value)) {
-    if (value.length === 0) return <span className="quiet">{name === 'events' ? all : '–'}</span>;
     return value.map((each) => (WORDS.test(name) ? word(String(each)) : String(each))).join(', ');
   }
   if (typeof value === 'boolean') return value ? yes : <span className="quiet">{no}</span>;
@@ -136,6 +137,7 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
   if (isTime(value) && value.endsWith(END_OF_DAY)) return <Day at={value} />;
   if (isTime(value)) return <Time at={value} />;
   if (isDay(value)) return format.day(value);
+  if (/^(issueMonth|month)$/.test(name) && isMonth(value)) return format.month(value);
   if (typeof value === 'number')
     return currency && MONEY.test(name) ? format.money(value, currency) : format.number(value);
   if (typeof value === 'object')

@@ -1,0 +1,65 @@
+import type { Catalogue } from './en.ts';
+
+/** Wovon Vorgänge und das Protokoll handeln, und was der Abgleich prüft. */
+export const nouns: Catalogue['nouns'] = {
+  'api-key': 'API-Schlüssel',
+  approval: 'Freigabe',
+  audit: 'Protokoll',
+  bank: 'Bank',
+  batch: 'Charge',
+  books: 'Bücher',
+  day: 'Tag',
+  decline: 'Ablehnung',
+  float: 'Guthaben',
+  job: 'Auftrag',
+  keyring: 'Schlüsselbund',
+  ledger: 'Journal',
+  merchant: 'Händler',
+  product: 'Produkt',
+  redemption: 'Einlösung',
+  rule: 'Regel',
+  session: 'Sitzung',
+  settings: 'Einstellungen',
+  settlement: 'Abrechnung',
+  sheets: 'Druckbögen',
+  token: 'Token',
+  transaction: 'Transaktion',
+  user: 'Benutzer',
+  voucher: 'Gutschein',
+  webhook: 'Webhook',
+};
+
+export const checks: Catalogue['checks'] = {
+  activations: 'Aktivierungen',
+  batches: 'Chargen',
+  buckets: 'Teile von Gutscheinen',
+  deliveries: 'Zustellungen von Webhooks',
+  'float-balances': 'Salden der Händlerguthaben',
+  holds: 'Vormerkungen',
+  'journal-entries': 'Buchungen des Journals',
+  opening: 'Anfangssalden',
+  'redemption-updates': 'Berichtigte Einlösungen',
+  references: 'Referenzen',
+  'replacement-entries': 'Ersetzungen',
+  reserves: 'Rückstellungen der Chargen',
+  'top-ups': 'Aufladungen',
+  totals: 'Soll gleich Haben',
+  'update-entries': 'Buchungen der Berichtigungen',
+  'voucher-totals': 'Salden der Gutscheine',
+};
+
+/** Die Regeln der Bücher. */
+export const rules: Catalogue['rules'] = {
+  lead: 'Wonach die Berichte gehen, wo ein Gesetz, ein Vertrag oder eine Schätzung entscheidet.',
+  breakage: 'Geschätzter Verfall',
+  breakageUse: 'R5 vergleicht die Schätzung mit dem, was eingelöst wurde.',
+  dormancy: 'Ruhende Gutscheine',
+  dormancyUse: 'R10 nennt die Gutscheine, auf die nach einem Gesetz niemand mehr Anspruch erhebt.',
+  vat: 'Umsatzsteuer',
+  vatUse: 'R11 besteuert Einzweckgutscheine bei der Ausgabe, Mehrzweckgutscheine bei der Einlösung.',
+  accounts: 'Kontonummern',
+  accountsUse: 'R12 und der Export des Hauptbuchs schreiben diese Nummern Ihrer Buchhaltung.',
+  every: 'Jedes Produkt',
+  anyMerchant: 'Jeder Händler',
+  none: 'Noch keine Regel.',
+};

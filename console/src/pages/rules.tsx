@@ -1,0 +1,83 @@
+import { Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
+import { useFormat } from '../ui/format.ts';
+import { type Item, Rows } from '../ui/list.tsx';
+import { Empty, Panel } from '../ui/parts.tsx';
+import { useThing } from '../ui/thing.tsx';
+import { useWords } from '../ui/words.ts';
+
+type Items = readonly Item[];
+type Books = Item & { readonly dormancy: Items; readonly vat: Items; readonly breakage: Items };
+
+/** What the reports go by: estimates, laws, and the account numbers of another bookkeeping. */
+export function Rules() {
+  const texts = useTexts().rules;
+  const { word, kind } = useWords();
+  const format = useFormat();
+  const { thing: books, instead } = useThing<Books>('/books/rules');
+  const { thing: numbers } = useThing<Item & { readonly items: Items }>('/books/accounts');
+  if (!books || !numbers) return instead;
+  const percent = (value: unknown) => `${format.exactly(String(value))} %`;
+  const cell = (name: string, item: Item): ReactNode => {
+    if (name === 'product' && item['product'] === null) return texts.every;
+    if (name === 'merchantId' && item['merchantId'] === null) return texts.anyMerchant;
+    if (/^(percent|rate)$/.test(name)) return percent(item[name]);
+    if (/^(basis|treatment)$/.test(name)) return word(String(item[name]));
+    return name === 'kind' ? kind(String(item[name])) : undefined;
+  };
+  const panels = [
+    {
+      title: texts.breakage,
+      use: texts.breakageUse,
+      act: 'books.breakage-rate',
+      items: books.breakage,
+      columns: ['product', 'reason', 'by', 'percent'],
+    },
+    {
+      title: texts.dormancy,
+      use: texts.dormancyUse,
+      act: 'books.dormancy',
+      items: books.dormancy,
+      columns: ['name', 'product', 'basis', 'months'],
+    },
+    {
+      title: texts.vat,
+      use: texts.vatUse,
+      act: 'books.vat',
+      items: books.vat,
+      columns: ['product', 'from', 'treatment', 'country', 'rate'],
+    },
+    {
+      title: texts.accounts,
+      use: texts.accountsUse,
+      act: 'books.account',
+      items: numbers.items,
+      columns: ['kind', 'product', 'merchantId', 'taxCode', 'number'],
+    },
+  ];
+  return (
+    <Stack gap="lg">
+      <Text size="sm" className="quiet">
+        {texts.lead}
+      </Text>
+      {panels.map(({ title, use, act, items, columns }) => (
+        <Panel key={act} title={title} aside={<Actions acts={[{ name: act }]} />}>
+          <Text size="sm" className="quiet" px="md" pb="xs">
+            {use}
+          </Text>
+          {items.length === 0 ? (
+            <Empty text={texts.none} />
+          ) : (
+            <Rows
+              items={items.map((item, index) => ({ ...item, id: String(index) }))}
+              columns={columns}
+              cell={cell}
+            />
+          )}
+        </Panel>
+      ))}
+    </Stack>
+  );
+}
