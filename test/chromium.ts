@@ -110,13 +110,16 @@ type Finding = {
   readonly nodes: readonly { readonly target: readonly string[]; readonly html: string }[];
 };
 
+const STILL = `Promise.all(document.getAnimations()
+  .filter((each) => each instanceof CSSTransition).map(({ finished }) => finished))`;
+
 /** What axe finds serious or critical in a page: everything, the contrast alone, or everything else. */
 export async function inaccessible(
   page: Page,
   contrast: 'also' | 'only' | 'not' = 'also',
 ): Promise<string[]> {
   // Colors that are still changing are no finding.
-  await page.evaluate('Promise.all(document.getAnimations().map(({ finished }) => finished))');
+  await page.evaluate(STILL);
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source);
   const options = {
     resultTypes: ['violations'],
