@@ -110,7 +110,7 @@ type Finding = {
   readonly nodes: readonly { readonly target: readonly string[]; readonly html: string }[];
 };
 
-const STILL = `Promise.all(document.getAnimations()
+const STILL = `Promise.allSettled(document.getAnimations()
   .filter((each) => each instanceof CSSTransition).map(({ finished }) => finished))`;
 
 /** What axe finds serious or critical in a page: everything, the contrast alone, or everything else. */
