@@ -8,7 +8,7 @@ import { startJobs } from '../src/operator/jobs.ts';
 import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 
-/** What a desk does all day: files of lists, terms, many vouchers at once; and a service that restarts meanwhile. */
+/** What a desk does all day: files of lists, terms, many vouchers at once; and a restart of the service. */
 
 const skip = await whyNoBrowser();
 
