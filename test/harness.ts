@@ -160,16 +160,22 @@ function testClock(): TestClock {
   };
 }
 
+/** How long a service waits for a connection: as at a till, or for as long as a busy machine takes. */
+type Patience = { readonly isPatient?: boolean };
+
 /**
  * A service on a database: a fresh one, or one that another service of the test already works on.
  * @param on the service to share database and key ring with, as a second process does
  */
-export async function startTestService(on?: TestService): Promise<TestService> {
+export async function startTestService(
+  on?: TestService,
+  { isPatient = false }: Patience = {},
+): Promise<TestService> {
   const database = on ? undefined : await testDatabase();
   const url = on?.url ?? (database as TestDatabase).url;
   const keys = on?.keys ?? newKeyRing();
   const clock = on?.clock ?? testClock();
-  const db = await withWorkers(openDatabase(url, 'scrip-test'), 'scrip-test');
+  const db = await withWorkers(openDatabase(url, 'scrip-test', { isPatient }), 'scrip-test');
   const ring = await openKeyRing(db, { keys, dataDir: tmpdir() });
   const buckets = await readBuckets(db);
   const service = createService({
@@ -228,15 +234,19 @@ async function makeMerchant(service: Service, wanted: NewMerchant): Promise<Test
 }
 
 /** A service whose server listens on a free port, until the test ends. */
-export async function testService(t: TestContext, on?: TestService): Promise<ListeningService> {
-  const listening = await startListening(on);
+export async function testService(
+  t: TestContext,
+  on?: TestService,
+  patience?: Patience,
+): Promise<ListeningService> {
+  const listening = await startListening(on, patience);
   t.after(listening.stop);
   return listening;
 }
 
 /** The same, until it is stopped. */
-export async function startListening(on?: TestService): Promise<ListeningService> {
-  const started = await startTestService(on);
+export async function startListening(on?: TestService, patience?: Patience): Promise<ListeningService> {
+  const started = await startTestService(on, patience);
   // Most of the time that loading takes is the server's, and many tests need none.
   const { buildServer } = await import('../src/http/server.ts');
   const app = buildServer(started.service);
