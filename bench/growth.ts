@@ -98,6 +98,8 @@ export async function prepareFill(stage: Stage): Promise<void> {
   const line = (await readFile(join(stage.folder, 'keys'), 'utf8')).trim().split('\n').at(-1) ?? '';
   const master = Buffer.from(line.split(':')[1] ?? '', 'base64url');
   const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', master, '', `scrip ${purpose}`, 32));
+  // As in service, where the months were made ahead: else all of the past would be in the default partition.
+  await stage.owner.query("select create_partitions(now() - interval '13 months', now())");
   await stage.owner.query('create extension if not exists pgcrypto with schema bench');
   await stage.owner.query(
     'create table bench.fill_keys (lookup bytea, pin bytea, merchant_id int, batch_id int)',
