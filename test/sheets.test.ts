@@ -6,6 +6,8 @@ import { generate } from '../src/batches/generate.ts';
 import { sealedSheets } from '../src/batches/sheets.ts';
 import { sql } from '../src/db/sql.ts';
 import { actFor } from '../src/merchants/merchants.ts';
+import type { Caller } from '../src/operator/operations.ts';
+import { SHEETS } from '../src/operator/sheets.ts';
 import { scene } from './approvals.ts';
 import { enrolled, signIn } from './browser.ts';
 import { asOperator } from './harness.ts';
@@ -73,6 +75,32 @@ test('sheets are for the person who ordered them, with a second factor, for a da
   listening.clock.advance(24 * 3_600_000);
   const later = await signIn(listening, people[0]);
   assert.equal((await later.post(download)).body.code, 'conflict');
+});
+
+test('of three downloads that begin at one moment two are drawn, and then the next one', async (t) => {
+  const { listening, ada, bob, batch } = await printable(t);
+  const { service } = listening;
+  const proposed = await ada.post(`/batches/${batch.transactionId}/sheets`, {});
+  const approved = await bob.post(`/approvals/${proposed.body.approval.id}/approve`, {});
+  const [sheets] = await service.db.query<{ id: number; ordered_by: number }>(
+    sql`select id, ordered_by from batch_sheets`,
+  );
+  assert.equal(String(sheets?.id), approved.body.output.id);
+  const caller = { ...asOperator(service), principal: { userId: sheets?.ordered_by } } as unknown as Caller;
+  const download = SHEETS.find(({ name }) => name === 'sheets.download');
+  const begin = async () => {
+    const file = (await download?.run(caller, { id: String(sheets?.id) })) as {
+      content: AsyncIterable<Buffer>;
+    };
+    return file.content[Symbol.asyncIterator]();
+  };
+  const [first, second, third] = [await begin(), await begin(), await begin()];
+  await Promise.all([first.next(), second.next()]);
+  await assert.rejects(third.next(), { code: 'too-many-requests' });
+  await first.return?.();
+  const fourth = await begin();
+  assert.equal((await fourth.next()).done, false);
+  await Promise.all([second.return?.(), fourth.return?.()]);
 });
 
 test('sheets that nobody reads to their end are recorded as aborted', async (t) => {

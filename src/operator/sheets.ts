@@ -159,8 +159,6 @@ const download = changing({
     if (row.expires_at <= service.clock())
       throw new Problem('conflict', 'sheets can be downloaded for 24 hours: order them again');
     const { batch, details } = await requirePrintable(caller, row.transaction_id);
-    if (drawn >= AT_ONCE_MAX)
-      throw new Problem('too-many-requests', 'other sheets are being drawn: try again in a minute');
     const described = await describeCards(service, batch, details.product);
     const operator = { service, actor: { ...actor, reason: row.reason } };
     const pieces = sealedSheets(operator, batch, described, passphraseOf(service.keys, row.salt));
@@ -172,7 +170,10 @@ const download = changing({
   },
 });
 
+/** Draws no more than AT_ONCE_MAX at a time; the first piece is refused above that. */
 async function* counted(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  if (drawn >= AT_ONCE_MAX)
+    throw new Problem('too-many-requests', 'other sheets are being drawn: try again in a minute');
   drawn++;
   try {
     yield* pieces;
