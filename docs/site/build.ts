@@ -46,7 +46,7 @@ for (const page of pages.values())
   await put(page.address, layOut(page, rendered.get(page.path) as Rendered, sections));
 for (const path of new Set([...rendered.values()].flatMap(({ assets }) => assets)))
   await put(path.slice('docs/'.length), await readFile(inProject(path)));
-for (const name of ['site.css', 'search.js', 'icon.svg'])
+for (const name of ['site.css', 'text.css', 'search.css', 'search.js', 'icon.svg'])
   await put(`assets/${name}`, await readFile(new URL(`assets/${name}`, import.meta.url)));
 const library = createRequire(import.meta.url)
   .resolve('minisearch')

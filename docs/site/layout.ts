@@ -20,6 +20,8 @@ export function layOut(page: Page, rendered: Rendered, sections: readonly Sectio
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
 <link rel="stylesheet" href="${to('assets/site.css')}">
+<link rel="stylesheet" href="${to('assets/text.css')}">
+<link rel="stylesheet" href="${to('assets/search.css')}">
 <link rel="icon" href="${to('assets/icon.svg')}" type="image/svg+xml">
 <script type="module" src="${to('assets/search.js')}"></script>
 </head>
