@@ -109,7 +109,7 @@ test('the same file again imports nothing, and another file under its reference 
 });
 
 test('each wrong field is reported by line and name, never with its value, and nothing is imported', async (t) => {
-  const [good = '', twice = ''] = codesOf(2);
+  const [good = '', twice = '', bad = ''] = codesOf(3);
   const rows = [
     'code,pin,balance,expiry,product,reference',
     `${good},1234,5.00,2035-01-01,,`,
@@ -124,6 +124,8 @@ test('each wrong field is reported by line and name, never with its value, and n
     `${twice},1234,5.00,2035-01-01,,`,
     `${twice},4321,6.00,2035-01-01,,`,
     `${codesOf(1)},1234,5,00,2035-01-01,,`,
+    `${bad},12,5.00,2035-01-01,,`,
+    `${bad},1234,5.00,2035-01-01,,`,
   ];
   const file = await fileOf(t, 'wrong.csv', rows.join('\n'));
   const before = await countVouchers();
@@ -141,6 +143,8 @@ test('each wrong field is reported by line and name, never with its value, and n
       [10, 'product'],
       [12, 'code'],
       [13, 'row'],
+      [14, 'pin'],
+      [15, 'code'],
     ],
   );
   const text = JSON.stringify(report);

@@ -40,17 +40,25 @@ export type ImportRow = {
 /** Rows of one transaction: commits cost little, and a crash loses a blink of work. */
 const CHUNK = 5_000;
 
+/** What a reader of a file is called with. */
+type Noted = {
+  readonly digest: Hash;
+  readonly refuse: (error: RowError) => void;
+  /** For the code of every row that has one, whatever else is wrong with the row. */
+  readonly onCode?: (code: string, line: number) => void;
+};
+
 /** The rows of a file that can become vouchers, a chunk at a time; `refuse` is called for all others. */
 export async function* readChunks(
   file: string,
   rules: ImportRules,
   products: ReadonlyMap<string, Product>,
   now: Date,
-  { digest, refuse }: { digest: Hash; refuse: (error: RowError) => void },
+  noted: Noted,
 ): AsyncGenerator<ImportRow[]> {
   let chunk: ImportRow[] = [];
-  for await (const raw of readRows(file, rules.format, digest, refuse)) {
-    const row = toRow(raw, rules, products, now, refuse);
+  for await (const raw of readRows(file, rules.format, noted.digest, noted.refuse)) {
+    const row = toRow(raw, rules, products, now, noted);
     if (row) chunk.push(row);
     if (chunk.length < CHUNK) continue;
     yield chunk;
@@ -64,11 +72,12 @@ function toRow(
   rules: ImportRules,
   products: ReadonlyMap<string, Product>,
   now: Date,
-  refuse: (error: RowError) => void,
+  { refuse, onCode }: Noted,
 ): ImportRow | undefined {
   const wrong: RowError[] = [];
   const note = (field: ImportField) => (message: string) => void wrong.push({ line, field, message });
-  const card = readCard(fields, rules, note('code'), note('pin'));
+  const notes = { code: note('code'), pin: note('pin') };
+  const card = readCard(fields, rules, notes, (code) => onCode?.(code, line));
   const product = products.get(fields.product ?? rules.product);
   if (!product)
     note('product')(
@@ -90,24 +99,25 @@ type Note = (message: string) => void;
 function readCard(
   { code: given, pin: givenPin }: RawRow['fields'],
   { codes, missingPin }: ImportRules,
-  noteCode: Note,
-  notePin: Note,
+  note: { readonly code: Note; readonly pin: Note },
+  onCode: (code: string) => void,
 ): { code: string; pin: string | null } | undefined {
   const split = codes === 'split' ? /^(\d{12})(\d{4})$/.exec(given ?? '') : undefined;
-  if (split === null) return void noteCode('has not 16 digits, the code and then the PIN');
-  if (split && givenPin !== undefined) return void notePin('the PIN stands in the code already');
+  if (split === null) return void note.code('has not 16 digits, the code and then the PIN');
+  if (split && givenPin !== undefined) return void note.pin('the PIN stands in the code already');
   const prefix = codes.startsWith('prefix:') ? codes.slice('prefix:'.length) : '';
   const code = split ? split[1] : prefix && given?.length !== 12 ? `${prefix}${given ?? ''}` : given;
-  if (!code) return void noteCode('is missing');
+  if (!code) return void note.code('is missing');
   if (!/^\d{12}$/.test(code))
-    return void noteCode(
+    return void note.code(
       `has not 12 digits${prefix ? ' with its prefix' : ''}${/\D/.test(code) ? ', or holds something else' : ''}`,
     );
-  if (code.startsWith('0')) return void noteCode('begins with 0');
+  if (code.startsWith('0')) return void note.code('begins with 0');
+  onCode(code);
   const pin = split ? split[2] : givenPin;
-  if (pin !== undefined && !/^\d{4}$/.test(pin)) return void notePin('has not 4 digits');
+  if (pin !== undefined && !/^\d{4}$/.test(pin)) return void note.pin('has not 4 digits');
   if (pin === undefined && missingPin === 'refuse')
-    return void notePin('is missing: --missing-pin says what such vouchers get');
+    return void note.pin('is missing: --missing-pin says what such vouchers get');
   return { code, pin: pin ?? (missingPin === 'draw' ? null : missingPin) };
 }
 

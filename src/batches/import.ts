@@ -135,19 +135,16 @@ async function check(
   const sums = new Map<string, { product: Product; vouchers: number; minor: bigint }>();
   const due = new Map<string, bigint>();
   const chunkDigests: string[] = [];
-  for await (const chunk of readChunks(wanted.file, wanted.rules, products, now, { digest, refuse })) {
-    if (lines.size + chunk.length > VOUCHERS_MAX)
-      throw new UnreadableFile(
-        chunk[0]?.line ?? 0,
-        `a file holds at most ${VOUCHERS_MAX} vouchers: split it`,
-      );
-    for (const row of chunk) {
-      const first = lines.get(Number(row.code));
-      if (first !== undefined)
-        refuse({ line: row.line, field: 'code', message: `stands in line ${first} as well` });
-      else lines.set(Number(row.code), row.line);
-      addTo(sums, row);
-    }
+  const onCode = (code: string, line: number) => {
+    const first = lines.get(Number(code));
+    if (first !== undefined) refuse({ line, field: 'code', message: `stands in line ${first} as well` });
+    else if (lines.size === VOUCHERS_MAX)
+      throw new UnreadableFile(line, `a file holds at most ${VOUCHERS_MAX} vouchers: split it`);
+    else lines.set(Number(code), line);
+  };
+  const noted = { digest, refuse, onCode };
+  for await (const chunk of readChunks(wanted.file, wanted.rules, products, now, noted)) {
+    for (const row of chunk) addTo(sums, row);
     if (!done.has(chunkDigests.length)) {
       for (const { line } of await findTaken(service.db, service, chunk))
         refuse({ line, field: 'code', message: 'is the code of a voucher that exists already' });
