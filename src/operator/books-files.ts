@@ -47,6 +47,7 @@ const report = reading({
   }),
   output: FileSchema,
   files: ['text/csv'],
+  isHeavy: true,
   roles: SEE,
   async run(caller, { report: named, from, to, merchantId: merchant, european }) {
     checkInterval({ from, to });

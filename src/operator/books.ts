@@ -174,6 +174,7 @@ const report = reading({
     merchantId: Type.Optional(MerchantId),
   }),
   output: Type.Unsafe<object>({ type: 'object', required: ['report', 'name', 'tables', 'state'] }),
+  isHeavy: true,
   roles: SEE,
   async run(caller, { report: name, from, to, merchantId }) {
     checkInterval({ from, to });

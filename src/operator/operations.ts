@@ -60,6 +60,8 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   readonly status?: 200 | 201 | 202;
   /** The media types of the file that it answers with, in place of JSON. */
   readonly files?: readonly string[];
+  /** Whether it reads so much that one at a time is performed, and the others wait. */
+  readonly isHeavy?: boolean;
   /** The largest body that it takes, where that is more than others take. */
   readonly bodyMaxBytes?: number;
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;

@@ -9,6 +9,7 @@ import type { AnyOperation, Caller } from './operations.ts';
 import { actorOf, type Principal } from './principal.ts';
 import { Problem } from './problem.ts';
 import { claimRequest, findRequest, finishRequest, forgetRequest } from './requests.queries.ts';
+import { takeTurn } from './turns.ts';
 import { checkInput } from './validate.ts';
 
 /** What a door hands over: who asks for what. */
@@ -42,7 +43,7 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   const reason = typeof input['reason'] === 'string' ? input['reason'] : (request.reason ?? null);
   const caller: Caller = { service: request.service, principal, actor: actorOf(principal, reason) };
   const mustPropose = await checkRisk(operation, caller, input);
-  if (operation.effect === 'read') return { output: await operation.run(caller, input), replayed: false };
+  if (operation.effect === 'read') return { output: await read(operation, caller, input), replayed: false };
   const claim =
     request.idempotencyKey === undefined || operation.files
       ? undefined
@@ -51,6 +52,16 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   return operation.effect === 'change'
     ? performChange(operation, caller, input, claim)
     : performOutside(operation, caller, input, claim);
+}
+
+async function read(operation: AnyOperation, caller: Caller, input: Fields): Promise<unknown> {
+  if (!operation.isHeavy) return operation.run(caller, input);
+  const end = await takeTurn(caller.service);
+  try {
+    return await operation.run(caller, input);
+  } finally {
+    end();
+  }
 }
 
 /** Whether a principal may call an operation, whatever its input. */

@@ -1,8 +1,12 @@
 import { createService, type Service } from '../../context.ts';
 import { openDatabase, openReader } from '../../db/pool.ts';
 
-/** The connections that operators' requests share: no list or report of theirs takes one from a till. */
-const POOL_SIZE = 4;
+/**
+ * The connections that operators' requests share: no list or report of theirs takes one from a till. Few,
+ * since what they read at once takes the cores of the database from tills. Reports take one of them in turns
+ * (src/operator/turns.ts), so that what is quick does not wait for them.
+ */
+const POOL_SIZE = 3;
 
 /**
  * The service as operators' requests use it: on connections of its own. Nothing connects before the first

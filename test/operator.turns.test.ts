@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Type from 'typebox';
+import type { Service } from '../src/context.ts';
+import { reading, tableOf } from '../src/operator/operations.ts';
+import { perform } from '../src/operator/perform.ts';
+import { COMMAND_LINE } from './operator.api.ts';
+
+test('heavy operations are performed one at a time, in their order, and a bounded number waits', async () => {
+  const begun: number[] = [];
+  const ends: ((error?: Error) => void)[] = [];
+  const [heavy] = tableOf(
+    reading({
+      name: 'books.heavy',
+      summary: 'Read much',
+      method: 'GET',
+      path: '/heavy',
+      command: { none: 'of this test' },
+      input: Type.Object({ place: Type.Integer() }),
+      output: Type.Null(),
+      roles: ['owner'],
+      isHeavy: true,
+      run: (_caller, { place }) =>
+        new Promise<null>((resolve, reject) => {
+          begun.push(place);
+          ends.push((error) => (error ? reject(error) : resolve(null)));
+        }),
+    }),
+  );
+  assert.ok(heavy);
+  const service = {} as Service;
+  const ask = (place: number) => perform(heavy, { service, principal: COMMAND_LINE, input: { place } });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const asked = Array.from({ length: 21 }, (_, place) => ask(place).catch(() => 'failed'));
+  await turn();
+  assert.deepEqual(begun, [0]);
+  await assert.rejects(ask(21), { code: 'too-many-requests' });
+  ends[0]?.(new Error('it failed'));
+  await turn();
+  assert.deepEqual(begun, [0, 1]);
+  for (let place = 1; place <= 20; place++) {
+    ends[place]?.();
+    await turn();
+    assert.equal(begun.length, Math.min(place + 2, 21));
+  }
+  const done = await Promise.all(asked);
+  assert.equal(done[0], 'failed');
+  assert.deepEqual(
+    begun,
+    Array.from({ length: 21 }, (_, place) => place),
+  );
+});
