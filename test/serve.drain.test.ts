@@ -28,7 +28,10 @@ async function startServe(testService: TestService) {
     stdio: 'ignore',
   });
   const ended = once(serve, 'exit');
-  while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) await sleep(50);
+  while (!(await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) {
+    assert.equal(serve.exitCode, null, 'the service ended while it started');
+    await sleep(50);
+  }
   return { port, serve, ended };
 }
 
