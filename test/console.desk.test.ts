@@ -152,3 +152,12 @@ test('a batch of five million in production shows its progress, and asks for no 
   await page.getByText('Completed', { exact: true }).first().waitFor();
   assert.deepEqual(faults, []);
 });
+
+test('the overview asks the books for each thing once', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page, sent } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
+  await goes(page, '/');
+  const asked = sent.filter((each) => each.includes('/v1/books/'));
+  assert.ok(asked.length >= 3, asked.join());
+  assert.deepEqual(asked, [...new Set(asked)]);
+});

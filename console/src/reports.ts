@@ -41,8 +41,19 @@ export type Day = {
 };
 export type Row = Readonly<Record<string, Cell>>;
 
+/** Parts of a page that ask for the same at the same time share one request. */
+export function shared<Answer>(read: () => Promise<Answer>): () => Promise<Answer> {
+  let reading: Promise<Answer> | undefined;
+  return () => {
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
+}
+
 export const readReport = (name: string, query: Query) => get<Report>(`/books/reports/${name}`, query);
-export const readDays = async () => (await get<Page<Day>>('/books/days')).items;
+export const readDays = shared(async () => (await get<Page<Day>>('/books/days')).items);
 
 /** The rows of a table by the names of their columns. */
 export function rowsOf({ columns, rows }: Table): Row[] {

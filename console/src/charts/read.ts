@@ -1,5 +1,5 @@
 import { get, type Page } from '../api.ts';
-import { dayAfter, monthsOf, numberOf, type Row, readDays, readReport, rowsOf } from '../reports.ts';
+import { dayAfter, monthsOf, numberOf, type Row, readDays, readReport, rowsOf, shared } from '../reports.ts';
 
 /** What the charts show, by currency; each point is a row of its table view. */
 
@@ -10,7 +10,7 @@ const DAYS = 90;
 const MONTHS_MAX = 12;
 
 /** R3: what vouchers carry, and what is owed to others, at the end of each day. */
-export async function readOutstanding(): Promise<Points> {
+export const readOutstanding = shared(async (): Promise<Points> => {
   const days = (await readDays()).slice(-DAYS);
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) return {};
@@ -25,7 +25,7 @@ export async function readOutstanding(): Promise<Points> {
       })),
     ]),
   );
-}
+});
 
 /** Sums columns of the rows of R2, by currency. */
 export async function readMovements(from: string, to: string): Promise<Readonly<Record<string, Point>>> {
