@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import { validate } from '@scalar/openapi-parser';
 import type { FastifyInstance } from 'fastify';
 import Schema from 'typebox/schema';
@@ -101,6 +102,18 @@ function* examplesOf(content: Content) {
       yield { name: `${type} ${name}`, value, validator };
   }
 }
+
+test('a document is sent compressed to those who take it so', async () => {
+  const url = '/docs/operator/openapi.json';
+  const plain = await app.inject(url);
+  const packed = await app.inject({ url, headers: { 'accept-encoding': 'gzip, br' } });
+  assert.deepEqual(
+    [plain, packed].map(({ headers }) => headers['content-encoding']),
+    [undefined, 'gzip'],
+  );
+  assert.ok(packed.rawPayload.length < plain.rawPayload.length / 4);
+  assert.equal(String(gunzipSync(packed.rawPayload)), plain.payload);
+});
 
 for (const dialect of [VARIANT_A, VARIANT_B]) {
   describe(`the document of ${dialect.name}`, () => {

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { gzipSync } from 'node:zlib';
 import helmet from '@fastify/helmet';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Dialect } from './endpoint.ts';
 import { serveGuides } from './guides.ts';
 import { type DescribedApi, describeApi } from './operator/openapi.ts';
+import { prefersGzip } from './wire.ts';
 
 /** The page of the documentation loads nothing from elsewhere and sends nothing elsewhere. */
 const POLICY = {
@@ -68,13 +70,11 @@ export function serveDocs(
     for (const file of [...dialects.map(({ name }) => `${name}/openapi.json`), ...FILES]) {
       const text = await readFile(new URL(file, FOLDER), 'utf8');
       const type = TYPES[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream';
-      scope.get(`/docs/${file}`, (_request, reply) => reply.type(type).send(text));
+      serveText(scope, `/docs/${file}`, type, text);
     }
     for (const { name, api } of apis) {
       const text = JSON.stringify(describeApi(api));
-      scope.get(`/docs/${name}/openapi.json`, (_request, reply) =>
-        reply.type(TYPES['json'] as string).send(text),
-      );
+      serveText(scope, `/docs/${name}/openapi.json`, TYPES['json'] as string, text);
     }
     scope.get('/favicon.ico', (_request, reply) => reply.type('image/svg+xml').send(ICON));
     const documents = [...dialects, ...apis.map(({ name, api }) => ({ name, title: api.title }))];
@@ -88,6 +88,17 @@ export function serveDocs(
         if (type !== undefined) reply.type(type);
         return reply.code(statusCode).send(payload);
       });
+  });
+}
+
+/** Serves a text that does not change. The console waits for its document, which is half of what it loads. */
+function serveText(scope: FastifyInstance, path: string, type: string, text: string): void {
+  let packed: Buffer | undefined;
+  scope.get(path, (request, reply) => {
+    reply.type(type).header('vary', 'accept-encoding');
+    if (!prefersGzip(request.headers['accept-encoding'])) return reply.send(text);
+    packed ??= gzipSync(text);
+    return reply.header('content-encoding', 'gzip').send(packed);
   });
 }
 
