@@ -110,8 +110,13 @@ type Finding = {
   readonly nodes: readonly { readonly target: readonly string[]; readonly html: string }[];
 };
 
-const STILL = `Promise.allSettled(document.getAnimations()
-  .filter((each) => each instanceof CSSTransition).map(({ finished }) => finished))`;
+/** Ends transitions, and waits until a theme that was just chosen is drawn. */
+const STILL = `new Promise((resolve) => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync('*, ::before, ::after { transition: none !important }');
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+  requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
+})`;
 
 /** What axe finds serious or critical in a page: everything, the contrast alone, or everything else. */
 export async function inaccessible(

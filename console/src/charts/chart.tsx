@@ -76,12 +76,7 @@ function Plot(props: ChartProps) {
         <Grid ticks={ticks} width={width} toY={toY} label={labels.tick} />
         {marks.map((name, index) =>
           index % stride === 0 ? (
-            <text
-              key={names[index]}
-              x={toX(index)}
-              y={HEIGHT - 6}
-              textAnchor={anchorOf(index, points.length, isBars)}
-            >
+            <text key={names[index]} x={toX(index)} y={HEIGHT - 6} textAnchor={anchorOf(toX(index), width)}>
               {name}
             </text>
           ) : null,
@@ -159,10 +154,9 @@ function Values({ of, series, labels }: ValuesProps) {
 const TIP_GAP = 14;
 const tipAt = (x: number, width: number) => (x > width / 2 ? width - x + TIP_GAP : x + TIP_GAP);
 
-function anchorOf(index: number, count: number, isBars: boolean): 'start' | 'middle' | 'end' {
-  if (count === 1 || (isBars && index < count - 1)) return 'middle';
-  return index === 0 ? 'start' : index === count - 1 ? 'end' : 'middle';
-}
+/** Half of the widest label of a place. */
+const LABEL_HALF = 32;
+const anchorOf = (x: number, width: number) => (x + LABEL_HALF > width ? 'end' : 'middle');
 
 type Spot = { readonly x: number; readonly y: number; readonly value: number };
 
