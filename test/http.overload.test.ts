@@ -164,7 +164,11 @@ test('a full house refuses who filled it, at once, and has a place for who has f
     assert.match(head, /\r\nretry-after: 1\r\n/i);
     assert.deepEqual(answer, { statusCode: '91', message: 'Service unavailable', data: null });
   }
-  assert.equal(await flooding.balanceOf(voucher), 2_000 - (STUCK - refused));
+  // What was refused is sent again. It had no effect, or it is a replay: on a busy machine a call may reach
+  // its limit of time while it is being booked.
+  for (const [number, { status }] of answers.entries())
+    if (status === 503) await flooding.done(B.redeem(voucher, 1, `sale-${number}`));
+  assert.equal(await flooding.balanceOf(voucher), 2_000 - STUCK);
   // It is over: nothing holds a place any more.
   await flooding.done(B.redeem(voucher, 1, 'afterwards'));
   for (const wire of wires) wire.close();
