@@ -15,7 +15,10 @@ import { make, rowsOf } from './reports.ts';
 const DAY = { from: '2026-03-02', to: '2026-03-03' };
 const text = (cents: number) => (cents / 100).toFixed(2);
 
-/** What is owed, and the accounts. @param cents vouchers of one cent that were made and taken back */
+/**
+ * Compares the trial balance (R1) and the liability.
+ * @param cents how many vouchers of one cent were made and taken back
+ */
 async function proveSums(service: Service, cents: number): Promise<void> {
   const moved = rowsOf(await make(service, 'R1', DAY))
     .filter((row) => row['debits'] !== '0.00' || row['credits'] !== '0.00')

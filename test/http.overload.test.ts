@@ -164,8 +164,8 @@ test('a full house refuses who filled it, at once, and has a place for who has f
     assert.match(head, /\r\nretry-after: 1\r\n/i);
     assert.deepEqual(answer, { statusCode: '91', message: 'Service unavailable', data: null });
   }
-  // What was refused is sent again. It had no effect, or it is a replay: on a busy machine a call may reach
-  // its limit of time while it is being booked.
+  // Refused sales are sent again under their references. Each had no effect, or is a replay: on a busy
+  // machine a call may reach its limit of time while it is being booked.
   for (const [number, { status }] of answers.entries())
     if (status === 503) await flooding.done(B.redeem(voucher, 1, `sale-${number}`));
   assert.equal(await flooding.balanceOf(voucher), 2_000 - STUCK);

@@ -13,7 +13,7 @@ export async function requireSession(first: Queries, url: string): Promise<void>
   const other = await openOwner(url);
   try {
     await other.query({ text: 'begin', values: [] });
-    // What was lent to the other one in the meantime is not here any more.
+    // A pooler that lent this session to the other connection gives the first one another session.
     if ((await pidOf(first)) === pid) return;
   } finally {
     await other.close();

@@ -208,7 +208,7 @@ const declines = reading({
 });
 
 const DAY_MS = 86_400_000;
-/** What is counted unless a day is given: the days of a month. */
+/** How many days are counted where `from` is not given. */
 const COUNTED_DAYS = 30;
 
 const declineCount = reading({

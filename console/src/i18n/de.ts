@@ -172,7 +172,7 @@ export const de: Catalogue = {
     currency: 'Währung',
     nothing: 'Noch gibt es keine Zahlen.',
     outstanding: 'Ausstehend und geschuldet, 90 Tage',
-    months: 'Ausgegeben und eingelöst je Monat',
+    months: 'Ausgegeben, eingelöst, verfallen',
     expiring: 'Verfällt innerhalb von 12 Monaten',
     curve: 'Eingelöst nach Ausgabemonat',
     curveNote: 'Jede Linie ist ein Ausgabemonat: Prozent eingelöst, nach Monaten.',

@@ -167,7 +167,7 @@ export const en = {
     currency: 'Currency',
     nothing: 'There are no figures yet.',
     outstanding: 'Outstanding and owed, 90 days',
-    months: 'Issued and redeemed by month',
+    months: 'Issued, redeemed, expired',
     expiring: 'Expiring within 12 months',
     curve: 'Redeemed by month of issue',
     curveNote: 'Each line is one month of issue: percent redeemed, by months since.',
