@@ -33,6 +33,8 @@ class Run {
   /** Ids of batches, and of those without a value that are produced in the background. */
   #batches: string[] = [];
   #large: string[] = [];
+  /** Serial numbers of the vouchers that replaced others. */
+  readonly #successors = new Set<string>();
   /** Calls that can be sent again as they are. */
   readonly #sent: { readonly wish: Wish; readonly call: Call }[] = [];
   /** What was told of each transaction; nothing of it ever changes. */
@@ -205,9 +207,11 @@ class Run {
     // Newest first in lists, oldest first in a balance. An update tells its transactions by what they are.
     if (call.do === 'list') assert.deepEqual(ids, [...ids].sort().reverse());
     if (call.do === 'balance') assert.deepEqual(ids, [...ids].sort());
-    for (const { transactionId, transactionType, amount, timestamp } of [...list, data ?? {}]) {
-      if (transactionType === undefined || timestamp === undefined) continue;
-      const told = JSON.stringify([transactionType, amount, timestamp]);
+    for (const { transactionId, transactionType: type, amount, timestamp } of [...list, data ?? {}]) {
+      if (type === undefined || timestamp === undefined) continue;
+      // What a successor took over grows with the money that comes back later; the model knows how much.
+      const grows = call.do === 'balance' && this.#successors.has(call.serial ?? '') && type === 'ACTIVATION';
+      const told = JSON.stringify([type, grows ? null : amount, timestamp]);
       assert.equal(this.#told.get(transactionId) ?? told, told);
       this.#told.set(transactionId, told);
     }
@@ -217,6 +221,7 @@ class Run {
       this.#ordered.push({ merchant: call.merchant, reference: call.reference });
       if (data.status === 'PROCESSING' && data.value === null) this.#large.push(data.transactionId);
     }
+    if (call.do === 'replace') this.#successors.add(String(data.serialNumber));
     const told: Voucher[] = call.do === 'replace' ? [data] : (data?.vouchers ?? []);
     const known = new Set(this.#vouchers.map(({ serialNumber }) => serialNumber));
     this.#vouchers.push(...told.filter(({ serialNumber }) => !known.has(serialNumber)));
