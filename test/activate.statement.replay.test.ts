@@ -21,14 +21,14 @@ before(async () => {
 after(() => bench.close());
 
 async function floatOf(by: Context, currency = 'USD'): Promise<bigint> {
-  const [row] = await bench.tell<{ balance_minor: bigint }>(
+  const [row] = await bench.query<{ balance_minor: bigint }>(
     `select balance_minor from floats where merchant_id = ${by.merchant.id} and currency = '${currency}'`,
   );
   return row?.balance_minor ?? -1n;
 }
 
 const setFloat = (by: Context, what: string) =>
-  bench.tell(`update floats set ${what} where merchant_id = ${by.merchant.id} and currency = 'USD'`);
+  bench.query(`update floats set ${what} where merchant_id = ${by.merchant.id} and currency = 'USD'`);
 
 describe('a reference', () => {
   test('is answered as before for the same request, and refused for another', async () => {
@@ -56,7 +56,7 @@ describe('a reference', () => {
     assert.equal(await outcomeOf({ ...same, card: next, by: other }), 'ok');
     assert.equal(await outcomeOf({ by: one, card: next, value: 100_000, reference: id }), '41');
     assert.equal(await floatOf(one), float - 1000n);
-    await bench.tell(`update claims set operation = 'redeem' where id = '${id}'`);
+    await bench.query(`update claims set operation = 'redeem' where id = '${id}'`);
     assert.equal(await outcomeOf(same), '41');
   });
 
@@ -65,7 +65,7 @@ describe('a reference', () => {
     const card = await bench.card(seller);
     const asked = { by: seller, card, value: 10_000, reference: 'changes' };
     assert.equal(await outcomeOf(asked), 'ok');
-    await bench.tell(
+    await bench.query(
       "update products set min_value_minor = 5000, max_value_minor = 6000, on_sale = false where code = 'CHANGES'",
     );
     await setFloat(seller, 'balance_minor = 0');

@@ -22,18 +22,18 @@ before(async () => {
 after(() => bench.close());
 
 async function floatOf(by: Context, currency = 'USD'): Promise<bigint> {
-  const [row] = await bench.tell<{ balance_minor: bigint }>(
+  const [row] = await bench.query<{ balance_minor: bigint }>(
     `select balance_minor from floats where merchant_id = ${by.merchant.id} and currency = '${currency}'`,
   );
   return row?.balance_minor ?? -1n;
 }
 
 const setFloat = (by: Context, what: string) =>
-  bench.tell(`update floats set ${what} where merchant_id = ${by.merchant.id} and currency = 'USD'`);
+  bench.query(`update floats set ${what} where merchant_id = ${by.merchant.id} and currency = 'USD'`);
 
 const entryOf = async (id: string) =>
   (
-    await bench.tell<object>(
+    await bench.query<object>(
       `
         select j.kind, coalesce(a.kind::text, 'batch ' || j.debit_account - 5000000000) as debited,
           a.merchant_id as from,
@@ -178,7 +178,7 @@ describe('a float', () => {
     ]);
     assert.equal(await floatOf(buyer), 0n);
     const booked = `select from journal where merchant_id = ${buyer.merchant.id} and kind = 'ACTIVATION'`;
-    assert.equal((await bench.tell(booked)).length, 2);
+    assert.equal((await bench.query(booked)).length, 2);
   });
 
   test('that changes while a call waits for it is spent as it is then', async () => {
@@ -228,7 +228,7 @@ describe('a float', () => {
     assert.ok(first && second && third && last);
     await setFloat(buyer, 'balance_minor = 1000, low_minor = 500, topped_up_minor = 100000');
     const told = () =>
-      bench.tell<{ data: unknown }>(
+      bench.query<{ data: unknown }>(
         `
           select event_id, type, subject_id, data from webhook_deliveries where endpoint_id = ${low}
           order by event_id`,

@@ -42,7 +42,7 @@ describe('a voucher', () => {
   test('of a batch that is not complete does not exist', async () => {
     const card = await bench.card(one);
     const batch = `(select batch_id from vouchers where serial_number = ${card.serial})`;
-    await bench.tell(`update batches set status = 'CANCELED' where id = ${batch}`);
+    await bench.query(`update batches set status = 'CANCELED' where id = ${batch}`);
     assert.deepEqual(
       [await outcomeOf({ by: one, card }), await outcomeOf({ by: one, serial: card.serial })],
       ['14', '14'],

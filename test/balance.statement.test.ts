@@ -71,9 +71,9 @@ async function history(card: Card, count: number): Promise<void> {
   const settled = `select ${card.serial} as debit_account, id as credit_account from accounts
     where merchant_id = ${one.merchant.id} and kind = 'SETTLEMENT' and currency = 'USD'`;
   const newest = id(String(count));
-  await bench.tell(`delete from journal where serial_number = ${card.serial}`);
-  await bench.tell(`delete from redemption_updates`);
-  await bench.tell(
+  await bench.query(`delete from journal where serial_number = ${card.serial}`);
+  await bench.query(`delete from redemption_updates`);
+  await bench.query(
     `insert into journal (${columns})
      select ${id('n')}, 'REDEMPTION'::entry_kind, ${values}, null, now() from (${settled}) s,
        generate_series(1, ${count}) n
@@ -82,7 +82,7 @@ async function history(card: Card, count: number): Promise<void> {
        ${card.serial},
        ${newest}, now() from (${settled}) s`,
   );
-  await bench.tell(
+  await bench.query(
     `
       insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)
       values (${newest}, ${id('0')}, 0, now())`,
@@ -184,7 +184,7 @@ describe('a balance', () => {
     await redeem(one, { ...card, amount: 4, reference: 'before 2' });
     const middle = await replaceVoucher(operator, card.serial);
     const last = await replaceVoucher(operator, middle);
-    const [row] = await bench.tell<{ sealed: Buffer }>(
+    const [row] = await bench.query<{ sealed: Buffer }>(
       `select sealed from vouchers where serial_number = ${last}`,
     );
     const successor = one.service.keys.open(last, row?.sealed as Buffer);
@@ -206,7 +206,7 @@ describe('a balance', () => {
 
   test('is returned to nobody without code and PIN, nor of a batch that is not complete', async () => {
     const [card, canceled] = [await bench.card(one, 25), await bench.card(one, 25)];
-    await bench.tell(
+    await bench.query(
       `
         update batches set status = 'CANCELED' where id = (select batch_id from vouchers
         where serial_number = ${canceled.serial})`,

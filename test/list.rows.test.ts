@@ -39,7 +39,7 @@ after(async () => {
 async function addBatches(count: number, value: number | null, year: number): Promise<void> {
   const known = `
     select id as merchant_id, default_product_id as product_id from merchants where id = ${one.merchant.id}`;
-  await bench.tell(`
+  await bench.query(`
     with made as (
       insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced,
         value_minor, expires_at,
@@ -84,7 +84,7 @@ async function rowsRead(inForceOnly: boolean): Promise<number> {
 async function addNeighbors(count: number): Promise<void> {
   const neighbor = await bench.merchant();
   const { serial } = await bench.card(neighbor);
-  await bench.tell(`
+  await bench.query(`
     with made as (
       insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at)
       select nextval('voucher_numbers') * 64, batch_id, gen_random_uuid(), gen_random_uuid(), '', '2040-01-01'
@@ -104,7 +104,7 @@ describe('the list of a merchant reads few rows', () => {
     await addBatches(BATCHES, 100, 2029);
     await addNeighbors(20 * BATCHES);
     for (let nth = 0; nth < 60; nth++) await bench.card(one, 1);
-    await bench.tell('analyze');
+    await bench.query('analyze');
     for (const inForceOnly of [true, false]) {
       const rows = await rowsRead(inForceOnly);
       assert.ok(rows < ROWS_MAX, `${rows} rows`);
@@ -114,7 +114,7 @@ describe('the list of a merchant reads few rows', () => {
   test('with thousands of redemptions, of which a third were updated', async () => {
     const card = await bench.card(await bench.merchant(), 1_000);
     await redeem(one, { ...card, amount: 1, reference: 'the pattern of all others' });
-    await bench.tell(`
+    await bench.query(`
       with sales as (
         insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
           serial_number, occurred_at)
@@ -135,7 +135,7 @@ describe('the list of a merchant reads few rows', () => {
         s.currency, s.merchant_id,
         s.serial_number, s.id, s.occurred_at
       from updates u join sales s on s.id = u.original_id`);
-    await bench.tell('analyze');
+    await bench.query('analyze');
     for (const inForceOnly of [true, false]) {
       const rows = await rowsRead(inForceOnly);
       assert.ok(rows < ROWS_MAX, `${rows} rows`);

@@ -22,7 +22,7 @@ before(async () => {
 after(() => bench.close());
 
 const guesses = async () => {
-  const [row] = await bench.tell<{ guesses: number }>(
+  const [row] = await bench.query<{ guesses: number }>(
     'select coalesce(sum(guesses), 0)::int as guesses from api_key_days',
   );
   return row?.guesses;

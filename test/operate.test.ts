@@ -31,7 +31,7 @@ const later = (ms: number) => new Date(bench.now.getTime() + ms);
 
 /** What the audit holds of a voucher: what was done, and what it was before and after. */
 async function auditOf({ serial }: Card): Promise<object[]> {
-  return bench.tell(
+  return bench.query(
     `
       select action, before::json, after::json from audit where subject = 'voucher ${serial}'
       order by sequence`,
@@ -44,7 +44,7 @@ describe('a voucher is shown', () => {
     const opened = await activate(one, { voucher: card, value: 25, reference: 'opened' });
     const sold = await redeem({ ...one, now: later(5) }, { ...card, amount: 10 });
     const { batch, batchReference, expiresAt, ...told } = await shown(card);
-    const [row] = await bench.tell<{ transaction_id: string; reference: string; expires_at: Date }>(
+    const [row] = await bench.query<{ transaction_id: string; reference: string; expires_at: Date }>(
       `
         select b.transaction_id, b.reference, v.expires_at from batches b join vouchers v
         on v.batch_id = b.id where v.serial_number = ${card.serial}`,
@@ -101,7 +101,7 @@ describe('a voucher is shown', () => {
   test('by nobody of a batch that is not complete', async () => {
     const card = await bench.card(one, 25);
     const batch = `(select batch_id from vouchers where serial_number = ${card.serial})`;
-    await bench.tell(`update batches set status = 'CANCELED' where id = ${batch}`);
+    await bench.query(`update batches set status = 'CANCELED' where id = ${batch}`);
     await assert.rejects(shown(card), { code: '14' });
     await assert.rejects(blockVoucher(operator, card.serial), { code: '14' });
   });
@@ -204,7 +204,7 @@ test('a replacement draws its code again where there is one like it, under whate
   const other = await shown(taken);
   assert.deepEqual([other.code, other.state, other.balance.minor], [taken.code, 'ACTIVE', 1000n]);
   assert.deepEqual(
-    await bench.tell(`select serial_number from vouchers where code_key = '${keys.codeKey(made.code)}'`),
+    await bench.query(`select serial_number from vouchers where code_key = '${keys.codeKey(made.code)}'`),
     [{ serial_number: serial }],
   );
 });

@@ -35,7 +35,7 @@ test('books each of a call once: the claim, the journal and the balance say the 
       ['ok', ids[1], bench.now, 2500n],
     ],
   );
-  const entries = await bench.tell(
+  const entries = await bench.query(
     `
       select j.id, j.kind, j.debit_account, a.kind as credited, a.merchant_id as to, j.amount_minor,
         j.currency, j.merchant_id,
@@ -57,7 +57,7 @@ test('books each of a call once: the claim, the journal and the balance say the 
     [await bench.ofCard(first, 'balance_minor'), await bench.ofCard(second, 'balance_minor')],
     ['1490', '0'],
   );
-  const claims = await bench.tell(
+  const claims = await bench.query(
     `
       select merchant_id, operation, reference, serial_number, fingerprint from claims
       where id in ('${ids[0]}', '${ids[1]}')`,
@@ -93,7 +93,7 @@ test('a call that holds a voucher, or a reference, twice is refused as a whole',
       ['2500', '0 open'],
     );
   assert.deepEqual(
-    await bench.tell(`select from journal where serial_number = ${card.serial} and kind = 'REDEMPTION'`),
+    await bench.query(`select from journal where serial_number = ${card.serial} and kind = 'REDEMPTION'`),
     [],
   );
 });
@@ -121,7 +121,7 @@ describe('a reference', () => {
 
   test('that another operation has used is free', async () => {
     const card = await bench.card(one, 25);
-    await bench.tell(`insert into claims (id, merchant_id, operation, reference, fingerprint)
+    await bench.query(`insert into claims (id, merchant_id, operation, reference, fingerprint)
       values (gen_random_uuid(), ${one.merchant.id}, 'activate', 'of an activation', '10000')`);
     assert.equal(await outcomeOf(one, card, 10_000, 'of an activation'), 'ok');
   });

@@ -88,7 +88,7 @@ describe('a voucher', () => {
 
   test('of a batch that is not complete does not exist', async () => {
     const card = await bench.card(one, 25);
-    await bench.tell(
+    await bench.query(
       `
         update batches set status = 'CANCELED' where id = (select batch_id from vouchers
         where serial_number = ${card.serial})`,

@@ -44,7 +44,7 @@ after(async () => {
 const goOn = () => false;
 /** A digest of what the first vouchers are sealed as. */
 const sealedUpTo = async (serial: bigint) => {
-  const [row] = await bench.tell<{ digest: string }>(
+  const [row] = await bench.query<{ digest: string }>(
     `
       select md5(string_agg(sealed, '' order by serial_number)) as digest from vouchers
       where serial_number <= ${serial}`,
@@ -52,7 +52,7 @@ const sealedUpTo = async (serial: bigint) => {
   return row?.digest;
 };
 const serialAt = async (place: number) => {
-  const [row] = await bench.tell<{ serial: bigint }>(
+  const [row] = await bench.query<{ serial: bigint }>(
     `select serial_number as serial from vouchers order by serial_number limit 1 offset ${place}`,
   );
   return row?.serial as bigint;
@@ -74,7 +74,7 @@ test('after a new key was put to use all are left behind; sealed anew a page at 
   assert.equal(one.service.keys.current, ids[0]);
   // The progress of another rotation is nobody else's.
   const elsewhere = [{ key_id: 'kother', resealed_to: 10_000_000_005n, finished_at: null }];
-  await bench.tell(
+  await bench.query(
     "insert into keyring_rotations (key_id, bucket, started_at, resealed_to) values ('kother', 0, now(), 10000000005)",
   );
   assert.equal(await countLeftBehind(one.service, goOn), ALL);
@@ -87,7 +87,7 @@ test('after a new key was put to use all are left behind; sealed anew a page at 
   });
   const done = await serialAt(999);
   const sealedSoFar = await sealedUpTo(done);
-  const [row] = await bench.tell<{ resealed_to: bigint }>(
+  const [row] = await bench.query<{ resealed_to: bigint }>(
     `select resealed_to from keyring_rotations where key_id = '${ids[0]}'`,
   );
   assert.equal(row?.resealed_to, done);
@@ -99,7 +99,7 @@ test('after a new key was put to use all are left behind; sealed anew a page at 
   assert.equal(await countLeftBehind(one.service, goOn), 0);
   await one.service.db.query(endProgress(ids[0], bench.now));
   const others = "select key_id, resealed_to, finished_at from keyring_rotations where key_id = 'kother'";
-  assert.deepEqual(await bench.tell(others), elsewhere);
+  assert.deepEqual(await bench.query(others), elsewhere);
 });
 
 test('the proof can be stopped, and is none then', async () => {
@@ -112,12 +112,12 @@ test('a voucher is left behind by its seal, by its look-up and by its PIN, where
   const old = bench.served.service.keys;
   for (const place of [0, 1_999, 2_000, ALL - 1]) {
     const serial = await serialAt(place);
-    const [row] = await bench.tell<{ sealed: Buffer; code_key: string; pin_key: string }>(
+    const [row] = await bench.query<{ sealed: Buffer; code_key: string; pin_key: string }>(
       `select sealed, code_key, pin_key from vouchers where serial_number = ${serial}`,
     );
     assert.ok(row);
     const { code, pin } = one.service.keys.open(serial, row.sealed);
-    const set = (what: string) => bench.tell(`update vouchers set ${what} where serial_number = ${serial}`);
+    const set = (what: string) => bench.query(`update vouchers set ${what} where serial_number = ${serial}`);
     for (const what of [
       `sealed = '\\x${old.seal(serial, code, pin).toString('hex')}'`,
       `code_key = '${old.codeKey(code)}'`,
@@ -136,7 +136,7 @@ test('a voucher is left behind by its seal, by its look-up and by its PIN, where
 test('one that was sealed anew since it was read stays as it is, and so does every other', async () => {
   const [first, second] = [await serialAt(0), await serialAt(1)];
   const seals = async (serial: bigint) => {
-    const [row] = await bench.tell<{ sealed: Buffer }>(
+    const [row] = await bench.query<{ sealed: Buffer }>(
       `select sealed from vouchers where serial_number = ${serial}`,
     );
     return row?.sealed as Buffer;
@@ -160,7 +160,7 @@ test('nothing is sealed under a key that was replaced meanwhile, by a process th
   assert.deepEqual(await finishRotation(asOperator(one.service), goOn, goOn), [ids[2]]);
   await beginRotation(asOperator(two.service), undefined);
   assert.deepEqual([one.service.keys.current, two.service.keys.current], [ids[0], ids[1]]);
-  await bench.tell(`update keyring_rotations set resealed_to = 0`);
+  await bench.query(`update keyring_rotations set resealed_to = 0`);
   await assert.rejects(
     resealAll(one.service, goOn),
     /another key than \S+ has been put to use meanwhile: run this again/,

@@ -51,12 +51,12 @@ const ring = async (at = given) =>
   );
 /** What the audit holds of the key ring, oldest first. */
 const audited = () =>
-  bench.tell<{ action: string; before: object; after: object }>(
+  bench.query<{ action: string; before: object; after: object }>(
     `select action, before::json, after::json from audit where subject = 'keyring' order by sequence`,
   );
 const times = async () =>
   (
-    await bench.tell<Record<string, Date | null>>(
+    await bench.query<Record<string, Date | null>>(
       'select superseded_at, retired_at, dropped_at from keyring_keys order by activation nulls last',
     )
   ).map(({ superseded_at, retired_at, dropped_at }) =>
@@ -71,7 +71,7 @@ test('a key that was never used is told as such, and one that is not held as wel
   const [unused, inUse] = await listKeyRing(given.service);
   assert.equal(unused?.since, null);
   assert.ok(inUse?.since instanceof Date);
-  await bench.tell('analyze vouchers');
+  await bench.query('analyze vouchers');
   assert.equal(await estimateAll(given.service.db), 3);
 });
 
@@ -110,10 +110,10 @@ test('a rotation that is stopped retires nothing', async () => {
 });
 
 test('nor one that leaves a voucher behind', async () => {
-  const kept = await bench.tell<{ code_key: string; serial_number: bigint }>(
+  const kept = await bench.query<{ code_key: string; serial_number: bigint }>(
     'select code_key, serial_number from vouchers',
   );
-  await bench.tell(
+  await bench.query(
     `update vouchers set code_key = gen_random_uuid() where serial_number = ${kept[1]?.serial_number}`,
   );
   await assert.rejects(
@@ -124,7 +124,7 @@ test('nor one that leaves a voucher behind', async () => {
     [1, null, null],
     [null, null, null],
   ]);
-  await bench.tell(
+  await bench.query(
     `update vouchers set code_key = '${kept[1]?.code_key}' where serial_number = ${kept[1]?.serial_number}`,
   );
 });
@@ -150,7 +150,7 @@ test('one that comes to its end retires the key before, once', async () => {
     after: { keyId: ids[0], retired: [ids[1]] },
   });
   assert.deepEqual(others, []);
-  const [progress] = await bench.tell<{ started_at: Date; finished_at: Date }>(
+  const [progress] = await bench.query<{ started_at: Date; finished_at: Date }>(
     'select started_at, finished_at from keyring_rotations',
   );
   assert.deepEqual(progress, { started_at: later(1), finished_at: later(2) });
@@ -164,25 +164,25 @@ test('a key is not dropped while it is in use, while anything is sealed under it
   const endpoint = await bench.endpoint(one, null);
   const secret = (text: Buffer) =>
     `update webhook_endpoints set secret = '\\x${text.toString('hex')}' where id = ${endpoint}`;
-  await bench.tell(secret(old.sealText(`webhook:${endpoint}`, 'secret')));
+  await bench.query(secret(old.sealText(`webhook:${endpoint}`, 'secret')));
   assert.equal((await ring())[1], 'old retired held 0 1');
   await assert.rejects(drop(ids[1]), /^Error: 1 webhook secrets are sealed under /);
-  await bench.tell('delete from webhook_endpoints');
-  const [head] = await bench.tell<{ sealed: Buffer }>('select sealed from audit_head');
+  await bench.query('delete from webhook_endpoints');
+  const [head] = await bench.query<{ sealed: Buffer }>('select sealed from audit_head');
   const sealHead = (sealed: Buffer) =>
-    bench.tell(`update audit_head set sealed = '\\x${sealed.toString('hex')}'`);
+    bench.query(`update audit_head set sealed = '\\x${sealed.toString('hex')}'`);
   await sealHead(old.sealText('audit head', 'anything'));
   await assert.rejects(drop(ids[1]), /^Error: the end of the audit is sealed under /);
   await sealHead(head?.sealed as Buffer);
-  await bench.tell('update vouchers set pin_key = gen_random_uuid()');
+  await bench.query('update vouchers set pin_key = gen_random_uuid()');
   await assert.rejects(drop(ids[1]), /^Error: 3 vouchers are not under the key in use/);
-  const rows = await bench.tell<{ serial_number: bigint; sealed: Buffer }>(
+  const rows = await bench.query<{ serial_number: bigint; sealed: Buffer }>(
     'select serial_number, sealed from vouchers',
   );
   for (const { serial_number, sealed } of rows) {
     const { code, pin } = given.service.keys.open(serial_number, sealed);
     const key = given.service.keys.pinKey(code, pin);
-    await bench.tell(`update vouchers set pin_key = '${key}' where serial_number = ${serial_number}`);
+    await bench.query(`update vouchers set pin_key = '${key}' where serial_number = ${serial_number}`);
   }
   assert.equal(await dropKey(operator, ids[1], undefined, stopNow), false);
   assert.equal((await audited()).length, 2);
@@ -198,12 +198,12 @@ test('a dropped key is taken out of the key file, also by a second run, and is d
   const filed = asOperator({ ...given.service, keys });
   given.clock.set(later(4));
   // Another one that was retired stays as it is.
-  await bench.tell(
+  await bench.query(
     "insert into keyring_keys (key_id, check_value, activation, superseded_at, retired_at) values ('kother', '\\x00', 0, now(), now())",
   );
   // Without a file that can be written, the database notes it alone.
   assert.equal(await dropKey(filed, ids[1], undefined, goOn), true);
-  const [other] = await bench.tell("delete from keyring_keys where key_id = 'kother' returning dropped_at");
+  const [other] = await bench.query("delete from keyring_keys where key_id = 'kother' returning dropped_at");
   assert.deepEqual(other, { dropped_at: null });
   assert.deepEqual(await times(), [
     [1, 2, 4],

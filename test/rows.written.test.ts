@@ -33,14 +33,14 @@ before(async () => {
     ...asOperator(shop.service),
     actor: { ...asOperator(shop.service).actor, reason: 'a reason' },
   };
-  await bench.tell(`
+  await bench.query(`
     create function lose_row() returns trigger language plpgsql as $$ begin return null; end $$`);
 });
 after(() => bench?.close());
 
 /** Everything that a lost row could change. */
 const money = () =>
-  bench.tell(`
+  bench.query(`
     select (select array_agg(row(v.*)::text order by v.serial_number) from vouchers v) as vouchers,
       (select array_agg(row(f.*)::text order by f.account_id) from floats f) as floats,
       (select array_agg(id order by id) from journal) as journal,
@@ -149,7 +149,7 @@ const CASES: Readonly<Record<string, Case>> = {
     tables: 'journal vouchers',
     async prepare() {
       const { batch } = await generate(shop, { reference: fresh(), quantity: 2, value: 25 });
-      await bench.tell(`update batches set status = 'CANCELED', ended_at = now() where id = ${batch.id}`);
+      await bench.query(`update batches set status = 'CANCELED', ended_at = now() where id = ${batch.id}`);
       return () => voidBatch(shop.service, batch.id);
     },
   },
@@ -158,7 +158,7 @@ const CASES: Readonly<Record<string, Case>> = {
     async prepare() {
       const card = await bench.card(shop, 25);
       await bench.setCard(card, `expires_at = '${bench.now.toISOString()}'`);
-      await bench.tell(
+      await bench.query(
         `insert into voucher_expiries (serial_number, due_at) values (${card.serial}, '${bench.now.toISOString()}')`,
       );
       return () => sweepExpired(shop.service);
@@ -181,11 +181,11 @@ for (const [name, { tables, byBucket, prepare }] of Object.entries(CASES)) {
     const run = await prepare();
     const as = await money();
     const failsWithout = async (lose: string, restore: string, what: string) => {
-      await bench.tell(lose);
+      await bench.query(lose);
       try {
         await assert.rejects(run(), /rows of \w+ were written|there is no/, what);
       } finally {
-        await bench.tell(restore);
+        await bench.query(restore);
       }
       assert.deepEqual(await money(), as, what);
     };

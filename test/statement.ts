@@ -57,7 +57,7 @@ export class Bench {
   static async open(): Promise<Bench> {
     const served = await startTestService();
     const bench = new Bench(served, await openOwner(served.url));
-    await bench.tell('set search_path = scrip');
+    await bench.query('set search_path = scrip');
     return bench;
   }
 
@@ -110,14 +110,14 @@ export class Bench {
     return this.served.service.db.hot<Row>(statement, values, BUCKET);
   }
 
-  /** Runs a statement as the owner of the database, who may do what the service may not. */
-  tell<Row>(text: string): Promise<Row[]> {
+  /** Runs a statement as the owner of the database: the service may do less. */
+  query<Row>(text: string): Promise<Row[]> {
     return this.#owner.query<Row>({ text, values: [] });
   }
 
   /** A value of a voucher's row, as text. */
   async ofCard(card: Card, column: string): Promise<string | null> {
-    const [row] = await this.tell<{ value: string | null }>(
+    const [row] = await this.query<{ value: string | null }>(
       `select (${column})::text as value from vouchers where serial_number = ${card.serial}`,
     );
     return row?.value ?? null;
@@ -162,18 +162,18 @@ export class Bench {
   }
 
   setCard(card: Card, what: string): Promise<unknown[]> {
-    return this.tell(`update vouchers set ${what} where serial_number = ${card.serial}`);
+    return this.query(`update vouchers set ${what} where serial_number = ${card.serial}`);
   }
 
   /** An endpoint of a merchant; `what` is a list of assignments that make it special. */
   async endpoint(context: Context, events: string | null, what?: string): Promise<number> {
-    const [row] = await this.tell<{ id: number }>(
+    const [row] = await this.query<{ id: number }>(
       `insert into webhook_endpoints (merchant_id, url, events, secret, created_at)
        values (${context.merchant.id}, 'https://x.test', ${events === null ? 'null' : `'{${events}}'`}, '',
          now()) returning id`,
     );
     const id = row?.id as number;
-    if (what) await this.tell(`update webhook_endpoints set ${what} where id = ${id}`);
+    if (what) await this.query(`update webhook_endpoints set ${what} where id = ${id}`);
     return id;
   }
 
@@ -191,7 +191,7 @@ export class Bench {
     await this.endpoint(neighbor, null);
     const isTold = async (id: string) => {
       const columns = 'endpoint_id, event_id, type, subject_id, data, occurred_at, due_at';
-      const told = await this.tell(
+      const told = await this.query(
         `select ${columns} from webhook_deliveries where type = '${event}' order by endpoint_id`,
       );
       const expected = {
@@ -241,7 +241,7 @@ export class Bench {
     });
     const waiting = `
       select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-    while (!isOver && (await this.tell(waiting)).length < waiters) await sleep(5);
+    while (!isOver && (await this.query(waiting)).length < waiters) await sleep(5);
     await run('commit');
     await other.close();
     return called;

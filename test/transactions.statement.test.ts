@@ -89,7 +89,7 @@ describe('the list of a merchant', () => {
     const [kept, gone] = [await bench.card(by, 25), await bench.card(by, 25)];
     const paid = await bench.card(later, 25);
     const batch = `(select batch_id from vouchers where serial_number = ${gone.serial})`;
-    await bench.tell(`update batches set status = 'CANCELED' where id = ${batch}`);
+    await bench.query(`update batches set status = 'CANCELED' where id = ${batch}`);
     assert.deepEqual(
       (await listed(by)).map(({ serialNumber }) => serialNumber),
       [kept.serial],
@@ -115,7 +115,7 @@ describe('the list of a merchant', () => {
     const card = await bench.card(by, 100);
     for (let nth = 1; nth <= 52; nth++) {
       await bench.cards(later(by), 1, { value: 1, reference: `batch ${nth}` });
-      await bench.tell(
+      await bench.query(
         `
           update batches set ended_at = '2030-02-01'::timestamptz + interval '${nth} s'
           where reference = 'batch ${nth}' and merchant_id = ${by.merchant.id}`,
@@ -125,7 +125,7 @@ describe('the list of a merchant', () => {
     assert.deepEqual(referencesOf(await listed(by)), expected);
     // Batches that activated nothing take no place.
     for (let nth = 1; nth <= 50; nth++) await bench.card(by);
-    await bench.tell("update batches set ended_at = '2030-03-01' where value_minor is null");
+    await bench.query("update batches set ended_at = '2030-03-01' where value_minor is null");
     assert.deepEqual(referencesOf(await listed(by)), expected);
     await sale(by, card, 1, 'sale');
     assert.deepEqual(referencesOf(await listed(by)), ['sale', ...expected.slice(0, 49)]);
@@ -143,9 +143,9 @@ describe('the list of a merchant', () => {
     const last = `(select batch_id from vouchers where serial_number = ${cards.at(-1)?.serial})`;
     const serials = cards.map(({ serial }) => serial);
     for (const table of ['vouchers', 'journal'])
-      await bench.tell(`update ${table} set batch_id = ${last} where serial_number in (${serials.join()})`);
+      await bench.query(`update ${table} set batch_id = ${last} where serial_number in (${serials.join()})`);
     // Batches end by the clock of the machine, which may be set back meanwhile.
-    await bench.tell(`update batches set ended_at = '2030-02-01' where id = ${last}`);
+    await bench.query(`update batches set ended_at = '2030-02-01' where id = ${last}`);
     const told = (await listed(by)).map(({ serialNumber }) => serialNumber);
     assert.deepEqual(told.sort(), serials.slice(10).sort());
   });

@@ -92,7 +92,7 @@ test('a call that waited while its voucher was replaced gives the money to the n
     gen_random_uuid(), now())`;
   const locked = `select * from lock_voucher(0, ${card.serial})`;
   assert.equal(await bench.during([locked, replace], () => outcomeOf(one, reference, 0)), 'ok');
-  const [held] = await bench.tell(`select balance_minor from vouchers where serial_number = ${serial}`);
+  const [held] = await bench.query(`select balance_minor from vouchers where serial_number = ${serial}`);
   assert.deepEqual(held, { balance_minor: 2500n });
 });
 

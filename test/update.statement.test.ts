@@ -27,7 +27,7 @@ describe('an update', () => {
   for (const newAmount of [24, 3, 0.01, 0]) {
     test(`to ${newAmount} reverses the redemption, books the new one, and tells both`, async () => {
       const { card, reference, id } = await redeemed(10);
-      const [settlement] = await bench.tell<{ id: bigint }>(
+      const [settlement] = await bench.query<{ id: bigint }>(
         `select credit_account as id from journal where id = '${id}'`,
       );
       const [reversalId, newId] = [bench.id(), bench.id()];
@@ -130,7 +130,7 @@ describe('what is updated', () => {
       entries.map((entry) => Reflect.get(entry, 'reference')),
       [null],
     );
-    await bench.tell(`update claims set operation = 'activate' where id = '${id}'`);
+    await bench.query(`update claims set operation = 'activate' where id = '${id}'`);
     assert.equal(await outcomeOf(one, reference, 0), '60');
     assert.deepEqual(await found(one, reference), []);
   });
@@ -176,7 +176,7 @@ describe('what is updated', () => {
       const last = await replaceVoucher(operator, middle);
       assert.equal(await outcomeOf(one, reference, 100_100), '44');
       const held = () =>
-        bench.tell(`select serial_number, balance_minor, value_minor from vouchers
+        bench.query(`select serial_number, balance_minor, value_minor from vouchers
           where serial_number in (${card.serial}, ${middle}, ${last}) order by serial_number`);
       const row = (serial_number: bigint, balance_minor: bigint, value_minor: bigint) => ({
         serial_number,
@@ -195,7 +195,7 @@ describe('what is updated', () => {
         select debit_account, credit_account, amount_minor from journal where serial_number = ${last}
         and kind = 'REPLACEMENT' and original_id is not null`;
       const entry = { debit_account: card.serial, credit_account: last, amount_minor: given };
-      assert.deepEqual(await bench.tell(moved), given > 0n ? [entry] : []);
+      assert.deepEqual(await bench.query(moved), given > 0n ? [entry] : []);
       assert.equal(await outcomeOf(one, reference, 0), '58');
     }
   });

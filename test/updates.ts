@@ -82,7 +82,7 @@ export class Updates {
   }
 
   entriesOf(card: Card): Promise<object[]> {
-    return this.bench.tell<object>(
+    return this.bench.query<object>(
       `
         select id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number,
           reference,
