@@ -102,12 +102,8 @@ class Run {
       case 'redeem': {
         const left = (this.states[0] as Model).vouchers[String(serial)]?.balance;
         const amount = wanted.whole && left ? left / 100 : wanted.amount;
-        return {
-          ...wanted,
-          ...common,
-          amount,
-          reference: dialect === 1 ? (wanted.reference ?? 'x0') : wanted.reference,
-        };
+        const reference = dialect === 1 ? (wanted.reference ?? 'x0') : wanted.reference;
+        return { ...wanted, ...common, amount, reference };
       }
       case 'activateByCode':
         return { ...wanted, ...common };
@@ -143,11 +139,8 @@ class Run {
   /** A has a value always and names its product; B has a date and the default product. */
   #order({ expiry, ...wanted }: Extract<Wish, { do: 'generate' }>, now: number): Call {
     if (wanted.dialect === 0) return { ...wanted, amount: wanted.amount ?? 10, until: null };
-    return {
-      ...wanted,
-      product: 'DEFAULT',
-      until: expiry === null ? null : now + (EXPIRIES_MS[expiry] as number),
-    };
+    const until = expiry === null ? null : now + (EXPIRIES_MS[expiry] as number);
+    return { ...wanted, product: 'DEFAULT', until };
   }
 
   async #send(process: ListeningService, wanted: Wish, call: Call): Promise<Answer> {
