@@ -43,7 +43,7 @@ const everyCall = (dialect: Dialect, voucher: Voucher): Asked[] => [
   ...(dialect === A ? [update('y', 1), updateDetails('y')] : []),
 ];
 
-/** Until every call is answered as if nothing had been; each may be told that it is not so far. */
+/** Repeats every call until it works; until then each must be answered with 503. */
 async function worksAgain(ask: Awaited<ReturnType<typeof start>>['ask'], dialect: Dialect, voucher: Voucher) {
   for (const asked of everyCall(dialect, voucher)) {
     for (;;) {
@@ -62,8 +62,8 @@ function assertAway(answer: Awaited<ReturnType<Awaited<ReturnType<typeof start>>
 }
 
 for (const dialect of DIALECTS) {
-  describe(`without a database ${dialect.name}`, () => {
-    test('says so to every call, and goes on when it is back', async (t) => {
+  describe(`${dialect.name} without its database`, () => {
+    test('answers every call with 503, and works when the database is back', async (t) => {
       const { way, ask } = await start(t);
       const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
       way.set('closed');
@@ -73,11 +73,11 @@ for (const dialect of DIALECTS) {
       assert.deepEqual([answer.statusCode, answer.json().statusCode], [200, '00']);
     });
 
-    test('says so when the answer of the database does not come, and the retry is right', async (t) => {
+    test('answers 503 when the answer of the database is lost, and a retry does not pay twice', async (t) => {
       const { way, ask } = await start(t);
       const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
       await ask(dialect.redeem(voucher, 1, 'first'));
-      // From here on statements arrive, and nothing comes back: who asked cannot know what became of it.
+      // From here on statements arrive and no answer comes back: the service cannot know the outcome.
       way.set('silent');
       const lost = ask(dialect.redeem(voucher, 10, 'sale'));
       setTimeout(way.cut, 300);
@@ -88,19 +88,19 @@ for (const dialect of DIALECTS) {
       assert.equal((await ask(dialect.balance(voucher))).json().data.balance, 14);
     });
 
-    // What waits for limits of time is the pool's, below both variants.
+    // These tests wait for timeouts of the pool, which is below both variants: one of them is enough.
     const ways =
       dialect === A
         ? ([
-            ['for long', 3_000],
-            ['for a moment', 100],
+            ['3 seconds', 3_000],
+            ['100 ms', 100],
           ] as const)
         : [];
     for (const [what, lostMs] of ways) {
-      test(`goes on by itself when all connections were lost without a word, and the way to it ${what}`, async (t) => {
+      test(`recovers after all connections went silent and the network was lost for ${what}`, async (t) => {
         const { way, ask } = await start(t);
         const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
-        // Connections of both pools, of which none will ever say anything again.
+        // Opens connections of both pools. None of them will ever answer again.
         await Promise.all(everyCall(dialect, voucher).map(ask));
         const before = (await ask(dialect.balance(voucher))).json().data.balance;
         way.set('lost');
@@ -117,14 +117,13 @@ for (const dialect of DIALECTS) {
       });
     }
 
-    test('says so of a database that hangs, and goes on when it moves again', async (t) => {
+    test('answers 503 while the database hangs, and works when it runs again', async (t) => {
       const { way, ask } = await start(t);
       const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
       way.set('paused');
       const ready = await ask({ method: 'GET', path: '/readyz' });
       assert.equal(ready.statusCode, 503);
-      // Nobody cuts anything: the service gives up by itself, on the statement and on those that wait
-      // behind it.
+      // No connection breaks: the service gives up by itself, on the statement and on those behind it.
       const answers = await Promise.all(
         Array.from({ length: 300 }, (_, at) => ask(dialect.redeem(voucher, 0.01, `sale-${at}`))),
       );
@@ -137,7 +136,7 @@ for (const dialect of DIALECTS) {
   });
 }
 
-test('a statement that takes long, and one that waits for a lock, are left alone: the server knows of them', async (t) => {
+test('a slow statement and one that waits for a lock are not cancelled while the server answers', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const { db } = testService.service;
@@ -151,7 +150,7 @@ test('a statement that takes long, and one that waits for a lock, are left alone
   assert.equal((await long).length, 1);
 });
 
-test('an error of the network is none of the server, whatever it is called', () => {
+test('an error of the network counts as an absent database, whatever its code', () => {
   for (const code of ['EPIPE', 'ECONNRESET', 'ENETUNREACH', 'EMFILE']) {
     const error = Object.assign(new Error('no'), { code });
     assert.deepEqual([isUnavailable(error), isAway(error)], [true, true], code);
@@ -159,7 +158,7 @@ test('an error of the network is none of the server, whatever it is called', () 
   assert.equal(isAway(Object.assign(new Error('no'), { code: '57P01' })), false);
 });
 
-test('a server of Citus that is killed, or loses another one, is unavailable: nothing was a bug', () => {
+test('an error of a Citus server that is shut down or has lost a worker counts as unavailable, not as a bug', () => {
   for (const message of [
     'postmaster was shut down, exiting',
     'failure on connection marked as essential: 10.0.0.2:5432',
@@ -168,7 +167,7 @@ test('a server of Citus that is killed, or loses another one, is unavailable: no
   assert.equal(isUnavailable(Object.assign(new Error('cache lookup failed'), { code: 'XX000' })), false);
 });
 
-test('a connection that breaks between two statements of a transaction ends the transaction, and nothing else', async (t) => {
+test('a connection that breaks between two statements fails its transaction and no other statement', async (t) => {
   const { way, db } = await startBehindWay(t);
   const broken = db.transaction(async (tx) => {
     await tx.query(sql`select 1`);
@@ -180,7 +179,7 @@ test('a connection that breaks between two statements of a transaction ends the 
   assert.equal((await db.query(sql`select 1`)).length, 1);
 });
 
-test('every session of the service has limits by which the server ends it, should it be lost without a word', async (t) => {
+test('every session of the service has timeouts, so that the server ends one whose connection is lost', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const { db } = testService.service;
@@ -200,7 +199,7 @@ test('every session of the service has limits by which the server ends it, shoul
   assert.deepEqual(await db.transaction((tx) => tx.query({ text, values: [names] })), limits);
 });
 
-test('a transaction that was lost without a word gives its locks back by the limit of its session', async (t) => {
+test('a transaction whose connection is lost releases its locks at the idle timeout of its session', async (t) => {
   const { testService, way, db } = await startBehindWay(t);
   const lost = db.transaction(async (tx) => {
     await tx.query(sql`set local idle_in_transaction_session_timeout = '1s'`);
@@ -211,6 +210,6 @@ test('a transaction that was lost without a word gives its locks back by the lim
   await assert.rejects(lost, isUnavailable);
   way.set('open');
   while ((await db.query(sql`select 1`).catch(() => [])).length === 0) await sleep(50);
-  // Without the limit this waits for the lock until its own limit, and fails.
+  // Without the idle timeout this statement would wait for the lock until its own timeout, and fail.
   assert.ok((await testService.service.db.query(sql`select from scrip.products`)).length > 0);
 });

@@ -5,7 +5,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { testDatabase } from './harness.ts';
 import { Installation } from './installation.ts';
 
-/** A dump of everything, and its load into a new database: of another version of PostgreSQL, or elsewhere. */
+/** `scrip db dump` and `scrip db load`, which move a database to another place or version of PostgreSQL. */
 
 let installation: Installation;
 let baseUrl: string;
@@ -47,7 +47,7 @@ async function rowsOf(dump: string): Promise<Map<string, string[]>> {
 }
 
 describe('a dump', () => {
-  it('is loaded into a new data folder, row by row, and the service goes on', async () => {
+  it('is loaded into a new data folder with the same rows, and the service works there', async () => {
     const moved = { SCRIP_DATA_DIR: installation.at('moved') };
     const loaded = await installation.run(['db', 'load', installation.at('dump')], moved);
     assert.equal(loaded.status, 0, loaded.err);
@@ -70,7 +70,7 @@ describe('a dump', () => {
     installation.settings['SCRIP_DATA_DIR'] = installation.at('data');
   });
 
-  it('that is damaged or incomplete is refused before anything is changed', async () => {
+  it('is refused when it is damaged or incomplete, before anything is changed', async () => {
     const { url, drop } = await testDatabase();
     afterAll.push(drop);
     const owner = await openOwner(url);
@@ -95,13 +95,13 @@ describe('a dump', () => {
       values: [],
     });
     assert.equal(left?.there, false);
-    // Into a server of one's own, the same dump is loaded as well.
+    // The same dump is also loaded into a server that Scrip does not run.
     const moved = await installation.run(['db', 'load', installation.at('dump')], settings);
     assert.equal(moved.status, 0, moved.err);
     await owner.close();
   });
 
-  it('goes into a new folder only', async () => {
+  it('is written to a new folder only', async () => {
     await installation.fails(/is not empty/, ['db', 'dump', installation.at('dump')]);
     await installation.fails(/cannot be used \(ENOTDIR\)/, [
       'db',

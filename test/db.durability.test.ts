@@ -7,7 +7,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 import { startTestService } from './harness.ts';
 
-test('no connection of the service gives up durability: fsync, synchronous_commit and full_page_writes are on', async (t) => {
+test('every connection of the service has fsync, synchronous_commit and full_page_writes on', async (t) => {
   const { service, stop } = await startTestService();
   t.after(stop);
   const text = `
@@ -19,7 +19,7 @@ select name, setting from pg_settings where name in ('fsync', 'synchronous_commi
   await service.db.transaction(async (tx) => assert.deepEqual(await tx.query({ text, values: [] }), on));
 });
 
-test('the service does not start on a server that forgets acknowledged payments; a command does', async (t) => {
+test('the service refuses to start while synchronous_commit is off, and a command starts', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const owner = await openOwner(testService.url);
@@ -44,7 +44,7 @@ test('the service does not start on a server that forgets acknowledged payments;
     return true;
   });
   await open(false);
-  // A standby need not have applied a commit: on the disk it is.
+  // These values differ in what a standby must have done. The commit is on the disk with each of them.
   for (const value of ['local', 'remote_apply', 'on']) {
     await set(value);
     await open(true);

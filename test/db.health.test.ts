@@ -17,7 +17,7 @@ class Server {
   }
 }
 
-test('a server that is away for a moment fails what tills wait for, and not a report that reads for minutes', async (t) => {
+test('a short outage fails a statement that a call waits for, and does not fail a long report', async (t) => {
   const server = new Server();
   const health = new Health(() => server.open());
   t.after(() => health.close());
@@ -35,7 +35,7 @@ test('a server that is away for a moment fails what tills wait for, and not a re
   assert.equal(await reading, 'read');
 });
 
-test('work that nobody waits for begins, and goes on, while the server is away for a moment', async (t) => {
+test('background work starts and continues during a short outage', async (t) => {
   const server = new Server();
   const probed = Promise.withResolvers<void>();
   const open = () => {

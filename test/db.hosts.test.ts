@@ -7,7 +7,7 @@ import { sql } from '../src/db/sql.ts';
 import { startTestService } from './harness.ts';
 import { openWay } from './way.ts';
 
-test('an address with several servers is one for each of them', () => {
+test('an address with several servers is split into one for each server', () => {
   const url =
     'postgres://user:p%40ss@one:5432,[::1]:5433,three/db?target_session_attrs=read-write&sslmode=disable';
   assert.deepEqual(hostAddresses(url), [
@@ -19,7 +19,7 @@ test('an address with several servers is one for each of them', () => {
   assert.deepEqual(hostAddresses('postgres://one/db'), ['postgres://one/db']);
 });
 
-test('what is no address is refused', () => {
+test('isAddress accepts PostgreSQL addresses with one or several hosts, and refuses others', () => {
   for (const url of [
     'postgres://a,b/db',
     'postgresql://u:p@a:1,b:2/db?target_session_attrs=primary',
@@ -35,7 +35,7 @@ test('what is no address is refused', () => {
     assert.equal(isAddress(url), false, url);
 });
 
-test('the next server is tried where one is gone, and the one after it where that is gone', async (t) => {
+test('the next server of the address is tried when one is down, and the first one again after that', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const [one, two] = [await openWay(testService.url), await openWay(testService.url)];
@@ -48,12 +48,12 @@ test('the next server is tried where one is gone, and the one after it where tha
   await owner.query(sql`select 1`).finally(() => owner.close());
   const db = openDatabase(url, 'scrip-test');
   t.after(() => db.close());
-  // What the owner's connection has found out, these know.
+  // The pool knows what the owner's connection has found out.
   assert.equal((await db.query(sql`select 1`)).length, 1);
   one.set('open');
   two.set('closed');
-  // One may find the connection that broke, and the next one that there is none to be had: after that it
-  // is known.
+  // The first statement may meet the broken connection, and the second may fail to open one. After that the
+  // service knows that this server is down.
   const tries = [];
   for (let turn = 1; turn <= 3; turn++)
     tries.push(await db.query(sql`select 1`).catch((error: unknown) => error));

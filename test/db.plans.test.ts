@@ -12,17 +12,14 @@ import { type Executed, Explained, type PlanNode } from './explained.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 import { Hooked } from './webhooks.ts';
 
-/**
- * What the statements of the service do must not grow with the tables: every row of these is found by an
- * index.
- */
+/** The work of a statement must not grow with the tables: an index finds every row of a growing table. */
 
 const GROWING =
   /^(journal|vouchers|claims|voids|redemption_updates|float_holds|batches|accounts|floats|merchants|api_keys|api_key_days|webhook_\w+)(_\d{4}_\d{2}|_default)?$/;
 /** A list shows fifty rows, and looks up what belongs to each. */
 const ROWS_MAX = 200;
 
-/** What reads a growing table without looking something up. */
+/** Scans of a growing table that no condition bounds. */
 function readThrough(node: PlanNode): string[] {
   const table = node['Relation Name'] ?? '';
   const isGrowing = GROWING.test(table) || GROWING.test((node['Index Name'] ?? '').split('_by_')[0] ?? '');
@@ -34,7 +31,7 @@ function readThrough(node: PlanNode): string[] {
   return [...found, ...(node.Plans ?? []).flatMap(readThrough)];
 }
 
-/** What has read more rows of a table, over all its loops, than a statement of the service may. */
+/** Nodes that read more than ROWS_MAX rows of a growing table, over all their loops. */
 function readMany(node: PlanNode): string[] {
   const loops = node['Actual Loops'] ?? 0;
   const rows = Math.round(((node['Actual Rows'] ?? 0) + (node['Rows Removed by Filter'] ?? 0)) * loops);
@@ -43,10 +40,7 @@ function readMany(node: PlanNode): string[] {
   return [...found, ...(node.Plans ?? []).flatMap(readMany)];
 }
 
-/**
- * What compares each row of one list with each of another: work that grows with the square of a
- * statement's calls.
- */
+/** Joins that compare each row of one list with each of another: work that is quadratic in the calls. */
 function eachWithEach(node: PlanNode): string[] {
   const filter = node['Node Type'] === 'Nested Loop' ? node['Join Filter'] : undefined;
   return [...(filter === undefined ? [] : [filter]), ...(node.Plans ?? []).flatMap(eachWithEach)];
@@ -59,7 +53,7 @@ function faultsOf(executed: readonly Executed[]): { statement: string; faults: s
   });
 }
 
-/** Every call of the interface, each with what it may meet, and a delivery of what it announces. */
+/** Makes every call of the API with its common declines, and waits for the delivery of an event. */
 async function day(t: TestContext, hooked: Hooked, name: string): Promise<void> {
   const { till } = hooked;
   for (const dialect of DIALECTS) {
@@ -88,7 +82,7 @@ async function day(t: TestContext, hooked: Hooked, name: string): Promise<void> 
   await hooked.until(id, ([delivery]) => delivery?.state === 'DELIVERED');
 }
 
-/** What only a database of several shards asks for: sql/008-claims.sql. */
+/** Runs the statements that only a database of several shards needs: sql/008-claims.sql. */
 async function claims({ till, service }: Hooked): Promise<void> {
   const { db } = service;
   const [voucher] = await till.vouchers(1);
@@ -115,7 +109,7 @@ async function claims({ till, service }: Hooked): Promise<void> {
 const OLD_ID =
   "(left(id_floor(now() - interval '1 hour')::text, 15) || right(gen_random_uuid()::text, 21))::uuid";
 
-/** Many more of everything. */
+/** Adds thousands of rows to every growing table. */
 async function grow({ till }: Hooked): Promise<void> {
   const owner = await openOwner(till.testService.url);
   const run = (text: string) => owner.query({ text, values: [] });
@@ -179,15 +173,15 @@ async function analyze({ till }: Hooked): Promise<void> {
 }
 
 /**
- * Whether a statement is planned once for long. One that is planned each time, for the tables as they
- * are, may read through a small one: what lists read is bounded by list.rows.test.ts.
+ * Whether the plan of a statement is kept. A statement that is planned at each execution may scan a table
+ * while it is small; list.rows.test.ts bounds what lists read.
  */
 const isKept = (executed: Executed) => executed.isKept;
-/** Planned anew whenever statistics change: with few keys, or with unknown ones, it may read them all. */
+/** CHANGED_KEYS is planned again when statistics change; with few or unknown keys it may read all of them. */
 const isLasting = (executed: Executed) => executed.isKept && executed.statement !== CHANGED_KEYS.text;
 
-describe('every statement that a merchant waits for looks rows up', () => {
-  test('in a database of the first minute, and in one that has grown, its statistics unknown and known', async (t) => {
+describe('the plan of a statement that a merchant waits for', () => {
+  test('finds rows by an index in a new database and in a large one, before and after ANALYZE', async (t) => {
     const hooked = await Hooked.open(t, { float: 1_000_000_000n });
     const explained = await Explained.open(hooked.till.testService);
     t.after(() => explained.close());
@@ -196,7 +190,7 @@ describe('every statement that a merchant waits for looks rows up', () => {
     await claims(hooked);
     const statements = explained.executed.splice(0);
     assert.deepEqual(faultsOf(statements.filter(isLasting)), []);
-    // So many statements are there that a day that reports none of what functions execute would be found.
+    // The number includes statements inside functions. A smaller one would mean that these are missing.
     assert.ok(new Set(statements.map(({ statement }) => statement)).size > 60);
     await grow(hooked);
     await day(t, hooked, 'grown');
@@ -206,7 +200,7 @@ describe('every statement that a merchant waits for looks rows up', () => {
     assert.deepEqual(faultsOf(explained.executed.splice(0).filter(isKept)), []);
   });
 
-  test('and this finds what does not', async (t) => {
+  test('is reported by this test when it scans a table', async (t) => {
     const hooked = await Hooked.open(t);
     const explained = await Explained.open(hooked.till.testService);
     t.after(() => explained.close());

@@ -6,19 +6,19 @@ import { sql } from '../src/db/sql.ts';
 import { findTransaction } from '../src/ledger/transactions.ts';
 import { startTestService } from './harness.ts';
 
-/** Connections of the pool for calls at the till, and of the other pool. */
+/** The sizes of the pool for calls of merchants, and of the other pool. */
 const HOT_CONNECTIONS = 6;
 const CONNECTIONS = 10;
 
 const isFull = (error: unknown) =>
   (error as { code?: unknown }).code === 'EPOOLEXHAUSTED' && isUnavailable(error) && !isAway(error);
 
-test('a statement that waits in vain for a connection meets a full pool, not a database that is away', async (t) => {
+test('a statement that gets no connection in time fails with a full pool, not with an absent database', async (t) => {
   const { service, stop } = await startTestService();
   t.after(stop);
   const { db } = service;
   const gate = Promise.withResolvers<void>();
-  // One connection is idle when all are asked for at once.
+  // One connection is idle when all of them are requested at once.
   await db.query(sql`select 1`);
   const holders = Array.from({ length: CONNECTIONS }, () => db.transaction(() => gate.promise));
   const waiting = await db.query(sql`select 1`).catch((error: unknown) => error);
@@ -28,7 +28,7 @@ test('a statement that waits in vain for a connection meets a full pool, not a d
   assert.equal((await db.query(sql`select 1`)).length, 1);
 });
 
-test('a full pool fails the calls that waited for a connection, and none of the requests behind them', async (t) => {
+test('a full pool fails the calls that waited for a connection, and not the requests queued behind them', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const { service } = testService;

@@ -1,7 +1,7 @@
 /**
- * Loaded into the process of every test file. One that goes on when its tests are over has left something
- * open, and would keep the run from ending: it ends here, as a failure. The longest of the files, a tour of
- * the console, takes two and a half minutes on a quiet machine, and a busy one takes several times as long.
+ * Loaded into the process of every test file. A process that still runs when its tests are over has left
+ * something open, and would block the run: it is ended here, as a failure. The longest file, a tour of the
+ * console, takes two and a half minutes on a quiet machine, and several times as long on a busy one.
  */
 const DEADLINE_MS = 600_000;
 

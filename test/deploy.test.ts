@@ -5,7 +5,7 @@ import { SETTINGS } from '../src/config.ts';
 import { readProgram } from './program.ts';
 
 const FOLDER = new URL('../deploy/', import.meta.url);
-/** Of the files themselves: the domain of the proxy, and the folder of the nightly backup. */
+/** Variables of the files themselves: the domain of the proxy, and the folder of the nightly backup. */
 const OWN = ['SCRIP_DOMAIN', 'SCRIP_BACKUPS'];
 
 async function readAll(): Promise<[name: string, text: string][]> {

@@ -1,6 +1,5 @@
 /**
- * How each variant spells the same requests, so that a test of behaviour runs
- * `for (const dialect of DIALECTS)`.
+ * The requests of each variant, so that a test of both runs `for (const dialect of DIALECTS)`.
  */
 
 export type Voucher = { readonly serialNumber: number; readonly code: string; readonly pin: string };
@@ -20,7 +19,7 @@ export type Dialect = {
   redeem(voucher: Voucher, amount: number, reference: string): Asked;
   lookup(reference: string): Asked;
   list(): Asked;
-  /** The code of a look-up that finds nothing. */
+  /** The status code of a lookup that finds nothing. */
   readonly notFound: '60' | '99';
 };
 
@@ -37,7 +36,7 @@ export const update = (reference: string, amountUsed?: number): Asked =>
 export const updateDetails = (reference: string): Asked =>
   get(`${A}/redemptions/update/${encode(reference)}`);
 
-/** HTTP statuses that both variants share: what is not valid at transport level. */
+/** HTTP statuses that both variants share, for what is refused before the request is read. */
 const TRANSPORT: Readonly<Record<string, number>> = { '01': 401, '97': 429, '91': 503, '96': 500 };
 const STATUSES_A: Readonly<Record<string, number>> = { '00': 200, '03': 403, '04': 403, '60': 404 };
 

@@ -4,7 +4,7 @@ import { distribute } from '../src/db/distribute.ts';
 import { StartError } from '../src/db/errors.ts';
 import { testDatabase } from './harness.ts';
 
-test('a server without Citus cannot distribute anything, and says so in one line', async (t) => {
+test('distributing the tables of a server without Citus is refused with a message of one line', async (t) => {
   const { url } = await testDatabase(t);
   await assert.rejects(
     distribute(url),

@@ -20,7 +20,7 @@ async function readUsages(): Promise<Map<string, string[]>> {
   );
 }
 
-test('the page of commands shows every command and option of the program, and no others', async () => {
+test('the page of commands shows exactly the commands and options of the program', async () => {
   const program = await readProgram();
   const usages = await readUsages();
   assert.ok(program.size > 20);
@@ -36,7 +36,7 @@ test('every command that prints a result takes --json', async () => {
   assert.deepEqual(without.map(([name]) => name).sort(), [...WITHOUT_JSON].sort());
 });
 
-/** Every line of a guide that runs the program: its words and options. */
+/** Every line of a guide that runs the program. */
 async function readGuides(): Promise<{ guide: string; line: string }[]> {
   const folder = new URL('../docs/', import.meta.url);
   const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.md'));
@@ -56,7 +56,7 @@ async function readGuides(): Promise<{ guide: string; line: string }[]> {
   return lines.flat();
 }
 
-test('every command in the guides exists, with its options', async () => {
+test('every command and option in the guides exists', async () => {
   const program = await readProgram();
   const all = ['--by', '--reason', '--break-glass', '--help', '--version'];
   const lines = await readGuides();

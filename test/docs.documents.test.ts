@@ -9,7 +9,7 @@ import { VARIANT_B } from '../src/http/variant-b/routes.ts';
 import type { Voucher } from './dialects.ts';
 import { Till } from './till.ts';
 
-/** What is made from the interface itself: the OpenAPI documents, the Postman collection and llms.txt. */
+/** The documents that are generated from the API: OpenAPI, the Postman collection, llms.txt and snippets. */
 
 type Item = {
   readonly name: string;
@@ -41,7 +41,7 @@ function documentAt(path: string): string {
 
 const collection = (): Collection => JSON.parse(documentAt('postman.json'));
 
-/** Sends a request of the collection like Postman does: with its variables filled in. */
+/** Sends a request of the collection as Postman does: with its variables filled in. */
 async function send(item: Item, variables: Readonly<Record<string, string>>) {
   const fill = (text: string) =>
     text.replace(
@@ -62,8 +62,8 @@ async function send(item: Item, variables: Readonly<Record<string, string>>) {
   return (await response.json()) as { statusCode: string; data: { vouchers: Voucher[] } };
 }
 
-describe('the documents that are made from the interface', () => {
-  it('lie in docs/reference as they are made now (else: npm run docs:generate)', async () => {
+describe('a document generated from the API', () => {
+  it('is up to date in docs/reference (else: npm run docs:generate)', async () => {
     const documents = generatedDocuments();
     assert.equal(documents.length, 4);
     for (const { path, text } of [...documents, ...snippetPages(), settingsPage()]) {
@@ -74,7 +74,7 @@ describe('the documents that are made from the interface', () => {
     }
   });
 
-  it('are served under /docs/', async (t) => {
+  it('is served under /docs/', async (t) => {
     const { testService } = await Till.open(t);
     const served = [...generatedDocuments().map(({ path }) => path), 'interface.md', 'status-codes.md'];
     for (const path of served) {
@@ -88,7 +88,7 @@ describe('the documents that are made from the interface', () => {
     }
   });
 
-  it('name every call: llms.txt with its fields, the collection once', () => {
+  it('names every call: llms.txt with its fields, the Postman collection once', () => {
     const text = documentAt('llms.txt');
     const [inA, inB] = collection().item;
     for (const [{ prefix, endpoints }, folder] of [[VARIANT_A, inA] as const, [VARIANT_B, inB] as const]) {
@@ -103,7 +103,7 @@ describe('the documents that are made from the interface', () => {
     for (const [, link = ''] of text.matchAll(/\]\(([^)]+)\)/g)) documentAt(link);
   });
 
-  it('are programs in Python and PHP for every call, with a reference wherever there is an effect', () => {
+  it('has a program in Python and PHP for every call, with a reference where the call takes one', () => {
     for (const [at, { prefix, endpoints }] of [VARIANT_A, VARIANT_B].entries()) {
       const { text = '' } = snippetPages()[at] ?? {};
       for (const [language, literal] of [
@@ -128,7 +128,7 @@ describe('the documents that are made from the interface', () => {
     }
   });
 
-  it('are a collection whose requests work as they stand, in their order', async (t) => {
+  it('is a Postman collection whose requests succeed in their order', async (t) => {
     const till = await Till.open(t);
     const { keyId, secret } = till.merchant;
     assert.match(collection().info.schema, /v2\.1\.0/);

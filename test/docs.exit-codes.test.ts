@@ -16,24 +16,24 @@ const statuses = (text: string) =>
     [...text.matchAll(/^\| (\d+) \| `(\w+)` \|/gm)].map(([, status, name = '']) => [name, Number(status)]),
   );
 
-/** The files of the program that say how it ends. */
+/** The files of the program that set its exit status. */
 async function readCommands(): Promise<{ path: string; text: string }[]> {
   const names = (await readdir(new URL('src/cli/', ROOT))).map((name) => `src/cli/${name}`);
   return Promise.all(['src/main.ts', ...names].map(async (path) => ({ path, text: await read(path) })));
 }
 
-test('each exit status of the program is on the page, and no other', () => {
+test('the page lists exactly the exit statuses of the program', () => {
   assert.deepEqual(statuses(below('scrip')), STATUS);
 });
 
-test('the program ends with these statuses only', async () => {
+test('the program ends only with exit statuses of the table', async () => {
   for (const { path, text } of await readCommands())
     for (const [all, status] of text.matchAll(/process\.exit(?:Code = |\()([^);]*)/g))
       assert.match(status ?? '', /^(|[01]|urged \? 1 : 0|await report\(error)$/, `${path}: ${all}`);
 });
 
-test('each code of a failure is on the page, and no other', async () => {
-  const told = [...below('scrip').matchAll(/^\| `([a-z-]+)` \| \d+ \|/gm)].map(([, code]) => code);
+test('the page lists exactly the codes of failures', async () => {
+  const listed = [...below('scrip').matchAll(/^\| `([a-z-]+)` \| \d+ \|/gm)].map(([, code]) => code);
   const used = new Set<string>();
   const patterns = [
     /new CommandError\([^;]*?,\s*'([a-z-]+)'/g,
@@ -43,20 +43,20 @@ test('each code of a failure is on the page, and no other', async () => {
   ];
   for (const { text } of await readCommands())
     for (const pattern of patterns) for (const [, code = ''] of text.matchAll(pattern)) used.add(code);
-  assert.deepEqual([...used].sort(), told.sort());
+  assert.deepEqual([...used].sort(), listed.sort());
 });
 
-test('each command whose status is what it found is on the page', async () => {
-  const told = new Set(
+test('the page lists every command that exits with 1 for what it found', async () => {
+  const listed = new Set(
     [...below('scrip').matchAll(/^\| `scrip ([a-z]+)[^`]*` \|/gm)].map(([, name]) => name),
   );
   const found = (await readCommands())
     .filter(({ text }) => text.includes('process.exitCode = 1'))
     .map(({ path }) => path.replace('src/cli/', '').replace(/(-[a-z]+)?\.ts$/, ''));
-  assert.deepEqual([...told].sort(), found.sort());
+  assert.deepEqual([...listed].sort(), found.sort());
 });
 
-test('each exit status of the merchant’s program is on the page, and no other', async () => {
+test('the page lists exactly the exit statuses of the program for merchants', async () => {
   const source = await read('sdk/src/cli/main.ts');
   const own = [...source.matchAll(/^const ([A-Z_]+) = (\d+);/gm)].map(([, name, status]) => [
     name,

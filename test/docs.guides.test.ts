@@ -36,7 +36,7 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = 
   return promise;
 }
 
-/** Why a language is not compiled here, or false where it is. */
+/** Why a language cannot be compiled here, or false where it can. */
 function whyNot(tool: string): string | false {
   try {
     execFileSync(tool, ['--version'], { stdio: 'ignore' });
@@ -51,25 +51,25 @@ async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   return work(folder).finally(() => rm(folder, { recursive: true, force: true }));
 }
 
-describe('the examples of the guides', () => {
-  const told = pages.filter(
+describe('an example in a guide', () => {
+  const examples = pages.filter(
     ({ name, text }) => name.startsWith('how-to/') && blocksOf(text, 'ts').join().includes('//=>'),
   );
 
-  it('are there', () => {
-    assert.deepEqual(told.map(({ name }) => name).sort(), [
+  it('is found in each guide that has one', () => {
+    assert.deepEqual(examples.map(({ name }) => name).sort(), [
       'how-to/end-of-day.md',
       'how-to/first-call.md',
       'how-to/go-live.md',
     ]);
   });
 
-  for (const { name, text } of told) {
-    it(`in ${name} run against the service, and print what they say`, async (t) => {
+  for (const { name, text } of examples) {
+    it(`of ${name} runs against the service and prints the output that the guide shows`, async (t) => {
       const { testService, merchant } = await Till.open(t);
       const source = blocksOf(text, 'ts').join('\n').replaceAll("'@scrip/client'", `'${CLIENT}'`);
       const expected = [...source.matchAll(/\/\/=> (.+)$/gm)].map(([, line]) => line);
-      assert.ok(expected.length > 0, 'the page says what it prints');
+      assert.ok(expected.length > 0, 'the page shows its output');
       await inFolder(async (folder) => {
         const file = join(folder, 'example.ts');
         await writeFile(file, source);
@@ -85,9 +85,9 @@ describe('the examples of the guides', () => {
     });
   }
 
-  it('have their types right', async () => {
+  it('passes the type checker', async () => {
     await inFolder(async (folder) => {
-      for (const { name, text } of told) {
+      for (const { name, text } of examples) {
         const source = blocksOf(text, 'ts')
           .join('\n')
           .replaceAll("'@scrip/client'", `'${fileURLToPath(CLIENT)}'`);
@@ -112,7 +112,7 @@ describe('the examples of the guides', () => {
     { language: 'php', tool: 'php', args: ['-l'], takesAll: false },
   ];
   for (const { language, tool, args, takesAll } of compilers) {
-    it(`in ${language} compile`, { skip: whyNot(tool) }, async () => {
+    it(`in ${language} compiles`, { skip: whyNot(tool) }, async () => {
       const blocks = pages.flatMap(({ text }) => blocksOf(text, language));
       assert.ok(blocks.length > 16);
       await inFolder(async (folder) => {
@@ -127,7 +127,7 @@ describe('the examples of the guides', () => {
           const { status, out, err } = await run(tool, [...args, ...each]);
           assert.equal(status, 0, out + err);
         }
-        // The compiler does look at them.
+        // The compiler does read the files.
         await writeFile(files[0] ?? '', '<?php if (');
         assert.notEqual((await run(tool, [...args, files[0] ?? ''])).status, 0);
       });
@@ -135,8 +135,8 @@ describe('the examples of the guides', () => {
   }
 });
 
-describe('the guides', () => {
-  it('name commands and options that the command line has', async () => {
+describe('a guide', () => {
+  it('names only commands and options that scrip-client has', async () => {
     const lines = pages.flatMap(({ text }) => [...text.matchAll(/npx @scrip\/client ([a-z]+)([^\n`]*)/g)]);
     assert.ok(lines.length >= 6);
     for (const [line, command = '', rest = ''] of lines) {
@@ -147,7 +147,7 @@ describe('the guides', () => {
     }
   });
 
-  it('name status codes, and say what the customer is told, as the client does', () => {
+  it('gives the names and customer messages of the status codes as the client has them', () => {
     const text = pages.find(({ name }) => name === 'how-to/go-live.md')?.text ?? '';
     const rows = [...text.matchAll(/^\| (\d\d|none) \| `(\w+)` \| ([^|]+) \|/gm)];
     assert.ok(rows.length >= 14);

@@ -4,11 +4,13 @@ import { buildServer } from '../src/http/server.ts';
 import { inaccessible, openBrowser, whyNoBrowser } from './chromium.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
-/** The documentation as a site, in a browser. */
+/** The documentation site in a browser. */
 
 const skip = await whyNoBrowser();
 
-test('the site finds what somebody looks for, and anybody can read it', { skip }, async (t) => {
+test('the documentation site finds a page by its words, and is accessible in light and dark', {
+  skip,
+}, async (t) => {
   const service = serviceWithoutDatabase();
   const app = buildServer(service);
   t.after(() => app.close().then(() => service.db.close()));

@@ -9,7 +9,7 @@ import { render } from '../docs/site/render.ts';
 import { buildServer } from '../src/http/server.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
-/** The documentation as a site, which `npm ci` builds and the service serves; here it is built again. */
+/** The documentation site, which `npm ci` builds and the service serves. It is built again here. */
 
 const SITE = new URL('../docs/site/dist/', import.meta.url);
 
@@ -22,12 +22,12 @@ function open(t: TestContext) {
 
 const idsOf = (html: string) => new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 
-describe('the site of the documentation', () => {
+describe('the documentation site', () => {
   before(() =>
     promisify(execFile)(process.execPath, [fileURLToPath(new URL('../docs/site/build.ts', import.meta.url))]),
   );
 
-  it('has every page of the project, and every link in it leads somewhere', async () => {
+  it('has every page of the project, and no broken link', async () => {
     const pages = await readPages();
     const files = new Set(await readdir(SITE, { recursive: true }));
     let links = 0;
@@ -49,7 +49,7 @@ describe('the site of the documentation', () => {
     assert.ok(links > 100);
   });
 
-  it('refuses to be built with a page that nobody lists, or a link to what is not there', async () => {
+  it('is not built with an unlisted page or a broken link', async () => {
     const pages = await readPages();
     const page = { path: 'docs/how-to/new.md', address: 'how-to/new.html', title: 'New', text: '# New\n' };
     assert.throws(() => readNavigation(new Map([...pages, [page.path, page]])), /does not list .*new\.md/);
@@ -57,14 +57,14 @@ describe('the site of the documentation', () => {
     assert.throws(() => render({ ...page, text }, pages), /new\.md links to gone\.md/);
   });
 
-  it('makes no HTML of what a page quotes', async () => {
+  it('escapes HTML and unsafe links in the text of a page', async () => {
     const page = { path: 'docs/x.md', address: 'x.html', title: 'X', text: '' };
     const text = '# X\n\n<img src=x onerror=alert(1)> [x](javascript:alert(1)) `<b>`';
     const { html } = render({ ...page, text }, new Map());
     assert.doesNotMatch(html, /<img|<b>|href="javascript/);
   });
 
-  it('is served under /docs/guides, by itself', async (t) => {
+  it('is served under /docs/guides with a content security policy that allows nothing external', async (t) => {
     const app = open(t);
     const found = await app.inject({ url: '/docs/guides/', headers: { 'accept-encoding': 'gzip' } });
     assert.equal(found.statusCode, 200);

@@ -44,7 +44,7 @@ async function findPages(): Promise<string[]> {
 }
 
 describe('the documentation', () => {
-  it('links only to what is there', async () => {
+  it('has no broken link', async () => {
     for (const path of await findPages()) {
       const text = (await read(path)).replace(/```[\s\S]*?```/g, '');
       for (const [, link = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
@@ -60,7 +60,7 @@ describe('the documentation', () => {
     }
   });
 
-  it('tells every status code with its message and HTTP status, and no other', async () => {
+  it('lists exactly the status codes, with their messages and HTTP statuses', async () => {
     const page = await read('docs/reference/status-codes.md');
     const rows = rowsOf(page, /^\d\d$/);
     const expected = new Map<string, string>([
@@ -84,7 +84,7 @@ describe('the documentation', () => {
     }
   });
 
-  it('lists with each call the codes that it can give, in both variants, in the order of precedence', async () => {
+  it('lists the codes of each call in both variants, in the order of precedence', async () => {
     const page = await read('docs/reference/interface.md');
     const sections = [...page.matchAll(/^## (.+)\n(?:(?!^## )[\s\S])*?^Codes: ([\s\S]+?)\.$/gm)];
     const codesOf = new Map(sections.map(([, heading = '', codes = '']) => [heading, codes]));
@@ -112,10 +112,10 @@ describe('the documentation', () => {
     }
   });
 
-  it('tells the order of precedence in which the refusals are written down', async () => {
-    const [told = ''] = /^\d\d(, \d\d)+$/m.exec(await read('docs/reference/status-codes.md')) ?? [];
+  it('gives the order of precedence as the source has it', async () => {
+    const [line = ''] = /^\d\d(, \d\d)+$/m.exec(await read('docs/reference/status-codes.md')) ?? [];
     assert.deepEqual(
-      told.split(', '),
+      line.split(', '),
       PRECEDENCE.filter((code) => code !== '60' && code !== '91'),
     );
   });

@@ -8,8 +8,8 @@ import { Webhook } from 'standardwebhooks';
 import { newWebhookSecret } from '../src/credentials.ts';
 
 /**
- * The verifications of docs/how-to/receive-webhooks.md, as they stand there, run on what the library of
- * Standard Webhooks signs.
+ * Runs the verification programs of docs/how-to/receive-webhooks.md on webhooks that the library of Standard
+ * Webhooks has signed.
  */
 
 const page = await readFile(new URL('../docs/how-to/receive-webhooks.md', import.meta.url), 'utf8');
@@ -67,8 +67,8 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, c
 }
 
 /**
- * Below the deadline of a file of tests: Go compiles its own library the first time, which takes a busy
- * small machine long.
+ * Below the deadline of a test file. Go compiles its own library the first time, which takes long on a small
+ * busy machine.
  */
 const PATIENCE_MS = 90_000;
 
@@ -190,9 +190,11 @@ verify body "$(of webhook-id)" "$(of webhook-timestamp)" "$(of webhook-signature
   },
 ];
 
-describe('a verification of the page on webhooks', () => {
+describe('the webhook verification of the guide', () => {
   for (const { language, skip, files, command } of PROGRAMS) {
-    it(`in ${language} takes what is ours, and nothing else`, { skip }, async (t) => {
+    it(`in ${language} accepts a webhook signed with the secret, and refuses every other`, {
+      skip,
+    }, async (t) => {
       const folder = await mkdtemp(join(tmpdir(), 'scrip-verify-'));
       t.after(() => rm(folder, { recursive: true, force: true }));
       if ('go.mod' in files) execFileSync('mkdir', [join(folder, 'hooks')]);

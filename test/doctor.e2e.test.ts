@@ -19,7 +19,7 @@ const SURROUNDINGS: Surroundings = {
 const stateOf = (findings: readonly Finding[], check: string) =>
   findings.find((each) => each.check === check)?.state;
 
-test('the doctor finds nothing to do on an installation that is looked after, and says what to do elsewhere', async (t) => {
+test('the doctor reports a healthy installation as ok, and gives advice with each warning and failure', async (t) => {
   const installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();
@@ -42,7 +42,7 @@ test('the doctor finds nothing to do on an installation that is looked after, an
     assert.equal(stateOf(findings, check), 'ok', check);
   for (const { state, advice } of findings as Finding[]) assert.equal(advice === null, state === 'ok');
 
-  // What must be done sets the exit status.
+  // A failure sets the exit status.
   await chmod(installation.at('data', 'keys'), 0o644);
   const old = { endedAt: '2020-01-01T00:00:00Z', path: '/backups/old', bytes: 1 };
   await writeFile(installation.at('data', 'last-backup.json'), JSON.stringify(old));
@@ -54,7 +54,7 @@ test('the doctor finds nothing to do on an installation that is looked after, an
   assert.match(out, /2 failures/);
 });
 
-test('a server that may lose what it acknowledged is a failure', async (t) => {
+test('the doctor reports a server with synchronous_commit off as a failure', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
   const name = new URL(started.url).pathname.slice(1);
@@ -69,11 +69,11 @@ test('a server that may lose what it acknowledged is a failure', async (t) => {
     findings.find(({ check }) => check === 'durability')?.advice ?? '',
     /set synchronous_commit to on/,
   );
-  // What concerns the embedded database is left out.
+  // Checks of the embedded database are left out.
   assert.equal(stateOf(findings, 'disk'), undefined);
 });
 
-test('clocks that differ, work that is behind and a full server are found', async (t) => {
+test('the doctor finds wrong clocks, overdue work and a nearly full server', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
   const { db } = started.service;

@@ -13,12 +13,12 @@ import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 
 /**
- * Two containers that share a data folder and nothing else: neither sees the other's processes. A
- * namespace of process ids does the same, where the system permits one.
+ * Two containers that share a data folder and nothing else: neither sees the other's processes. A PID
+ * namespace has the same effect, where the system permits one.
  */
 
 const OPTIONS = { database: 'scrip', user: 'scrip_service', log: createLogger('silent') };
-/** As long as nobody elsewhere is going to release the folder, a test need not wait. */
+/** No wait, for a folder that no other process is going to release. */
 const AT_ONCE = { ...OPTIONS, waitMs: 0 };
 const IN_USE = { name: 'EmbeddedError', message: /is in use by a process that cannot be seen from here/ };
 
@@ -43,7 +43,7 @@ async function ask(url: string): Promise<unknown> {
 }
 
 /**
- * A namespace of process ids, as root or as root of a namespace of users; undefined where neither is
+ * The arguments for a PID namespace, as root or as root of a user namespace; undefined where neither is
  * permitted.
  */
 async function findNamespace(): Promise<string[] | undefined> {
@@ -60,9 +60,9 @@ async function findNamespace(): Promise<string[] | undefined> {
   return undefined;
 }
 
-type Other = { readonly said: string; end(): Promise<void>; kill(): Promise<void> };
+type Other = { readonly output: string; end(): Promise<void>; kill(): Promise<void> };
 
-/** A process in a namespace of its own that uses the folder, and prints the address, or why it may not. */
+/** Starts a process in its own namespace that opens the folder, and prints its address or its error. */
 async function startElsewhere(t: TestContext, namespace: readonly string[], folder: string): Promise<Other> {
   const program = [process.execPath, '--input-type=module', '-e', USER, folder];
   const child: ChildProcess = spawn('unshare', [...namespace, ...program], {
@@ -70,9 +70,9 @@ async function startElsewhere(t: TestContext, namespace: readonly string[], fold
   });
   const ended = once(child, 'exit');
   t.after(() => child.kill('SIGKILL'));
-  const [said] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
+  const [output] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
   return {
-    said: said.toString().trim(),
+    output: output.toString().trim(),
     async end() {
       child.stdin?.end();
       await ended;
@@ -84,18 +84,18 @@ async function startElsewhere(t: TestContext, namespace: readonly string[], fold
   };
 }
 
-test('a server that cannot be seen is not replaced while the folder is in use', async (t) => {
+test('a start waits while a process of another container uses the data folder', async (t) => {
   const folder = await dataFolder(t);
   await (await start(folder, OPTIONS)).release();
   const other = await UseLock.open(describeFolder(folder));
   other.hold();
-  // A process id of another container: here it belongs to another program, or to none.
+  // A process id of another container, which belongs to another program here, or to none.
   const note = [process.pid, join(folder, 'postgres'), 1, 5432, '', '127.0.0.1', '', 'ready'].join('\n');
   await writeFile(join(folder, 'postgres', 'postmaster.pid'), note);
   await assert.rejects(start(folder, AT_ONCE), IN_USE);
   assert.equal(await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8'), note);
 
-  // The container that leaves makes room for one that waits.
+  // The start that waits continues when the other container releases the folder.
   const waiting = start(folder, { ...OPTIONS, waitMs: 60_000 });
   other.close();
   const database = await waiting;
@@ -103,25 +103,25 @@ test('a server that cannot be seen is not replaced while the folder is in use', 
   await database.release();
 });
 
-test('of two namespaces that share a folder, the second one waits for the first to leave', async (t) => {
+test('a second PID namespace cannot open a data folder before the first one has released it', async (t) => {
   const namespace = await findNamespace();
-  if (!namespace) return t.diagnostic('this system permits no namespace of process ids');
+  if (!namespace) return t.diagnostic('this system permits no PID namespace');
   const folder = await dataFolder(t);
   const here = await start(folder, OPTIONS);
   const refused = await startElsewhere(t, namespace, folder);
-  assert.match(refused.said, IN_USE.message);
+  assert.match(refused.output, IN_USE.message);
   assert.deepEqual(await ask(here.url), [{ one: 1 }]);
   await here.release();
 
   const there = await startElsewhere(t, namespace, folder);
-  assert.match(there.said, /^postgres:/);
+  assert.match(there.output, /^postgres:/);
   await assert.rejects(start(folder, AT_ONCE), IN_USE);
-  assert.deepEqual(await ask(there.said), [{ one: 1 }]);
+  assert.deepEqual(await ask(there.output), [{ one: 1 }]);
   await there.end();
 
   // A container that is killed takes its server with it, and leaves the folder free.
   const killed = await startElsewhere(t, namespace, folder);
-  assert.match(killed.said, /^postgres:/);
+  assert.match(killed.output, /^postgres:/);
   await killed.kill();
   const again = await start(folder, OPTIONS);
   assert.deepEqual(await ask(again.url), [{ one: 1 }]);

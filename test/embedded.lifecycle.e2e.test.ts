@@ -16,19 +16,19 @@ import { createLogger } from '../src/log.ts';
 const log = createLogger('silent');
 const MODULE = new URL('../src/', import.meta.url).href;
 
-/** What a test has in use, by its folder: given back before the folder goes. */
+/** The users of each data folder: released before the folder is removed. */
 const inUse = new Map<string, { release(): Promise<void> }[]>();
 
 async function dataFolder(t: TestContext): Promise<string> {
   const parent = await mkdtemp(join(tmpdir(), 'scrip-embedded-'));
-  // Where root cannot make user namespaces, an account of the database's own has to get at the data folder.
+  // Where root cannot make user namespaces, the account of the database must be able to reach the folder.
   await chmod(parent, 0o755);
   const folder = join(parent, 'data');
   const users: { release(): Promise<void> }[] = [];
   inUse.set(folder, users);
   t.after(async () => {
     for (const user of users) await user.release();
-    // What a test that failed has left running.
+    // A test that failed may have left its server running.
     const pid = await serverOf(folder);
     if (pid !== undefined && pid !== process.pid && isRunning(pid)) process.kill(pid, 'SIGQUIT');
     await rm(parent, { recursive: true, force: true, maxRetries: 10 });
@@ -49,8 +49,8 @@ function isRunning(pid: number): boolean {
   }
 }
 
-async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await what())) await sleep(10);
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await sleep(10);
 }
 
 async function ask(url: string, text: string): Promise<Record<string, unknown>[]> {
@@ -58,7 +58,7 @@ async function ask(url: string, text: string): Promise<Record<string, unknown>[]
   return connection.query<Record<string, unknown>>({ text, values: [] }).finally(() => connection.close());
 }
 
-/** Another process that uses the database, until it is told to stop or killed. */
+/** Another process that uses the database until it is stopped or killed. */
 type User = { readonly url: string; release(): Promise<void>; kill(): Promise<void> };
 
 const USER = `
@@ -91,14 +91,14 @@ async function startUser(folder: string): Promise<User> {
   return user;
 }
 
-/** Uses the database until the test ends, or gives it back before. */
+/** Opens the database until the test ends or releases it. */
 async function use(folder: string): Promise<Embedded> {
   const embedded = await openEmbedded(folder, log);
   inUse.get(folder)?.push(embedded);
   return embedded;
 }
 
-test('a first start makes a database that a second one finds as it was', async (t) => {
+test('the first start creates a database, and the second one opens it', async (t) => {
   const folder = await dataFolder(t);
   assert.equal(await findEmbedded(folder), undefined);
   const first = await use(folder);
@@ -111,7 +111,7 @@ test('a first start makes a database that a second one finds as it was', async (
   assert.deepEqual(await ask(second.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
 });
 
-test('nobody else can read the folder, and the service is not the owner', async (t) => {
+test('the data folder is unreadable to other accounts, and the service has no administrative rights', async (t) => {
   const folder = await dataFolder(t);
   const { url } = await use(folder);
   const modeOf = async (...path: string[]) => (await stat(join(folder, ...path))).mode & 0o777;
@@ -125,7 +125,7 @@ test('nobody else can read the folder, and the service is not the owner', async 
   );
 });
 
-test('what it acknowledges is on the disk, and no statement is in its log', async (t) => {
+test('the server writes commits to the disk, and no statement to its log', async (t) => {
   const folder = await dataFolder(t);
   const { ownerUrl } = await use(folder);
   const settings = ['fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums'];
@@ -136,7 +136,7 @@ test('what it acknowledges is on the disk, and no statement is in its log', asyn
   assert.ok(!(await readFile(join(folder, 'postgres.log'), 'utf8')).includes('canary'));
 });
 
-test('two first starts at once share one database, and the last to leave stops it', async (t) => {
+test('two concurrent first starts share one database, and the last user stops it', async (t) => {
   const folder = await dataFolder(t);
   const [one, other] = await Promise.all([startUser(folder), startUser(folder)]);
   assert.equal(one.url, other.url);
@@ -152,7 +152,7 @@ test('two first starts at once share one database, and the last to leave stops i
   ]);
 });
 
-test('a start while the last user is leaving gets a running database', async (t) => {
+test('a start while the last user releases the database gets a running server', async (t) => {
   const folder = await dataFolder(t);
   const leaving = await use(folder);
   const [embedded] = await Promise.all([use(folder), leaving.release()]);
@@ -163,7 +163,7 @@ test('a start while the last user is leaving gets a running database', async (t)
   assert.equal(await serverOf(folder), undefined);
 });
 
-test('a database that a killed process left behind is used on, and stopped in the end', async (t) => {
+test('the server of a killed process is used by the next one, and stopped by it', async (t) => {
   const folder = await dataFolder(t);
   const killed = await startUser(folder);
   const server = (await serverOf(folder)) as number;
@@ -177,7 +177,7 @@ test('a database that a killed process left behind is used on, and stopped in th
   assert.equal(await serverOf(folder), undefined);
 });
 
-test('nothing acknowledged is lost when both are killed', async (t) => {
+test('committed rows survive when the process and the server are killed', async (t) => {
   const folder = await dataFolder(t);
   const killed = await startUser(folder);
   await ask(killed.url, 'create table kept as select 7 as seven');
@@ -188,7 +188,7 @@ test('nothing acknowledged is lost when both are killed', async (t) => {
   assert.deepEqual(await ask(ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
 });
 
-test('a dead server whose number another process has got does not keep the next one from starting', async (t) => {
+test('a server starts although the process id of a dead one belongs to another process', async (t) => {
   const folder = await dataFolder(t);
   await (await use(folder)).release();
   const note = [process.pid, join(folder, 'postgres'), 1, 5432, '', '127.0.0.1', '', 'ready'];
@@ -197,7 +197,7 @@ test('a dead server whose number another process has got does not keep the next 
   assert.deepEqual(await ask(ownerUrl, 'select 1 as one'), [{ one: 1 }]);
 });
 
-test('a start that is killed while it makes the database leaves nothing half made', async (t) => {
+test('a start that is killed while it creates the database leaves no partial database', async (t) => {
   const folder = await dataFolder(t);
   await mkdir(folder, { mode: 0o700 });
   const child = spawn(process.execPath, ['--input-type=module', '-e', USER, folder], { stdio: 'ignore' });
@@ -209,7 +209,7 @@ test('a start that is killed while it makes the database leaves nothing half mad
   assert.deepEqual(await ask(ownerUrl, 'select 1 as one'), [{ one: 1 }]);
 });
 
-test('a database that dies is started again under its users, at the same address', async (t) => {
+test('a server that dies is started again at the same address', async (t) => {
   const folder = await dataFolder(t);
   const { ownerUrl } = await use(folder);
   const server = (await serverOf(folder)) as number;
@@ -223,7 +223,7 @@ test('a database that dies is started again under its users, at the same address
   assert.notEqual(await serverOf(folder), server);
 });
 
-test('a port that is taken is left to whom it belongs, and the new one is kept', async (t) => {
+test('a new port is chosen, and kept, when another program has taken the old one', async (t) => {
   const folder = await dataFolder(t);
   const { ownerUrl, release } = await use(folder);
   await release();
@@ -236,7 +236,7 @@ test('a port that is taken is left to whom it belongs, and the new one is kept',
   assert.equal(await findEmbedded(folder), moved.url);
 });
 
-test('a database that dies just as it is released is not started again', async (t) => {
+test('a server that dies while it is released is not started again', async (t) => {
   const folder = await dataFolder(t);
   const gone = Promise.withResolvers<void>();
   const listening = createLogger('silent');
@@ -247,7 +247,7 @@ test('a database that dies just as it is released is not started again', async (
   const server = (await serverOf(folder)) as number;
   process.kill(server, 'SIGKILL');
   await gone.promise;
-  // The process that is to start it again waits for the lock, and the release comes first.
+  // The restart waits for the lock, and the release comes before it.
   unlock();
   await embedded.release();
   for (let turn = 0; turn < 10; turn++) {

@@ -14,7 +14,7 @@ before(async () => {
 
 after(() => rm(folder, { recursive: true, force: true }));
 
-/** Expects the one line in which a data folder is refused. */
+/** Expects that a data folder is refused with a message of one line. */
 async function refused(dataDir: string, reason: RegExp): Promise<void> {
   await assert.rejects(openEmbedded(dataDir, createLogger('silent')), (error: Error) => {
     assert.equal(error.name, 'StartError');
@@ -31,18 +31,18 @@ async function folderOf(name: string, files: Readonly<Record<string, string>>): 
   return join(folder, name);
 }
 
-test('a file in the place of the data folder', async () => {
+test('a file is refused as the data folder', async () => {
   const file = join(folder, 'file');
   await writeFile(file, '');
   await refused(file, /it is a file .*SCRIP_DATA_DIR/);
   await refused(join(file, 'below'), /it is a file .*SCRIP_DATA_DIR/);
 });
 
-test('a data folder where the system lets nobody create one', async () => {
+test('a data folder that cannot be created is refused', async () => {
   await refused('/proc/nope/below', /cannot be (created|written) .*SCRIP_DATA_DIR/);
 });
 
-test('a data folder of another user', async () => {
+test('a data folder of another user is refused', async () => {
   // Root owns the top of the file system, and can give a folder away.
   let dataDir = '/';
   if (process.getuid?.() === 0) {
@@ -53,14 +53,14 @@ test('a data folder of another user', async () => {
   await refused(dataDir, /belongs to another user \(\w+\).*SCRIP_DATA_DIR/);
 });
 
-test('a data folder that another version of PostgreSQL made', async () => {
+test('a data folder of another version of PostgreSQL is refused', async () => {
   await refused(
     await folderOf('older', { PG_VERSION: '17\n' }),
     /made by PostgreSQL 17, and this is PostgreSQL 18/,
   );
 });
 
-test('a data folder whose settings are gone or damaged', async () => {
+test('a data folder with missing or damaged settings is refused', async () => {
   await refused(await folderOf('bare', { PG_VERSION: '18\n' }), /scrip\.json is missing/);
   await refused(
     await folderOf('damaged', { PG_VERSION: '18\n', 'scrip.json': '{"port": 1' }),

@@ -17,17 +17,16 @@ import { asOperator, testService } from './harness.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';
 
 /**
- * Answers that must not be told apart cost the same work: the same statements in the same order, and each
- * of them waits for the disk or does not. `npm run bench:timing` measures how long they take.
+ * Answers that must not be told apart cost the same work: the same statements in the same order, with the
+ * same waits for the disk. `npm run bench:timing` measures how long they take.
  */
 
 /**
- * The service with a list of its statements, and whether each left something to be written to the
- * database's log.
+ * The service with a list of its statements, each with whether it wrote to the write-ahead log.
  */
-function watch(service: Service) {
+function recorded(service: Service) {
   const work: string[] = [];
-  const seen = async <Row>(name: string, statement: Sql): Promise<Row[]> =>
+  const record = async <Row>(name: string, statement: Sql): Promise<Row[]> =>
     service.db.transaction(async (tx: Queries) => {
       const rows = await tx.query<Row>(statement);
       const [row] = await tx.query<{ wrote: boolean }>(
@@ -38,12 +37,12 @@ function watch(service: Service) {
     });
   const db: Service['db'] = {
     ...service.db,
-    query: (statement) => seen(statement.text.trim().split(/\s+/).slice(0, 4).join(' '), statement),
-    hot: ({ name, text }: HotStatement, values) => seen(name, { text, values }),
+    query: (statement) => record(statement.text.trim().split(/\s+/).slice(0, 4).join(' '), statement),
+    hot: ({ name, text }: HotStatement, values) => record(name, { text, values }),
   };
   return {
     service: createService({ ...service, db }),
-    /** The work that a call is refused with, and the code. */
+    /** The code with which a call is refused, and its work. */
     async of(call: () => Promise<unknown>): Promise<{ code: string; work: string[] }> {
       work.length = 0;
       const code = await call().then(
@@ -55,7 +54,7 @@ function watch(service: Service) {
   };
 }
 
-/** The statement of each operation that looks at the PIN. */
+/** The statement of each operation that checks the PIN. */
 const DECIDING: Readonly<Record<string, string>> = {
   balance: 'check-pins',
   redeem: 'redeem',
@@ -67,17 +66,17 @@ async function open(t: TestContext) {
   const till = await Till.open(t, { opaque: true });
   const voucher = await till.voucher();
   const operations = (context: Context) => ({
-    balance: (asked: typeof voucher) => () => balance(context, asked),
-    redeem: (asked: typeof voucher) => () => redeem(context, { ...asked, amount: 1, reference: 'guess' }),
-    activate: (asked: typeof voucher) => () =>
-      activate(context, { voucher: { code: asked.code, pin: asked.pin } }),
+    balance: (sent: typeof voucher) => () => balance(context, sent),
+    redeem: (sent: typeof voucher) => () => redeem(context, { ...sent, amount: 1, reference: 'guess' }),
+    activate: (sent: typeof voucher) => () =>
+      activate(context, { voucher: { code: sent.code, pin: sent.pin } }),
   });
   return { till, voucher, operations };
 }
 
-test('an unknown code and a wrong PIN are the same work for an opaque merchant', async (t) => {
+test('an unknown code and a wrong PIN run the same statements for an opaque merchant', async (t) => {
   const { till, voucher, operations } = await open(t);
-  const { service, of } = watch(till.testService.service);
+  const { service, of } = recorded(till.testService.service);
   const { context } = await authenticate(service, till.merchant.authorization);
   // Calls are counted a moment later, in the middle of anything.
   await flushCalls(service);
@@ -94,24 +93,24 @@ test('an unknown code and a wrong PIN are the same work for an opaque merchant',
   }
 });
 
-test('the same while the key ring is rotated, whichever key the voucher is looked up by', async (t) => {
+test('they run the same statements during a rotation of the key ring, under either key', async (t) => {
   const { till, voucher, operations } = await open(t);
   const given = await testService(t, {
     ...till.testService,
     keys: `${newRingKey()},${till.testService.keys}`,
   });
   await beginRotation(asOperator(given.service), undefined);
-  const { service, of } = watch(given.service);
+  const { service, of } = recorded(given.service);
   const { context } = await authenticate(service, till.merchant.authorization);
   // Calls are counted a moment later, in the middle of anything.
   await flushCalls(service);
-  // Looked up by the older key, since nothing has been sealed anew, and made under the newer one.
-  const asked = {
+  // The first voucher is resolved by the older key, since nothing has been resealed; this one by the newer.
+  const request = {
     method: 'POST',
     path: '/api/v2/vouchers',
     body: { reference: 'newer', quantity: 1, value: 5 },
   } as const;
-  const [newer] = (await given.request(till.merchant, asked)).data.vouchers;
+  const [newer] = (await given.request(till.merchant, request)).data.vouchers;
   for (const [name, ask] of Object.entries(operations(context))) {
     const unknown = await of(ask({ ...UNKNOWN, code: '199999999999' }));
     assert.deepEqual(await of(ask(withWrongPin(voucher))), unknown, name);
@@ -122,11 +121,11 @@ test('the same while the key ring is rotated, whichever key the voucher is looke
   }
 });
 
-test('a wrong PIN of a voucher tells nothing of its state', async (t) => {
+test('a wrong PIN runs the same statements for a blocked voucher as for an active one', async (t) => {
   const { till, voucher, operations } = await open(t);
   const blocked = await till.voucher();
   await blockVoucher(asOperator(till.testService.service), BigInt(blocked.serialNumber));
-  const { service, of } = watch(till.testService.service);
+  const { service, of } = recorded(till.testService.service);
   const { context } = await authenticate(service, till.merchant.authorization);
   // Calls are counted a moment later, in the middle of anything.
   await flushCalls(service);
@@ -135,7 +134,7 @@ test('a wrong PIN of a voucher tells nothing of its state', async (t) => {
   }
 });
 
-test('a wrong secret, and an unknown, revoked or expired key are one look-up each, however long ago the key was used', async (t) => {
+test('a wrong secret, and an unknown, revoked or expired key run one look-up, however long ago the key was used', async (t) => {
   const till = await Till.open(t);
   const { clock, service: plain } = till.testService;
   const { keyId, secret, id } = till.merchant;
@@ -143,12 +142,12 @@ test('a wrong secret, and an unknown, revoked or expired key are one look-up eac
   const revoked = await createKey(operator, id);
   await revokeKey(operator, revoked.keyId, id);
   const expired = await createKey(operator, id, { expiresAt: new Date(clock.now().getTime() + 1_000) });
-  const { service, of } = watch(plain);
+  const { service, of } = recorded(plain);
   const basic = (user: string, password: string) => `Basic ${btoa(`${user}:${password}`)}`;
   await authenticate(service, basic(expired.keyId, expired.secret));
   clock.advance(2_000);
   for (const sinceMs of [0, 200, 500, 5_000]) {
-    // Known long enough to be looked up again, and that is over then.
+    // Cached for so long that it is looked up again; the look-up ends here.
     clock.advance(5_000);
     await authenticate(service, basic(keyId, secret));
     await flushCalls(service);
@@ -163,13 +162,13 @@ test('a wrong secret, and an unknown, revoked or expired key are one look-up eac
       assert.deepEqual(await of(() => authenticate(service, header)), unknown);
     }
   }
-  // In a process that has not met any key yet.
+  // The same in a process that has not cached any key.
   const first = async (header: string) => {
-    const other = watch(plain);
+    const other = recorded(plain);
     return other.of(() => authenticate(other.service, header));
   };
-  const unmet = await first(basic('key_xxxxxxxxxxxxxxxx', secret));
-  assert.deepEqual(unmet, { code: '01', work: ['changed-keys: reads', 'find-keys: reads'] });
+  const uncached = await first(basic('key_xxxxxxxxxxxxxxxx', secret));
+  assert.deepEqual(uncached, { code: '01', work: ['changed-keys: reads', 'find-keys: reads'] });
   for (const { keyId: each, secret: own } of [expired, revoked])
-    assert.deepEqual(await first(basic(each, own)), unmet);
+    assert.deepEqual(await first(basic(each, own)), uncached);
 });

@@ -4,7 +4,7 @@ import type { HotStatement, Sql } from '../src/db/sql.ts';
 import { types } from '../src/db/types.ts';
 import type { TestService } from './harness.ts';
 
-/** A step of a plan, with what it read where the plan was executed. */
+/** A node of a plan, with the rows that it read where the plan was executed. */
 export type PlanNode = {
   'Node Type': string;
   'Relation Name'?: string;
@@ -22,15 +22,12 @@ export type Executed = {
   readonly statement: string;
   readonly plan: PlanNode;
   /**
-   * Its plan is kept, by the function or the connection that it belongs to; others are planned each time
-   * for the tables as they are.
+   * Whether the function or the connection keeps the plan. Other statements are planned at each execution.
    */
   readonly isKept: boolean;
 };
 
-/**
- * What makes the server report every plan, those inside functions included, to the session that executes it.
- */
+/** Settings that make the server report every plan, also those inside functions, to the session. */
 const REPORT = `
 load 'auto_explain';
 set auto_explain.log_min_duration = 0;
@@ -40,7 +37,7 @@ set auto_explain.log_timing = off;
 set auto_explain.log_format = json;
 set auto_explain.log_level = notice`;
 
-/** Stands in for the pools of a service: its statements run on one connection, which reports their plans. */
+/** Replaces the pools of a service: its statements run on one connection, which reports their plans. */
 export class Explained {
   readonly executed: Executed[] = [];
   readonly #client: pg.Client;
@@ -61,7 +58,7 @@ export class Explained {
     });
   }
 
-  /** On the database of a service, with the settings of the service's own sessions. */
+  /** Connects to the database of a service, with the settings of the service's sessions. */
   static async open({ service, url }: TestService): Promise<Explained> {
     const settings = await service.db.query<{ name: string; setting: string }>({
       text: "select name, setting from pg_settings where source = 'session'",
@@ -76,7 +73,7 @@ export class Explained {
   }
 
   /**
-   * From now on the service sends its statements here; transactions, which are not of the hot path, keep
+   * Sends the statements of the service here from now on. Transactions, which are not on the hot path, keep
    * their own connections.
    */
   replace(db: Database): void {
@@ -96,7 +93,7 @@ export class Explained {
     });
   }
 
-  /** Runs a statement, and gives the plans of what it executed. */
+  /** Runs a statement, and returns the plans of what it executed. */
   async plansOf(text: string, values: readonly unknown[] = []): Promise<PlanNode[]> {
     const before = this.executed.length;
     await this.#client.query(text, [...values]);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { forecastFloats } from '../src/books/forecast.ts';
 import { openLedger, sell } from './books.ts';
 
-test('a float shows how long it lasts at the mean use of 28 days', async (t) => {
+test('the forecast of a float divides its balance by the mean use of the last 28 days', async (t) => {
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const { service } = ledger.started;
   const shop = await ledger.merchant(100_000n);
@@ -16,7 +16,7 @@ test('a float shows how long it lasts at the mean use of 28 days', async (t) => 
   await sell(shop, 4, 25);
   await ledger.at('2026-03-02T00:30:00Z');
   await ledger.close();
-  // A merchant of one day: all of it is the use of that day.
+  // The merchant is one day old: the mean is the use of that day.
   assert.deepEqual(
     (await forecastFloats(service, id)).map(({ balance, usePerDay, daysLeft }) => [
       balance.minor,
@@ -37,7 +37,7 @@ test('a float shows how long it lasts at the mean use of 28 days', async (t) => 
     ]),
     [[80_000n, 1_818n, 44]],
   );
-  // What lies more than 28 days back no longer counts.
+  // Use from more than 28 days ago does not count.
   await ledger.at('2026-03-30T09:00:00Z');
   assert.deepEqual(
     (await forecastFloats(service, id)).map(({ daysLeft }) => daysLeft),

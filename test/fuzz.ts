@@ -52,13 +52,13 @@ const NASTY = fc.constantFrom<unknown>(
   '2099-02-30T00:00:00Z',
 );
 
-/** What a schema allows. */
+/** Values that a schema allows. */
 function valid(schema: JsonSchema): fc.Arbitrary<unknown> {
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map(valid));
   const [type, ...others] = [schema.type ?? 'null'].flat();
   if (others.length > 0)
     return fc.oneof(...[type, ...others].map((each) => valid({ ...schema, type: each as string })));
-  // fast-check makes no string that a lookahead describes: that is the pattern of a reference.
+  // fast-check cannot generate strings for a pattern with a lookahead, which the pattern of a reference has.
   if (type === 'string' && schema.pattern && !schema.pattern.includes('(?!'))
     return fc.stringMatching(new RegExp(schema.pattern));
   if (type === 'string' && schema.format === 'date-time')
@@ -86,8 +86,8 @@ function objectOf(schema: JsonSchema, each: (schema: JsonSchema, name: string) =
 }
 
 /**
- * The text of a body: mostly an object of the schema with a field or two that are not as they should be.
- * @param known by field name, what exists: so that requests get beyond the first gate
+ * The text of a body: mostly an object of the schema, with a field or two that are wrong.
+ * @param known existing values by field name, so that requests get beyond the first gate
  */
 export function bodyOf(
   schema: JsonSchema,
@@ -104,7 +104,7 @@ export function bodyOf(
   const names = Object.keys(schema.properties ?? {});
   return fc.oneof(
     { weight: 12, arbitrary: object.map((body) => JSON.stringify(body)) },
-    // A field once more, behind or before itself, and names that are something else in this language.
+    // A field that stands twice, and names that have a meaning in JavaScript.
     {
       weight: 2,
       arbitrary: fc
@@ -115,7 +115,7 @@ export function bodyOf(
           return text === '{}' ? `{${more}}` : `${text.slice(0, -1)},${more}}`;
         }),
     },
-    // Numbers that no double holds, in the place of those that are there.
+    // Numbers that a double cannot hold, in place of valid ones.
     {
       weight: 2,
       arbitrary: fc
@@ -140,7 +140,7 @@ export function bodyOf(
   );
 }
 
-/** A reference as a path takes it. */
+/** A reference, encoded for a path. */
 export const reference = fc.oneof(
   { weight: 3, arbitrary: fc.string({ minLength: 1, maxLength: 110, unit: 'grapheme' }).map(encodeSafely) },
   {

@@ -9,11 +9,11 @@ import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
 const DAY_MS = 86_400_000;
-/** The greatest amount of two decimals; MINOR_MAX is its minor units. */
+/** The greatest amount with two decimals: MINOR_MAX minor units. */
 const GREATEST = 9_999_999_999_999.99;
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
-/** As variant B, which has more to say, spells it. */
+/** A request of variant B, whose fields dialect.generate does not all offer. */
 const generateB = (reference: string, more: Record<string, unknown>): Asked => ({
   method: 'POST',
   path: '/api/v2/vouchers',
@@ -28,7 +28,7 @@ const generateA = (reference: string, more: Record<string, unknown>): Asked => (
 
 for (const dialect of DIALECTS) {
   describe(`generation by ${dialect.name}`, () => {
-    test('makes up to ten vouchers at once, active and paid for', async (t) => {
+    test('returns up to ten vouchers at once, active and paid for', async (t) => {
       const till = await Till.open(t, { float: 250_00n });
       const { data } = await till.done(dialect.generate('batch', 10, 25));
       assert.deepEqual([data.status, data.value, data.reference], ['COMPLETED', 25, 'batch']);
@@ -48,7 +48,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('again is a replay, through either prefix; another under its reference is refused', async (t) => {
+    test('is replayed through either prefix, and another request under its reference is declined', async (t) => {
       const till = await Till.open(t);
       const first = await till.done(dialect.generate('batch', 2, 25));
       for (const other of DIALECTS) {
@@ -61,7 +61,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('keeps to its bounds', async (t) => {
+    test('declines a quantity, value or reference out of bounds', async (t) => {
       const till = await Till.open(t, { float: 1_000_000_000_00n });
       for (const quantity of [0, -1, 1.5, 100_001, 1e15])
         await till.refused(dialect, '16', dialect.generate('x', quantity, 1));
@@ -83,7 +83,7 @@ for (const dialect of DIALECTS) {
       await till.done(dialect.generate('y', 1, 100_000));
     });
 
-    test('of more than any float can hold is refused as such', async (t) => {
+    test('declines with 50 a batch that costs more than any float can hold', async (t) => {
       const till = await Till.open(t);
       const terms = { ...productDefaults('USD', 2), maxValueMinor: MINOR_MAX, maxQuantity: 5_000_000 };
       await createProduct(asOperator(till.testService.service), { ...terms, code: 'VAST', name: 'Vast' });
@@ -100,7 +100,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('is found by its merchant only', async (t) => {
+    test('makes a batch that no other merchant finds', async (t) => {
       const till = await Till.open(t);
       const other = await Till.at(till.testService);
       await till.done(dialect.generate('batch', 1, 25));
@@ -112,7 +112,7 @@ for (const dialect of DIALECTS) {
 }
 
 describe('a product', () => {
-  test('is named by A, unless it is unknown, off sale or of another merchant', async (t) => {
+  test('is declined in A when it is unknown, off sale or of another merchant', async (t) => {
     const till = await Till.open(t);
     const { service } = till.testService;
     const terms = productDefaults('USD', 2);
@@ -130,7 +130,7 @@ describe('a product', () => {
     await other.done(generateA('x', { productCode: 'THEIRS' }));
   });
 
-  test('sets bounds, currency and validity, and B takes the default one of the merchant', async (t) => {
+  test('sets bounds, currency and validity; variant B uses the default product of the merchant', async (t) => {
     const till = await Till.open(t);
     const { service, clock } = till.testService;
     const terms = { ...productDefaults('JPY', 0), minValueMinor: 100n, maxValueMinor: 900n, maxQuantity: 3 };
@@ -147,22 +147,22 @@ describe('a product', () => {
     clock.set(new Date(Date.UTC(2031, 0, 1)));
     const { data } = await yen.done(generateB('x', { quantity: 2, value: 500 }));
     assert.equal(data.expiryDate, '2031-01-11T23:59:59.999Z');
-    // Dollars on the float would not do: the voucher is paid for in its own currency.
+    // A float in dollars does not pay for a voucher in yen.
     await till.refused(A, '50', generateA('x', { productCode: 'YEN', amount: 100 }));
     await till.reconciles();
   });
 
-  test('may be so dear that no float could pay for a batch of it', async (t) => {
+  test('may cost so much that no float can pay for a batch', async (t) => {
     const till = await Till.open(t);
     const terms = { ...productDefaults('USD', 2), maxValueMinor: MINOR_MAX, maxQuantity: 5_000_000 };
     await createProduct(asOperator(till.testService.service), { ...terms, code: 'DEAR', name: 'Dear' });
-    // Either is more than a float can hold.
+    // Both batches cost more than a float can hold.
     for (const quantity of [1_000, 5_000_000])
       await till.refused(A, '50', generateA('x', { productCode: 'DEAR', quantity, amount: GREATEST }));
     await till.reconciles();
   });
 
-  test('also decides what another request under a reference is', async (t) => {
+  test('is part of the request: the same reference with another product is declined', async (t) => {
     const till = await Till.open(t);
     await createProduct(asOperator(till.testService.service), {
       ...productDefaults('USD', 2),
@@ -172,13 +172,13 @@ describe('a product', () => {
     await till.done(generateA('x', {}));
     await till.refused(A, '94', generateA('x', { productCode: 'OTHER' }));
     await till.done(generateA('y', { productCode: 'OTHER' }));
-    // Variant B orders the default product.
+    // Variant B uses the default product.
     await till.refused(B, '94', generateB('y', {}));
   });
 });
 
 describe('an expiry date', () => {
-  test('is at least a day away', async (t) => {
+  test('must be at least a day away', async (t) => {
     const till = await Till.open(t);
     const now = new Date(Date.UTC(2031, 0, 1, 12));
     till.testService.clock.set(now);
@@ -187,13 +187,13 @@ describe('an expiry date', () => {
       await till.refused(B, '17', generateB('x', { expiryDate: inMs(ms) }));
     const day = await till.done(generateB('x', { expiryDate: inMs(DAY_MS) }));
     assert.equal(day.data.expiryDate, inMs(DAY_MS));
-    // In UTC it lies in the year 10000, which no date-time of an answer can hold.
+    // In UTC this time lies in the year 10000, which a date-time of the API cannot hold.
     await till.refused(B, '30', generateB('late', { expiryDate: '9999-12-31T23:59:59-12:00' }));
     await till.refused(B, '94', generateB('x', { expiryDate: inMs(2 * DAY_MS) }));
     await till.refused(B, '94', generateB('x', {}));
   });
 
-  test('is the end of the last day of validity where the request names none', async (t) => {
+  test('is the end of the last day of validity when the request has none', async (t) => {
     const till = await Till.open(t);
     for (const [hour, minute, ms] of [
       [0, 0, 0],
@@ -209,11 +209,11 @@ describe('an expiry date', () => {
   });
 });
 
-describe('a retry of an order that went through is a replay', () => {
+describe('the retry of a successful generation', () => {
   const now = new Date(Date.UTC(2031, 0, 1, 12));
   const expiryDate = new Date(now.getTime() + DAY_MS).toISOString();
 
-  test('when the expiry date has come near, or has passed', async (t) => {
+  test('is a replay after the expiry date has come near or passed', async (t) => {
     const till = await Till.open(t);
     const { clock } = till.testService;
     clock.set(now);
@@ -233,7 +233,7 @@ describe('a retry of an order that went through is a replay', () => {
     await till.reconciles();
   });
 
-  test('when the product has gone off sale, to another merchant, or below what was ordered', async (t) => {
+  test('is a replay after the product went off sale, to another merchant, or got smaller bounds', async (t) => {
     const till = await Till.open(t);
     const { service, url } = till.testService;
     const other = await Till.at(till.testService);
@@ -251,7 +251,7 @@ describe('a retry of an order that went through is a replay', () => {
     await till.refused(A, '15', A.generate('y', 5, 25));
   });
 
-  test("when the merchant's default product has changed, and when the float is empty", async (t) => {
+  test("is a replay after the merchant's default product changed and the float is empty", async (t) => {
     const till = await Till.open(t, { float: 25_00n });
     const { service, clock } = till.testService;
     const terms = { ...productDefaults('USD', 2), code: 'OTHER', name: 'Other' };
@@ -265,7 +265,7 @@ describe('a retry of an order that went through is a replay', () => {
     clock.advance(1_000);
     const again = await till.done(generateB('x', { value: 25 }));
     assert.deepEqual([again.replayed, again.data], [true, first.data]);
-    // Variant A names the product that it was; the product that is the default by now is another one.
+    // Variant A names the product of the first request. The new default product makes it another request.
     assert.equal((await till.done(generateA('x', { amount: 25 }))).replayed, true);
     await till.refused(A, '94', generateA('x', { amount: 25, productCode: 'OTHER' }));
     await till.refused(B, '50', generateB('y', { value: 25 }));

@@ -9,8 +9,8 @@ const SECOND_MS = 1_000;
 const NOON = new Date(Date.UTC(2030, 0, 15, 12));
 
 for (const dialect of DIALECTS) {
-  describe(`a key that keeps guessing by ${dialect.name}`, () => {
-    test('may send no PIN until the next day, and is told when that is', async (t) => {
+  describe(`an API key that guesses codes and PINs by ${dialect.name}`, () => {
+    test('is declined every call with a PIN until the next day, with that time in Retry-After', async (t) => {
       const till = await Till.open(t);
       const { clock } = till.testService;
       clock.set(NOON);
@@ -19,23 +19,23 @@ for (const dialect of DIALECTS) {
       // Wrong PINs count as unknown codes do.
       for (let guess = 1; guess <= 3; guess++)
         await till.refused(dialect, '55', dialect.balance(withWrongPin(voucher)));
-      for (const asked of [
+      for (const request of [
         dialect.balance(voucher),
         dialect.redeem(voucher, 1, 'x'),
         dialect.redeem(UNKNOWN, 1, 'y'),
       ]) {
-        const { headers, body } = await till.refused(dialect, '97', asked);
+        const { headers, body } = await till.refused(dialect, '97', request);
         assert.equal(body.message, 'Too many requests');
         assert.equal(Number(headers.get('retry-after')), 12 * 3_600);
       }
-      // What carries no PIN goes on.
+      // Calls without a PIN still work.
       await till.done(dialect.list());
       await till.done(dialect.generate('batch', 1, 25));
       clock.advance(12 * 3_600 * SECOND_MS);
       await till.done(dialect.redeem(voucher, 1, 'x'));
     });
 
-    test('may go on when the operator says so', async (t) => {
+    test('may send PINs again after the operator pardons it', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       clock.set(NOON);
@@ -48,7 +48,7 @@ for (const dialect of DIALECTS) {
       await till.done(dialect.balance(voucher));
     });
 
-    test('stops nobody but itself', async (t) => {
+    test('does not stop the keys of other merchants', async (t) => {
       const till = await Till.open(t);
       till.testService.clock.set(NOON);
       const other = await Till.at(till.testService);

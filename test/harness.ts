@@ -17,15 +17,15 @@ import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';
 import { flushDeclines } from '../src/vouchers/declines.ts';
 import type { Asked } from './dialects.ts';
 
-/** What a test works on: a fresh database, a service on it, and (testService) a server that listens. */
+/** For each test: a fresh database, a service on it, and (testService) a server that listens. */
 
 type TestDatabase = {
-  /** As an account that may do everything; the service makes itself small on it. */
+  /** With an account that has all rights; the service reduces its own. */
   readonly url: string;
   drop(): Promise<void>;
 };
 
-/** A clock that runs like every other until a test moves it. */
+/** A clock that shows the real time until a test moves it. */
 type TestClock = {
   now(): Date;
   /** Stops it at a time. */
@@ -41,11 +41,11 @@ type TestMerchant = {
 };
 
 type NewMerchant = {
-  /** Beside those that every new merchant has. */
+  /** Permissions beside those of every new merchant. */
   readonly permit?: readonly Permission[];
-  /** Of those that every new merchant has. */
+  /** Permissions of every new merchant that this one does not have. */
   readonly forbid?: readonly Permission[];
-  /** In minor units; a hundred thousand in major ones unless said. */
+  /** In minor units; FLOAT_MINOR unless given. */
   readonly float?: bigint;
   readonly opaque?: boolean;
   readonly product?: string;
@@ -55,14 +55,14 @@ type NewMerchant = {
 export type TestService = {
   readonly service: Service;
   readonly url: string;
-  /** The key ring as SCRIP_KEYS takes it: with it another process is the same service. */
+  /** The key ring in the format of SCRIP_KEYS, with which another process is the same service. */
   readonly keys: string;
   readonly clock: TestClock;
-  createMerchant(wanted?: NewMerchant): Promise<TestMerchant>;
+  createMerchant(options?: NewMerchant): Promise<TestMerchant>;
   stop(): Promise<void>;
 };
 
-/** What came back from a server. */
+/** An answer of the server. */
 type Answer = {
   readonly status: number;
   readonly headers: Headers;
@@ -76,11 +76,11 @@ type Answer = {
 
 export type ListeningService = TestService & {
   readonly baseUrl: string;
-  /** Asks the server, as a merchant; parses the answer, which is always JSON. */
-  request(merchant: TestMerchant, asked: Asked): Promise<Answer>;
+  /** Sends a request of a merchant, and parses the answer, which is always JSON. */
+  request(merchant: TestMerchant, request: Asked): Promise<Answer>;
 };
 
-/** The operator of a service, for what only an operator can ask for. */
+/** The operator of a service. */
 export function asOperator(service: Service): Operator {
   return {
     service,
@@ -88,7 +88,7 @@ export function asOperator(service: Service): Operator {
   };
 }
 
-/** Produces a batch to its end, however many turns a busy machine takes for it. */
+/** Produces a batch to its end, however many turns that takes on a busy machine. */
 export async function produceAll(service: Service, batchId: number): Promise<void> {
   for (let isDone = false; !isDone; ) {
     await fillBatch(service, batchId, () => false);
@@ -113,8 +113,8 @@ function databaseUrl(name: string): string {
 }
 
 /**
- * On the server; on Citus, on the coordinator and on every worker: a database has the same name on all of
- * them.
+ * Runs a statement on the server; with Citus on the coordinator and every worker, where a database has the
+ * same name.
  */
 async function execute(text: string): Promise<void> {
   const workers = process.env['SCRIP_TEST_WORKERS']?.split(' ') ?? [];
@@ -136,7 +136,7 @@ export async function testDatabase(t?: TestContext): Promise<TestDatabase> {
   return { url: databaseUrl(name), drop };
 }
 
-/** Stopping twice is stopping once: a test may stop a service early, and its end does so in any case. */
+/** Runs a stop only once: a test may stop a service early, and the end of the test stops it in any case. */
 function once(run: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   return () => {
@@ -160,7 +160,7 @@ function testClock(): TestClock {
   };
 }
 
-/** How long a service waits for a connection: as at a till, or for as long as a busy machine takes. */
+/** How long a service waits for a connection: as in production, or for as long as a busy machine takes. */
 type Patience = { readonly isPatient?: boolean };
 
 /**
@@ -192,7 +192,7 @@ export async function startTestService(
     url,
     keys,
     clock,
-    createMerchant: (wanted = {}) => makeMerchant(service, wanted),
+    createMerchant: (options = {}) => makeMerchant(service, options),
     stop: once(async () => {
       await flushDeclines(service);
       await flushCalls(service);
@@ -203,8 +203,7 @@ export async function startTestService(
 }
 
 /**
- * A service whose database is never reached, for what gets no further than the HTTP layer; close its `db`
- * at the end.
+ * A service without a database, for tests of the HTTP layer alone. Close its `db` at the end.
  */
 export function serviceWithoutDatabase(): Service {
   const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
@@ -218,9 +217,9 @@ export function onDatabase(service: Service, db: Database): Service {
   return createService({ ...service, db, readDb: db });
 }
 
-async function makeMerchant(service: Service, wanted: NewMerchant): Promise<TestMerchant> {
-  const { permit = [], forbid = [], float = FLOAT_MINOR, opaque = false, name = 'Test' } = wanted;
-  const product = await findProduct(service.db, wanted.product ?? DEFAULT_PRODUCT);
+async function makeMerchant(service: Service, options: NewMerchant): Promise<TestMerchant> {
+  const { permit = [], forbid = [], float = FLOAT_MINOR, opaque = false, name = 'Test' } = options;
+  const product = await findProduct(service.db, options.product ?? DEFAULT_PRODUCT);
   assert.ok(product, 'there is no such product');
   const { id, keyId, secret } = await createMerchant(asOperator(service), {
     name,
@@ -262,10 +261,10 @@ export async function startListening(on?: TestService, patience?: Patience): Pro
       headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    const told = (await response.json()) as { statusCode: string; data: unknown };
-    const { statusCode, data } = told;
+    const answer = (await response.json()) as { statusCode: string; data: unknown };
+    const { statusCode, data } = answer;
     const replayed = response.headers.get('idempotent-replayed') === 'true';
-    return { status: response.status, headers: response.headers, replayed, body: told, statusCode, data };
+    return { status: response.status, headers: response.headers, replayed, body: answer, statusCode, data };
   }
 
   return { ...started, stop, baseUrl, request };

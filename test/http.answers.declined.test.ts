@@ -20,8 +20,8 @@ function stable({ 'x-request-id': _id, date: _date, ...headers }: Record<string,
 for (const dialect of [A, B]) {
   const { prefix, refused } = dialect;
 
-  describe(`what ${dialect.name} declines`, () => {
-    test('a body that is no object of the right form is refused with every error, and no value', async () => {
+  describe(`an invalid request to ${dialect.name}`, () => {
+    test('that is no object of the right form is declined with a list of all errors, without values', async () => {
       for (const body of ['null', '[]', '"x"', '7', 'true']) {
         const { status, body: answer } = await call('POST', `${prefix}/redeem`, body);
         assert.equal(status, refused);
@@ -50,7 +50,7 @@ for (const dialect of [A, B]) {
       assert.ok(!text.includes(secret));
     });
 
-    test('no JSON is HTTP 400 with either prefix', async () => {
+    test('that is not JSON is answered with HTTP 400', async () => {
       for (const body of ['', '{', '{"amount":01}']) {
         const answer = await call('POST', `${prefix}/redeem`, body);
         assert.equal(answer.status, 400);
@@ -59,7 +59,7 @@ for (const dialect of [A, B]) {
       }
     });
 
-    test('a body with a key that stands twice is HTTP 400 with either prefix, and does nothing', async () => {
+    test('with a duplicate key is answered with HTTP 400, and has no effect', async () => {
       const voucher = await newVoucher();
       const reference = fresh();
       const text = JSON.stringify({ ...dialect.voucher(voucher), amount: 1, reference });
@@ -76,7 +76,7 @@ for (const dialect of [A, B]) {
       assert.equal(spelled.headers['idempotent-replayed'], undefined);
     });
 
-    test('HEAD has the status and the headers of GET, and no body', async () => {
+    test('by HEAD is answered with the status and headers of GET, and no body', async () => {
       const small = fresh();
       await call('POST', `${prefix}/vouchers`, dialect.generate(small, 2, 1));
       const paths = [
@@ -101,7 +101,7 @@ for (const dialect of [A, B]) {
       assert.deepEqual([refused.statusCode, refused.headers['www-authenticate']], [401, 'Basic']);
     });
 
-    test('an amount that a number cannot carry is refused, never rounded', async () => {
+    test('with an amount or quantity that a double cannot carry exactly is declined, not rounded', async () => {
       const voucher = JSON.stringify(dialect.voucher(await newVoucher())).slice(0, -1);
       for (const amount of [
         '10.00000000000000001',
@@ -126,7 +126,7 @@ for (const dialect of [A, B]) {
       }
     });
 
-    test('a value that is refused is named, and never repeated', async () => {
+    test('is declined with the name of the field, without its value', async () => {
       const value = dialect === A ? 'amount' : 'value';
       for (const [code, field, body] of [
         ['18', 'reference', dialect.generate('NEW-x', 1, 1)],
@@ -150,7 +150,7 @@ for (const dialect of [A, B]) {
       assert.deepEqual([unknown.body.statusCode, 'errors' in unknown.body], ['14', false]);
     });
 
-    test('the form of a reference is the business of 18, its type of 30', async () => {
+    test('is declined with 18 for the form of a reference, and with 30 for its type', async () => {
       const voucher = dialect.voucher(await newVoucher());
       for (const reference of ['', 'x'.repeat(101), 'a\u0000b', 'NEW-x', 'CANCEL-x', '\ud800']) {
         const { body } = await call('POST', `${prefix}/redeem`, { ...voucher, amount: 1, reference });

@@ -15,8 +15,8 @@ after(() => client?.stop());
 for (const dialect of [A, B]) {
   const { prefix, missing } = dialect;
 
-  describe(`the answers of ${dialect.name}`, () => {
-    test('a batch has the fields of the interface, in their order', async () => {
+  describe(`an answer of ${dialect.name}`, () => {
+    test('shows a batch with the documented fields in their order', async () => {
       const reference = fresh();
       const generated = await call('POST', `${prefix}/vouchers`, dialect.generate(reference, 3, 12.5));
       assert.equal(generated.status, 200);
@@ -45,7 +45,7 @@ for (const dialect of [A, B]) {
       assert.equal(downloaded.headers['idempotent-replayed'], undefined);
     });
 
-    test('a batch in process has no vouchers', async () => {
+    test('shows a batch in production without vouchers', async () => {
       const reference = fresh();
       for (const answer of [
         await call('POST', `${prefix}/vouchers`, dialect.generate(reference, 11, 1)),
@@ -62,7 +62,7 @@ for (const dialect of [A, B]) {
       }
     });
 
-    test('a redemption, its look-up and the list show the transaction alike, with the code masked', async () => {
+    test('shows the same transaction for a redemption, its lookup and the list, with the code masked', async () => {
       const voucher = await newVoucher();
       const reference = fresh();
       const redeemed = await call('POST', `${prefix}/redeem`, {
@@ -86,7 +86,7 @@ for (const dialect of [A, B]) {
       assert.ok(!listed.text.includes(voucher.code));
     });
 
-    test('a balance has the fields of the interface, in their order', async () => {
+    test('shows a balance with the documented fields in their order', async () => {
       const voucher = await newVoucher();
       const reference = fresh();
       await call('POST', `${prefix}/redeem`, { ...dialect.voucher(voucher), amount: 5, reference });
@@ -117,7 +117,7 @@ for (const dialect of [A, B]) {
       }
     });
 
-    test('a replay says so in a header, and answers the same', async () => {
+    test('repeats the first answer for a replay, with the header Idempotent-Replayed', async () => {
       const voucher = await newVoucher();
       const body = { ...dialect.voucher(voucher), amount: 1, reference: fresh() };
       const first = await call('POST', `${prefix}/redeem`, body);
@@ -132,7 +132,7 @@ for (const dialect of [A, B]) {
       assert.deepEqual(regenerated.body, generated.body);
     });
 
-    test('a reference may hold any character that a path can', async () => {
+    test('returns a reference with any character that a path can carry', async () => {
       const voucher = await newVoucher();
       for (const text of [
         'a/b c?d#e%25&f=g;h',
@@ -153,7 +153,7 @@ for (const dialect of [A, B]) {
       }
     });
 
-    test('what is not found has its own words', async () => {
+    test('says whether vouchers or a transaction were not found', async () => {
       const batch = await call('GET', `${prefix}/vouchers/${fresh()}`);
       assert.equal(batch.status, missing);
       assert.deepEqual(batch.body, { statusCode: '60', message: 'Vouchers not found', data: null });

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { buildServer } from '../src/http/server.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
-/** A server without any database, for what gets no further than the HTTP layer. */
+/** A server without a database, for tests of the HTTP layer alone. */
 export async function startBare() {
   const service = serviceWithoutDatabase();
   const app = buildServer(service);
@@ -28,7 +28,7 @@ export async function startBare() {
     };
   }
 
-  /** Sends bytes as they are and reads until the server closes. */
+  /** Sends bytes as they are, and reads until the server closes the connection. */
   async function raw(...parts: string[]): Promise<{ status: number; head: string; body: unknown }> {
     const socket = connect(port, '127.0.0.1');
     let text = '';

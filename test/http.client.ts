@@ -5,7 +5,7 @@ import { startTestService } from './harness.ts';
 
 export type Voucher = { serialNumber: number; code: string; pin: string };
 
-/** A merchant with money, a server, and what it takes to ask it. */
+/** A server, and a merchant with a float that calls it. */
 export type Client = {
   readonly app: FastifyInstance;
   readonly authorization: string;
@@ -19,13 +19,13 @@ type Called = { status: number; headers: Record<string, unknown>; text: string; 
 
 let references = 0;
 
-/** A reference that was not used before. */
+/** A reference that has not been used. */
 export const fresh = () => `ref-${++references}`;
 
-/** A voucher code as everybody but its sender sees it. */
+/** A voucher code as it is shown to everyone but its sender. */
 export const masked = (code: string) => `${code.slice(0, 4)}****${code.slice(8)}`;
 
-/** A point in time as answers tell it. */
+/** A point in time, as answers show it. */
 export const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 export async function startClient(): Promise<Client> {
@@ -67,7 +67,7 @@ export async function startClient(): Promise<Client> {
   return { app, authorization, call, newVoucher, stop };
 }
 
-/** The two dialects, and how each of them spells the same request. */
+/** The two variants, and how each of them spells the same request. */
 export const A = {
   name: 'variant A',
   prefix: '/merchant-client/v2',

@@ -6,7 +6,7 @@ import { after, test } from 'node:test';
 import { buildServer } from '../src/http/server.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
-/** Nothing here gets as far as a database. */
+/** No request of this file reaches the database. */
 const service = serviceWithoutDatabase();
 
 after(() => service.db.close());
@@ -19,7 +19,7 @@ async function serve() {
 
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
 
-test('keeps a connection after a refusal', async () => {
+test('the server keeps a connection open after it has declined a request', async () => {
   const request = (path: string, end = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${end}\r\n`;
   const { app, port } = await serve();
   const socket = connect(port, '127.0.0.1');
@@ -35,9 +35,9 @@ test('keeps a connection after a refusal', async () => {
   await app.close();
 });
 
-test('tells who does not send the rest of a head or of a body that the time for it is over', async () => {
+test('a request whose head or body is not complete in time is answered with 408', async () => {
   const { app, port } = await serve();
-  // Node exchanges them where that of the head is the greater one.
+  // Node swaps these timeouts if the one of the head is greater.
   assert.deepEqual([app.server.headersTimeout, app.server.requestTimeout], [30_000, 30_000]);
   app.server.headersTimeout = app.server.requestTimeout = 100;
   const head = 'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
@@ -63,7 +63,7 @@ test('tells who does not send the rest of a head or of a body that the time for 
   await app.close();
 });
 
-test('finishes what it accepted when it closes, and ends the connection with it', async () => {
+test('a server that closes answers a request that it has accepted, and then ends the connection', async () => {
   const { app, port } = await serve();
   const request = httpRequest({
     host: '127.0.0.1',
@@ -85,12 +85,12 @@ test('finishes what it accepted when it closes, and ends the connection with it'
   await closed;
 });
 
-test('closes a connection on which nothing was ever sent, without waiting for its limit', async (t) => {
+test('a server that closes ends an unused connection without waiting for its timeout', async (t) => {
   const { app, port } = await serve();
   const byForce = t.mock.method(app.server, 'closeAllConnections');
   const accepted = once(app.server, 'connection');
   const socket = connect(port, '127.0.0.1').resume();
-  // A connection that is closed behind data that nobody reads is reset.
+  // A connection that is closed while it holds unread data is reset.
   socket.on('error', () => {});
   const closed = new Promise((resolve) => socket.once('close', resolve));
   await accepted;
@@ -99,7 +99,7 @@ test('closes a connection on which nothing was ever sent, without waiting for it
   assert.equal(byForce.mock.callCount(), 0);
 });
 
-test('a connection on which requests wait while the server closes gets one more answer for each it works on', async () => {
+test('a server that closes answers the request in progress and one behind it, then ends the connection', async () => {
   const app = buildServer(service);
   const opened = Promise.withResolvers<void>();
   const worked: string[] = [];
@@ -119,7 +119,7 @@ test('a connection on which requests wait while the server closes gets one more 
   socket.write(request('last') + request('behind') + request('further'));
   await behind;
   opened.resolve();
-  // A client that comes back for more is refused, rather than reset.
+  // The server no longer listens: a client that connects again is refused, not reset.
   socket.once('data', () => assert.equal(app.server.listening, false));
   const text = (await socket.setEncoding('utf8').toArray()).join('');
   await closed;

@@ -10,8 +10,7 @@ const IDLE = 1_000;
 const SLOW = 200;
 const FLOODS = 40;
 
-/** Clients that take a server's time and memory for nothing: whoever has a request is served all the same. */
-test('a crowd of idle, slow, half-sent and flooding connections keeps nobody from redeeming', async (t) => {
+test('a redemption succeeds beside a crowd of idle, slow, incomplete and flooding connections', async (t) => {
   const listening = await testService(t);
   const till = await Till.at(listening);
   const voucher = await till.voucher();
@@ -25,7 +24,7 @@ test('a crowd of idle, slow, half-sent and flooding connections keeps nobody fro
     return socket.resume();
   };
   await Promise.all(Array.from({ length: IDLE }, () => open('')));
-  // Heads and bodies that never end, a byte at a time.
+  // Heads and bodies that never end, sent byte by byte.
   const slow = await Promise.all(
     Array.from({ length: SLOW }, (_, number) =>
       open(
@@ -38,13 +37,13 @@ test('a crowd of idle, slow, half-sent and flooding connections keeps nobody fro
   const drip = setInterval(() => {
     for (const socket of slow) if (socket.writable) socket.write(' ');
   }, 50);
-  // A server that closes would give each of them its time.
+  // Without this, a server that closes would wait for each of them.
   const leave = () => {
     clearInterval(drip);
     for (const socket of sockets) socket.destroy();
   };
   t.signal.addEventListener('abort', leave);
-  // Heads and bodies of any length, and clients that are gone before their answer.
+  // Heads and bodies that are too long, and clients that disconnect before their answer.
   const head = `GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\n${'X-Flood: y\r\n'.repeat(50_000)}`;
   const body = `POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${`10000\r\n${'x'.repeat(65_536)}\r\n`.repeat(40)}`;
   await Promise.all(Array.from({ length: FLOODS }, (_, number) => open(number % 2 === 0 ? head : body)));

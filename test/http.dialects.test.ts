@@ -12,8 +12,8 @@ before(async () => {
 
 after(() => client?.stop());
 
-describe('variant B alone', () => {
-  test('takes code and PIN apart or in one, and repeats them as they were sent', async () => {
+describe('variant B, where it differs,', () => {
+  test('accepts code and PIN in two fields or in one, and returns the code as it was sent', async () => {
     const voucher = await newVoucher();
     const inOne = voucher.code + voucher.pin;
     const reference = fresh();
@@ -42,9 +42,9 @@ describe('variant B alone', () => {
     ['14 digits', { voucherCode: '1'.repeat(14) }, ['voucherCode pattern']],
     ['a short PIN', { voucherCode: '1'.repeat(12), pin: '123' }, ['pin pattern']],
     ['digits of another script', { voucherCode: '١'.repeat(12), pin: '1234' }, ['voucherCode pattern']],
-    ['nothing', {}, ['voucherCode required']],
+    ['no field', {}, ['voucherCode required']],
   ] as const) {
-    test(`refuses ${name}`, async () => {
+    test(`declines a voucher code with ${name}`, async () => {
       const { status, body: answer } = await call('POST', '/api/v2/balance', body);
       assert.equal(status, 200);
       assert.equal(answer.statusCode, '30');
@@ -91,7 +91,7 @@ describe('variant B alone', () => {
     '1e999',
     '1.00000000000000001',
   ]) {
-    test(`refuses the serial number ${serialNumber}`, async () => {
+    test(`declines the serial number ${serialNumber}`, async () => {
       const { body } = await call(
         'POST',
         '/api/v2/activate',
@@ -102,8 +102,8 @@ describe('variant B alone', () => {
     });
   }
 
-  test('reads expiry dates with any offset, and without one as UTC', async () => {
-    for (const [sent, told] of [
+  test('reads an expiry date with any offset, and one without an offset as UTC', async () => {
+    for (const [sent, shown] of [
       ['2999-12-31T23:59:59Z', '2999-12-31T23:59:59.000Z'],
       ['2999-12-31T23:59:59.5+02:00', '2999-12-31T21:59:59.500Z'],
       ['2999-12-31T23:59:59', '2999-12-31T23:59:59.000Z'],
@@ -114,7 +114,7 @@ describe('variant B alone', () => {
         value: 1,
         expiryDate: sent,
       });
-      assert.equal(body.data?.expiryDate, told, sent);
+      assert.equal(body.data?.expiryDate, shown, sent);
     }
     for (const expiryDate of [
       '2999-12-31',
@@ -136,8 +136,8 @@ describe('variant B alone', () => {
   });
 });
 
-describe('variant A alone', () => {
-  test('redeems without a reference, and then knows it by its transactionId', async () => {
+describe('variant A, where it differs,', () => {
+  test('redeems without a reference, and finds the redemption by its transactionId', async () => {
     const { code, pin } = await newVoucher();
     for (const reference of [{}, { reference: null }]) {
       const { body } = await call('POST', '/merchant-client/v2/redeem', {
@@ -152,7 +152,7 @@ describe('variant A alone', () => {
     }
   });
 
-  test('updates a redemption once, and shows it in both shapes', async () => {
+  test('updates a redemption once, and shows its transactions as fields and as a list', async () => {
     const voucher = await newVoucher();
     const reference = fresh();
     await call('POST', '/merchant-client/v2/redeem', { ...A.voucher(voucher), amount: 10, reference });
@@ -202,7 +202,7 @@ describe('variant A alone', () => {
     assert.deepEqual(again.body, { statusCode: '58', message: 'Redemption already updated', data });
   });
 
-  test('reverses fully when no amount is given, under any of its media types', async () => {
+  test('reverses a redemption in full when the update has no amount, with each media type', async () => {
     for (const type of [
       'application/json',
       'application/json-patch+json',
@@ -227,7 +227,7 @@ describe('variant A alone', () => {
     }
   });
 
-  test('takes no misspelled field for a full reversal, under any of its media types', async () => {
+  test('declines an update with a misspelled field and no amount, with each media type', async () => {
     const redemption = fresh();
     const voucher = await newVoucher();
     await call('POST', '/merchant-client/v2/redeem', {
@@ -255,7 +255,7 @@ describe('variant A alone', () => {
         );
       }
     }
-    // What could be a code, and is not the name of a field, is not repeated.
+    // A name that could be a code is not repeated in the answer.
     const { text, body } = await update({ [voucher.code]: 3, x: null });
     assert.deepEqual(
       body.errors.map(({ field }: { field: string }) => field),
@@ -264,12 +264,12 @@ describe('variant A alone', () => {
     assert.ok(!text.includes(voucher.code));
     const many = await update(Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`x${at}`, at])));
     assert.ok(many.body.errors.length <= 10);
-    // With the amount it is clear what is meant, and unknown fields are ignored as everywhere.
+    // With an amount the request is clear, and unknown fields are ignored as everywhere.
     const done = await update({ amountUsed: 7.5, amount: 3 });
     assert.deepEqual([done.status, done.body.data.summary.newAmount], [200, 7.5]);
   });
 
-  test('tells apart what cannot be updated', async () => {
+  test('says why a redemption cannot be updated', async () => {
     const update = (body: unknown) => call('POST', '/merchant-client/v2/redemptions/update', body);
     assert.deepEqual((await update({ reference: fresh(), amountUsed: 1 })).body, {
       statusCode: '60',

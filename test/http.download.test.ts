@@ -16,14 +16,14 @@ import { buildServer } from '../src/http/server.ts';
 import { startTestService, type TestService } from './harness.ts';
 
 const QUANTITY = 2_500;
-/** So many pages of the batch are full. */
+/** The number of full pages of the batch. */
 const FULL_PAGES = 9;
 const PATHS = ['/merchant-client/v2/vouchers/large', '/api/v2/vouchers/large'];
 
 let testService: TestService;
 let authorization: string;
 let pages = 0;
-/** What happens to the next page of vouchers, beside being read. */
+/** Changes each page of vouchers after it is read. */
 let onPage: (rows: unknown[], page: number) => unknown[] = (rows) => rows;
 let app: FastifyInstance;
 let port: number;
@@ -43,7 +43,7 @@ before(async () => {
     payload: { reference: 'large', quantity: QUANTITY, value: 1 },
   });
   const { context } = await authenticate(service, authorization);
-  // A turn of the production ends after a second, which may be too short for all of them.
+  // A turn of the production ends after a second, which may be too short for all vouchers.
   for (;;) {
     const { id, status } = await findBatch(context, 'large');
     if (status === 'COMPLETED') break;
@@ -56,7 +56,7 @@ after(async () => {
   await testService?.stop();
 });
 
-/** The same service; each page of vouchers that it reads is counted, and goes through `onPage`. */
+/** The same service, with each page of vouchers counted and passed through `onPage`. */
 function watchPages(service: Service): Service {
   return {
     ...service,
@@ -76,7 +76,7 @@ const download = (path: string, encoding = 'identity') =>
 
 type Received = { status: number | undefined; encoding: string | undefined; body: Buffer; complete: boolean };
 
-/** What arrives of a download, as it comes over the wire, and whether that was all of it. */
+/** The bytes of a download that arrive, and whether the answer was complete. */
 function receive(path: string, accepted: string): Promise<Received> {
   const headers = { authorization, 'accept-encoding': accepted };
   return new Promise((resolve, reject) => {
@@ -97,7 +97,7 @@ function receive(path: string, accepted: string): Promise<Received> {
   });
 }
 
-/** The values of Accept-Encoding that ask for gzip, and those that do not. */
+/** The values of Accept-Encoding that request gzip, and those that do not. */
 const GZIP = [
   'gzip',
   'GZIP',
@@ -127,7 +127,7 @@ const PLAIN = [
 async function standstill(): Promise<number> {
   for (let still = 0, last = pages; still < 5; still = pages === last ? still + 1 : 0) {
     last = pages;
-    assert.ok(pages < 10_000, 'a client that does not read has a hundred megabytes read for it');
+    assert.ok(pages < 10_000, 'a hundred megabytes are read for a client that does not read');
     await sleep(100);
   }
   return pages;
@@ -135,7 +135,7 @@ async function standstill(): Promise<number> {
 
 for (const path of PATHS) {
   describe(`GET ${path}`, () => {
-    test('streams every voucher once, in order, in one JSON document', async () => {
+    test('streams each voucher once, ordered by serial number, in one JSON document', async () => {
       onPage = (rows) => rows;
       const response = await download(path);
       assert.equal(response.status, 200);
@@ -156,7 +156,7 @@ for (const path of PATHS) {
       );
     });
 
-    test('is compressed where its client asks for gzip, and the same document', async () => {
+    test('returns the same document compressed when the client accepts gzip', async () => {
       onPage = (rows) => rows;
       const plain = await receive(path, 'identity');
       for (const encoding of GZIP) {
@@ -187,7 +187,7 @@ for (const path of PATHS) {
       }
     });
 
-    test('answers HEAD with the headers of GET, from the first page', async () => {
+    test('answers HEAD with the headers of GET, and reads only the first page', async () => {
       onPage = (rows) => rows;
       for (const encoding of ['identity', 'gzip']) {
         const init = { headers: { authorization, 'accept-encoding': encoding } };
@@ -203,14 +203,14 @@ for (const path of PATHS) {
       }
     });
 
-    // Compressed, it takes thousands of pages to fill what lies between server and client: once is enough.
+    // Compressed pages take long to fill the buffers between server and client: one variant is enough.
     for (const encoding of path === PATHS[0] ? ['identity', 'gzip'] : ['identity']) {
-      test(`reads on only as fast as its client does, and stops when that goes away (${encoding})`, async () => {
-        // The first pages come again and again: a batch without end, and too varied to be compressed away.
+      test(`reads pages only as fast as the client does, and stops when it disconnects (${encoding})`, async () => {
+        // The first pages repeat: a batch without end, and too varied to compress well.
         const kept: unknown[][] = [];
         onPage = (rows, page) => {
           if (kept.length < FULL_PAGES) kept.push(rows);
-          // Larger ones where they are compressed: fewer of them fill what lies between server and client.
+          // Larger pages for gzip, so that fewer of them fill the buffers between server and client.
           return encoding === 'gzip' ? kept.flat() : (kept[page % kept.length] ?? rows);
         };
         pages = 0;
@@ -223,8 +223,11 @@ for (const path of PATHS) {
         assert.ok(stalled > 0);
         socket.destroy();
         const afterwards = await standstill();
-        assert.ok(afterwards - stalled <= 2, `${afterwards - stalled} pages were read for nobody`);
-        // Nothing is held by it: the next one is served.
+        assert.ok(
+          afterwards - stalled <= 2,
+          `${afterwards - stalled} pages were read after the client disconnected`,
+        );
+        // It holds nothing: the next download works.
         onPage = (rows) => rows;
         assert.equal(
           (await download(path).then((response) => response.json() as Promise<{ statusCode: string }>))
@@ -233,7 +236,7 @@ for (const path of PATHS) {
         );
       });
 
-      test(`breaks the connection off at a voucher that does not open, rather than end the document well (${encoding})`, async () => {
+      test(`breaks the connection at a voucher that cannot be decrypted, and does not complete the document (${encoding})`, async () => {
         pages = 0;
         onPage = (rows, page) => {
           if (page < FULL_PAGES) return rows;
@@ -246,7 +249,7 @@ for (const path of PATHS) {
       });
     }
 
-    test('tells of a failure by a plain refusal where it has sent nothing compressed yet, else by breaking off', async () => {
+    test('answers a failed page with 96 while no compressed byte is sent, and breaks the connection after that', async () => {
       pages = 0;
       onPage = (rows, page) => {
         if (page === 2) throw new Error('a page that cannot be read');
@@ -260,7 +263,7 @@ for (const path of PATHS) {
       }
     });
 
-    test('breaks the connection off when a page cannot be read, rather than pretend to be whole', async () => {
+    test('breaks the connection when a page cannot be read, and does not complete the document', async () => {
       pages = 0;
       onPage = (rows, page) => {
         if (page === 2) throw new Error('a page that cannot be read');
@@ -271,7 +274,7 @@ for (const path of PATHS) {
       await assert.rejects(response.text());
     });
 
-    test('says so when the first page cannot be read', async () => {
+    test('answers 503 when the first page cannot be read', async () => {
       onPage = () => {
         throw Object.assign(new Error('no database'), { code: 'ECONNREFUSED' });
       };

@@ -10,16 +10,16 @@ import { bodyOf, type JsonSchema, reference } from './fuzz.ts';
 import { type ListeningService, testService } from './harness.ts';
 import { Till } from './till.ts';
 
-/** Whatever is sent to an endpoint, it answers as its document says, and never with a 500. */
+/** An endpoint answers any request as its OpenAPI document says, and never with a 500. */
 
 type Content = { readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>> };
 type Operation = { readonly requestBody?: Content; readonly responses: Readonly<Record<string, Content>> };
 type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> };
 
 const RUNS = 150;
-/** A key that guesses more than fifty times would only be told to stop. */
+/** A key that guesses more than fifty times would only be declined with 97. */
 const CALLS_OF_A_KEY = 40;
-/** What is not valid at transport level has an HTTP status of its own, the same in both variants. */
+/** Requests refused at transport level have HTTP statuses of their own, the same in both variants. */
 const TRANSPORT: Readonly<Record<string, readonly number[]>> = { '98': [404, 405, 413, 415], '30': [400] };
 
 const validators = new WeakMap<object, ReturnType<typeof Schema.Compile>>();
@@ -33,7 +33,7 @@ async function readDocument(service: ListeningService, { name }: Dialect): Promi
   return (await fetch(`${service.baseUrl}/docs/${name}/openapi.json`)).json() as Promise<Document>;
 }
 
-/** Whether an answer is one that the document of its endpoint describes. */
+/** Checks that the document of the endpoint describes an answer. Returns the status code. */
 async function judge(dialect: Dialect, { responses }: Operation, response: Response): Promise<string> {
   const text = await response.text();
   const body = JSON.parse(text) as { statusCode: string; message: string; data: unknown };
@@ -49,7 +49,7 @@ async function judge(dialect: Dialect, { responses }: Operation, response: Respo
     [own, ...(TRANSPORT[body.statusCode] ?? [])].includes(response.status),
     `${response.status} ${text}`,
   );
-  // A reference that cannot be decoded makes a path of no endpoint.
+  // A reference that cannot be decoded makes an unknown path.
   if (body.statusCode === '98' && response.status === 404) return '98';
   const schema = responses[response.status]?.content['application/json']?.schema;
   assert.ok(schema, `${response.status} is not documented: ${text}`);
@@ -59,8 +59,8 @@ async function judge(dialect: Dialect, { responses }: Operation, response: Respo
 }
 
 for (const dialect of [VARIANT_A, VARIANT_B]) {
-  describe(`whatever is sent to ${dialect.name}`, () => {
-    test('is answered as its document says, and never by a 500', async (t) => {
+  describe(`a random request to ${dialect.name}`, () => {
+    test('is answered as the OpenAPI document says, and never with a 500', async (t) => {
       const listening = await testService(t);
       const { paths } = await readDocument(listening, dialect);
       const seen = new Map<string, Set<string>>();
@@ -93,7 +93,7 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
                   ...(body !== undefined && { 'content-type': 'application/json' }),
                 };
                 const response = await fetch(url, { method, headers, ...(body !== undefined && { body }) });
-                // Dots are taken out of a path before it is sent: then it is another path.
+                // Dots are removed from a path before it is sent, which makes it another path.
                 if (new URL(url).pathname.split('/').length !== path.split('/').length)
                   return void (await response.text());
                 codes.add(await judge(dialect, operation, response));
@@ -104,15 +104,14 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
           seen.set(`${method} ${path}`, codes);
         }
       }
-      // It gets beyond the first gate: every call is also accepted now and then, or finds what it looks
-      // for missing.
+      // Requests get beyond the first gate: every call gives several codes, such as 00 and 60.
       for (const [name, codes] of seen)
         assert.ok(codes.size >= (name.includes('post') ? 3 : 1), `${name}: ${[...codes]}`);
     });
   });
 }
 
-describe('whatever is sent as HTTP', () => {
+describe('a sequence of bytes that is not valid HTTP', () => {
   const good =
     'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}';
   const BROKEN = [
@@ -139,18 +138,18 @@ describe('whatever is sent as HTTP', () => {
     '\0'.repeat(1_000),
   ];
 
-  /** Each answer refuses in JSON; there may be none, where there was nothing to answer. */
+  /** Checks that each answer is a refusal in JSON. Bytes that are no request may get no answer. */
   function assertRefused(text: string, sent: string): void {
     for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3})/g))
       assert.match(status as string, /^4\d\d$/, sent.slice(0, 200));
     if (text !== '') assert.match(text, /\{"statusCode":"\d\d","message":"[^"]+","data":null/);
   }
 
-  test('is refused where it is none, and the server answers the next one', async (t) => {
+  test('is refused, and the server answers the next request', async (t) => {
     const { baseUrl } = await testService(t);
     const port = Number(new URL(baseUrl).port);
     for (const bytes of BROKEN) assertRefused(await sendBytes(port, bytes), bytes);
-    // Any bytes of a request that is none the worse, in another place, twice, or as another one.
+    // A valid request with some bytes replaced or inserted.
     const spoiled = fc
       .array(fc.tuple(fc.nat(good.length - 1), fc.nat(255), fc.nat(2)), { minLength: 1, maxLength: 4 })
       .map((changes) =>

@@ -5,15 +5,15 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { type ListeningService, testService } from './harness.ts';
 
-/** Any number that no other lock has. */
+/** A number that no other advisory lock has. */
 const LOCK = 4_711;
 
 const WAIT = 'select pg_advisory_lock_shared(4711), pg_advisory_unlock_shared(4711)';
 
 /**
- * Does something while more statements wait for a lock than a pool has connections.
+ * Runs `work` while more statements wait for a lock than a pool has connections.
  * @param connections of the pool
- * @param ask sends a statement; one that gives up is sent again
+ * @param ask sends a statement, again after each failure
  */
 async function whileFull(
   { url }: ListeningService,
@@ -23,9 +23,9 @@ async function whileFull(
 ): Promise<void> {
   const owner = await openOwner(url);
   await owner.query(sql`select pg_advisory_lock(${LOCK})`);
-  let goesOn = true;
+  let isRunning = true;
   const waiting = Array.from({ length: 3 * connections }, async () => {
-    while (goesOn) await ask().catch(() => {});
+    while (isRunning) await ask().catch(() => {});
   });
   const countWaiting = sql`
     select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted`;
@@ -33,7 +33,7 @@ async function whileFull(
     while (((await owner.query<{ n: number }>(countWaiting))[0]?.n ?? 0) < connections) await sleep(20);
     await work();
   } finally {
-    goesOn = false;
+    isRunning = false;
     await owner.close();
     await Promise.all(waiting);
   }
@@ -45,7 +45,7 @@ async function readiness({ baseUrl }: ListeningService) {
   return [response.status, statusCode, response.headers.get('retry-after')];
 }
 
-test('a process that cannot serve a till is not ready, and is ready again once it can', async (t) => {
+test('a process is not ready while no connection for calls of merchants is free, and ready again after that', async (t) => {
   const listening = await testService(t);
   const { db } = listening.service;
   assert.deepEqual(await readiness(listening), [200, '00', null]);
@@ -56,7 +56,7 @@ test('a process that cannot serve a till is not ready, and is ready again once i
   assert.deepEqual(await readiness(listening), [200, '00', null]);
 });
 
-test('ordinary statements that take long do not make a process unready', async (t) => {
+test('slow statements on the other pool do not make a process unready', async (t) => {
   const listening = await testService(t);
   const { db } = listening.service;
   const ask = () => db.query({ text: WAIT, values: [] });

@@ -7,7 +7,7 @@ import { createLogger } from '../src/log.ts';
 import { DIALECTS } from './dialects.ts';
 import { Till, UNKNOWN } from './till.ts';
 
-test('the access log tells which key did what stands in the journal, by the transaction id', async (t) => {
+test('the access log shows the API key and the transaction id of each call that changed the journal', async (t) => {
   const till = await Till.open(t);
   const { service } = till.testService;
   let lines = '';
@@ -27,24 +27,24 @@ test('the access log tells which key did what stands in the journal, by the tran
       headers,
       ...(body ? { payload: body as object } : {}),
     });
-    // A line is written when the response has closed, and handed over a turn later.
+    // A line is logged when the response has closed, and written a turn later.
     while (!lines.includes(`"requestId":"${answer.headers['x-request-id']}"`)) await turn();
     const line = JSON.parse(lines.trim().split('\n').at(-1) as string);
     assert.deepEqual([line.keyId, line.merchantId], [till.merchant.keyId, till.merchant.id]);
-    return { data: answer.json().data, told: line.transactionId };
+    return { data: answer.json().data, logged: line.transactionId };
   };
   for (const [index, dialect] of DIALECTS.entries()) {
     const generated = await ask(dialect.generate(`order-${index}`, 1, 25));
-    assert.ok(generated.told);
-    assert.equal(generated.told, generated.data.transactionId);
+    assert.ok(generated.logged);
+    assert.equal(generated.logged, generated.data.transactionId);
     const sold = await ask(dialect.redeem(generated.data.vouchers[0], 5, `sale-${index}`));
-    assert.ok(sold.told);
-    assert.equal(sold.told, sold.data.transactionId);
-    const asked = { method: 'POST', path: '/merchant-client/v2/redemptions/update' } as const;
-    const updated = await ask({ ...asked, body: { reference: `sale-${index}`, amountUsed: 3 } });
-    assert.ok(updated.told);
-    assert.equal(updated.told, updated.data.cancellationTransaction.transactionId);
-    assert.equal((await ask(dialect.balance(UNKNOWN))).told, undefined);
+    assert.ok(sold.logged);
+    assert.equal(sold.logged, sold.data.transactionId);
+    const update = { method: 'POST', path: '/merchant-client/v2/redemptions/update' } as const;
+    const updated = await ask({ ...update, body: { reference: `sale-${index}`, amountUsed: 3 } });
+    assert.ok(updated.logged);
+    assert.equal(updated.logged, updated.data.cancellationTransaction.transactionId);
+    assert.equal((await ask(dialect.balance(UNKNOWN))).logged, undefined);
   }
   assert.ok(!lines.includes('sale-0') && !lines.includes('order-0'));
 });

@@ -11,18 +11,18 @@ import { type Asked, DIALECTS, type Voucher } from './dialects.ts';
 import { testService } from './harness.ts';
 import { Till } from './till.ts';
 
-/** What becomes of more requests than can be worked on: merchants that flood are refused, and no others. */
+/** More requests than the service processes at once: a merchant that floods is declined, and no other. */
 
 const [A, B] = DIALECTS;
 assert.ok(A && B);
-/** As many as are worked on at the same time, and a few more. */
+/** The bound on concurrent requests, and a number above it. */
 const CONCURRENT_MAX = 1_024;
 const STUCK = 1_100;
-/** Fewer than the connections that wait to be accepted: on a busy machine the others would be late. */
+/** Fewer than the backlog of the listener: on a busy machine, connections beyond it would be late. */
 const COPIES = 400;
 
 for (const dialect of DIALECTS) {
-  test(`hundreds of copies of a redemption at once have one effect and all get its answer, by ${dialect.name}`, async (t) => {
+  test(`hundreds of concurrent copies of a redemption have one effect and the same answer, by ${dialect.name}`, async (t) => {
     const till = await Till.open(t);
     const voucher = await till.voucher();
     const copies = Array.from({ length: COPIES }, () => till.ask(dialect.redeem(voucher, 1, 'sale')));
@@ -34,7 +34,7 @@ for (const dialect of DIALECTS) {
   });
 }
 
-/** A request as it goes over the wire. */
+/** The bytes of a request. */
 function raw(authorization: string, { method, path, body }: Asked): string {
   const text = body === undefined ? '' : JSON.stringify(body);
   const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: ${authorization}`];
@@ -51,18 +51,18 @@ async function connections(t: TestContext, till: Till, count: number): Promise<W
 }
 
 /**
- * Asks over each connection, and again as soon as it is answered, until it is stopped; then tells how
- * often each status came.
+ * Sends a request over each connection, and the next one after each answer, until a request is declined
+ * with 503. Returns a function that stops the flood and returns the number of answers by status.
  */
 async function flood(t: TestContext, till: Till, count: number, request: () => string) {
   const wires = await connections(t, till, count);
   const counts = new Map<number, number>();
-  let goesOn = true;
+  let isRunning = true;
   let others: Promise<unknown> = Promise.resolve();
   const isRefused = new Promise<void>((resolve) => {
     others = Promise.all(
       wires.map(async (wire) => {
-        while (goesOn) {
+        while (isRunning) {
           const { status } = await wire.ask(request());
           counts.set(status, (counts.get(status) ?? 0) + 1);
           if (status === 503) resolve();
@@ -73,13 +73,13 @@ async function flood(t: TestContext, till: Till, count: number, request: () => s
   });
   await isRefused;
   return async () => {
-    goesOn = false;
+    isRunning = false;
     await others;
     return counts;
   };
 }
 
-/** Keeps a voucher from being worked on until `commit`. */
+/** Locks a voucher until `commit`. */
 async function lock(t: TestContext, till: Till, { serialNumber }: Voucher) {
   const owner = await openOwner(till.testService.url);
   t.after(() => owner.close());
@@ -88,7 +88,7 @@ async function lock(t: TestContext, till: Till, { serialNumber }: Voucher) {
   return owner;
 }
 
-/** A modest day at a till: a few customers at a time. All that it asks for must be done. */
+/** The calls of a merchant with a few customers at a time. All of them must succeed. */
 async function serve(
   till: Till,
   dialect: (typeof DIALECTS)[number],
@@ -100,21 +100,21 @@ async function serve(
     vouchers.map(async (voucher, customer) => {
       for (let sale = 1; sale <= sales; sale++) {
         const reference = `${day}-${customer}-${sale}`;
-        const asked = [
+        const requests = [
           dialect.redeem(voucher, 1, reference),
           dialect.balance(voucher),
           dialect.lookup(reference),
         ];
-        for (const each of asked) await till.done(each);
+        for (const request of requests) await till.done(request);
       }
     }),
   );
 }
 
 for (const dialect of DIALECTS) {
-  // The flood asks for what cannot be answered now, so that the house is full without the machine being busy.
-  test(`one merchant floods from ${STUCK} connections, and another is always answered, by ${dialect.name}`, async (t) => {
-    // A connection that is made beside a flood may take longer on a busy machine than a till waits.
+  // The requests of the flood wait for a lock, so that the service is full and the machine is not busy.
+  test(`a merchant is answered while another one floods from ${STUCK} connections, by ${dialect.name}`, async (t) => {
+    // On a busy machine, a connection to the database may take longer during a flood than the timeout allows.
     const listening = await testService(t, undefined, { isPatient: true });
     const [flooding, modest] = [await Till.at(listening), await Till.at(listening)];
     const voucher = await flooding.voucher(null);
@@ -130,7 +130,7 @@ for (const dialect of DIALECTS) {
   });
 }
 
-test('a full house refuses who filled it, at once, and has a place for who has few inside', async (t) => {
+test('a full service declines the merchant that filled it at once, and admits merchants with few requests', async (t) => {
   const listening = await testService(t);
   const [flooding, known, fresh] = [
     await Till.at(listening),
@@ -142,21 +142,21 @@ test('a full house refuses who filled it, at once, and has a place for who has f
   const wires = await connections(t, flooding, STUCK);
   const owner = await lock(t, flooding, voucher);
   let refused = 0;
-  const asked = wires.map(async (wire, number) => {
+  const sales = wires.map(async (wire, number) => {
     const answer = await wire.ask(
       raw(flooding.merchant.authorization, B.redeem(voucher, 1, `sale-${number}`)),
     );
     if (answer.status === 503) refused++;
     return answer;
   });
-  while (refused === 0) await Promise.race(asked);
-  // Who filled it is refused, and who has nothing inside is not.
+  while (refused === 0) await Promise.race(sales);
+  // The merchant that filled the service is declined, and a merchant without a request in progress is not.
   await flooding.refused(A, '91', A.list());
   await Promise.all(Array.from({ length: 50 }, () => known.done(A.list())));
   await fresh.done(A.list());
   await flooding.refused(A, '91', A.list());
   await owner.query(sql`commit`);
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(sales);
   for (const { status, head, body } of answers) {
     const answer = JSON.parse(body.toString());
     assert.deepEqual([status, answer.statusCode], status === 503 ? [503, '91'] : [200, '00']);
@@ -164,17 +164,17 @@ test('a full house refuses who filled it, at once, and has a place for who has f
     assert.match(head, /\r\nretry-after: 1\r\n/i);
     assert.deepEqual(answer, { statusCode: '91', message: 'Service unavailable', data: null });
   }
-  // Refused sales are sent again under their references. Each had no effect, or is a replay: on a busy
-  // machine a call may reach its limit of time while it is being booked.
+  // Declined sales are sent again under their references. Each had no effect, or is a replay: on a busy
+  // machine a call may time out while it is being booked.
   for (const [number, { status }] of answers.entries())
     if (status === 503) await flooding.done(B.redeem(voucher, 1, `sale-${number}`));
   assert.equal(await flooding.balanceOf(voucher), 2_000 - STUCK);
-  // It is over: nothing holds a place any more.
+  // The flood is over and holds no place.
   await flooding.done(B.redeem(voucher, 1, 'afterwards'));
   for (const wire of wires) wire.close();
 });
 
-/** A request as far as the admission control looks at it. */
+/** The fields of a request that the admission control reads. */
 const requestOf = (authorization?: string) =>
   ({ headers: { authorization }, countedFor: undefined }) as unknown as FastifyRequest;
 const merchantOf = (id: number) => ({ id }) as Merchant;
@@ -196,19 +196,19 @@ function admit(
   });
 }
 
-test('requests that are not authenticated share one place, whatever their credentials', () => {
+test('unauthenticated requests share the place of one merchant, whatever their credentials', () => {
   const control = new AdmissionControl();
   const merchant = merchantOf(1);
   for (const known of admit(control, 1, 'Basic known', merchant)) control.leave(known);
   for (let guess = 0; guess < CONCURRENT_MAX; guess++) admit(control, 1, `Basic invented-${guess}`);
   assert.throws(() => admit(control, 1, 'Basic invented'), isRefused);
-  // The merchant has half of the places, before it is authenticated and after.
+  // The merchant has half of the places, for its requests before and after authentication.
   admit(control, CONCURRENT_MAX / 4, 'Basic known', merchant);
   admit(control, CONCURRENT_MAX / 4, 'Basic known');
   assert.throws(() => admit(control, 1, 'Basic known'), isRefused);
 });
 
-test('a full service admits a merchant up to its equal share, and every merchant once', () => {
+test('a full service admits each merchant up to an equal share, and at least one request of each', () => {
   const control = new AdmissionControl();
   const visitors = Array.from({ length: 100 }, (_, number) => merchantOf(number + 2));
   for (const visitor of visitors) {
@@ -221,7 +221,7 @@ test('a full service admits a merchant up to its equal share, and every merchant
   for (const visitor of visitors.slice(1)) admit(control, 1, `Basic ${visitor.id}`, visitor);
 });
 
-test('a request that is over makes room, once', () => {
+test('a request that ends frees one place, once', () => {
   const control = new AdmissionControl();
   const [first] = admit(control, CONCURRENT_MAX, 'Basic flood', merchantOf(1));
   assert.ok(first);
@@ -231,7 +231,7 @@ test('a request that is over makes room, once', () => {
   assert.throws(() => admit(control, 1, 'Basic flood'), isRefused);
 });
 
-test('credentials that are refused are not taken for those of the merchant any more', () => {
+test('revoked credentials no longer count as those of the merchant', () => {
   const control = new AdmissionControl();
   for (const request of admit(control, 1, 'Basic revoked', merchantOf(1))) control.leave(request);
   admit(control, CONCURRENT_MAX, 'Basic invented');

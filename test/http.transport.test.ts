@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startBare } from './http.bare.ts';
 
-/** What is not valid at transport level is answered alike below both prefixes, and without any database. */
+/** Invalid requests at transport level get the same answers below both prefixes, without a database. */
 const DIALECTS = [
   {
     prefix: '/merchant-client/v2',
@@ -34,7 +34,7 @@ after(() => bare.stop());
 for (const { prefix, posts } of DIALECTS) {
   const gets = prefix === '/api/v2' ? GETS : [...GETS, '/redemptions/update/x'];
 
-  describe(`below ${prefix}`, () => {
+  describe(`the prefix ${prefix}`, () => {
     for (const path of [
       '',
       '/',
@@ -49,14 +49,14 @@ for (const { prefix, posts } of DIALECTS) {
       '/%',
       '/redeem/x',
     ]) {
-      test(`GET ${path || 'the prefix'} is an unknown path`, async () => {
+      test(`answers GET ${path || 'itself'} with 404`, async () => {
         const { status, body } = await call('GET', prefix + path);
         assert.equal(status, 404);
         assert.deepEqual(body, UNSUPPORTED);
       });
     }
 
-    test('an unknown path is told before anything about credentials, media type or length', async () => {
+    test('answers an unknown path before it checks credentials, media type or length', async () => {
       const headers = { 'content-type': 'text/xml' };
       const { status, body } = await call('POST', `${prefix}/nothing`, { headers, body: 'x'.repeat(70_000) });
       assert.equal(status, 404);
@@ -68,7 +68,7 @@ for (const { prefix, posts } of DIALECTS) {
       [gets, 'GET, HEAD', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']],
     ] as const) {
       for (const path of paths) {
-        test(`${path} knows no method but ${allowed}`, async () => {
+        test(`allows only ${allowed} for ${path}`, async () => {
           for (const method of refused) {
             const { status, headers, body } = await call(method, prefix + path);
             assert.equal(status, 405, method);
@@ -80,24 +80,24 @@ for (const { prefix, posts } of DIALECTS) {
     }
 
     for (const path of posts) {
-      test(`POST ${path} takes no body above 64 KiB, whether its length is told or not`, async () => {
+      test(`refuses a body above 64 KiB for POST ${path}, with and without Content-Length`, async () => {
         const headers = { 'content-type': 'application/json' };
-        const told = await call('POST', prefix + path, { headers, body: 'x'.repeat(65_537) });
-        assert.equal(told.status, 413);
-        assert.deepEqual(told.body, TOO_LARGE);
+        const sized = await call('POST', prefix + path, { headers, body: 'x'.repeat(65_537) });
+        assert.equal(sized.status, 413);
+        assert.deepEqual(sized.body, TOO_LARGE);
 
         const chunk = `${(60_000).toString(16)}\r\n${'x'.repeat(60_000)}\r\n`;
-        const untold = await raw(
+        const chunked = await raw(
           `POST ${prefix}${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
           chunk,
           chunk,
           '0\r\n\r\n',
         );
-        assert.equal(untold.status, 413);
-        assert.deepEqual(untold.body, TOO_LARGE);
+        assert.equal(chunked.status, 413);
+        assert.deepEqual(chunked.body, TOO_LARGE);
       });
 
-      test(`POST ${path} names the media types that it takes, before it asks who calls`, async () => {
+      test(`names the allowed media types of POST ${path} before it checks the credentials`, async () => {
         const patch = 'application/json-patch+json or application/merge-patch+json, in UTF-8';
         const message =
           path === '/redemptions/update'
@@ -132,7 +132,7 @@ for (const { prefix, posts } of DIALECTS) {
         );
       });
 
-      test(`POST ${path} takes patch media types only where it updates`, async () => {
+      test(`${path === '/redemptions/update' ? 'accepts' : 'refuses'} patch media types for POST ${path}`, async () => {
         for (const type of ['application/json-patch+json', 'application/merge-patch+json']) {
           const { status } = await call('POST', prefix + path, {
             headers: { 'content-type': type },
@@ -142,7 +142,7 @@ for (const { prefix, posts } of DIALECTS) {
         }
       });
 
-      test(`POST ${path} asks who calls before it looks at the body`, async () => {
+      test(`checks the credentials of POST ${path} before the body`, async () => {
         for (const type of [
           'application/json',
           'APPLICATION/JSON',
@@ -162,7 +162,7 @@ for (const { prefix, posts } of DIALECTS) {
     }
 
     for (const path of gets) {
-      test(`GET ${path} asks who calls`, async () => {
+      test(`requires credentials for GET ${path}`, async () => {
         for (const authorization of [
           '',
           'Basic',
@@ -177,7 +177,7 @@ for (const { prefix, posts } of DIALECTS) {
         }
       });
 
-      test(`GET ${path} says when there is no database`, async () => {
+      test(`answers GET ${path} with 503 without a database`, async () => {
         const { status, headers, body } = await call('GET', `${prefix}${path}?a=%zz`, {
           headers: { authorization: CREDENTIALS },
         });
@@ -190,7 +190,7 @@ for (const { prefix, posts } of DIALECTS) {
 }
 
 describe('the server', () => {
-  test('answers unknown paths outside the prefixes in the same form', async () => {
+  test('answers an unknown path outside the prefixes in the same form', async () => {
     for (const path of ['/', '/api', '/api/v3/vouchers']) {
       const { status, body } = await call('GET', path);
       assert.equal(status, 404);
@@ -198,14 +198,14 @@ describe('the server', () => {
     }
   });
 
-  test('is alive, but not ready without a database', async () => {
+  test('is alive but not ready without a database', async () => {
     assert.equal((await call('GET', '/healthz')).status, 200);
     const { status, body } = await call('GET', '/readyz');
     assert.equal(status, 503);
     assert.equal(body.statusCode, '91');
   });
 
-  test('gives each request an id of its own, never the one that it was sent', async () => {
+  test('gives each request a new id, and ignores the one that was sent', async () => {
     const headers = { 'x-request-id': '482913057641' };
     const one = await call('GET', '/healthz', { headers });
     const two = await call('GET', '/healthz', { headers });
@@ -214,18 +214,14 @@ describe('the server', () => {
   });
 
   for (const [name, status, text] of [
-    ['what is no HTTP', 400, 'NONSENSE\r\n\r\n'],
-    ['a header that is none', 400, 'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n'],
+    ['bytes that are not HTTP', 400, 'NONSENSE\r\n\r\n'],
+    ['an invalid header', 400, 'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n'],
     [
-      'two lengths',
+      'two values of Content-Length',
       400,
       'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}',
     ],
-    [
-      'too long an address',
-      431,
-      `GET /api/v2/transactions/${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
-    ],
+    ['too long a path', 431, `GET /api/v2/transactions/${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
     ['CONNECT', 405, 'CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n'],
   ] as const) {
     test(`answers ${name} with JSON`, async () => {
@@ -239,11 +235,11 @@ describe('the server', () => {
   for (const [name, text] of [
     ['of HTTP/1.0 without Host', 'GET /api/v2/transactions HTTP/1.0\r\n\r\n'],
     [
-      'by a full address',
+      'with an absolute URL',
       'GET http://example.com/api/v2/transactions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
     ],
     [
-      'that wants to upgrade',
+      'for an upgrade',
       'GET /api/v2/transactions HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: upgrade, close\r\n\r\n',
     ],
     [
@@ -258,7 +254,7 @@ describe('the server', () => {
     });
   }
 
-  test('refuses by the length that is told, without waiting for the body', async () => {
+  test('refuses a request with too large a Content-Length without waiting for the body', async () => {
     const answer = await raw(
       'POST /api/v2/redeem HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n{',
     );
@@ -266,7 +262,7 @@ describe('the server', () => {
     assert.deepEqual(answer.body, TOO_LARGE);
   });
 
-  test('refuses HTTP/1.1 without Host or with two, whatever else is wrong', async () => {
+  test('refuses HTTP/1.1 without Host or with two, before any other check', async () => {
     for (const path of ['/api/v2/transactions', '/merchant-client/v2/redeem', '/nothing', '/healthz']) {
       const answer = await raw(`GET ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`);
       assert.equal(answer.status, 400, path);
@@ -278,7 +274,7 @@ describe('the server', () => {
     }
   });
 
-  test('asks for credentials by WWW-Authenticate, unless a script of a page sent the request', async () => {
+  test('sends WWW-Authenticate with 401, except to the script of a page', async () => {
     for (const [destination, challenge] of [
       [undefined, 'Basic'],
       ['document', 'Basic'],

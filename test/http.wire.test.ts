@@ -6,9 +6,7 @@ import { parseJson, TransportRefusal } from '../src/http/wire.ts';
 const bytes = (text: string) => new TextEncoder().encode(text);
 const parse = (text: string) => parseJson(bytes(text));
 
-/**
- * A value without the keys that JSON.parse of Node confuses where they cannot be spelled without an escape.
- */
+/** A value without keys that need an escape, which JSON.parse of Node sometimes confuses. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== 'object' || value === null) return value;
@@ -26,8 +24,8 @@ describe('the body of a request', () => {
   });
 
   for (const [name, body] of [
-    ['nothing', undefined],
-    ['no byte', bytes('')],
+    ['missing', undefined],
+    ['empty', bytes('')],
     ['white space', bytes('  ')],
     ['half an object', bytes('{"a":1')],
     ['a trailing comma', bytes('{"a":1,}')],
@@ -55,7 +53,7 @@ describe('the body of a request', () => {
     '{"1":1,"2":2,"1":3}',
     '{"a":1,"\\"":{"a":1,"a":1}}',
   ]) {
-    test(`is refused with 30 and HTTP 400 where a key stands twice: ${text}`, () => {
+    test(`is refused with 30 and HTTP 400 when it has a duplicate key: ${text}`, () => {
       assert.throws(
         () => parse(text),
         (error) =>
@@ -67,7 +65,7 @@ describe('the body of a request', () => {
     });
   }
 
-  test('may hold a key in several objects, and texts that look like keys', () => {
+  test('may have a key in several objects, and strings that look like keys', () => {
     for (const text of [
       '{"a":{"a":{"a":1}},"b":[{"a":1},{"a":1}]}',
       '{"a":"\\"a\\":","b":"\\\\","c":"a\\":1,\\"a"}',
@@ -76,7 +74,7 @@ describe('the body of a request', () => {
       assert.deepEqual(parse(text), JSON.parse(text));
   });
 
-  test('is refused exactly where one of its objects holds a key twice, and else is what it says', () => {
+  test('is refused if an object has a duplicate key, and parsed as JSON.parse does otherwise', () => {
     type Tree = { readonly text: string; readonly value: unknown; readonly isDouble: boolean };
     const key = fc.constantFrom('a', 'b', 'a:', '"', '\\', '\n', '\\u0061', '\u2028', '');
     const escaped = (name: string) =>
@@ -109,7 +107,7 @@ describe('the body of a request', () => {
     fc.assert(property, { numRuns: 2_000 });
   });
 
-  test('keeps its fields, whatever the bodies before it held', () => {
+  test('is parsed correctly after bodies with confusing keys', () => {
     for (const before of ['{"reference":1,"\\\\u0061moun":1}', '{"reference":1,"\\\\":1}']) {
       parse(before);
       assert.deepEqual(parse('{"reference":1,"\\u0061mountUsed":7.5}'), { reference: 1, amountUsed: 7.5 });
@@ -128,7 +126,7 @@ describe('the body of a request', () => {
     `0.${'0'.repeat(400)}1`,
     `1${'0'.repeat(400)}`,
   ]) {
-    test(`never rounds ${text.slice(0, 40)}: it is no finite number`, () => {
+    test(`is parsed to an infinite number, not a rounded one, for ${text.slice(0, 40)}`, () => {
       const { amount } = parse(`{"amount":${text}}`) as { amount: number };
       assert.ok(Math.abs(amount) === Number.POSITIVE_INFINITY);
     });
@@ -143,12 +141,12 @@ describe('the body of a request', () => {
     ['1e+100', 1e100],
     ['-0', -0],
   ] as const) {
-    test(`takes ${text} for what it says`, () => {
+    test(`is parsed exactly for ${text}`, () => {
       assert.equal((parse(`{ "amount" : ${text} }`) as { amount: number }).amount, value);
     });
   }
 
-  test('leaves digits inside strings alone', () => {
+  test('keeps digits inside strings unchanged', () => {
     const text = '{"voucherCode":"1234567890123456","reference":"x 12345678901234567 1e999","amount":1.25}';
     assert.deepEqual(parse(text), JSON.parse(text));
   });
@@ -161,7 +159,7 @@ describe('the body of a request', () => {
     assert.equal(({} as { amount?: unknown }).amount, undefined);
   });
 
-  test('tells every decimal number of up to fifteen digits exactly', () => {
+  test('carries every decimal number of up to fifteen digits exactly', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: 0n, max: 999_999_999_999_999n }),

@@ -15,7 +15,7 @@ const sum = (rows: readonly Row[], ...columns: string[]) =>
 
 type Held = Readonly<Record<string, boolean>>;
 
-/** R1, R3 and R12: accounts, from day to day. */
+/** R1, R3 and R12: accounts by day. */
 async function accounts(service: Service, days: readonly string[]): Promise<Held> {
   const [first = '', ...rest] = days;
   const last = rest.at(-1) ?? '';
@@ -58,7 +58,7 @@ async function accounts(service: Service, days: readonly string[]): Promise<Held
   };
 }
 
-/** What the accounts of a kind held at the end: of merchants, or of the issuers of vouchers. */
+/** The balances of the accounts of a kind at the end, by merchant or by issuer of vouchers. */
 async function balancesOf(service: Service, until: string, kind: string) {
   const rows = await service.db.query<{ owner: number; minor: bigint }>(sql`
     select greatest(merchant_id, issuer_id) as owner, sum(balance_minor)::bigint as minor
@@ -66,7 +66,7 @@ async function balancesOf(service: Service, until: string, kind: string) {
   return new Map(rows.map(({ owner, minor }) => [String(owner), minor]));
 }
 
-/** Whether closings are the balances of their owners. */
+/** Whether the closing balances of a report are the balances of the accounts. */
 function areBalances(rows: readonly Row[], owner: string, balances: ReadonlyMap<string, bigint>): boolean {
   const owners = new Set([...balances.keys(), ...rows.map((row) => row[owner] ?? '')]);
   return [...owners].every(

@@ -9,7 +9,7 @@ import { balance } from '../src/vouchers/balance.ts';
 import { codesOf, csvOf, fileOf } from './imports.ts';
 import { makeVouchers, Operator } from './operator.ts';
 
-/** Vouchers of another system, taken over by the command line. */
+/** `scrip import vouchers`: vouchers of another system. */
 
 let operator: Operator;
 let merchant: { id: string; keyId: string; secret: string };
@@ -56,7 +56,7 @@ const isProven = async () => {
   );
 };
 
-test('an imported voucher is found by its code, pays, and has its balance from one movement', async (t) => {
+test('an imported voucher is found by its code, can be redeemed, and has one transaction for its balance', async (t) => {
   const [first = '', second = ''] = codesOf(2);
   const file = await fileOf(t, 'cards.csv', csvOf([first, second]));
   const checked = await imported(file, '--dry-run');
@@ -89,7 +89,7 @@ test('an imported voucher is found by its code, pays, and has its balance from o
   await isProven();
 });
 
-test('the same file again imports nothing, and another file under its reference is refused', async (t) => {
+test('importing a file again has no effect, and importing another one under its reference fails', async (t) => {
   const file = await fileOf(t, 'once.csv', csvOf(codesOf(3)));
   await imported(file, '--reference', 'takeover');
   const before = await countVouchers();
@@ -108,7 +108,7 @@ test('the same file again imports nothing, and another file under its reference 
   assert.equal(await countVouchers(), before);
 });
 
-test('each wrong field is reported by line and name, never with its value, and nothing is imported', async (t) => {
+test('invalid fields are reported by line and name, without values, and nothing is imported', async (t) => {
   const [good = '', twice = '', bad = ''] = codesOf(3);
   const rows = [
     'code,pin,balance,expiry,product,reference',
@@ -153,7 +153,7 @@ test('each wrong field is reported by line and name, never with its value, and n
   assert.equal(await countVouchers(), before);
 });
 
-test('a code of a voucher that exists is refused, whoever made it', async (t) => {
+test('a file with the code of an existing voucher is refused', async (t) => {
   const [made] = await makeVouchers(context, 'own', 1);
   assert.ok(made);
   const [fresh = ''] = codesOf(1);
@@ -165,7 +165,7 @@ test('a code of a voucher that exists is refused, whoever made it', async (t) =>
   assert.match(report.errors[0].message, /exists already/);
 });
 
-test('another encoding, a wrong header and broken CSV are refused with their line', async (t) => {
+test('a wrong encoding, a wrong header and invalid CSV are refused with their line', async (t) => {
   const [code = ''] = codesOf(1);
   const latin = Buffer.from(
     `code,pin,balance,expiry,reference\n${code},1234,5.00,2035-01-01,Käse\n`,
@@ -186,7 +186,7 @@ test('another encoding, a wrong header and broken CSV are refused with their lin
   }
 });
 
-test('codes of other forms are mapped by rule, and refused without one', async (t) => {
+test('codes in other formats are imported by --codes and --missing-pin, and refused without them', async (t) => {
   const [long = '', short = '', plain = ''] = codesOf(3);
   const split = await fileOf(t, 'split.csv', `code,balance,expiry\n${long}9876,3,2035-01-01\n`);
   assert.equal((await refused(split)).errors[0].field, 'code');
@@ -208,7 +208,7 @@ test('codes of other forms are mapped by rule, and refused without one', async (
   await isProven();
 });
 
-test('a number in place of a code is refused, since its leading zeros would be lost', async (t) => {
+test('a code that is a number in NDJSON is refused, since it would lose leading zeros', async (t) => {
   const [code = ''] = codesOf(1);
   const lines = [`{"code":${code},"pin":"1234","balance":1}`, '[1]', `{"code":"${code}","secret":1}`, 'x'];
   const report = await refused(await fileOf(t, 'numbers.ndjson', lines.join('\n')), '--expiry', '2035-01-01');
@@ -223,7 +223,7 @@ test('a number in place of a code is refused, since its leading zeros would be l
   );
 });
 
-test("the issuer's float pays where that is asked for, or nothing is imported", async (t) => {
+test("--paid-from float charges the issuer's float, and imports nothing when it is too small", async (t) => {
   const poor = await operator.json('merchant', 'create', '--name', 'Poor', '--float', '25');
   const few = await fileOf(t, 'few.csv', csvOf(codesOf(2)));
   const many = await fileOf(t, 'many.csv', csvOf(codesOf(3)));
@@ -239,7 +239,7 @@ test("the issuer's float pays where that is asked for, or nothing is imported", 
   await isProven();
 });
 
-test('an import that is killed in its middle goes on where it ended, and each voucher is there once', async (t) => {
+test('an import that is killed resumes where it stopped, and imports each voucher once', async (t) => {
   const codes = codesOf(60_000);
   const file = await fileOf(t, 'large.csv', csvOf(codes));
   const args = ['import', 'vouchers', file, '--merchant', merchant.id, '--reference', 'large'];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { temporaryFolder } from './leave-nothing.ts';
 
-/** A file of a test, which goes with its folder at the end of the test. */
+/** A file in a folder that is removed at the end of the test. */
 export async function fileOf(t: TestContext, name: string, content: string | Buffer): Promise<string> {
   const folder = await temporaryFolder('scrip-import-');
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -13,7 +13,7 @@ export async function fileOf(t: TestContext, name: string, content: string | Buf
   return file;
 }
 
-/** Codes that no test draws twice. */
+/** Random codes, which differ between tests. */
 export function codesOf(count: number): string[] {
   const first = randomInt(100_000, 900_000) * 1_000_000;
   return Array.from({ length: count }, (_, index) => String(first + index));
