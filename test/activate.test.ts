@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createProduct, productDefaults } from '../src/merchants/products.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
-import { type Asked, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';
 
 const DAY_MS = 86_400_000;
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
-const activateAt = ({ serialNumber }: Voucher, value: number | null, reference: string): Asked => ({
+const activateAt = ({ serialNumber }: Voucher, value: number | null, reference: string): ApiRequest => ({
   method: 'POST',
   path: '/api/v2/activate',
   body: { serialNumber, value, reference },

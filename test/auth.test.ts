@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createKey, revokeKey } from '../src/api-keys/keys.ts';
 import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
-import { type Asked, DIALECTS, type Dialect, update, updateDetails } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till, UNKNOWN } from './till.ts';
 
@@ -10,7 +10,7 @@ const SECOND_MS = 1_000;
 const [A] = DIALECTS as [Dialect, Dialect];
 
 /** Every call of a dialect. */
-function everyCall(dialect: Dialect): Asked[] {
+function everyCall(dialect: Dialect): ApiRequest[] {
   return [
     dialect.generate('x', 1, 1),
     dialect.download('x'),

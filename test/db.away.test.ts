@@ -5,7 +5,7 @@ import { isAway, isUnavailable } from '../src/db/errors.ts';
 import { openDatabase } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
-import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import { onDatabase, startTestService } from './harness.ts';
 import { openWay, startBehindWay } from './way.ts';
 
@@ -23,7 +23,7 @@ async function start(t: TestContext) {
     await db.close();
   });
   const { authorization } = await testService.createMerchant({ permit: ['update-redemption'] });
-  const ask = async ({ method, path, body }: Asked) => {
+  const ask = async ({ method, path, body }: ApiRequest) => {
     const headers = { authorization, 'content-type': 'application/json' };
     const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
     return app.inject({ method, url: path, headers, ...payload });
@@ -31,7 +31,7 @@ async function start(t: TestContext) {
   return { way, ask };
 }
 
-const everyCall = (dialect: Dialect, voucher: Voucher): Asked[] => [
+const everyCall = (dialect: Dialect, voucher: Voucher): ApiRequest[] => [
   dialect.generate('y', 1, 1),
   dialect.generate('z', 11, 1),
   dialect.download('x'),

@@ -4,21 +4,21 @@
 
 export type Voucher = { readonly serialNumber: number; readonly code: string; readonly pin: string };
 
-export type Asked = { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: unknown };
+export type ApiRequest = { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: unknown };
 
 export type Dialect = {
   readonly name: string;
   readonly prefix: string;
   /** The HTTP status that a refusal comes with. */
   statusOf(code: string): number;
-  generate(reference: string, quantity: number, value: number): Asked;
-  download(reference: string): Asked;
+  generate(reference: string, quantity: number, value: number): ApiRequest;
+  download(reference: string): ApiRequest;
   /** By code and PIN in A, by serial number in B. */
-  activate(voucher: Voucher, reference: string): Asked;
-  balance(voucher: Voucher): Asked;
-  redeem(voucher: Voucher, amount: number, reference: string): Asked;
-  lookup(reference: string): Asked;
-  list(): Asked;
+  activate(voucher: Voucher, reference: string): ApiRequest;
+  balance(voucher: Voucher): ApiRequest;
+  redeem(voucher: Voucher, amount: number, reference: string): ApiRequest;
+  lookup(reference: string): ApiRequest;
+  list(): ApiRequest;
   /** The status code of a lookup that finds nothing. */
   readonly notFound: '60' | '99';
 };
@@ -26,14 +26,14 @@ export type Dialect = {
 const A = '/merchant-client/v2';
 const B = '/api/v2';
 
-const post = (path: string, body: unknown): Asked => ({ method: 'POST', path, body });
-const get = (path: string): Asked => ({ method: 'GET', path });
+const post = (path: string, body: unknown): ApiRequest => ({ method: 'POST', path, body });
+const get = (path: string): ApiRequest => ({ method: 'GET', path });
 const encode = encodeURIComponent;
 
 /** The same in both variants. Updates are A's alone. */
-export const update = (reference: string, amountUsed?: number): Asked =>
+export const update = (reference: string, amountUsed?: number): ApiRequest =>
   post(`${A}/redemptions/update`, { reference, ...(amountUsed !== undefined && { amountUsed }) });
-export const updateDetails = (reference: string): Asked =>
+export const updateDetails = (reference: string): ApiRequest =>
   get(`${A}/redemptions/update/${encode(reference)}`);
 
 /** HTTP statuses that both variants share, for what is refused before the request is read. */

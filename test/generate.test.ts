@@ -4,7 +4,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { changeMerchant } from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
 import { MINOR_MAX } from '../src/money.ts';
-import { type Asked, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Dialect, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
@@ -14,13 +14,13 @@ const GREATEST = 9_999_999_999_999.99;
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
 /** A request of variant B, whose fields dialect.generate does not all offer. */
-const generateB = (reference: string, more: Record<string, unknown>): Asked => ({
+const generateB = (reference: string, more: Record<string, unknown>): ApiRequest => ({
   method: 'POST',
   path: '/api/v2/vouchers',
   body: { reference, quantity: 1, value: 10, ...more },
 });
 
-const generateA = (reference: string, more: Record<string, unknown>): Asked => ({
+const generateA = (reference: string, more: Record<string, unknown>): ApiRequest => ({
   method: 'POST',
   path: '/merchant-client/v2/vouchers',
   body: { reference, productCode: 'DEFAULT', quantity: 1, amount: 10, ...more },

@@ -15,7 +15,7 @@ import { createLogger } from '../src/log.ts';
 import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';
 import { flushDeclines } from '../src/vouchers/declines.ts';
-import type { Asked } from './dialects.ts';
+import type { ApiRequest } from './dialects.ts';
 
 /** For each test: a fresh database, a service on it, and (testService) a server that listens. */
 
@@ -77,7 +77,7 @@ type Answer = {
 export type ListeningService = TestService & {
   readonly baseUrl: string;
   /** Sends a request of a merchant, and parses the answer, which is always JSON. */
-  request(merchant: TestMerchant, request: Asked): Promise<Answer>;
+  request(merchant: TestMerchant, request: ApiRequest): Promise<Answer>;
 };
 
 /** The operator of a service. */
@@ -255,7 +255,10 @@ export async function startListening(on?: TestService, patience?: Patience): Pro
   });
   const baseUrl = await app.listen({ host: '127.0.0.1', port: 0 });
 
-  async function request({ authorization }: TestMerchant, { method, path, body }: Asked): Promise<Answer> {
+  async function request(
+    { authorization }: TestMerchant,
+    { method, path, body }: ApiRequest,
+  ): Promise<Answer> {
     const response = await fetch(baseUrl + path, {
       method,
       headers: { authorization, ...(body !== undefined && { 'content-type': 'application/json' }) },

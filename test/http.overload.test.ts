@@ -7,7 +7,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { AdmissionControl } from '../src/http/overload.ts';
 import { Refusal } from '../src/refusal.ts';
-import { type Asked, DIALECTS, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Voucher } from './dialects.ts';
 import { testService } from './harness.ts';
 import { Till } from './till.ts';
 
@@ -35,7 +35,7 @@ for (const dialect of DIALECTS) {
 }
 
 /** The bytes of a request. */
-function raw(authorization: string, { method, path, body }: Asked): string {
+function raw(authorization: string, { method, path, body }: ApiRequest): string {
   const text = body === undefined ? '' : JSON.stringify(body);
   const head = [`${method} ${path} HTTP/1.1`, 'Host: 127.0.0.1', `Authorization: ${authorization}`];
   if (text !== '') head.push('Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { listFloats } from '../src/merchants/floats.ts';
 import { showVoucher } from '../src/vouchers/operate.ts';
-import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import type { ListeningService } from './harness.ts';
 import type { Answer, Call } from './model.calls.ts';
 import { linearize, type Sent } from './model.linearize.ts';
@@ -160,7 +160,7 @@ class Run {
     return rightPin ? known : withWrongPin(known);
   }
 
-  #spell(call: Call, dialect: Dialect): Asked | undefined {
+  #spell(call: Call, dialect: Dialect): ApiRequest | undefined {
     switch (call.do) {
       case 'generate':
         return ordered(dialect.generate(call.reference, call.quantity, call.amount as number), call, dialect);
@@ -185,7 +185,7 @@ class Run {
       case 'activateByCode':
         return DIALECTS[0]?.activate(this.#voucher(call.serial, call.rightPin), call.reference as string);
       case 'activateBySerial': {
-        const asked = DIALECTS[1]?.activate(this.#voucher(call.serial), call.reference) as Asked;
+        const asked = DIALECTS[1]?.activate(this.#voucher(call.serial), call.reference) as ApiRequest;
         return { ...asked, body: { ...(asked.body as object), value: call.amount } };
       }
       default:
@@ -246,10 +246,10 @@ class Run {
 
 /** An order with what only one of the variants can ask for. */
 function ordered(
-  asked: Asked,
+  asked: ApiRequest,
   { product, until }: Extract<Call, { do: 'generate' }>,
   { prefix }: Dialect,
-): Asked {
+): ApiRequest {
   const isA = prefix === DIALECTS[0]?.prefix;
   const expiryDate = until === null ? null : new Date(until).toISOString();
   return {
@@ -259,7 +259,7 @@ function ordered(
 }
 
 /** What a request holds, in a form that nothing can have. */
-function malformed({ body, ...asked }: Asked): Asked {
+function malformed({ body, ...asked }: ApiRequest): ApiRequest {
   if (body === undefined) return asked;
   return { ...asked, body: Object.fromEntries(Object.keys(body as object).map((name) => [name, {}])) };
 }

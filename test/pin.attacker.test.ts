@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Asked, DIALECTS, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Voucher } from './dialects.ts';
 import { startListening } from './harness.ts';
 import { Till } from './till.ts';
 
@@ -15,7 +15,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const MORNING = new Date(Date.UTC(2030, 0, 15, 1));
 
 /** A guess that is never right, as a balance or as a redemption, by either variant. */
-function guess(voucher: Voucher, number: number): Asked {
+function guess(voucher: Voucher, number: number): ApiRequest {
   const pin = String((Number(voucher.pin) + 1 + (number % 9_999)) % 10_000).padStart(4, '0');
   const dialect = DIALECTS[number % 2] as (typeof DIALECTS)[number];
   const wrong = { ...voucher, pin };

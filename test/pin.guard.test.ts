@@ -8,7 +8,7 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import type { Refusal } from '../src/refusal.ts';
 import { balance } from '../src/vouchers/balance.ts';
 import { showVoucher, unlockPin } from '../src/vouchers/operate.ts';
-import { type Asked, DIALECTS, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till, withWrongPin } from './till.ts';
 
@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 for (const dialect of DIALECTS) {
-  const calls: readonly (readonly [string, (voucher: Voucher) => Asked])[] = [
+  const calls: readonly (readonly [string, (voucher: Voucher) => ApiRequest])[] = [
     ['balance', (voucher) => dialect.balance(voucher)],
     ['redemption', (voucher) => dialect.redeem(voucher, 1, 'sale')],
   ];

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { type Asked, DIALECTS, type Dialect, update, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Dialect, update, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
@@ -12,7 +12,7 @@ const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => make(at));
 const either = <T>(all: readonly T[], index: number): T => all[index % all.length] as T;
 /** Asks again while the service is overloaded, as a client does. */
-async function patiently(till: Till, asked: Asked) {
+async function patiently(till: Till, asked: ApiRequest) {
   for (;;) {
     const answer = await till.ask(asked);
     if (answer.statusCode !== '91') return answer;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Asked, DIALECTS, type Dialect } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Dialect } from './dialects.ts';
 import { Till, withWrongPin } from './till.ts';
 
 const [A, B] = DIALECTS as [Dialect, Dialect];
 
-const inTwo = (voucher: { code: string; pin: string }, amount: number, reference: string): Asked => ({
+const inTwo = (voucher: { code: string; pin: string }, amount: number, reference: string): ApiRequest => ({
   method: 'POST',
   path: '/api/v2/redeem',
   body: { voucherCode: voucher.code, pin: voucher.pin, amount, reference },
@@ -102,7 +102,7 @@ describe('a redemption without a reference', () => {
   test('is a new one each time', async (t) => {
     const till = await Till.open(t);
     const { code, pin } = await till.voucher(25);
-    const asked: Asked = {
+    const asked: ApiRequest = {
       method: 'POST',
       path: '/merchant-client/v2/redeem',
       body: { code, pin, amount: 10 },

@@ -4,7 +4,7 @@ import { plainArray, textArray } from '../src/db/sql.ts';
 import { REDEEM } from '../src/redemptions/queries.ts';
 import { Bench, BUCKET, type Card } from './statement.ts';
 
-type Asked = {
+type ApiRequest = {
   readonly by: Context;
   readonly card: Card;
   /** In ten-thousandths of a major unit. */
@@ -40,7 +40,7 @@ export class Redemptions {
   }
 
   /** @param isClaimed whether the ids are those of claims that were made before, as over shards */
-  async rowsOf(asked: readonly Asked[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
+  async rowsOf(asked: readonly ApiRequest[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
     const ids = asked.map(({ id }) => id ?? this.bench.id());
     const rows = await this.bench.hot<Row>(REDEEM, [
       BUCKET,
@@ -61,7 +61,7 @@ export class Redemptions {
   }
 
   /** The outcome of each of a list of redemptions that are decided by one call. */
-  async outcomesOf(asked: readonly Asked[], now = this.bench.now): Promise<string[]> {
+  async outcomesOf(asked: readonly ApiRequest[], now = this.bench.now): Promise<string[]> {
     return (await this.rowsOf(asked, now)).map(({ outcome }) => outcome);
   }
 

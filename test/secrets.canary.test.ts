@@ -7,7 +7,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { buildServer } from '../src/http/server.ts';
 import { createLogger } from '../src/log.ts';
-import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
 import { startTestService, type TestService } from './harness.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
 
@@ -35,7 +35,7 @@ function listen(): Service['log'] {
   return createLogger('trace', lines);
 }
 
-async function ask({ method, path, body }: Asked) {
+async function ask({ method, path, body }: ApiRequest) {
   const headers = { authorization: merchant.authorization, 'content-type': 'application/json' };
   return app.inject({
     method,

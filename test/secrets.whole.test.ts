@@ -20,7 +20,7 @@ import {
   sendBytes,
   spellings,
 } from './canaries.ts';
-import { type Asked, DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, update, updateDetails, type Voucher } from './dialects.ts';
 import { Receiver } from './receiver.ts';
 import { ENVIRONMENT, MAIN, runScrip } from './scrip.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
@@ -196,7 +196,7 @@ async function misuse(
   }
   for (const bytes of misplacedBytes(voucher, secret))
     output['answers'] += await sendBytes(Number(new URL(baseUrl).port), bytes);
-  const list: Asked = { method: 'GET', path: `${prefix}/transactions` };
+  const list: ApiRequest = { method: 'GET', path: `${prefix}/transactions` };
   for (const credentials of misplacedCredentials(voucher, secret, authorization)) {
     output['answers'] += (await ask(`Basic ${btoa(credentials)}`, list)).text;
     output['answers'] += (await ask(`Bearer ${credentials}`, list)).text;
@@ -217,7 +217,7 @@ async function operate(authorization: string, merchantId: string, endpointId: st
   await execute('alter table scrip.journal add constraint broken check (amount_minor <> 777) not valid');
   const broken = await ask(
     authorization,
-    DIALECTS[0]?.redeem(vouchers[1] as Voucher, 7.77, 'breaks') as Asked,
+    DIALECTS[0]?.redeem(vouchers[1] as Voucher, 7.77, 'breaks') as ApiRequest,
   );
   assert.equal(broken.status, 500);
   for (const args of [

@@ -4,7 +4,7 @@ import { revokeKey } from '../src/api-keys/keys.ts';
 import { permitMerchant, suspendMerchant } from '../src/merchants/merchants.ts';
 import { createProduct, productDefaults, putOnSale } from '../src/merchants/products.ts';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
-import { type Asked, DIALECTS, type Dialect, update } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Dialect, update } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till, UNKNOWN, withWrongPin } from './till.ts';
 
@@ -24,7 +24,7 @@ for (const dialect of DIALECTS) {
         permit: [],
         float: 0n,
       });
-      const refused = (code: string, asked: Asked) => till.refused(dialect, code, asked);
+      const refused = (code: string, asked: ApiRequest) => till.refused(dialect, code, asked);
       await refused('18', dialect.generate('NEW-x', 0, -1));
       await refused('16', dialect.generate('x', 0, -1));
       await refused('13', dialect.generate('x', 1, -1));
@@ -58,7 +58,7 @@ for (const dialect of DIALECTS) {
       const { service, clock } = till.testService;
       // Noon, so that no guess falls on another day.
       clock.set(new Date(Date.UTC(2030, 0, 15, 12)));
-      const wrongForm: Asked = { ...dialect.redeem(UNKNOWN, 1, 'x'), body: {} };
+      const wrongForm: ApiRequest = { ...dialect.redeem(UNKNOWN, 1, 'x'), body: {} };
       await till.refused(dialect, '30', wrongForm);
       // More than fifty guesses in a day.
       for (let guess = 1; guess <= 51; guess++) await till.refused(dialect, '14', dialect.balance(UNKNOWN));
@@ -99,7 +99,7 @@ for (const dialect of DIALECTS) {
       assert.ok(empty && blocked && replaced && expired);
       await till.done(dialect.redeem(used, 25, 'used'));
       await issuer.done(dialect.redeem(empty, 25, 'all'));
-      const refused = (code: string, asked: Asked) => till.refused(dialect, code, asked);
+      const refused = (code: string, asked: ApiRequest) => till.refused(dialect, code, asked);
       await refused('94', dialect.redeem(UNKNOWN, 25, 'used'));
       await refused('94', dialect.redeem(withWrongPin(used), 24, 'used'));
       await refused('40', dialect.redeem(inactive, 1, 'x'));
@@ -124,7 +124,7 @@ for (const dialect of DIALECTS) {
       const { service, clock } = till.testService;
       const [active, blocked, replaced, other] = await till.vouchers(4, null);
       assert.ok(active && blocked && replaced && other);
-      const refused = (code: string, asked: Asked) => till.refused(dialect, code, asked);
+      const refused = (code: string, asked: ApiRequest) => till.refused(dialect, code, asked);
       await till.done(dialect.activate(active, 'used'));
       await refused('94', dialect.activate(UNKNOWN, 'used'));
       await refused('41', dialect.activate(active, 'x'));
@@ -159,7 +159,7 @@ test('of an update: 43 and 54 before 58 before 51', async (t) => {
 test('of an order: 13, 03, 94, 17, 15, 61, 16 where it is above the limit', async (t) => {
   const till = await Till.open(t);
   const { service, clock } = till.testService;
-  const asked = (reference: string, quantity: number, value: number): Asked => ({
+  const asked = (reference: string, quantity: number, value: number): ApiRequest => ({
     method: 'POST',
     path: '/api/v2/vouchers',
     body: { reference, quantity, value, expiryDate: '2020-01-01T00:00:00Z' },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import type { Asked, Dialect, Voucher } from './dialects.ts';
+import type { ApiRequest, Dialect, Voucher } from './dialects.ts';
 import { type ListeningService, type TestService, testService } from './harness.ts';
 
 type Wanted = NonNullable<Parameters<TestService['createMerchant']>[0]>;
@@ -38,19 +38,19 @@ export class Till {
     return new Till(await testService(t, this.testService), this.merchant);
   }
 
-  ask(asked: Asked): Promise<Answer> {
+  ask(asked: ApiRequest): Promise<Answer> {
     return this.testService.request(this.merchant, asked);
   }
 
   /** Asks for what must be done, and gives the answer. */
-  async done(asked: Asked): Promise<Answer> {
+  async done(asked: ApiRequest): Promise<Answer> {
     const answer = await this.ask(asked);
     assert.deepEqual([answer.statusCode, answer.status, answer.body.message], ['00', 200, 'Success']);
     return answer;
   }
 
   /** Asks for what must be refused with a code, and the HTTP status that the dialect has for it. */
-  async refused(dialect: Pick<Dialect, 'statusOf'>, code: string, asked: Asked): Promise<Answer> {
+  async refused(dialect: Pick<Dialect, 'statusOf'>, code: string, asked: ApiRequest): Promise<Answer> {
     const answer = await this.ask(asked);
     assert.deepEqual([answer.statusCode, answer.status], [code, dialect.statusOf(code)]);
     if (code !== '58') assert.equal(answer.data, null);

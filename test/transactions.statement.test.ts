@@ -21,7 +21,7 @@ before(async () => {
 after(() => bench.close());
 
 /** The merchant at a moment of its own, since ids of one moment are in no order. */
-function later<Asked extends Context>(context: Asked): Asked {
+function later<ApiRequest extends Context>(context: ApiRequest): ApiRequest {
   return { ...context, now: new Date(bench.now.getTime() + ++times) };
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { blockVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
-import { type Asked, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
+import { type ApiRequest, DIALECTS, type Dialect, update, updateDetails, type Voucher } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Till } from './till.ts';
 
@@ -175,7 +175,7 @@ describe('an update', () => {
   test('takes the transactionId in the place of a reference', async (t) => {
     const till = await Till.open(t);
     const { code, pin } = await till.voucher(25);
-    const asked: Asked = {
+    const asked: ApiRequest = {
       method: 'POST',
       path: '/merchant-client/v2/redeem',
       body: { code, pin, amount: 10 },

@@ -6,7 +6,7 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { Bench, BUCKET, type Card } from './statement.ts';
 
 /** `amount` in ten-thousandths of a major unit. */
-type Asked = {
+type ApiRequest = {
   readonly by: Context;
   readonly reference: string;
   readonly amount: number;
@@ -55,7 +55,7 @@ export class Updates {
     return { card, reference, id: transaction.transactionId, by };
   }
 
-  async rowsOf(asked: readonly Asked[], now = this.bench.now): Promise<Row[]> {
+  async rowsOf(asked: readonly ApiRequest[], now = this.bench.now): Promise<Row[]> {
     const rows = await this.bench.hot<Row>(UPDATE_REDEMPTIONS, [
       BUCKET,
       plainArray(asked.map(({ by }) => by.merchant.id)),
