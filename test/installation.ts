@@ -9,14 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { STATUS } from '../src/cli/output.ts';
 import { ENVIRONMENT, MAIN, type Ran, runScrip, startScrip } from './scrip.ts';
 
-/** An installation on an embedded database, worked on by the program alone, as an operator does. */
+/** An installation with an embedded database, operated by the program alone. */
 
-/** A start, on a machine that has other things to do. */
+/** The time for a start on a busy machine. */
 const START_MS = 60_000;
 const POLL_MS = 100;
 
 export class Installation {
-  /** A folder that is gone at the end of the test. */
+  /** Removed at the end of the test. */
   readonly folder: string;
   readonly settings: Record<string, string>;
   #serving: ChildProcess | undefined;
@@ -28,7 +28,7 @@ export class Installation {
 
   static async make(t: Pick<TestContext, 'after'>): Promise<Installation> {
     const folder = await mkdtemp(join(tmpdir(), 'scrip-installation-'));
-    // Where root cannot make user namespaces, an account of the database's own has to get at the data folder.
+    // Where root cannot make user namespaces, the account of the database must be able to reach the folder.
     await chmod(folder, 0o755);
     const installation = new Installation(folder);
     t.after(async () => {
@@ -38,7 +38,7 @@ export class Installation {
     return installation;
   }
 
-  /** One that serves, with a merchant whose float holds 100, and a backup. */
+  /** A running installation with a merchant whose float holds 100, and a backup. */
   static async backedUp(t: Pick<TestContext, 'after'>, ...options: string[]): Promise<Installation> {
     const installation = await Installation.make(t);
     await installation.serve();
@@ -60,7 +60,7 @@ export class Installation {
     return join(this.folder, ...names);
   }
 
-  /** Runs a command, by a program of its own if need be. */
+  /** Runs a command, by another program if `by` names one. */
   run(
     args: readonly string[],
     settings: Readonly<Record<string, string>> = {},
@@ -76,14 +76,14 @@ export class Installation {
     return JSON.parse(out);
   }
 
-  /** Runs a command that must fail with one line, and change nothing. */
+  /** Runs a command that must fail with a message of one line. */
   async fails(
     expected: RegExp,
     args: readonly string[],
     settings: Readonly<Record<string, string>> = {},
   ): Promise<void> {
     const { status, out, err } = await this.run(args, settings);
-    // Refused, or not even started.
+    // Failed, or not started.
     assert.ok(
       status === STATUS.failed || status === STATUS.notStarted,
       `${status} ${args.join(' ')}: ${err}`,
@@ -93,7 +93,7 @@ export class Installation {
     assert.match(err, expected);
   }
 
-  /** Serves until it is stopped or killed. @returns its address */
+  /** Starts the service. @returns its address */
   async serve(...args: string[]): Promise<string> {
     const env = { ...ENVIRONMENT, ...this.settings };
     const child = spawn(
@@ -129,7 +129,7 @@ export class Installation {
     await ended;
   }
 
-  /** Kills the service and its database, which can do nothing more, and deletes all that they had. */
+  /** Kills the service and its database, and deletes their data. */
   async lose(): Promise<void> {
     await this.stop('SIGKILL');
     const [pid = ''] = (await readFile(this.at('data', 'postgres', 'postmaster.pid'), 'utf8')).split('\n');

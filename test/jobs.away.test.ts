@@ -5,7 +5,7 @@ import { enqueue } from '../src/jobs/enqueue.ts';
 import { startWorker } from '../src/jobs/worker.ts';
 import { startBehindWay } from './way.ts';
 
-test('the queue outlives a database that goes away in the middle of a job, and works on when it is back', async (t) => {
+test('the job queue survives an outage of the database during a job, and runs jobs after it', async (t) => {
   const { testService, way, db } = await startBehindWay(t);
   const ran: number[] = [];
   const working = Promise.withResolvers<void>();
@@ -16,7 +16,7 @@ test('the queue outlives a database that goes away in the middle of a job, and w
     if (batchId !== 1) return;
     way.set('closed');
     working.resolve();
-    // What becomes of the job cannot be written down by now.
+    // The outcome of the job cannot be stored now.
     throw new Error('lost the database');
   };
   const tasks = { 'fill-batch': run, 'void-batch': run } as never;
@@ -24,7 +24,7 @@ test('the queue outlives a database that goes away in the middle of a job, and w
   t.after(() => worker.stop());
   await enqueue(testService.service.db, 'fill-batch', 1);
   await working.promise;
-  // Meanwhile the queue tries to write it down, and cannot.
+  // Meanwhile the queue tries to store it, and fails.
   await sleep(4_000);
   way.set('open');
   await enqueue(testService.service.db, 'fill-batch', 2);
@@ -32,7 +32,7 @@ test('the queue outlives a database that goes away in the middle of a job, and w
   assert.ok(ran.includes(1) && ran.includes(2));
 });
 
-test('a queue that gives up and waits for ever for one of its jobs is followed by another one', async (t) => {
+test('a new queue is started when the old one has given up and waits for a job that never ends', async (t) => {
   const { testService, way, db } = await startBehindWay(t);
   const [hanging, lost, worked, over] = Array.from({ length: 4 }, () => Promise.withResolvers<void>()) as [
     PromiseWithResolvers<void>,

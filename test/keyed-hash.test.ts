@@ -10,7 +10,7 @@ const latin = fc.string({
   maxLength: 64,
 });
 
-test('a keyed hash is HMAC-SHA-256, under every key and of every text in turn', () => {
+test('a keyed hash is HMAC-SHA-256, with every key and for each text in turn', () => {
   fc.assert(
     fc.property(bytes, fc.array(latin, { minLength: 1, maxLength: 5 }), (key, texts) => {
       const keyed = new KeyedHash(key);
@@ -21,7 +21,7 @@ test('a keyed hash is HMAC-SHA-256, under every key and of every text in turn', 
   );
 });
 
-test('a text that is too long is refused, rather than cut', () => {
+test('a text that is too long is refused, not truncated', () => {
   const keyed = new KeyedHash(Buffer.alloc(32, 1));
   assert.throws(() => keyed.of('x'.repeat(65)), RangeError);
 });

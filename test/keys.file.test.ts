@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { startTestService } from './harness.ts';
 import { Operator } from './operator.ts';
 
-test('the key ring comes from the file of a secret, which is neither created nor written', async (t) => {
+test('SCRIP_KEYS_FILE is read as the key ring, and never created or written', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
   const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
@@ -25,7 +25,7 @@ test('the key ring comes from the file of a secret, which is neither created nor
   await operator.fails(/the key file .*scrip_keys cannot be read \(EISDIR\)/, 'merchant', 'list');
   await rmdir(secret);
 
-  // As Docker mounts a secret: everybody can read it, and nobody can write it.
+  // Docker mounts a secret readable for all accounts, and writable for none.
   await writeFile(secret, `${started.keys}\n`);
   await chmod(secret, 0o444);
   await operator.json('merchant', 'create', '--name', 'Kiosk');

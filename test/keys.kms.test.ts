@@ -12,7 +12,7 @@ import { startTestService, testDatabase } from './harness.ts';
 import { AWS_ENV, type StandIn, startAws, startMoto, startVault, VAULT_TOKEN } from './kms.ts';
 import { Operator } from './operator.ts';
 
-/** A key ring that a key management service seals. */
+/** A key ring that is sealed by a key management service (KMS). */
 
 async function folderOf(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-kms-'));
@@ -26,7 +26,7 @@ async function vaultSettings(folder: string, { url }: StandIn) {
   return { kms: `vault:${url}/transit/keys/scrip`, vaultTokenFile };
 }
 
-test('a key file is sealed, used, rotated and unsealed, and the service is asked at a start only', async (t) => {
+test('a key file is sealed, used and rotated, and the KMS is needed only at a start', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
   const folder = await folderOf(t);
@@ -58,7 +58,7 @@ test('a key file is sealed, used, rotated and unsealed, and the service is asked
   assert.equal((await stat(path)).mode & 0o777, 0o600);
   await operator.json('keyring', 'show');
 
-  // The service goes away: what runs goes on, even through a rotation; what starts says why it cannot.
+  // The KMS goes away: a running process goes on, also through a rotation, and a start fails with the reason.
   const { db } = started.service;
   const keys = await openKeyRing(db, { dataDir, ...kms });
   await vault.close();
@@ -74,7 +74,7 @@ test('a key file is sealed, used, rotated and unsealed, and the service is asked
   assert.ok((await readFile(path, 'utf8')).startsWith('{'));
 });
 
-test('a first start makes a sealed key ring, and without the service it is not opened', async (t) => {
+test('a sealed key ring is opened only with the KMS and its token', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
   const folder = await folderOf(t);
@@ -123,7 +123,7 @@ async function roundTrip(kms: string): Promise<void> {
   await assert.rejects(service.open(other.toString('base64')), /refuses the key ring \(InvalidCiphertext/);
 }
 
-test('AWS KMS seals and opens a data key, and its refusals are one line', async (t) => {
+test('AWS KMS seals and opens a data key, and its errors become messages of one line', async (t) => {
   const aws = await startAws(t);
   Object.assign(process.env, AWS_ENV, { AWS_ENDPOINT_URL_KMS: aws.url });
   await roundTrip('aws:alias/scrip');
@@ -136,7 +136,7 @@ test('AWS KMS seals and opens a data key, and its refusals are one line', async 
   await assert.rejects(roundTrip('aws:alias/scrip'), /aws:alias\/scrip cannot be reached \(ECONNREFUSED\)/);
 });
 
-test('the same with the KMS of moto', async (t) => {
+test('the AWS KMS of moto seals and opens a data key', async (t) => {
   const url = await startMoto(t);
   if (url === undefined) return;
   Object.assign(process.env, AWS_ENV, { AWS_ENDPOINT_URL_KMS: url });
@@ -147,7 +147,7 @@ test('the same with the KMS of moto', async (t) => {
   await roundTrip(`aws:${KeyMetadata?.Arn}`);
 });
 
-test('a sealed ring that was changed is not opened', async (t) => {
+test('a sealed key ring that was changed is not opened', async (t) => {
   const folder = await folderOf(t);
   const kms = findKms(await vaultSettings(folder, await startVault(t))) as never;
   const sealed = JSON.parse(await sealRing('k1:secret', kms));
@@ -161,7 +161,7 @@ test('a sealed ring that was changed is not opened', async (t) => {
   await assert.rejects(openRing('{', 'the key file k', kms), /damaged, or was sealed by another version/);
 });
 
-test('only a service that cannot be listened to is named', () => {
+test('SCRIP_KMS accepts AWS KMS and Vault over HTTPS, and no other address', () => {
   for (const kms of [
     'aws:alias/scrip',
     'aws:1234-abcd',
@@ -177,7 +177,7 @@ test('only a service that cannot be listened to is named', () => {
     assert.equal(isKms(kms), false, kms);
 });
 
-test('no key ring is made unasked beside a database elsewhere', async (t) => {
+test('no key ring is created automatically for a database elsewhere', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
   const fresh = await testDatabase(t);

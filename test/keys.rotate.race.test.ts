@@ -12,7 +12,7 @@ import { Till } from './till.ts';
 const goOn = () => false;
 const [A] = DIALECTS as [(typeof DIALECTS)[number]];
 
-test('many that begin to rotate one key file at one moment put one key to use, and none is lost', async (t) => {
+test('concurrent rotations of one key file add one key, and no key is lost', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const till = await Till.open(t);
@@ -30,7 +30,7 @@ test('many that begin to rotate one key file at one moment put one key to use, a
   );
   assert.equal(begun.filter(({ resumed }) => !resumed).length, 1);
   assert.equal(new Set(begun.map(({ keyId }) => keyId)).size, 1);
-  // What is on the disk is what a process finds that starts after all of them have died.
+  // A process that starts later finds the keys that are on the disk.
   const keys = await openKeyRing(till.testService.service.db, { dataDir: folder });
   assert.equal(keys.checks().length, 2);
   const again = asOperator({ ...till.testService.service, keys });

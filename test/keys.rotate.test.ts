@@ -17,10 +17,10 @@ import { Till, UNKNOWN, withWrongPin } from './till.ts';
 
 const [A, B] = DIALECTS as [(typeof DIALECTS)[number], (typeof DIALECTS)[number]];
 
-test('a rotation while every process is at work: each request is answered as ever', async (t) => {
+test('a rotation under load changes no answer of any process', async (t) => {
   const till = await Till.open(t);
   const keys = `${newRingKey()},${till.testService.keys}`;
-  // Both have the new key, and neither has heard that it is in use.
+  // Both processes have the new key, and neither knows that it is in use.
   const tills = await Promise.all(
     [1, 2].map(async () => at(till, await testService(t, { ...till.testService, keys }))),
   );
@@ -39,7 +39,7 @@ test('a rotation while every process is at work: each request is answered as eve
       const card = cards[(from + turn * 7) % cards.length] as Voucher;
       const sale = `sale-${from}-${turn}`;
       await seller.done(dialect.redeem(card, 0.01, sale));
-      // A retry at the other process is the same sale.
+      // A retry at the other process is a replay.
       const again = await (seller === one ? two : one).done(dialect.redeem(card, 0.01, sale));
       assert.equal(again.replayed, true);
       await seller.done(dialect.balance(card));
@@ -69,8 +69,8 @@ test('a rotation while every process is at work: each request is answered as eve
 });
 
 for (const dialect of DIALECTS) {
-  describe(`while vouchers move, by ${dialect.name}`, () => {
-    test('one that has moved, and one that has not, are spent by who has not heard of it', async (t) => {
+  describe(`while vouchers are resealed, by ${dialect.name}`, () => {
+    test('a process that does not know of the rotation redeems vouchers under both keys', async (t) => {
       const { till, operator, elsewhere } = await openBoth(t);
       const [first, second] = (await till.vouchers(2)) as [Voucher, Voucher];
       const before = at(
@@ -87,7 +87,7 @@ for (const dialect of DIALECTS) {
       await before.done(dialect.balance(second));
     });
 
-    test('a wrong PIN and an unknown code are counted once', async (t) => {
+    test('a wrong PIN and an unknown code count once', async (t) => {
       const { till, operator, elsewhere } = await openBoth(t);
       const [first, second] = (await till.vouchers(2)) as [Voucher, Voucher];
       await beginRotation(operator, undefined);
@@ -100,10 +100,10 @@ for (const dialect of DIALECTS) {
       assert.equal(key?.guesses, 3);
     });
 
-    test('a right PIN is right, also where the voucher moves behind the back of the statement', async (t) => {
+    test('a right PIN is accepted when the voucher is resealed while the statement runs', async (t) => {
       const { till, operator, elsewhere, given } = await openBoth(t);
       const card = await till.voucher();
-      // A wrong PIN before it, so that the statement looks once more under the lock.
+      // After a wrong PIN, the statement reads the voucher again under the lock.
       await till.refused(dialect, '55', dialect.balance(withWrongPin(card)));
       await beginRotation(operator, undefined);
       const [owner, watcher] = await Promise.all([openOwner(given.url), openOwner(given.url)]);
@@ -113,7 +113,7 @@ for (const dialect of DIALECTS) {
         elsewhere.done(dialect.balance(card)),
         elsewhere.done(dialect.redeem(card, 1, 'under the lock')),
       ]);
-      // Both have seen the voucher under its old key, and wait for its lock; now it moves.
+      // Both have found the voucher by its old key and wait for its lock. Now it is resealed.
       for (let waiting = 0n; waiting < 2n; ) {
         const [row] = await watcher.query<{ waiting: bigint }>(
           sql`
@@ -135,7 +135,7 @@ for (const dialect of DIALECTS) {
   });
 }
 
-test('activation by code and PIN finds a voucher before, while and after it moves', async (t) => {
+test('an activation by code and PIN finds a voucher before, during and after the rotation', async (t) => {
   const { till, operator, elsewhere } = await openBoth(t);
   const [first, second, third] = (await till.vouchers(3, null)) as [Voucher, Voucher, Voucher];
   await beginRotation(operator, undefined);
@@ -147,26 +147,26 @@ test('activation by code and PIN finds a voucher before, while and after it move
   assert.equal((await elsewhere.done(A.activate(first, 'one'))).replayed, true);
 });
 
-test('a process that was not given the new key declines to guess: 91, and nothing is counted', async (t) => {
+test('a process without the new key declines with 91, and counts no guess', async (t) => {
   const { till, given, operator } = await openBoth(t);
   const [first, second] = (await till.vouchers(2)) as [Voucher, Voucher];
   await beginRotation(operator, undefined);
   await till.done(A.redeem(first, 1, 'still there'));
   await resealAll(operator.service, goOn);
-  for (const asked of [
+  for (const request of [
     A.redeem(second, 1, 'x'),
     A.balance(second),
     A.generate('y', 1, 1),
     A.redeem(UNKNOWN, 1, 'z'),
   ]) {
-    const { status, statusCode } = await till.ask(asked);
+    const { status, statusCode } = await till.ask(request);
     assert.deepEqual([status, statusCode], [503, '91']);
   }
   const [key] = await listKeys(given.service, till.merchant.id);
   assert.deepEqual([key?.guesses, await wrongPins(given.service)], [0, 0n]);
 });
 
-test('what is new is under the new key from the moment on that it is in use, and its code is nobody else’s', async (t) => {
+test('new vouchers are sealed under the new key once it is in use, and their codes are unique under both', async (t) => {
   const { till, given, operator, ids, elsewhere } = await openBoth(t);
   const old = await till.voucher();
   await beginRotation(operator, undefined);
@@ -186,11 +186,11 @@ test('what is new is under the new key from the moment on that it is in use, and
       [replaced, ids[0]],
     ],
   );
-  // A code that is drawn again is looked for under the key before, where the unique index would not see it.
+  // A new code is also searched under the older key, where the unique index cannot see it.
   assert.deepEqual(given.service.keys.olderCodeKeys(old.code), [rows[0]?.code_key.replaceAll('-', '')]);
 });
 
-test('a rotation that is interrupted goes on where it was, and no other one begins before its end', async (t) => {
+test('an interrupted rotation is resumed, and no other one begins before its end', async (t) => {
   const { till, operator, elsewhere, ids } = await openBoth(t);
   const card = await till.voucher();
   const { keyId } = await beginRotation(operator, undefined);
@@ -207,7 +207,7 @@ test('a rotation that is interrupted goes on where it was, and no other one begi
   await assert.rejects(beginRotation(operator, undefined), /holds no key that was not used yet/);
 });
 
-test('a rotation that goes on begins where an earlier run has stopped', async (t) => {
+test('a resumed rotation begins where the earlier run stopped', async (t) => {
   const { till, operator } = await openBoth(t);
   const cards = (await till.vouchers(3)).length;
   await beginRotation(operator, undefined);
@@ -221,7 +221,7 @@ test('a rotation that goes on begins where an earlier run has stopped', async (t
   assert.deepEqual(seen, [cards, 0]);
 });
 
-test('a key is dropped only when it is proven that nothing depends on it', async (t) => {
+test('a key is dropped only after a check that nothing depends on it', async (t) => {
   const { till, given, operator, ids, keys } = await openBoth(t);
   const [newest, oldest] = ids as [string, string];
   const card = await till.voucher();
@@ -233,7 +233,7 @@ test('a key is dropped only when it is proven that nothing depends on it', async
   await finishRotation(operator, goOn, goOn);
   await assert.rejects(drop(newest), /in use/);
 
-  // Whatever is noted: a voucher that is found by another key stands in the way.
+  // The check reads the vouchers: one under another key prevents it.
   const owner = await openOwner(given.url);
   const [was] = await owner.query<{ code_key: string }>(sql`select code_key from scrip.vouchers`);
   await owner.query(sql`update scrip.vouchers set code_key = gen_random_uuid()`);
@@ -253,7 +253,7 @@ test('a key is dropped only when it is proven that nothing depends on it', async
   await alone.reconciles();
 });
 
-test('webhook secrets go along, and open as before', async (t) => {
+test('webhook secrets are resealed with the vouchers', async (t) => {
   const { till, given, operator, ids } = await openBoth(t);
   const wanted = { merchantId: till.merchant.id, url: 'http://127.0.0.1:1/', events: null, full: false };
   const { id, secret } = await addEndpoint(asOperator(till.testService.service), wanted, true);
@@ -273,23 +273,23 @@ test('webhook secrets go along, and open as before', async (t) => {
   assert.equal(given.service.keys.openText(`webhook:${id}`, row?.secret as Buffer), secret);
 });
 
-test('a balance enquiry and a redemption cost no statement more than before', async (t) => {
+test('a balance enquiry and a redemption run one statement each when no rotation is in progress', async (t) => {
   const { till } = await openBoth(t);
   const card = await till.voucher();
   const { service } = till.testService;
-  const asked: string[] = [];
+  const statements: string[] = [];
   const { hot } = service.db;
   Object.assign(service.db, {
     hot: (statement: HotStatement, values: readonly unknown[]) => {
-      asked.push(statement.name);
+      statements.push(statement.name);
       return hot(statement, values);
     },
   });
   await till.done(A.redeem(card, 1, 'sale'));
   await till.done(A.balance(card));
-  // Keys are looked at once a second, whatever is asked.
+  // Keys are read once a second, independent of calls.
   assert.deepEqual(
-    asked.filter((name) => name !== 'changed-keys'),
+    statements.filter((name) => name !== 'changed-keys'),
     ['redeem', 'read-balances'],
   );
 });

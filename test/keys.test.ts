@@ -19,7 +19,7 @@ import { Till } from './till.ts';
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600_000;
 
-/** The same merchant at the till with another key. */
+/** The same merchant with another API key. */
 function withKey(till: Till, { keyId, secret }: NewKey): Till {
   const merchant = { ...till.merchant, keyId, secret, authorization: `Basic ${btoa(`${keyId}:${secret}`)}` };
   return Object.assign(Object.create(Till.prototype), till, { merchant });
@@ -33,21 +33,21 @@ async function openWith(t: Parameters<typeof Till.open>[0], restrictions: Restri
 }
 
 for (const dialect of DIALECTS) {
-  describe(`a key of ${dialect.name}`, () => {
-    test('may do what is in its scopes and what the merchant may do, and is told 03 otherwise', async (t) => {
+  describe(`an API key in ${dialect.name}`, () => {
+    test('has the permissions that its scopes and its merchant share, and is declined with 03 otherwise', async (t) => {
       const { till, operator, restricted } = await openWith(t, { scopes: ['balance', 'redeem'] });
       const voucher = await till.voucher();
       await restricted.done(dialect.balance(voucher));
       await restricted.done(dialect.redeem(voucher, 1, 'x'));
       await restricted.refused(dialect, '03', dialect.generate('y', 1, 1));
       await till.done(dialect.generate('y', 1, 1));
-      // A scope is no permission: it goes with that of the merchant.
+      // A scope alone is no permission: the merchant must have it too.
       await permitMerchant(operator, till.merchant.id, 'redeem', false);
       till.testService.clock.advance(SECOND_MS);
       await restricted.refused(dialect, '03', dialect.redeem(voucher, 1, 'z'));
     });
 
-    test('downloads codes and PINs with the scope download or generate only', async (t) => {
+    test('downloads codes and PINs only with the scope download or generate', async (t) => {
       const { till, operator, restricted } = await openWith(t, { scopes: ['balance', 'redeem'] });
       await till.done(dialect.generate('y', 1, 1));
       await restricted.refused(dialect, '03', dialect.download('y'));
@@ -59,7 +59,7 @@ for (const dialect of DIALECTS) {
       }
     });
 
-    test('ends when it expires, to the moment, and is told what an unknown one is', async (t) => {
+    test('is declined like an unknown key from the moment at which it expires', async (t) => {
       const expiresAt = new Date(Date.now() + HOUR_MS);
       const { till, restricted } = await openWith(t, { expiresAt });
       const { clock } = till.testService;
@@ -72,27 +72,27 @@ for (const dialect of DIALECTS) {
       await till.done(dialect.list());
     });
 
-    test('is taken from its networks only, by what the socket says', async (t) => {
+    test('is accepted only from its networks, by the address of the socket', async (t) => {
       const { till, operator, restricted } = await openWith(t, { networks: ['10.0.0.0/8', '2001:db8::/32'] });
-      const asked = dialect.list();
-      const { body } = await restricted.refused(dialect, '01', asked);
+      const request = dialect.list();
+      const { body } = await restricted.refused(dialect, '01', request);
       assert.deepEqual(body, { statusCode: '01', message: 'Unauthorized', data: null });
-      // Nobody believes what a caller says of itself.
+      // Headers of the caller are ignored.
       const { authorization } = restricted.merchant;
       const forwarded = { authorization, 'x-forwarded-for': '10.0.0.1', forwarded: 'for=10.0.0.1' };
-      const response = await fetch(till.testService.baseUrl + asked.path, { headers: forwarded });
+      const response = await fetch(till.testService.baseUrl + request.path, { headers: forwarded });
       assert.equal(response.status, 401);
       const local = withKey(
         till,
         await createKey(operator, till.merchant.id, { networks: ['127.0.0.1/32'] }),
       );
-      await local.done(asked);
+      await local.done(request);
     });
   });
 }
 
-describe('behind a proxy', () => {
-  test('the address is what the trusted proxy says, and no other', async (t) => {
+describe('the address of a caller', () => {
+  test('is read from X-Forwarded-For only behind a trusted proxy', async (t) => {
     const { till, restricted } = await openWith(t, { networks: ['192.0.2.0/24'] });
     const { authorization } = restricted.merchant;
     const statusOf = async (trustedProxies: string[], remoteAddress: string, forwardedFor?: string) => {
@@ -106,7 +106,7 @@ describe('behind a proxy', () => {
     assert.equal(await statusOf([], '10.0.0.1', '192.0.2.7'), 401);
     assert.equal(await statusOf(['10.0.0.0/8'], '10.0.0.1', '192.0.2.7'), 200);
     assert.equal(await statusOf(['10.0.0.0/8'], '10.0.0.1', '192.0.2.7, 10.0.0.9'), 200);
-    // What stands before the last address that no proxy of ours has is what the caller wrote.
+    // The addresses before the last one that is not a trusted proxy come from the caller.
     assert.equal(await statusOf(['10.0.0.0/8'], '10.0.0.1', '192.0.2.7, 203.0.113.5'), 401);
     assert.equal(await statusOf(['10.0.0.0/8'], '203.0.113.5', '192.0.2.7'), 401);
     assert.equal(await statusOf(['10.0.0.0/8'], '10.0.0.1', 'unknown'), 401);
@@ -115,7 +115,7 @@ describe('behind a proxy', () => {
 });
 
 describe('a network', () => {
-  test('is read in CIDR, IPv4 and IPv6, or as one address', () => {
+  test('is read from CIDR notation of IPv4 and IPv6, or from one address', () => {
     assert.equal(readNetwork('10.0.0.0/8'), '10.0.0.0/8');
     assert.equal(readNetwork('192.0.2.1'), '192.0.2.1/32');
     assert.equal(readNetwork('2001:DB8::/32'), '2001:db8::/32');
@@ -133,7 +133,7 @@ describe('a network', () => {
       assert.equal(readNetwork(text), undefined, text);
   });
 
-  test('holds its addresses, however they are written, and no others', () => {
+  test('contains its addresses in every notation, and no others', () => {
     const contains = containing(['10.0.0.0/8', '192.0.2.1/32', '2001:db8::/32']);
     for (const address of ['10.255.255.255', '192.0.2.1', '::ffff:10.1.2.3', '2001:db8:ffff::1'])
       assert.ok(contains(address), address);
@@ -154,8 +154,8 @@ describe('a network', () => {
   });
 });
 
-describe('rotating a key', () => {
-  test('puts one of the same restrictions beside it, and ends it with the overlap', async (t) => {
+describe('the rotation of an API key', () => {
+  test('creates a key with the same restrictions, and ends the old one after the overlap', async (t) => {
     const [dialect] = DIALECTS as [(typeof DIALECTS)[number]];
     const { till, operator, key, restricted } = await openWith(t, {
       scopes: ['balance'],
@@ -178,7 +178,7 @@ describe('rotating a key', () => {
     await assert.rejects(rotateKey(operator, key.keyId, HOUR_MS, null), /ended/);
   });
 
-  test('never lengthens its life, and happens once', async (t) => {
+  test('never extends the expiry of the old key, and happens once', async (t) => {
     const expiresAt = new Date(Date.now() + HOUR_MS);
     const { operator, key } = await openWith(t, { expiresAt });
     const made = await rotateKey(operator, key.keyId, 24 * HOUR_MS, null);
@@ -191,7 +191,7 @@ describe('rotating a key', () => {
   });
 });
 
-test('a scope that the merchant lacks is refused, and so is an expiry that has passed', async (t) => {
+test('a new key is refused with a scope that the merchant lacks, or with an expiry in the past', async (t) => {
   const till = await Till.open(t, { permit: [] });
   const operator = asOperator(till.testService.service);
   const { id } = till.merchant;
@@ -203,7 +203,7 @@ test('a scope that the merchant lacks is refused, and so is an expiry that has p
   assert.equal((await listKeys(operator.service, id)).length, 1);
 });
 
-test('the last use of a key is known, without a write for each call', async (t) => {
+test('the last use of a key is stored when calls are flushed', async (t) => {
   const [dialect] = DIALECTS as [(typeof DIALECTS)[number]];
   const till = await Till.open(t);
   const { service, clock } = till.testService;

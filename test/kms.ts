@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../soak/process.ts';
 
-/** Key management services for tests: stand-ins, and moto's AWS KMS where it is installed. */
+/** Key management services for tests: fakes, and moto's AWS KMS where it is installed. */
 
 const MOTO = fileURLToPath(new URL('./servers/installed/python', import.meta.url));
 const READY_MS = 60_000;
@@ -20,8 +20,6 @@ export const AWS_ENV = {
 
 export type StandIn = {
   readonly url: string;
-  /** How many requests it has answered. */
-  readonly asked: () => number;
   close(): Promise<void>;
 };
 
@@ -39,9 +37,7 @@ class Refusal extends Error {
 }
 
 async function listen(t: TestContext, answer: Answer): Promise<StandIn> {
-  let asked = 0;
   const server = createServer(async (request, response) => {
-    asked++;
     const body = JSON.parse(
       Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>)).toString(),
     );
@@ -59,7 +55,7 @@ async function listen(t: TestContext, answer: Answer): Promise<StandIn> {
     if (server.listening) await new Promise((resolve) => server.close(resolve));
   };
   t.after(close);
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked: () => asked, close };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
 
 const KEY = randomBytes(32);
@@ -103,7 +99,7 @@ export function startVault(t: TestContext): Promise<StandIn> {
   });
 }
 
-/** AWS KMS with the key `alias/scrip`. It does not look at signatures. */
+/** AWS KMS with the key `alias/scrip`. It does not check signatures. */
 export function startAws(t: TestContext): Promise<StandIn> {
   return listen(t, (_path, headers, body) => {
     const context = JSON.stringify(body['EncryptionContext']);
@@ -119,7 +115,7 @@ export function startAws(t: TestContext): Promise<StandIn> {
   });
 }
 
-/** moto's AWS; undefined where it is not installed, which the test then prints. */
+/** moto's AWS; undefined, with a diagnostic of the test, where it is not installed. */
 export async function startMoto(t: TestContext): Promise<string | undefined> {
   if (
     !(await access(MOTO).then(

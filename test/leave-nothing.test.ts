@@ -7,19 +7,17 @@ import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 
-/**
- * What benchmarks and soaks start, looked at from outside when they end, fail, or are stopped at any moment.
- */
+/** Benchmarks and soaks leave no process or folder behind, whether they end, fail, or are stopped. */
 
 const MODULE = new URL('./leave-nothing.ts', import.meta.url).href;
 
-/** Starts everything that there is to start; the last thing is open when it has read a line. */
+/** Starts one thing of each kind. The last one is open when the program has read a line. */
 const RUN = `
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { atEnd, leavingNothing, opened, started, temporaryFolder } from '${MODULE}';
 const [how] = process.argv.slice(1);
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => console.log('asked'));
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => console.log('signaled'));
 await leavingNothing(async () => {
   const folder = await temporaryFolder('scrip-left-');
   const child = started(() => spawn('sleep', ['600']));
@@ -37,15 +35,15 @@ type Run = {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   readonly folder: string;
   readonly pid: number;
-  /** What it says on from there. */
+  /** The lines of its output after the first one. */
   readonly lines: AsyncIterator<string>;
   readonly ended: Promise<{ readonly status: number; readonly errors: string }>;
 };
 
 async function rest({ lines }: Run): Promise<string[]> {
-  const said: string[] = [];
-  for (let line = await lines.next(); !line.done; line = await lines.next()) said.push(line.value);
-  return said;
+  const read: string[] = [];
+  for (let line = await lines.next(); !line.done; line = await lines.next()) read.push(line.value);
+  return read;
 }
 
 async function start(how: string): Promise<Run> {
@@ -71,10 +69,10 @@ async function assertGone({ folder, pid }: Run): Promise<void> {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  test(`${signal} ends everything that was started, and waits for what is just being opened`, async () => {
+  test(`${signal} ends everything that a run started, after what is being opened is open`, async () => {
     const run = await start('goes on');
     run.child.kill(signal);
-    assert.equal((await run.lines.next()).value, 'asked');
+    assert.equal((await run.lines.next()).value, 'signaled');
     run.child.stdin.write('\n');
     assert.deepEqual(await rest(run), ['closed', 'undone last, by a signal: true', 'undone first']);
     assert.equal((await run.ended).status, 130);

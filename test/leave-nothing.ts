@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { listenForStop } from '../src/cli/stop.ts';
 
 /**
- * What a run starts (databases, services, folders, mounts) it stops again, the last one first: at its
- * end, when it fails, and when it is asked to stop by a signal, at whatever moment that comes.
+ * A run stops what it starts (databases, services, folders, mounts), the last one first: at its end, when it
+ * fails, and when a signal stops it at any moment.
  */
 
 /** Takes whether it was a signal that ended the run. */
@@ -17,19 +17,19 @@ type Undo = (isStopped: boolean) => unknown;
 const undos = new Set<Undo>();
 let isOver = false;
 
-/** Nothing takes longer to stop, unless it never will: then the rest is to be stopped all the same. */
+/** The time for one thing to stop. After it, the run stops the next one. */
 const UNDO_MS = 60_000;
-/** A service that was asked to end finishes what it has accepted first. */
+/** The time in which a service finishes what it has accepted before it ends. */
 const END_MS = 10_000;
-/** As a shell tells a command that a Ctrl-C ended. */
+/** The exit status of a command that Ctrl-C ended, as in a shell. */
 const INTERRUPTED = 130;
 
-/** Runs a command to its end, or until a signal asks it to stop; nothing that it started is left behind. */
+/** Runs a command to its end or until a signal stops it, and then stops everything that it started. */
 export async function leavingNothing(run: () => Promise<void>): Promise<void> {
   const stop = listenForStop();
   void stop.asked.then(() => {
-    // The run goes on beside its end until the process is gone, and what it works with is taken from
-    // under it.
+    // The run continues until the process exits, while its databases and services are stopped: its errors
+    // do not matter.
     for (const event of ['unhandledRejection', 'uncaughtException']) process.on(event, () => {});
   });
   const failed = await Promise.race([
@@ -59,9 +59,9 @@ async function undone(undo: () => unknown): Promise<void> {
 }
 
 /**
- * Registers what has to be done at the end of the run.
- * @returns takes it back
- * @throws where the end has come: what would be started now, nobody would stop
+ * Registers a function to run at the end.
+ * @returns cancels the registration
+ * @throws after the end has begun: it would not stop what is started now
  */
 export function atEnd(undo: Undo): () => void {
   if (isOver) throw new Error('the run is over');
@@ -70,9 +70,8 @@ export function atEnd(undo: Undo): () => void {
 }
 
 /**
- * Opens something that is closed at the end. Once that has come nothing is opened any more; what is being
- * opened just then is waited for, and closed. Without `close`: does something that is not to be cut in
- * two.
+ * Opens something that is closed at the end. After the end has begun, nothing is opened; what is being opened
+ * at that moment is awaited, and closed. Without `close`: runs something that must not be interrupted.
  */
 export function opened<T>(open: () => Promise<T>, close: (it: T) => unknown = () => {}): Promise<T> {
   if (isOver) return new Promise(() => {});
@@ -81,16 +80,16 @@ export function opened<T>(open: () => Promise<T>, close: (it: T) => unknown = ()
   return opening;
 }
 
-/** A folder that is gone at the end. */
+/** A folder that is removed at the end. */
 export function temporaryFolder(prefix: string): Promise<string> {
   return opened(
     () => mkdtemp(join(tmpdir(), prefix)),
-    // Who was killed may have left something that others just write to.
+    // A killed process may have left children that still write to it.
     (folder) => rm(folder, { recursive: true, force: true, maxRetries: 10 }),
   );
 }
 
-/** Starts a process, or what runs in one, that is ended at the end if it has not ended by then. */
+/** Starts a process that is ended at the end of the run if it still runs. */
 export function started<Running extends ChildProcess | PromiseWithChild<unknown>>(
   start: () => Running,
 ): Running {
@@ -105,12 +104,12 @@ export function started<Running extends ChildProcess | PromiseWithChild<unknown>
   return running;
 }
 
-/** Asks a process to end, and after a while makes it. */
+/** Ends a process by SIGTERM, and after END_MS by SIGKILL. */
 export async function end(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');
   child.kill('SIGTERM');
-  const patience = setTimeout(() => child.kill('SIGKILL'), END_MS);
+  const timeout = setTimeout(() => child.kill('SIGKILL'), END_MS);
   await ended;
-  clearTimeout(patience);
+  clearTimeout(timeout);
 }

@@ -15,8 +15,8 @@ import { asOperator, startTestService, type TestService } from './harness.ts';
 import { type Made, makeVouchers, vouchersOf } from './operator.ts';
 
 /**
- * Any order of operations, each done or refused, some at the same time: money is neither made nor lost,
- * and every voucher holds what a plain sum of the accepted requests says.
+ * Random operations in any order, some of them concurrent: no money appears or disappears, and the balance of
+ * each voucher is the sum of the accepted requests.
  */
 
 let testService: TestService;
@@ -32,7 +32,7 @@ after(async () => {
 const VALUE_MINOR = 25_00n;
 const FLOAT_MINOR = 6_000_00n;
 const VOUCHERS = 4;
-/** Vouchers from here on came without a value. */
+/** The index of the first voucher without a value. */
 const WITHOUT_VALUE = 2;
 const REFERENCES = 6;
 
@@ -57,7 +57,7 @@ const operation = fc.oneof(
 );
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
-/** What the accepted requests add up to. */
+/** The sums of the accepted requests. */
 class Model {
   readonly spent = new Map<bigint, bigint>();
   readonly valued = new Map<bigint, bigint>();
@@ -72,40 +72,44 @@ async function apply(
   context: Context,
   vouchers: readonly Made[],
   model: Model,
-  asked: Operation,
+  request: Operation,
 ): Promise<void> {
   const { service } = context;
-  const made = 'voucher' in asked ? (vouchers[asked.voucher] as Made) : undefined;
-  const amount = 'minor' in asked ? asked.minor / 100 : 0;
-  if (asked.do === 'block') return blockVoucher(asOperator(service), made?.serialNumber as bigint);
-  if (asked.do === 'unblock') return unblockVoucher(asOperator(service), made?.serialNumber as bigint);
-  if (asked.do === 'redeem' && made) {
+  const made = 'voucher' in request ? (vouchers[request.voucher] as Made) : undefined;
+  const amount = 'minor' in request ? request.minor / 100 : 0;
+  if (request.do === 'block') return blockVoucher(asOperator(service), made?.serialNumber as bigint);
+  if (request.do === 'unblock') return unblockVoucher(asOperator(service), made?.serialNumber as bigint);
+  if (request.do === 'redeem' && made) {
     const { code, pin, serialNumber } = made;
-    const { replayed } = await redeem(context, { code, pin, amount, reference: asked.reference });
-    if (!replayed) model.spend(serialNumber, BigInt(asked.minor));
-  } else if (asked.do === 'activate' && made) {
+    const { replayed } = await redeem(context, { code, pin, amount, reference: request.reference });
+    if (!replayed) model.spend(serialNumber, BigInt(request.minor));
+  } else if (request.do === 'activate' && made) {
     const given = { serialNumber: Number(made.serialNumber) };
     const { transaction, replayed } = await activate(context, {
       voucher: given,
       value: amount,
-      reference: asked.reference,
+      reference: request.reference,
     });
     if (replayed) return;
     model.valued.set(made.serialNumber, transaction.amount.minor);
     model.float -= transaction.amount.minor;
-  } else if (asked.do === 'update') {
+  } else if (request.do === 'update') {
     const { original, replacement } = await updateRedemption(context, {
-      reference: asked.reference,
+      reference: request.reference,
       amountUsed: amount,
     });
     model.spend(original.serialNumber, (replacement?.amount.minor ?? 0n) - original.amount.minor);
-  } else if (asked.do === 'generate') {
-    const { replayed } = await generate(context, { reference: asked.reference, quantity: 1, value: amount });
-    if (!replayed) model.float -= BigInt(asked.minor);
+  } else if (request.do === 'generate') {
+    const { replayed } = await generate(context, {
+      reference: request.reference,
+      quantity: 1,
+      value: amount,
+    });
+    if (!replayed) model.float -= BigInt(request.minor);
   }
 }
 
-test('whatever happens in whatever order, the sums are those of what was accepted', async () => {
+test('balances and floats are the sums of the accepted requests, after random operations in any order', async () => {
   const groups = fc.array(fc.array(operation, { minLength: 1, maxLength: 6 }), {
     minLength: 1,
     maxLength: 12,
@@ -123,11 +127,11 @@ test('whatever happens in whatever order, the sums are those of what was accepte
       const model = new Model();
       for (const { serialNumber } of vouchers.slice(0, WITHOUT_VALUE))
         model.valued.set(serialNumber, VALUE_MINOR);
-      // What stands in a group is asked for at the same time.
+      // The requests of a group are concurrent.
       for (const group of steps) {
         await Promise.all(
-          group.map((asked) =>
-            apply(context, vouchers, model, asked).catch((error) =>
+          group.map((request) =>
+            apply(context, vouchers, model, request).catch((error) =>
               assert.ok(error instanceof Refusal, String(error)),
             ),
           ),

@@ -7,7 +7,7 @@ import { Till, UNKNOWN } from './till.ts';
 
 const SECOND_MS = 1_000;
 
-/** A merchant whose key is limited, while the clock stands. */
+/** A merchant with a rate limit on its key, and a stopped clock. */
 async function openLimited(t: Parameters<typeof Till.open>[0], perSecond: number, burst: number) {
   const till = await Till.open(t);
   const { service, clock } = till.testService;
@@ -17,16 +17,16 @@ async function openLimited(t: Parameters<typeof Till.open>[0], perSecond: number
 }
 
 for (const dialect of DIALECTS) {
-  describe(`a limited key of ${dialect.name}`, () => {
-    test('makes its burst, is told 97 and when to come back, and goes on at its rate', async (t) => {
+  describe(`a key with a rate limit in ${dialect.name}`, () => {
+    test('may send its burst, is then declined with 97 and Retry-After, and continues at its rate', async (t) => {
       const { till, clock } = await openLimited(t, 2, 5);
       for (let left = 4; left >= 0; left--) {
         const { headers } = await till.done(dialect.list());
         assert.equal(headers.get('ratelimit-policy'), '"key";q=5;w=3');
         assert.equal(headers.get('ratelimit'), `"key";r=${left};t=${Math.ceil((5 - left) / 2)}`);
       }
-      for (const asked of [dialect.list(), dialect.redeem(UNKNOWN, 1, 'x'), dialect.generate('y', 1, 1)]) {
-        const { status, headers, body } = await till.refused(dialect, '97', asked);
+      for (const request of [dialect.list(), dialect.redeem(UNKNOWN, 1, 'x'), dialect.generate('y', 1, 1)]) {
+        const { status, headers, body } = await till.refused(dialect, '97', request);
         assert.deepEqual([status, body.message], [429, 'Too many requests']);
         assert.equal(headers.get('retry-after'), '1');
         assert.equal(headers.get('ratelimit'), '"key";r=0;t=3');
@@ -39,7 +39,7 @@ for (const dialect of DIALECTS) {
       await till.refused(dialect, '97', dialect.list());
     });
 
-    test('takes nothing from any other key', async (t) => {
+    test('does not affect other keys', async (t) => {
       const { till, operator } = await openLimited(t, 1, 1);
       const other = await Till.at(till.testService);
       await till.done(dialect.list());
@@ -64,14 +64,14 @@ for (const dialect of DIALECTS) {
       await till.done(dialect.list());
     });
 
-    test('is limited, and let go, within a second', async (t) => {
+    test('follows a change of its limit within a second', async (t) => {
       const { till, clock, operator } = await openLimited(t, 1, 1);
       await till.done(dialect.list());
       await till.refused(dialect, '97', dialect.list());
       await limitKey(operator, till.merchant.keyId, null);
       clock.advance(SECOND_MS);
       for (let call = 0; call < 3; call++) await till.done(dialect.list());
-      // A clock that is set back opens no second burst.
+      // Setting the clock back allows no second burst.
       await limitKey(operator, till.merchant.keyId, { perSecond: 1, burst: 1 });
       clock.advance(SECOND_MS);
       await till.done(dialect.list());

@@ -6,12 +6,12 @@ import { listTransactions } from '../src/ledger/transactions.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { Bench } from './statement.ts';
 
-/** The list of a merchant reads a bounded number of rows, however much the merchant has done. */
+/** The list of a merchant reads a bounded number of rows, however long its history is. */
 
 const BATCHES = 5_000;
 /**
- * Fifty of its own transactions and fifty batches of one voucher, with voucher, batch and journal row of
- * each.
+ * Enough for fifty transactions of the merchant and fifty batches of one voucher, each with its voucher,
+ * batch and journal row.
  */
 const ROWS_MAX = 1_000;
 
@@ -33,8 +33,7 @@ after(async () => {
 });
 
 /**
- * Batches of one voucher each that ended in a year: with a value, and activated by their generation, or
- * without.
+ * Inserts batches of one voucher each that ended in a year, either with a value and activated, or without.
  */
 async function addBatches(count: number, value: number | null, year: number): Promise<void> {
   const known = `
@@ -64,7 +63,7 @@ async function addBatches(count: number, value: number | null, year: number): Pr
     from vouchers_made where ${value !== null}`);
 }
 
-/** How many rows the list reads from tables, by index or from end to end. */
+/** The number of rows that the list reads from tables, by index or by a scan. */
 async function rowsRead(inForceOnly: boolean): Promise<number> {
   const run = <Row>(text: string) => reader.query<Row>({ text, values: [] });
   const count = 'select sum(seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables';
@@ -80,7 +79,7 @@ async function rowsRead(inForceOnly: boolean): Promise<number> {
   return row?.rows ?? assert.fail();
 }
 
-/** Vouchers of another merchant, in one batch, each with its activation. */
+/** Inserts vouchers of another merchant in one batch, each with its activation. */
 async function addNeighbors(count: number): Promise<void> {
   const neighbor = await bench.merchant();
   const { serial } = await bench.card(neighbor);
@@ -97,9 +96,9 @@ async function addNeighbors(count: number): Promise<void> {
       serial_number, now() from made`);
 }
 
-describe('the list of a merchant reads few rows', () => {
-  test('with thousands of batches of one voucher', async () => {
-    // Those without a value are newer than all that the list shows.
+describe('the list of a merchant', () => {
+  test('reads few rows beside thousands of batches of one voucher', async () => {
+    // The batches without a value are newer than all that the list shows.
     await addBatches(BATCHES, null, 2031);
     await addBatches(BATCHES, 100, 2029);
     await addNeighbors(20 * BATCHES);
@@ -111,7 +110,7 @@ describe('the list of a merchant reads few rows', () => {
     }
   });
 
-  test('with thousands of redemptions, of which a third were updated', async () => {
+  test('reads few rows of thousands of redemptions, a third of which were updated', async () => {
     const card = await bench.card(await bench.merchant(), 1_000);
     await redeem(one, { ...card, amount: 1, reference: 'the pattern of all others' });
     await bench.query(`

@@ -7,7 +7,7 @@ const [A, B] = DIALECTS as [Dialect, Dialect];
 type Listed = Record<string, unknown>;
 const pick = (list: Listed[], ...fields: string[]) => list.map((each) => fields.map((field) => each[field]));
 
-/** An activation, a redemption as it was, one that was updated, and one that was reversed. */
+/** Makes an activation, a redemption, one that is updated, and one that is reversed. */
 async function makeHistory(till: Till, dialect: Dialect): Promise<void> {
   const voucher = await till.voucher(null);
   await till.done(dialect.activate(voucher, 'activation'));
@@ -19,7 +19,7 @@ async function makeHistory(till: Till, dialect: Dialect): Promise<void> {
 
 for (const dialect of DIALECTS) {
   describe(`the list of ${dialect.name}`, () => {
-    test('holds the fifty most recent transactions, the newest first', async (t) => {
+    test('shows the fifty most recent transactions, the newest first', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(100);
       for (let index = 0; index < 55; index++) await till.done(dialect.redeem(voucher, 1, `sale-${index}`));
@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
       );
     });
 
-    test('holds nothing of others, and is empty before the first transaction', async (t) => {
+    test('shows no transaction of other merchants, and is empty before the first one', async (t) => {
       const till = await Till.open(t);
       const other = await Till.at(till.testService);
       const voucher = await till.voucher();
@@ -40,7 +40,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(pick((await other.done(dialect.list())).data, 'reference'), [['theirs']]);
     });
 
-    test('holds activations by generation, under the reference of the batch', async (t) => {
+    test('shows activations by generation under the reference of the batch', async (t) => {
       const till = await Till.open(t);
       await till.done(dialect.generate('batch', 2, 25));
       const { data } = await till.done(dialect.list());
@@ -59,7 +59,7 @@ for (const dialect of DIALECTS) {
   });
 }
 
-test('variant A lists every kind, with refundStatus and note', async (t) => {
+test('variant A lists transactions of every kind, with refundStatus and note', async (t) => {
   const till = await Till.open(t);
   await makeHistory(till, A);
   const { data } = await till.done(A.list());
@@ -77,7 +77,7 @@ test('variant A lists every kind, with refundStatus and note', async (t) => {
     assert.equal(note === null, ['activation', 'kept'].includes(reference));
 });
 
-test('variant B lists activations, and redemptions that are in force', async (t) => {
+test('variant B lists activations and the redemptions in force', async (t) => {
   const till = await Till.open(t);
   await makeHistory(till, B);
   const { data } = await till.done(B.list());

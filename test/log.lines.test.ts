@@ -6,8 +6,8 @@ import { readableLines } from '../src/log-lines.ts';
 
 const TIME = /^\d\d:\d\d:\d\d\.\d\d\d /;
 
-/** What a person sees of what is logged, without colors and times. */
-function seen(write: (log: ReturnType<typeof createLogger>) => void): string[] {
+/** The log as it is shown in a terminal, without colors and times. */
+function shown(write: (log: ReturnType<typeof createLogger>) => void): string[] {
   const lines: string[] = [];
   const log = createLogger('debug', { write: (text) => void lines.push(text) });
   write(log);
@@ -17,9 +17,9 @@ function seen(write: (log: ReturnType<typeof createLogger>) => void): string[] {
     .map((line) => line.replace(TIME, ''));
 }
 
-test('a line is its time, its level, what happened, and the details', () => {
+test('a line of the log shows its time, level, message and details', () => {
   assert.deepEqual(
-    seen((log) => {
+    shown((log) => {
       log.info({ host: '127.0.0.1', port: 8080, work: true }, 'serving');
       log.warn({ file: '/data/the keys' }, 'the key file can be read by other accounts: chmod 600');
     }),
@@ -30,8 +30,8 @@ test('a line is its time, its level, what happened, and the details', () => {
   );
 });
 
-test('an error has its stack below it, and secrets stay hidden', () => {
-  const [line = '', stack = '', ...more] = seen((log) =>
+test('an error is shown with its stack below, and secrets stay hidden', () => {
+  const [line = '', stack = '', ...more] = shown((log) =>
     log.error(
       { err: Object.assign(new Error('broken'), { code: '23505' }), pin: '1234' },
       'a request failed',
@@ -42,12 +42,12 @@ test('an error has its stack below it, and secrets stay hidden', () => {
   assert.ok(more.length > 0 && more.every((each) => each.startsWith('    at ')));
 });
 
-test('a terminal obeys nothing that is logged', () => {
-  const [line] = seen((log) => log.info({ name: 'a\u001b[2Jb' }, 'x\u202ey\r'));
+test('control characters in the log are escaped', () => {
+  const [line] = shown((log) => log.info({ name: 'a\u001b[2Jb' }, 'x\u202ey\r'));
   assert.equal(line, 'INFO  x\\u{202e}y\\u{d} name=a\\u{1b}[2Jb');
 });
 
-test('lines that come together are told apart, and text that is no JSON stays', async () => {
+test('lines that are written together are split, and text that is not JSON is unchanged', async () => {
   const lines: string[] = [];
   const write = accessLog(createLogger('info', { write: (text) => void lines.push(text) }));
   const call = {

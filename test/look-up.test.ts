@@ -34,7 +34,7 @@ const refused = (context: Context, ask: () => Promise<object | string>) =>
     (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
   );
 
-test('an unknown code and a wrong PIN are guesses, a locked PIN is one of an opaque merchant, and any other refusal is none', async () => {
+test('an unknown code and a wrong PIN count as guesses, and a locked PIN only for an opaque merchant', async () => {
   for (const [index, code] of ['14', '55'].entries()) {
     assert.equal(await refused(open, async () => code), code);
     assert.equal(await guesses(), index + 1);
@@ -46,22 +46,22 @@ test('an unknown code and a wrong PIN are guesses, a locked PIN is one of an opa
   assert.equal(await guesses(), 3);
 });
 
-test('an opaque merchant gets the same for both, and for a locked PIN, however long either takes to be found out', async () => {
+test('an opaque merchant gets the same answer for an unknown code, a wrong PIN and a locked one, after a delay', async () => {
   for (const code of ['14', '55', '75']) {
-    // Whatever the machine has to do, of two timers the shorter one that began first ends first.
+    // On any machine, the shorter of two timers ends first if it began first.
     const shorter = sleep(40, 'nothing yet');
-    const told = refused(opaque, async () => code);
-    assert.equal(await Promise.race([told, shorter]), 'nothing yet');
-    assert.equal(await told, '14');
+    const answer = refused(opaque, async () => code);
+    assert.equal(await Promise.race([answer, shorter]), 'nothing yet');
+    assert.equal(await answer, '14');
     assert.equal(await refused(opaque, () => sleep(120, code)), '14');
   }
   assert.equal(await refused(open, async () => '75'), '75');
-  // Any other state is reported after the PIN was right.
+  // Other states are reported only after a right PIN.
   for (const code of ['44', '43', '54', '40', '42', '51'])
     assert.equal(await refused(opaque, async () => code), code);
 });
 
-test('what is found is told at once, and nothing is left behind', async () => {
+test('a voucher that is found is returned at once, and no timer is left', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const found = { found: true };
   const count = timers();
@@ -70,24 +70,24 @@ test('what is found is told at once, and nothing is left behind', async () => {
   assert.equal(timers(), count);
 });
 
-test('a key has few look-ups under way at first, one more for each right answer, and few again after a guess', async () => {
+test('a key has few concurrent look-ups at first, more after right answers, and few again after a guess', async () => {
   const context = await bench.merchant();
   const begun: ((answer: object | RefusalCode) => void)[] = [];
-  const asked: Promise<unknown>[] = [];
+  const lookUps: Promise<unknown>[] = [];
   const ask = (count: number) => {
     for (let index = 0; index < count; index++) {
       const begin = () => new Promise<object | RefusalCode>((resolve) => begun.push(resolve));
-      asked.push(
+      lookUps.push(
         lookUp(context, voucher, begin as Parameters<typeof lookUp>[2]).catch((error: unknown) => error),
       );
     }
   };
   let next = 0;
-  /** Answers the eldest of those that have begun. @returns how many have begun then that were not */
-  const answer = async (count: number, what: object | RefusalCode) => {
+  /** Answers the oldest of the look-ups that have begun. @returns how many more have begun after that */
+  const answer = async (count: number, outcome: object | RefusalCode) => {
     const before = begun.length;
-    const answered = asked.slice(next, next + count);
-    for (let index = 0; index < count; index++) begun[next++]?.(what);
+    const answered = lookUps.slice(next, next + count);
+    for (let index = 0; index < count; index++) begun[next++]?.(outcome);
     await Promise.all(answered);
     await setImmediate();
     return begun.length - before;
@@ -95,19 +95,19 @@ test('a key has few look-ups under way at first, one more for each right answer,
   ask(300);
   await setImmediate();
   assert.equal(begun.length, 16);
-  // Who was right makes room for two, who was refused for something else for one.
+  // A right answer makes room for two look-ups, a refusal that is no guess for one.
   assert.equal(await answer(16, { found: true }), 32);
   assert.equal(await answer(8, '75'), 8);
   assert.equal(await answer(32, { found: true }), 64);
-  // Of 64 at a time, a guess leaves 16: as many end before another one begins.
+  // A guess reduces 64 concurrent look-ups to 16: 48 end before another one begins.
   assert.equal(await answer(1, '55'), 0);
   assert.equal(await answer(47, '75'), 0);
   assert.equal(await answer(3, '75'), 3);
-  while (next < asked.length) await answer(begun.length - next, '75');
-  await Promise.all(asked);
+  while (next < lookUps.length) await answer(begun.length - next, '75');
+  await Promise.all(lookUps);
 });
 
-test('while vouchers move to another key, both are asked, the older first, until one says more than that it knows none', async () => {
+test('during a rotation, a voucher is resolved by the older key and then by the newer, until one finds it', async () => {
   const keys = `${newRingKey()},${bench.served.keys}`;
   const another = () => startTestService({ ...bench.served, keys });
   const [first, second, third] = [await another(), await another(), await another()];
@@ -118,15 +118,15 @@ test('while vouchers move to another key, both are asked, the older first, until
     if (codeKey === older) return 'older';
     if (codeKey === newer) return 'newer';
     for (const key of [codeKey, pinKey]) assert.match(key, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-    return 'nobody';
+    return 'random';
   };
   const found = { found: true };
-  /** Whom it asks, if they answer so, and what comes of it. */
-  const asked = async (context: Context, service: Service, ...answers: (string | object)[]) => {
+  /** The keys by which a voucher is resolved, given their answers, and the outcome. */
+  const resolved = async (context: Context, service: Service, ...answers: (string | object)[]) => {
     const names: string[] = [];
     const outcome = await lookUp({ ...context, service }, voucher, async (each) => {
       names.push(name(each));
-      return (answers[names.length - 1] ?? assert.fail('asked once more')) as RefusalCode;
+      return (answers[names.length - 1] ?? assert.fail('one look-up too many')) as RefusalCode;
     }).then(
       (answer) => (answer === found ? 'found' : 'lost'),
       (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
@@ -134,22 +134,22 @@ test('while vouchers move to another key, both are asked, the older first, until
     return [...names, outcome].join(' ');
   };
   const { service } = first;
-  assert.equal(await asked(open, service, found), 'older found');
+  assert.equal(await resolved(open, service, found), 'older found');
   for (const none of ['14', '94']) {
-    assert.equal(await asked(open, service, none, found), 'older newer found');
-    assert.equal(await asked(open, service, none, '55'), 'older newer 55');
-    assert.equal(await asked(open, service, '14', none), `older newer ${none}`);
+    assert.equal(await resolved(open, service, none, found), 'older newer found');
+    assert.equal(await resolved(open, service, none, '55'), 'older newer 55');
+    assert.equal(await resolved(open, service, '14', none), `older newer ${none}`);
   }
-  for (const code of ['55', '75', '51']) assert.equal(await asked(open, service, code), `older ${code}`);
-  // Where a wrong or locked PIN must look like an unknown code it is the same work.
-  assert.equal(await asked(opaque, service, '14', '14'), 'older newer 14');
-  assert.equal(await asked(opaque, service, '14', '55'), 'older newer 14');
-  assert.equal(await asked(opaque, service, '55', '14'), 'older nobody 14');
-  assert.equal(await asked(opaque, service, '75', '14'), 'older nobody 14');
-  assert.equal(await asked(opaque, service, '14', '75'), 'older newer 14');
-  // One that has not heard of the new key asks for it when it finds nothing, and begins anew.
+  for (const code of ['55', '75', '51']) assert.equal(await resolved(open, service, code), `older ${code}`);
+  // For an opaque merchant, a wrong or locked PIN costs the same work as an unknown code.
+  assert.equal(await resolved(opaque, service, '14', '14'), 'older newer 14');
+  assert.equal(await resolved(opaque, service, '14', '55'), 'older newer 14');
+  assert.equal(await resolved(opaque, service, '55', '14'), 'older random 14');
+  assert.equal(await resolved(opaque, service, '75', '14'), 'older random 14');
+  assert.equal(await resolved(opaque, service, '14', '75'), 'older newer 14');
+  // A process that does not know the new key reads the keys when it finds nothing, and starts again.
   assert.equal(second.service.keys.inUse.length, 1);
-  assert.equal(await asked(open, second.service, '14', '14', found), 'older older newer found');
-  assert.equal(await asked(opaque, third.service, '55'), 'older 14');
+  assert.equal(await resolved(open, second.service, '14', '14', found), 'older older newer found');
+  assert.equal(await resolved(opaque, third.service, '55'), 'older 14');
   for (const each of [first, second, third]) await each.stop();
 });

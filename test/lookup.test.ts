@@ -6,7 +6,7 @@ import { Till } from './till.ts';
 const [A] = DIALECTS as [Dialect, Dialect];
 
 for (const dialect of DIALECTS) {
-  describe(`a look-up by ${dialect.name}`, () => {
+  describe(`a lookup by ${dialect.name}`, () => {
     test('finds the redemption first, then the activation', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(null);
@@ -18,7 +18,7 @@ for (const dialect of DIALECTS) {
       assert.equal(data.voucherCode, `${voucher.code.slice(0, 4)}****${voucher.code.slice(-4)}`);
     });
 
-    test('finds what an update put in place, and it by no name of its own', async (t) => {
+    test('finds the replacement of an updated redemption by the original reference only', async (t) => {
       const till = await Till.open(t);
       await till.done(dialect.redeem(await till.voucher(25), 10, 'x'));
       const { newTransaction } = (await till.done(update('x', 7))).data;
@@ -37,7 +37,7 @@ for (const dialect of DIALECTS) {
       assert.equal(body.message, 'Transaction not found');
     });
 
-    test('finds nothing of a generated batch, of others, or of nobody', async (t) => {
+    test('does not find batches, transactions of other merchants, or unknown references', async (t) => {
       const till = await Till.open(t);
       const other = await Till.at(till.testService);
       const { data } = await till.done(dialect.generate('batch', 1, 25));
@@ -47,7 +47,7 @@ for (const dialect of DIALECTS) {
       await other.refused(dialect, dialect.notFound, dialect.lookup('sale'));
     });
 
-    test('tells a reference as it was given, whatever characters it holds', async (t) => {
+    test('returns a reference exactly as it was sent, with any characters', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       for (const reference of [
@@ -60,7 +60,7 @@ for (const dialect of DIALECTS) {
         'null',
       ]) {
         await till.done(dialect.redeem(voucher, 1, reference));
-        // A URL takes two dots for the folder above: they only arrive written out.
+        // Two dots in a URL mean the folder above, and do not arrive as a reference.
         if (reference === '..') continue;
         assert.equal((await till.done(dialect.lookup(reference))).data.reference, reference);
       }

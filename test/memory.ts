@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const MEMORY = '/dev/shm';
-/** What the databases of a run need, and some runs beside it. */
+/** Enough for the databases of a run, and of some runs beside it. */
 const FREE_MIN_BYTES = 6 * 1024 ** 3;
 
 /** Whether programs can run from a folder: some systems mount their memory without that right. */
@@ -24,8 +24,8 @@ async function canExecute(parent: string): Promise<boolean> {
 }
 
 /**
- * Puts temporary folders into memory where there is room: commits then wait for no disk, though the
- * databases keep every setting of durability. A database is copied there in a tenth of the time.
+ * Puts temporary folders into memory if there is room. Commits then do not wait for a disk, although the
+ * databases keep all settings of durability, and a database is copied in a tenth of the time.
  */
 export async function useMemory(): Promise<void> {
   if (process.env['TMPDIR'] !== undefined || process.availableMemory() < FREE_MIN_BYTES) return;
@@ -33,6 +33,6 @@ export async function useMemory(): Promise<void> {
   if (!space || space.bavail * space.bsize < FREE_MIN_BYTES || !(await canExecute(MEMORY))) return;
   process.env['TMPDIR'] = MEMORY;
   if (process.env['SCRIP_DATABASE_URL']) return;
-  // Copying the files takes two checkpoints, which wait for a disk, and not for memory.
+  // Copying the files takes two checkpoints, which are slow on a disk and fast in memory.
   process.env['SCRIP_TEST_COPY'] = 'file_copy';
 }

@@ -24,7 +24,7 @@ after(async () => {
 });
 
 describe('a merchant', () => {
-  test('is made with its key and its float, and may do everything but update redemptions', async () => {
+  test('is created with an API key, a float and all permissions but update-redemption', async () => {
     const { service } = testService;
     const productId = (await findProduct(service.db, DEFAULT_PRODUCT))?.id ?? 0;
     const made = await createMerchant(asOperator(service), {
@@ -46,7 +46,7 @@ describe('a merchant', () => {
     ]);
   });
 
-  test('is not made at all where its float cannot be', async () => {
+  test('is not created when its float cannot be created', async () => {
     const { service } = testService;
     const productId = (await findProduct(service.db, DEFAULT_PRODUCT))?.id ?? 0;
     const before = await listMerchants(service.db);
@@ -66,10 +66,10 @@ describe('a merchant', () => {
 });
 
 describe('a float', () => {
-  test('takes every top-up once, however many come at the same time', async () => {
+  test('books each of many concurrent top-ups once', async () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
-    // A busy machine may have no connection for one of them in time. Then nothing was booked.
+    // On a busy machine, one of them may not get a connection in time. Then it was not booked.
     const add = async (): Promise<unknown> => {
       try {
         return await topUp(asOperator(service), { merchantId: id, currency: 'EUR', amountMinor: 250n });
@@ -85,7 +85,7 @@ describe('a float', () => {
     assert.equal((await reconcile(service)).ok, true);
   });
 
-  test('takes a top-up under a reference once, however often and from wherever it is sent; another one is 94', async (t) => {
+  test('books a top-up under a reference once, from any process, and declines another one with 94', async (t) => {
     const { service } = testService;
     const { id } = await testService.createMerchant({ float: 0n });
     const other = await startTestService(testService);
@@ -114,7 +114,7 @@ describe('a float', () => {
     assert.equal((await reconcile(service)).ok, true);
   });
 
-  test('is kept for each currency in its own decimals', async () => {
+  test('has the decimals of its currency', async () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
     await topUp(asOperator(service), { merchantId: id, currency: 'JPY', amountMinor: 5_000n });
@@ -129,7 +129,7 @@ describe('a float', () => {
     );
   });
 
-  test('never holds more than a JSON number holds exactly', async () => {
+  test('declines a top-up beyond what a JSON number can carry exactly', async () => {
     const { service } = testService;
     const id = Number((await testService.createMerchant({ float: 0n })).id);
     const most = MINOR_MAX;
@@ -144,7 +144,7 @@ describe('a float', () => {
 });
 
 describe('the product DEFAULT', () => {
-  test('is there once, whoever else makes sure of it', async () => {
+  test('is created once by concurrent callers', async () => {
     const { db } = testService.service;
     await Promise.all(Array.from({ length: 10 }, () => ensureDefaultProduct(db, 'EUR')));
     const found = (await listProducts(db)).filter(({ code }) => code === DEFAULT_PRODUCT);

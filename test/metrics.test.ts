@@ -14,7 +14,7 @@ import { sampleOf } from './metrics.ts';
 import { openWay } from './way.ts';
 import { Hooked } from './webhooks.ts';
 
-/** A service that counts, with a merchant. */
+/** A service with metrics, and a merchant. */
 async function countingService(t: TestContext) {
   const started = await startTestService();
   t.after(started.stop);
@@ -26,7 +26,7 @@ async function countingService(t: TestContext) {
   return { started, service, metrics, baseUrl, merchant: await started.createMerchant() };
 }
 
-test('calls are counted by operation, variant and status, with their latency and how they were gathered', async (t) => {
+test('calls are counted by operation, variant and status, with their latency and the rows of each statement', async (t) => {
   const { metrics, baseUrl, merchant } = await countingService(t);
   const headers = { authorization: merchant.authorization, 'content-type': 'application/json' };
   const post = (path: string, body: object) =>
@@ -47,7 +47,7 @@ test('calls are counted by operation, variant and status, with their latency and
   assert.ok(!text.includes('100000000000'));
 });
 
-test('what the database knows is read when it is asked for, and is absent while the database is away', async (t) => {
+test('gauges of the database are read at each scrape, and absent while the database is away', async (t) => {
   const started = await startTestService();
   t.after(started.stop);
   await started.createMerchant();
@@ -67,8 +67,7 @@ test('what the database knows is read when it is asked for, and is absent while 
   assert.equal(sampleOf(text, 'scrip_webhook_endpoints{state="disabled"}'), 0);
   assert.equal(sampleOf(text, 'scrip_floats_low{currency="USD"}'), 0);
   assert.ok((sampleOf(text, 'scrip_database_bytes') ?? 0) > 1_000_000);
-  // The books have no day yet, and a database elsewhere has its own backups: there is no age, rather than
-  // one of zero.
+  // The books have no day yet, and a database elsewhere has its own backups: the age is absent, not zero.
   assert.equal(sampleOf(text, 'scrip_last_close_seconds'), undefined);
   assert.equal(sampleOf(text, 'scrip_last_backup_seconds'), undefined);
 
@@ -78,7 +77,7 @@ test('what the database knows is read when it is asked for, and is absent while 
   assert.equal(sampleOf(away, 'scrip_database_bytes'), undefined);
 });
 
-test('what is late, low or blocked is seen as the alerts ask for it', async (t) => {
+test('gauges show late work, low floats and blocked keys under the names that the alerts use', async (t) => {
   const hooked = await Hooked.open(t);
   await hooked.stop();
   const { till, service } = hooked;

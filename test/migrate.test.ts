@@ -21,7 +21,7 @@ async function emptyDatabase(t: TestContext): Promise<string> {
   return url;
 }
 
-test('applies every migration once, whoever else does so at the same time', async (t) => {
+test('concurrent calls of migrate apply every migration once', async (t) => {
   const url = await emptyDatabase(t);
   const names = (await readdir(MIGRATIONS)).filter((name) => /^\d/.test(name)).sort();
   const applied = await Promise.all([migrate(url), migrate(url), migrate(url)]);
@@ -29,7 +29,7 @@ test('applies every migration once, whoever else does so at the same time', asyn
   assert.deepEqual(await migrate(url), []);
 });
 
-test('refuses a newer schema, and one whose migrations were changed, in one line', async (t) => {
+test('migrate refuses a newer schema and changed migrations with a message of one line', async (t) => {
   const { url } = await testDatabase(t);
   await execute(
     url,
@@ -49,7 +49,7 @@ test('refuses a newer schema, and one whose migrations were changed, in one line
   );
 });
 
-test('leaves the service without a right to change or delete what is in the journal, or to alter the schema', async (t) => {
+test('migrate grants the service no right to change or delete rows of the journal, or to alter the schema', async (t) => {
   const { url } = await testDatabase(t);
   const db = openDatabase(url, 'scrip-test');
   t.after(() => db.close());

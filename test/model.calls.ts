@@ -1,15 +1,15 @@
 /**
- * A voucher as a call names it: by its serial number, with the right PIN or a wrong one; no serial is an
- * unknown code.
+ * A voucher in a call, by its serial number, with the right PIN or a wrong one. Without a serial number it is
+ * an unknown code.
  */
 export type Named = { readonly serial: string | undefined; readonly rightPin: boolean };
 export type Asks = {
   readonly merchant: number;
-  /** Sent with a wrong secret, or in a wrong form. */
+  /** A wrong secret, or an invalid form. */
   readonly flaw?: 'secret' | 'form' | null;
 };
 
-/** A call, with everything in it that decides about its answer. */
+/** A call, with everything that its answer depends on. */
 export type Call = Asks &
   (
     | {
@@ -18,7 +18,7 @@ export type Call = Asks &
         readonly quantity: number;
         readonly amount: number | null;
         readonly product: string;
-        /** The expiry that is asked for. */
+        /** The requested expiry. */
         readonly until: number | null;
       }
     | { readonly do: 'download' | 'lookup' | 'details'; readonly reference: string }
@@ -39,6 +39,6 @@ export type Call = Asks &
     | { readonly do: 'topUp'; readonly minor: number }
   );
 
-/** An answer, alike for both variants; a look-up that finds nothing is `60`. */
-// biome-ignore lint/suspicious/noExplicitAny: the rules look into it.
+/** An answer in the same form for both variants; a lookup that finds nothing is `60`. */
+// biome-ignore lint/suspicious/noExplicitAny: the rules check its fields.
 export type Answer = { readonly code: string; readonly replayed: boolean; readonly data: any };

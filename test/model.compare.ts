@@ -1,15 +1,15 @@
 import type { Entry } from './model.state.ts';
 
-/** Whether a transaction that was told is an entry. */
+/** Whether a transaction of an answer is an entry. */
 // biome-ignore lint/suspicious/noExplicitAny: it comes from an answer.
-export function sameEntry(told: any, entry: Entry, refundStatus: string | null): boolean {
+export function sameEntry(shown: any, entry: Entry, refundStatus: string | null): boolean {
   return (
-    told?.transactionType === entry.type &&
-    Math.round(told.amount * 100) === entry.minor &&
-    (told.transactionId === entry.id || entry.id.startsWith('made ')) &&
-    (told.serialNumber === undefined || told.serialNumber === entry.serial) &&
-    told.reference === entry.reference &&
-    (told.refundStatus === undefined || told.refundStatus === refundStatus)
+    shown?.transactionType === entry.type &&
+    Math.round(shown.amount * 100) === entry.minor &&
+    (shown.transactionId === entry.id || entry.id.startsWith('made ')) &&
+    (shown.serialNumber === undefined || shown.serialNumber === entry.serial) &&
+    shown.reference === entry.reference &&
+    (shown.refundStatus === undefined || shown.refundStatus === refundStatus)
   );
 }
 
@@ -18,16 +18,16 @@ export function sameSet(one: readonly string[], other: readonly string[]): boole
 }
 
 /**
- * Whether a list of transactions holds each entry once and nothing else. Their order is looked at where
- * they are received.
+ * Whether a list of transactions holds each entry once and nothing else. The order is checked where the list
+ * is received.
  */
 export function showsAll(
-  told: readonly object[],
+  shown: readonly object[],
   entries: readonly Entry[],
   refundOf: (entry: Entry) => string | null,
 ): boolean {
   const left = [...entries];
-  for (const one of told) {
+  for (const one of shown) {
     const at = left.findIndex((entry) => sameEntry(one, entry, refundOf(entry)));
     if (at < 0) return false;
     left.splice(at, 1);

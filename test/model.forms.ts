@@ -2,15 +2,14 @@ import type { Call } from './model.calls.ts';
 import { hasMoreDecimals, MERCHANTS, minorOf, PRODUCTS } from './model.state.ts';
 
 /**
- * What a call is refused for whatever the service holds: who asks, the form of it, its values, what the
- * merchant may do.
+ * The refusals that do not depend on the state of the service: credentials, form, values and permissions.
  */
 
-/** The decimals that an amount may have where the product does not exist. */
+/** The decimals that an amount may have when the product does not exist. */
 const NO_PRODUCT_DECIMALS = 4;
 const OPERATOR = ['block', 'unblock', 'unlock', 'replace', 'extend', 'cancel', 'produce', 'topUp'];
 const READS = ['download', 'lookup', 'details', 'list'];
-/** All that change something keep a reference. */
+/** The call whose reference is not checked. All others that may be refused for it change something. */
 const WITHOUT_REFERENCE = 'balance';
 
 export function refusedAtOnce(call: Call): string | undefined {
@@ -22,7 +21,7 @@ export function refusedAtOnce(call: Call): string | undefined {
   if (call.do === 'download' && merchant.mayNothing) return '03';
   if (READS.includes(call.do)) return undefined;
   if (call.flaw === 'form') return '30';
-  // Names of what an update makes of a reference.
+  // References that begin so are made by updates.
   if (call.do !== WITHOUT_REFERENCE && 'reference' in call && /^(CANCEL|NEW)-/.test(call.reference ?? ''))
     return '18';
   const value = call.do === 'generate' ? refusedOrder(call) : refusedAmount(call);

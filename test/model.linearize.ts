@@ -1,10 +1,10 @@
 import type { Answer, Call } from './model.calls.ts';
 import type { Model } from './model.ts';
 
-/** A call, and what it was answered. */
+/** A call and its answer. */
 export type Sent = { readonly call: Call; readonly answer: Answer };
 
-/** The states that some order of calls made at the same time leads to, with exactly these answers. */
+/** The states after concurrent calls, for each order in which the model gives exactly these answers. */
 export function linearize(from: readonly Model[], sent: readonly Sent[], now: number): Model[] {
   let level = new Map<number, Map<string, Model>>([[0, new Map(from.map((state) => [state.key(), state]))]]);
   for (let done = 0; done < sent.length; done++) {

@@ -13,12 +13,12 @@ import { asOperator, type ListeningService, produceAll } from './harness.ts';
 import type { Answer, Call } from './model.calls.ts';
 import { UNKNOWN } from './till.ts';
 
-/** What a run of the model asks for as the operator, or as the worker that produces batches. */
+/** The calls of a run of the model as the operator, or as the worker that produces batches. */
 
 const refused = (code: string): Answer => ({ code, replayed: false, data: null });
 const done = (data: unknown): Answer => ({ code: '00', replayed: false, data });
 
-/** @param merchantId of the merchant of the call */
+/** @param merchantId the id of the merchant of the call */
 export async function operate(
   { service }: ListeningService,
   merchantId: number,
@@ -40,7 +40,7 @@ export async function operate(
       return done({ minor: Number(float.balance.minor) });
     }
     if (call.do === 'cancel' || call.do === 'produce') {
-      // What is no id of a batch finds none.
+      // An empty id finds no batch.
       if (call.transactionId === '') return refused('60');
       if (call.do === 'produce') return done({ status: await produced(service, call.transactionId) });
       return done({ status: (await cancelBatch(operator, call.transactionId))?.status });
@@ -54,16 +54,16 @@ export async function operate(
 
 type Service = ListeningService['service'];
 
-/** Produces a batch as a worker does, and tells how it ended. */
+/** Produces a batch as a worker does. @returns its status */
 async function produced(service: Service, transactionId: string): Promise<string | undefined> {
   const text = 'select id, status::text from batches where transaction_id = $1';
   const find = () => service.db.query<{ id: number; status: string }>({ text, values: [transactionId] });
   const [batch] = await find();
-  await produceAll(service, batch?.id ?? assert.fail('a batch has gone'));
+  await produceAll(service, batch?.id ?? assert.fail('the batch is missing'));
   return (await find())[0]?.status;
 }
 
-/** Replaces a voucher; the new one's code and PIN are read as its merchant would read them. */
+/** Replaces a voucher. @returns the new one with its code and PIN */
 async function replaced(operator: ReturnType<typeof asOperator>, serial: bigint) {
   const made = await replaceVoucher(operator, serial);
   const sealed = await sealedOf(operator.service, made);
@@ -73,5 +73,5 @@ async function replaced(operator: ReturnType<typeof asOperator>, serial: bigint)
 async function sealedOf({ db }: Service, serial: bigint): Promise<Buffer> {
   const text = 'select sealed from vouchers where serial_number = $1';
   const [row] = await db.query<{ sealed: Buffer }>({ text, values: [serial] });
-  return row?.sealed ?? assert.fail('a voucher has gone');
+  return row?.sealed ?? assert.fail('the voucher is missing');
 }

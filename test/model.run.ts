@@ -15,31 +15,31 @@ import { EXPIRIES_MS, EXTENSION_MS, type Step, steps, type Wish } from './model.
 import { UNKNOWN, withWrongPin } from './till.ts';
 
 /**
- * Runs groups of calls against processes of the service, and searches an order of the model that explains
- * their answers.
+ * Runs groups of calls against processes of the service, and searches for an order in which the model gives
+ * the same answers.
  */
 
 type Known = { readonly merchant: number; readonly reference: string };
 
-/** A run with merchants and vouchers of its own. */
+/** A run with its own merchants and vouchers. */
 class Run {
   readonly #processes: readonly ListeningService[];
   readonly #tally: Tally;
   #merchants: readonly Merchant[] = [];
   #vouchers: Voucher[] = [];
-  /** By whom, and under which name, redemptions and orders went through. */
+  /** The merchants and references of successful redemptions and generations. */
   #redeemed: Known[] = [];
   #ordered: Known[] = [];
-  /** Ids of batches, and of those without a value that are produced in the background. */
+  /** The ids of all batches, and of those without a value that are produced in the background. */
   #batches: string[] = [];
   #large: string[] = [];
-  /** Serial numbers of the vouchers that replaced others. */
+  /** The serial numbers of vouchers that replaced others. */
   readonly #successors = new Set<string>();
   /** Calls that can be sent again as they are. */
   readonly #sent: { readonly wish: Wish; readonly call: Call }[] = [];
-  /** What was told of each transaction; nothing of it ever changes. */
-  readonly #told = new Map<string, string>();
-  /** For whoever has to find out why no order explains an answer. */
+  /** Each transaction as it was first shown. It never changes. */
+  readonly #shown = new Map<string, string>();
+  /** The calls and answers so far, for the message of a failure. */
   readonly #story: string[] = [];
   #leaptMs = 0;
   states: Model[] = [new Model()];
@@ -59,7 +59,7 @@ class Run {
     await ask({ ...order, reference: 'with a value', amount: 25 });
     const sale = { ...common, do: 'redeem', voucher: 0, rightPin: true, amount: 7, whole: false } as const;
     await ask({ ...sale, reference: 'a sale' });
-    // One more wrong PIN locks it.
+    // The next wrong PIN locks it.
     const guess = { ...common, do: 'balance', reference: '', voucher: 0, rightPin: false } as const;
     for (let guesses = 0; guesses < 4; guesses++) await ask(guess);
   }
@@ -79,7 +79,7 @@ class Run {
       }),
     );
     const next = linearize(this.states, sent, now);
-    this.#story.push(`${new Date(now).toISOString()}, ${next.length} states after:`, ...sent.map(tell));
+    this.#story.push(`${new Date(now).toISOString()}, ${next.length} states after:`, ...sent.map(describe));
     assert.ok(
       next.length > 0,
       `no order of the model explains the last of these answers:\n${this.#story.join('\n')}`,
@@ -94,7 +94,7 @@ class Run {
   #call(wanted: Wish, now: number): Call {
     const { dialect, merchant } = wanted;
     const position = 'voucher' in wanted ? wanted.voucher : null;
-    // The newest ones, so that those that came last are met too.
+    // Counted from the newest, so that new vouchers are used too.
     const serial = position === null ? undefined : this.#vouchers.at(-1 - position)?.serialNumber;
     const { flaw } = wanted;
     const common = { merchant, flaw, serial: serial === undefined ? undefined : String(serial) };
@@ -129,14 +129,14 @@ class Run {
         return { ...wanted, ...common, ...(known ?? { reference: wanted.reference }) };
       }
       case 'topUp':
-        // Of those whose calls come to nothing no float is counted.
+        // Only merchants that may call: the model does not count the floats of the others.
         return { ...wanted, merchant: merchant % MERCHANTS_THAT_MAY };
       default:
         return { ...wanted, ...common };
     }
   }
 
-  /** A has a value always and names its product; B has a date and the default product. */
+  /** Variant A always has a value and names a product; variant B has an expiry and the default product. */
   #order({ expiry, ...wanted }: Extract<Wish, { do: 'generate' }>, now: number): Call {
     if (wanted.dialect === 0) return { ...wanted, amount: wanted.amount ?? 10, until: null };
     const until = expiry === null ? null : now + (EXPIRIES_MS[expiry] as number);
@@ -149,12 +149,12 @@ class Run {
     if (!spelled) return operate(process, known.id, call);
     const merchant =
       call.flaw === 'secret' ? { ...known, authorization: `Basic ${btoa(`${known.keyId}:no`)}` } : known;
-    const asked = call.flaw === 'form' ? malformed(spelled) : spelled;
-    const { statusCode, replayed, data } = await process.request(merchant, asked);
+    const request = call.flaw === 'form' ? malformed(spelled) : spelled;
+    const { statusCode, replayed, data } = await process.request(merchant, request);
     return { code: statusCode === '99' ? '60' : statusCode, replayed, data };
   }
 
-  /** The voucher that a call names, with the PIN that it sends. */
+  /** The voucher of a call, with the PIN that it sends. */
   #voucher(serial: string | undefined, rightPin = true): Voucher {
     const known = this.#vouchers.find(({ serialNumber }) => String(serialNumber) === serial) ?? UNKNOWN;
     return rightPin ? known : withWrongPin(known);
@@ -185,28 +185,28 @@ class Run {
       case 'activateByCode':
         return DIALECTS[0]?.activate(this.#voucher(call.serial, call.rightPin), call.reference as string);
       case 'activateBySerial': {
-        const asked = DIALECTS[1]?.activate(this.#voucher(call.serial), call.reference) as ApiRequest;
-        return { ...asked, body: { ...(asked.body as object), value: call.amount } };
+        const request = DIALECTS[1]?.activate(this.#voucher(call.serial), call.reference) as ApiRequest;
+        return { ...request, body: { ...(request.body as object), value: call.amount } };
       }
       default:
         return undefined;
     }
   }
 
-  /** What the next calls can name, and that what was told of a transaction before is told again. */
+  /** Keeps what later calls can name, and checks that transactions are shown as before. */
   #learn({ call, answer: { code, data } }: Sent): void {
     const list = (call.do === 'list' ? data : data?.transactions) ?? [];
     const ids = list.map(({ transactionId }: { transactionId: string }) => transactionId);
-    // Newest first in lists, oldest first in a balance. An update tells its transactions by what they are.
+    // Newest first in lists, oldest first in a balance. An update shows its transactions by their roles.
     if (call.do === 'list') assert.deepEqual(ids, [...ids].sort().reverse());
     if (call.do === 'balance') assert.deepEqual(ids, [...ids].sort());
     for (const { transactionId, transactionType: type, amount, timestamp } of [...list, data ?? {}]) {
       if (type === undefined || timestamp === undefined) continue;
-      // What a successor took over grows with the money that comes back later; the model knows how much.
+      // The entry of a replacement grows with money that comes back later; the model knows the amount.
       const grows = call.do === 'balance' && this.#successors.has(call.serial ?? '') && type === 'ACTIVATION';
-      const told = JSON.stringify([type, grows ? null : amount, timestamp]);
-      assert.equal(this.#told.get(transactionId) ?? told, told);
-      this.#told.set(transactionId, told);
+      const shown = JSON.stringify([type, grows ? null : amount, timestamp]);
+      assert.equal(this.#shown.get(transactionId) ?? shown, shown);
+      this.#shown.set(transactionId, shown);
     }
     if (code !== '00') return;
     if (call.do === 'generate' && !this.#batches.includes(data.transactionId)) {
@@ -215,17 +215,17 @@ class Run {
       if (data.status === 'PROCESSING' && data.value === null) this.#large.push(data.transactionId);
     }
     if (call.do === 'replace') this.#successors.add(String(data.serialNumber));
-    const told: Voucher[] = call.do === 'replace' ? [data] : (data?.vouchers ?? []);
+    const shown: Voucher[] = call.do === 'replace' ? [data] : (data?.vouchers ?? []);
     const known = new Set(this.#vouchers.map(({ serialNumber }) => serialNumber));
-    this.#vouchers.push(...told.filter(({ serialNumber }) => !known.has(serialNumber)));
+    this.#vouchers.push(...shown.filter(({ serialNumber }) => !known.has(serialNumber)));
     if (call.do !== 'redeem') return;
     this.#redeemed.push({ merchant: call.merchant, reference: call.reference ?? data.transactionId });
   }
 
-  /** Balances and floats are those of a state that explains all answers. */
+  /** Checks that balances and floats are those of a state that explains all answers. */
   async close(): Promise<void> {
     const { service, clock } = this.#processes[0] as ListeningService;
-    // A night of runs would reach the last year that a date can tell.
+    // A night of runs would otherwise reach the last year of a date.
     clock.advance(-this.#leaptMs);
     const floats: number[] = [];
     for (const { id } of this.#merchants) {
@@ -244,40 +244,40 @@ class Run {
   }
 }
 
-/** An order with what only one of the variants can ask for. */
+/** Adds the field of a generation that only one of the variants has. */
 function ordered(
-  asked: ApiRequest,
+  request: ApiRequest,
   { product, until }: Extract<Call, { do: 'generate' }>,
   { prefix }: Dialect,
 ): ApiRequest {
   const isA = prefix === DIALECTS[0]?.prefix;
   const expiryDate = until === null ? null : new Date(until).toISOString();
   return {
-    ...asked,
-    body: { ...(asked.body as object), ...(isA ? { productCode: product } : { expiryDate }) },
+    ...request,
+    body: { ...(request.body as object), ...(isA ? { productCode: product } : { expiryDate }) },
   };
 }
 
-/** What a request holds, in a form that nothing can have. */
-function malformed({ body, ...asked }: ApiRequest): ApiRequest {
-  if (body === undefined) return asked;
-  return { ...asked, body: Object.fromEntries(Object.keys(body as object).map((name) => [name, {}])) };
+/** A request with the same fields, each with a value of a wrong type. */
+function malformed({ body, ...request }: ApiRequest): ApiRequest {
+  if (body === undefined) return request;
+  return { ...request, body: Object.fromEntries(Object.keys(body as object).map((name) => [name, {}])) };
 }
 
-const tell = ({ call, answer }: Sent) => `  ${JSON.stringify(call)}\n    ${JSON.stringify(answer)}`;
+const describe = ({ call, answer }: Sent) => `  ${JSON.stringify(call)}\n    ${JSON.stringify(answer)}`;
 
-/** How often each call came to what, by the name of the call and then the code. */
+/** The number of answers, by the name of the call and then the code. */
 export type Tally = Map<string, Map<string, number>>;
 
 function count(tally: Tally, { call, answer: { code, replayed } }: Sent): void {
   const codes = tally.get(call.do) ?? new Map<string, number>();
-  const told = replayed ? `${code} replayed` : code;
-  tally.set(call.do, codes.set(told, (codes.get(told) ?? 0) + 1));
+  const outcome = replayed ? `${code} replayed` : code;
+  tally.set(call.do, codes.set(outcome, (codes.get(outcome) ?? 0) + 1));
 }
 
 /**
- * Any steps, of calls one after the other or at the same time, over processes that share a database.
- * @param tally is added to
+ * Runs random steps of sequential or concurrent calls on processes that share a database.
+ * @param tally counts the answers
  */
 export function explained(processes: readonly ListeningService[], width: number, tally: Tally = new Map()) {
   let products: Promise<void> | undefined;

@@ -3,14 +3,14 @@ import { createProduct, productDefaults, putOnSale } from '../src/merchants/prod
 import { asOperator, type ListeningService } from './harness.ts';
 import { FLOAT_MINOR, MERCHANTS, PRODUCTS } from './model.state.ts';
 
-/** The merchants and products that a model tells of, in the service. */
+/** Creates the merchants and products of the model in the service. */
 
 export type Merchant = Awaited<ReturnType<ListeningService['createMerchant']>>;
 
-/** Everything that a merchant may be without. */
+/** The permissions that a merchant may lack. */
 const ALL = ['generate', 'download', 'activate', 'balance', 'redeem'] as const;
 
-/** Merchants of a run's own, in the order of MERCHANTS. */
+/** Creates the merchants of a run, in the order of MERCHANTS. */
 export async function createMerchants(process: ListeningService): Promise<readonly Merchant[]> {
   const operator = asOperator(process.service);
   return Promise.all(
@@ -19,7 +19,7 @@ export async function createMerchants(process: ListeningService): Promise<readon
       const permit = mayUpdate ? (['update-redemption'] as const) : [];
       const forbid = mayNothing ? ALL : [];
       const merchant = await process.createMerchant({ opaque, permit, forbid, float: BigInt(FLOAT_MINOR) });
-      // Before it has called, so that nothing is remembered of it.
+      // Before its first call, so that no process has cached it.
       if (suspended) await suspendMerchant(operator, merchant.id, true);
       return merchant;
     }),
@@ -28,7 +28,7 @@ export async function createMerchants(process: ListeningService): Promise<readon
 
 const NORMAL: { readonly mayNothing?: boolean; readonly suspended?: boolean } = {};
 
-/** Those that are not there already; all of them belong to all runs. */
+/** Creates the products, which all runs share. */
 export async function createProducts({ service }: ListeningService): Promise<void> {
   const operator = asOperator(service);
   for (const [code, product] of Object.entries(PRODUCTS)) {

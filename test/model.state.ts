@@ -2,16 +2,14 @@ import assert from 'node:assert/strict';
 import type { Answer } from './model.calls.ts';
 import { sameEntry, sameSet, showsAll } from './model.compare.ts';
 
-/** What the model of the service holds, and what of it an answer has to show. */
+/** The state of the model, and what answers must show of it. */
 
-/**
- * What merchants may be: with everything, told no difference of codes and PINs, without the right to update.
- */
+/** The kinds of merchants: with all rights, opaque, without the right to update, and two always refused. */
 export const MERCHANTS = [
   { opaque: false, mayUpdate: true },
   { opaque: true, mayUpdate: true },
   { opaque: false, mayUpdate: false },
-  // Those whose calls come to nothing, whatever they ask for.
+  // Merchants whose calls are always declined.
   { opaque: false, mayUpdate: false, mayNothing: true },
   { opaque: false, mayUpdate: true, suspended: true },
 ] as const satisfies readonly {
@@ -20,13 +18,13 @@ export const MERCHANTS = [
   readonly mayNothing?: boolean;
   readonly suspended?: boolean;
 }[];
-/** The first of them. */
+/** The number of merchants whose calls are not always declined; they come first. */
 export const MERCHANTS_THAT_MAY = 3;
 export const FLOAT_MINOR = 6_000_00;
 
 type Product = {
   readonly issuerOnly: boolean;
-  /** Its vouchers are paid for when they are ordered, and carry their value once they are activated. */
+  /** Its vouchers are paid for when they are generated, and carry their value once they are activated. */
   readonly later: boolean;
   readonly onSale: boolean;
   readonly leastMinor: number;
@@ -41,7 +39,7 @@ const DEFAULT = {
   mostMinor: 100_000_00,
   most: 100_000,
 };
-/** By their codes; `NONE` is none. */
+/** The products by their codes. `NONE` does not exist. */
 export const PRODUCTS: Readonly<Record<string, Product>> = {
   DEFAULT,
   ISSUER: { issuerOnly: true, later: false, onSale: true, leastMinor: 2_00, mostMinor: 20_00, most: 5 },
@@ -57,10 +55,10 @@ export type Batch = {
   quantity: number;
   minor: number | null;
   product: string;
-  /** What was asked for, and what came of it. */
+  /** The requested expiry, and the actual one. */
   until: number | null;
   expires: number;
-  /** Whether it was completed, and nobody has been shown its vouchers. */
+  /** Whether it is completed and its vouchers have not been shown. */
   unseen: boolean;
 };
 export type Voucher = {
@@ -72,7 +70,7 @@ export type Voucher = {
   balance: number;
   expires: number;
   blocked: boolean;
-  /** The serial number of the voucher in its place. */
+  /** The serial number of its replacement. */
   replaced: string | null;
   wrong: number;
   lockedUntil: number;
@@ -93,12 +91,12 @@ export function minorOf(amount: number): number | undefined {
   return amount < 0 || hasMoreDecimals(amount, 2) ? undefined : Math.round(amount * 100);
 }
 
-/** Whether an amount, written as JSON writes it, has more decimals than these. */
+/** Whether an amount, as JSON writes it, has more than these decimals. */
 export function hasMoreDecimals(amount: number, decimals: number): boolean {
   return (String(amount).split('.')[1] ?? '').length > decimals;
 }
 
-/** What stands in the way of a voucher whose PIN was right. */
+/** The refusal by the state of a voucher, after a right PIN. */
 export function stateRefusal({ replaced, blocked, expires }: Voucher, now: number): string | undefined {
   if (replaced) return '44';
   if (blocked) return '43';
@@ -115,7 +113,7 @@ export class ModelState {
     return Object.assign(new (this.constructor as new () => this)(), structuredClone({ ...this }));
   }
 
-  /** Two states with the same key are the same state, however they came about. */
+  /** Two states with the same key are the same state. */
   key(): string {
     const sorted = (record: object) =>
       Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1));
@@ -152,8 +150,8 @@ export class ModelState {
   }
 
   /**
-   * What a voucher takes over from the one that it replaced, also later: one entry, the first of its
-   * history, of no merchant.
+   * Adds money that a voucher takes over from the one that it replaced, at once or later: one entry without a
+   * merchant, the first of its history.
    */
   protected takeOver(serial: string, minor: number): void {
     if (minor === 0) return;
@@ -174,11 +172,11 @@ export class ModelState {
     return this.floats[merchant] ?? 0;
   }
 
-  /** Vouchers of a batch, by the serial numbers that were told of them. */
-  protected make(batch: Batch, told: readonly { readonly serialNumber: number }[]): void {
+  /** Adds the vouchers of a batch, with the serial numbers of an answer. */
+  protected make(batch: Batch, vouchers: readonly { readonly serialNumber: number }[]): void {
     const { id, merchant, minor, reference, expires } = batch;
     const { issuerOnly = false, later = false } = PRODUCTS[batch.product] ?? {};
-    for (const { serialNumber } of told) {
+    for (const { serialNumber } of vouchers) {
       const serial = String(serialNumber);
       this.vouchers[serial] = {
         batch: id,
@@ -194,7 +192,7 @@ export class ModelState {
         lockedUntil: 0,
       };
       if (minor === null || later) continue;
-      // Nobody is told the ids of these; a look-up does not find them.
+      // The answer does not show the ids of these entries, and a lookup does not find them.
       const made = {
         type: 'ACTIVATION',
         operation: null,
@@ -208,19 +206,18 @@ export class ModelState {
     }
   }
 
-  /** Whether a batch was told as it is, with the vouchers that can be seen of it. */
+  /** Whether an answer shows a batch with its visible vouchers. */
   protected shows(batch: Batch, data: Answer['data']): boolean {
     const all = data.vouchers ?? [];
     if (batch.unseen) {
-      // The first who sees them tells which they are: as many as were ordered, and none that was another
-      // one before.
+      // The first answer decides which vouchers they are: the requested number, and all of them new.
       const serials = new Set(all.map(({ serialNumber }: { serialNumber: number }) => String(serialNumber)));
       if (serials.size !== batch.quantity || [...serials].some((serial) => this.vouchers[serial as string]))
         return false;
       this.make(batch, all);
       batch.unseen = false;
     }
-    const told = all.map(({ serialNumber }: { serialNumber: number }) => String(serialNumber));
+    const shown = all.map(({ serialNumber }: { serialNumber: number }) => String(serialNumber));
     const visible = Object.keys(this.vouchers).filter(
       (serial) => this.vouchers[serial]?.batch === batch.id && !this.vouchers[serial]?.replaced,
     );
@@ -230,7 +227,7 @@ export class ModelState {
       data.status === batch.status &&
       Date.parse(data.expiryDate) === batch.expires &&
       (data.value === null ? null : Math.round(data.value * 100)) === batch.minor &&
-      sameSet(told, visible)
+      sameSet(shown, visible)
     );
   }
 
@@ -260,7 +257,7 @@ export class ModelState {
     const entries = Object.values(this.entries)
       .filter((entry) => entry.merchant === merchant)
       .filter((entry) => !inForceOnly || (entry.type !== 'REDEMPTION_REVERSAL' && !this.reversalOf(entry)));
-    assert.ok(entries.length <= 50, 'a run of the model makes no longer list than the service shows');
+    assert.ok(entries.length <= 50, 'a run of the model has no more transactions than the list shows');
     return showsAll(data, entries, (entry) => this.#refundOf(entry));
   }
 

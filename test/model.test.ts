@@ -6,14 +6,14 @@ import { linearize } from './model.linearize.ts';
 import { explained, reconciles } from './model.run.ts';
 import { Model } from './model.ts';
 
-/** `npm run soak -- model` runs the same for as long as it is told to. */
+/** `npm run soak -- model` runs the same for any length of time. */
 
-describe('every answer of two processes is that of some order of the model', () => {
+describe('the answers of two processes', () => {
   for (const [manner, width, runs] of [
-    ['one after the other', 1, 12],
-    ['at the same time', 6, 25],
+    ['sequential', 1, 12],
+    ['concurrent', 6, 25],
   ] as const) {
-    test(`for calls ${manner}`, async (t) => {
+    test(`to ${manner} calls are those of the model in some order`, async (t) => {
       const first = await testService(t);
       const second = await testService(t, first);
       await fc.assert(explained([first, second], width), { numRuns: runs, endOnFailure: true });
@@ -55,7 +55,7 @@ describe('the search for an order', () => {
   });
   const refused = (code: string) => ({ code, replayed: false, data: null });
 
-  test('finds one where there is one, and none where there is none', () => {
+  test('finds an order if one explains the answers, and none otherwise', () => {
     const [start] = linearize(
       [new Model()],
       [{ call: generate, answer: { code: '00', replayed: false, data: data('a') } }],
@@ -75,7 +75,7 @@ describe('the search for an order', () => {
     assert.equal(both(done('b'), refused('42')), 0);
   });
 
-  test('tells a replay from a second effect', () => {
+  test('distinguishes a replay from a second effect', () => {
     const first = { code: '00', replayed: false, data: data('a') };
     const second = (id: string, replayed: boolean) => ({ code: '00', replayed, data: data(id) });
     const orders = (answer: ReturnType<typeof second>) =>

@@ -13,8 +13,8 @@ import {
 } from './model.state.ts';
 
 /**
- * The service as plain rules over plain values. `step` says whether an answer is right in a state, and
- * changes the state. Amounts are minor units of USD; a merchant is its position in MERCHANTS.
+ * The service as plain rules over plain values. `step` checks an answer in a state, and changes the state.
+ * Amounts are minor units of USD. A merchant is its position in MERCHANTS.
  */
 
 const [MINOR_MAX, DEFAULT_MINOR] = [100_000_00, 5_000_00];
@@ -23,13 +23,13 @@ const DAY_MS = 86_400_000;
 const FOR_GOOD = Number.MAX_SAFE_INTEGER;
 
 export class Model extends ModelState {
-  /** Whether the rules give this answer now; the state is the one after it, or useless where they do not. */
+  /** Whether the rules give this answer now. If so, the state becomes the next one; if not, it is useless. */
   step(call: Call, answer: Answer, now: number): boolean {
     const expected = this.#decide(call, answer, now);
     return typeof expected === 'string' ? answer.code === expected : answer.code === '00' && expected;
   }
 
-  /** A refusal, or whether what a success tells is right. */
+  /** The expected refusal, or whether the answer of a success is right. */
   #decide(call: Call, answer: Answer, now: number): string | boolean {
     const refusal = refusedAtOnce(call);
     if (refusal) return refusal;
@@ -86,7 +86,7 @@ export class Model extends ModelState {
       prior.minor === minor &&
       prior.product === call.product &&
       prior.until === until;
-    // A retry of an order that went through is a replay, whatever has changed since.
+    // The retry of a successful generation is a replay, whatever has changed since.
     if (prior) return same ? code === '00' && replayed && this.shows(prior, data) : '94';
     if (until !== null && until < now + DAY_MS) return '17';
     if (!product?.onSale) return '15';
@@ -98,9 +98,9 @@ export class Model extends ModelState {
     this.floats[merchant] = this.float(merchant) - price;
     const status = quantity > 10 ? 'PROCESSING' : 'COMPLETED';
     const expires = until ?? Date.parse(data.expiryDate);
-    const asked = { merchant, reference, quantity, minor, product: call.product, until };
+    const request = { merchant, reference, quantity, minor, product: call.product, until };
     const batch: Batch = {
-      ...asked,
+      ...request,
       id: data.transactionId,
       status,
       expires,
@@ -110,7 +110,7 @@ export class Model extends ModelState {
     return this.shows(batch, data);
   }
 
-  /** Looks at the PIN, and counts: the refusal, or undefined for a right one. */
+  /** Checks and counts a PIN. @returns the refusal, or undefined for a right PIN */
   #guard({ serial, rightPin, merchant }: Named & Asks, now: number): string | undefined {
     const voucher = serial === undefined ? undefined : this.vouchers[serial];
     if (!voucher) return '14';
@@ -159,11 +159,12 @@ export class Model extends ModelState {
   ): string | boolean {
     const { merchant, reference } = call;
     const byCode = call.do === 'activateByCode';
-    const asked = amount === null ? null : Math.round(amount * 100);
+    const requested = amount === null ? null : Math.round(amount * 100);
     const named = call.serial === undefined ? undefined : this.vouchers[call.serial];
     const voucher = byCode || named?.issuer === merchant ? named : undefined;
-    const minor = voucher?.batchMinor ?? asked ?? DEFAULT_MINOR;
-    if (voucher && asked !== null && voucher.batchMinor !== null && asked !== voucher.batchMinor) return '13';
+    const minor = voucher?.batchMinor ?? requested ?? DEFAULT_MINOR;
+    if (voucher && requested !== null && voucher.batchMinor !== null && requested !== voucher.batchMinor)
+      return '13';
     if (voucher && minor > MINOR_MAX) return '61';
     const prior = reference === null ? undefined : this.find(merchant, 'activate', reference);
     if (prior && (!voucher || prior.serial !== call.serial || prior.minor !== minor)) return '94';
@@ -175,7 +176,7 @@ export class Model extends ModelState {
     if (closed) return closed;
     if (voucher.value !== null) return '41';
     if (voucher.issuerOnly && voucher.issuer !== merchant) return '47';
-    // What has a value of its own was paid for when it was ordered.
+    // A voucher with a value of its batch was paid for when it was generated.
     const price = voucher.batchMinor === null ? minor : 0;
     if (price > this.float(merchant)) return '50';
     this.floats[merchant] = this.float(merchant) - price;
@@ -205,7 +206,7 @@ export class Model extends ModelState {
     const voucher = this.vouchers[original.serial] as Voucher;
     const refusal = stateRefusal(voucher, now);
     if (refusal && minor > original.minor) return refusal;
-    // What the first update came to is told with the refusal.
+    // The refusal shows the first update.
     if (this.reversalOf(original)) return this.showsUpdate(original, call.reference, answer) && '58';
     if (minor > voucher.balance + original.minor) return '51';
     if (answer.code !== '00') return false;
@@ -225,8 +226,7 @@ export class Model extends ModelState {
   }
 
   /**
-   * Money goes back to a voucher or, where that was replaced, to the last of the chain, which takes it
-   * over.
+   * Gives money back to a voucher or, if it was replaced, to the last voucher of the chain.
    */
   #giveBack(first: string, minor: number): void {
     let serial = first;
@@ -239,14 +239,14 @@ export class Model extends ModelState {
   }
 
   #lookup(merchant: number, reference: string, { code, data }: Answer): string | boolean {
-    const asked = this.find(merchant, 'redeem', reference) ?? this.find(merchant, 'activate', reference);
-    if (!asked) return '60';
-    if (!this.reversalOf(asked)) return code === '00' && sameEntry(data, asked, null);
-    const active = this.replacementOf(asked);
+    const found = this.find(merchant, 'redeem', reference) ?? this.find(merchant, 'activate', reference);
+    if (!found) return '60';
+    if (!this.reversalOf(found)) return code === '00' && sameEntry(data, found, null);
+    const active = this.replacementOf(found);
     return active ? code === '00' && sameEntry(data, active, 'NEW') : '60';
   }
 
-  /** A batch that is produced ends once: by the worker, or by the operator before it. */
+  /** A batch ends once: completed by the worker, or canceled by the operator before that. */
   #end(transactionId: string, canceled: boolean, data: { status: string } | null): string | boolean {
     const batch = this.batches[transactionId];
     if (!batch) return '60';

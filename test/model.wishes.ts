@@ -2,16 +2,17 @@ import fc from 'fast-check';
 import { MERCHANTS } from './model.state.ts';
 
 /**
- * Any calls of any merchants, by names that a run of the model puts vouchers and references in the place of.
+ * Random calls of random merchants, with placeholders for which a run of the model puts vouchers and
+ * references.
  */
 
 const REFERENCES = 3;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-/** No sum of these is close to a lock's or a voucher's end, so that a moment more or less decides nothing. */
+/** No sum of these is close to the end of a lock or voucher, so that a small delay changes no answer. */
 const LEAPS_MS = [0, 0, 0, 0, 0, 0, 16 * MINUTE_MS, DAY_MS + 60 * MINUTE_MS, 100 * DAY_MS];
 export const EXTENSION_MS = 33 * DAY_MS + 433 * MINUTE_MS;
-/** An expiry that is too soon, and one that a few leaps pass. */
+/** An expiry that is too soon, and one that passes after a few leaps. */
 export const EXPIRIES_MS = [60 * MINUTE_MS, 2 * DAY_MS + 127 * MINUTE_MS];
 
 const amount = fc.oneof(
@@ -35,7 +36,7 @@ const base = {
     { weight: 1, arbitrary: fc.constantFrom('secret', 'form') },
   ),
 };
-/** The position of a voucher among those that are known when the call is sent; few, so that calls meet. */
+/** The position of a voucher among those known when the call is sent: few, so that calls share vouchers. */
 const voucher = fc.oneof(
   { weight: 6, arbitrary: fc.constant(0) },
   { weight: 10, arbitrary: fc.nat(3) },
@@ -43,11 +44,11 @@ const voucher = fc.oneof(
 );
 const named = { voucher, rightPin: fc.nat(7).map((die) => die > 0) };
 /**
- * The position among the redemptions, or orders, that went through: of nearly all others there is nothing
- * to be told.
+ * The position among the successful redemptions or generations. Most calls name one: the answers to others
+ * show little.
  */
 const known = fc.oneof({ weight: 4, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: nothing });
-/** Whether all that is left is asked for: what only one of several can have. */
+/** Whether a redemption takes the whole balance, which only one of several can. */
 const whole = fc.nat(3).map((die) => die === 0);
 const optionalReference = fc.oneof(
   { weight: 4, arbitrary: base.reference },
@@ -77,7 +78,7 @@ const order = {
     'CLOSED',
     'NONE',
   ),
-  /** The position in EXPIRIES_MS of the one that is asked for. */
+  /** The position of the requested expiry in EXPIRIES_MS. */
   expiry: fc.oneof(
     { weight: 4, arbitrary: nothing },
     { weight: 2, arbitrary: fc.nat(EXPIRIES_MS.length - 1) },
@@ -111,8 +112,8 @@ const wish = fc.oneof(
 );
 export type Wish = typeof wish extends fc.Arbitrary<infer T> ? T : never;
 /**
- * A wish that one of two processes is asked for; or, where it is not null, the call so many before it
- * once more.
+ * A call for one of two processes. If `again` is not null, an earlier call is repeated instead, counted back
+ * from the last one.
  */
 type Sending = { readonly process: number; readonly again: number | null; readonly wanted: Wish };
 export type Step = { readonly leapMs: number; readonly wishes: readonly Sending[] };
@@ -136,8 +137,8 @@ const copies = (most: number): fc.Arbitrary<readonly Sending[]> =>
     );
 
 /**
- * Steps one after the other; what stands in a step is asked for at the same time. @param width calls of a
- * step at most
+ * Sequential steps of concurrent calls.
+ * @param width the greatest number of calls in a step
  */
 export const steps = (width: number): fc.Arbitrary<readonly Step[]> =>
   fc.array(

@@ -26,12 +26,12 @@ test('each currency has the decimals of ISO 4217', () => {
   assert.ok(others.every((code) => decimalsOf(code) === 2));
 });
 
-test('what is no currency has no decimals', () => {
+test('an unknown currency has no decimals', () => {
   for (const code of ['', 'usd', 'US', 'USDX', 'QQQ', 'toString', 'Stryker was here!', 'BIF CLP'])
     assert.equal(decimalsOf(code), undefined, code);
 });
 
-test('a decimal number is read exactly, in its shortest form', () => {
+test('a decimal number is parsed exactly, to its shortest form', () => {
   const read = (text: string) => parseDecimal(text);
   assert.deepEqual(read('12.50'), { digits: 125n, scale: 1 });
   assert.deepEqual(read('-12.05'), { digits: -1205n, scale: 2 });
@@ -50,7 +50,7 @@ test('a decimal number is read exactly, in its shortest form', () => {
   assert.deepEqual(read('1e-999'), { digits: 1n, scale: 999 });
 });
 
-test('what is no decimal number is none, also where one stands in it', () => {
+test('a text that is not a decimal number, or only contains one, is not parsed', () => {
   const none = [
     '',
     ' 1',
@@ -73,7 +73,7 @@ test('what is no decimal number is none, also where one stands in it', () => {
     assert.equal(parseDecimal(text), undefined, text);
 });
 
-test('an amount is exact up to fifteen digits on both sides of zero, and declined beyond them', () => {
+test('a positive or negative amount is exact up to fifteen digits, and declined beyond them', () => {
   const most = 999_999_999_999_999;
   assert.equal(toMinor(most, 0), BigInt(most));
   assert.equal(toMinor(-most, 0), -BigInt(most));
@@ -86,7 +86,7 @@ test('an amount is exact up to fifteen digits on both sides of zero, and decline
   assert.throws(() => toMinor(0.005, 2), is13);
 });
 
-test('an amount whose currency is not known yet is carried in ten-thousandths, as far as two decimals reach', () => {
+test('an amount without a known currency is converted to ten-thousandths, up to the bound of two decimals', () => {
   assert.equal(toUnits(12.5), 125_000n);
   assert.equal(toUnits(-0.0001), -1n);
   assert.equal(toUnits(9_999_999_999_999.99), 99_999_999_999_999_900n);
@@ -97,7 +97,7 @@ test('an amount whose currency is not known yet is carried in ten-thousandths, a
   for (const value of [0, -0, -0.0001]) assert.throws(() => toPositiveUnits(value), is13);
 });
 
-test('an amount that has to be positive is at least one minor unit', () => {
+test('an amount that must be positive is at least one minor unit', () => {
   assert.equal(toPositiveMinor(0.01, 2), 1n);
   for (const value of [0, -0, -0.01]) assert.throws(() => toPositiveMinor(value, 2), is13);
 });

@@ -5,7 +5,7 @@ import { MINOR_MAX, parseDecimal, toMinor, toNumber, toPositiveMinor, toText } f
 import type { Refusal } from '../src/refusal.ts';
 
 const decimals = fc.integer({ min: 0, max: 4 });
-/** Amounts of all sizes, and those next to the greatest one, where numbers lie farthest apart. */
+/** Amounts of all sizes, and those near the greatest one, where doubles are the farthest apart. */
 const minor = fc.oneof(
   fc.bigInt({ min: -MINOR_MAX, max: MINOR_MAX }),
   fc.bigInt({ min: MINOR_MAX - 10_000n, max: MINOR_MAX }),
@@ -14,7 +14,7 @@ const minor = fc.oneof(
 const is13 = (error: unknown) => (error as Refusal).code === '13';
 
 describe('an amount', () => {
-  test('comes back from JSON as it went', () => {
+  test('is unchanged by JSON', () => {
     fc.assert(
       fc.property(minor, decimals, (amount, places) => {
         const sent = JSON.stringify(toNumber({ minor: amount, decimals: places }));
@@ -23,7 +23,7 @@ describe('an amount', () => {
     );
   });
 
-  test('is another number than its neighbors, so none of them comes back in its place', () => {
+  test('has a different double from its neighbors, also in JSON', () => {
     fc.assert(
       fc.property(minor, decimals, (amount, places) => {
         const number = toNumber({ minor: amount, decimals: places });
@@ -35,7 +35,7 @@ describe('an amount', () => {
     );
   });
 
-  test('is what its text says, in JSON as well', () => {
+  test('is equal to its text, which has all decimals of the currency', () => {
     fc.assert(
       fc.property(minor, decimals, (amount, places) => {
         const text = toText({ minor: amount, decimals: places });
@@ -45,7 +45,7 @@ describe('an amount', () => {
     );
   });
 
-  test('with a decimal too many is refused, never rounded', () => {
+  test('with a decimal too many is declined, not rounded', () => {
     const digit = fc.integer({ min: 1, max: 9 });
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 999_999_999 }), digit, decimals, (whole, last, places) => {
@@ -55,7 +55,7 @@ describe('an amount', () => {
     );
   });
 
-  test('is exact or refused, whatever number it is', () => {
+  test('from any double is exact or declined', () => {
     fc.assert(
       fc.property(fc.double(), decimals, (value, places) => {
         let amount: bigint;
@@ -83,7 +83,7 @@ describe('an amount', () => {
     assert.throws(() => toMinor(90_071_992_547_409.91, 2), is13);
   });
 
-  test('that must be positive is', () => {
+  test('that must be positive is declined at or below zero', () => {
     fc.assert(
       fc.property(minor, decimals, (amount, places) => {
         const value = toNumber({ minor: amount, decimals: places });
@@ -95,7 +95,7 @@ describe('an amount', () => {
 });
 
 describe('a decimal number', () => {
-  test('is the same in every spelling', () => {
+  test('has the same value in every notation', () => {
     const places = fc.integer({ min: 0, max: 12 });
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 10n ** 20n }), places, places, (digits, zeros, exponent) => {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as plain from '../mutation/plain-test.ts';
 
-/** Runs what a file declares; what it did, in its order, and what it failed with. */
-async function run(declare: (did: (what: string) => () => void) => unknown) {
+/** Runs the tests of a file. @returns its steps in order, the result, and whether a failure was reported */
+async function run(declare: (did: (step: string) => () => void) => unknown) {
   const done: string[] = [];
-  const did = (what: string) => () => void done.push(what);
+  const did = (step: string) => () => void done.push(step);
   let failures = 0;
   const failed = await plain
     .runFile(
@@ -16,14 +16,14 @@ async function run(declare: (did: (what: string) => () => void) => unknown) {
       (count) => `${count} passed`,
       (error: Error) => error.message,
     );
-  return { done: done.join(' '), failed, told: failures > 0 };
+  return { done: done.join(' '), failed, reported: failures > 0 };
 }
 
-const fail = (what: string) => () => {
-  throw new Error(what);
+const fail = (message: string) => () => {
+  throw new Error(message);
 };
 
-test('tests run in their order, between what comes before and after them', async () => {
+test('tests run in their order, between their hooks', async () => {
   const { before, beforeEach, after, describe, test: each } = plain;
   const outcome = await run((did) => {
     before(did('before'));
@@ -45,11 +45,11 @@ test('tests run in their order, between what comes before and after them', async
   assert.deepEqual(outcome, {
     done: 'before each one after-one before-group each each-of-group two after-group each three after',
     failed: '3 passed',
-    told: false,
+    reported: false,
   });
 });
 
-test('the first failure ends the run, wherever it is, and what has to be cleared away is', async () => {
+test('the first failure anywhere ends the run, and the hooks after it still run', async () => {
   const { before, beforeEach, after, describe, test: each } = plain;
   const failing = {
     'in a test': (did: (what: string) => () => void) => {
@@ -87,7 +87,7 @@ test('the first failure ends the run, wherever it is, and what has to be cleared
       declare(did);
       each('never', did('never'));
     });
-    assert.deepEqual(outcome, { done: 'cleared', failed: where, told: true }, where);
+    assert.deepEqual(outcome, { done: 'cleared', failed: where, reported: true }, where);
   }
-  assert.deepEqual(await run(fail('in the file')), { done: '', failed: 'in the file', told: true });
+  assert.deepEqual(await run(fail('in the file')), { done: '', failed: 'in the file', reported: true });
 });

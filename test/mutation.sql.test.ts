@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mutateSql } from '../mutation/sql.ts';
 
-/** The mutants of a statement: what each makes of it, in a line. */
+/** The mutants of a statement, each as the changed statement. */
 function mutantsOf(statement: string): string[] {
   const source = `const ASK = { text: \`${statement}\` };`;
   return mutateSql(source)
@@ -10,7 +10,7 @@ function mutantsOf(statement: string): string[] {
     .map((mutated) => mutated.slice(source.indexOf(statement), mutated.lastIndexOf('`')));
 }
 
-test('a condition holds always, or never, as what stands beside it does not care for', () => {
+test('a condition becomes the neutral value of its operator, and other parts change once each', () => {
   assert.deepEqual(mutantsOf('select 1 from t where a is null and (b or c) for update').sort(), [
     'select 1 from t where a is not null and (b or c) for update',
     'select 1 from t where a is null and (b or c) ',
@@ -22,7 +22,7 @@ test('a condition holds always, or never, as what stands beside it does not care
   ]);
 });
 
-test('a branch of a CASE is never taken, and a value that is compared is no condition', () => {
+test('the condition of a CASE becomes false, and values of a simple CASE do not change', () => {
   assert.deepEqual(mutantsOf("select case when a and b then 'x' else 'y' end"), [
     "select case when true and b then 'x' else 'y' end",
     "select case when false then 'x' else 'y' end",
@@ -38,7 +38,7 @@ test('BETWEEN keeps its AND', () => {
   ]);
 });
 
-test('a comparison, a calculation, a fallback and a value of a list change', () => {
+test('comparisons, arithmetic, arguments of COALESCE and values of IN lists change', () => {
   assert.deepEqual(mutantsOf("select coalesce(a, b) - c, d <= $1, e in ('u', 'v')").sort(), [
     "select (a) - c, d <= $1, e in ('u', 'v')",
     "select coalesce( b) - c, d <= $1, e in ('u', 'v')",
@@ -49,13 +49,13 @@ test('a comparison, a calculation, a fallback and a value of a list change', () 
   ]);
 });
 
-test('comments, texts, limits and what is filled in stay as they are', () => {
+test('comments, strings, limits and placeholders do not change', () => {
   assert.deepEqual(mutantsOf("select 'a and b < 5' from t -- where not c\nlimit 50"), []);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a template.
   assert.deepEqual(mutantsOf('select ${a < b} from t'), []);
 });
 
-test('only the templates that hold SQL are changed', () => {
+test('only templates with SQL are mutated', () => {
   assert.deepEqual(mutateSql('const told = `where a and b`;'), []);
   assert.equal(mutateSql('return sql`select from t where a`;').length, 1);
 });

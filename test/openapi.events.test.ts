@@ -14,7 +14,7 @@ type Described = Record<
   { post: { requestBody: { content: { 'application/json': { schema: object } } } } }
 >;
 
-/** A schema in which no object has a field that is not named. */
+/** A schema that allows no unnamed field in any object. */
 function strict(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(strict);
   if (schema === null || typeof schema !== 'object') return schema;
@@ -22,7 +22,7 @@ function strict(schema: unknown): unknown {
   return 'properties' in schema ? { ...closed, additionalProperties: false } : closed;
 }
 
-test('every event is sent as the OpenAPI documents describe it', async (t) => {
+test('every event has the fields of its OpenAPI schema', async (t) => {
   const hooked = await Hooked.open(t, { float: 1_000_000n });
   const { till, service } = hooked;
   const { receiver } = await hooked.add(t);
@@ -38,7 +38,7 @@ test('every event is sent as the OpenAPI documents describe it', async (t) => {
   const { data } = await till.done(a.generate('large', 20, 1));
   await cancelBatch(asOperator(service), data.transactionId);
   const types = () => new Set(receiver.received.map(({ body }) => body.type));
-  // Settlements take closed days: settlement.test.ts holds their events against the documents.
+  // Settlements need closed days: settlement.test.ts checks their events against the documents.
   const awaited = EVENTS.filter((type) => !type.startsWith('settlement.'));
   for (let count = 1; awaited.some((type) => !types().has(type)); count++) await receiver.has(count);
   const { webhooks } = describeDialect(VARIANT_A) as unknown as { webhooks: Described };

@@ -71,7 +71,7 @@ const LIMITS: Readonly<Record<string, Readonly<Record<string, Readonly<Record<st
   },
 };
 
-/** What a schema says beside its type and its words; a type only where the text demands whole numbers. */
+/** The keywords of a schema without description and examples, and without a type other than integer. */
 function limitsOf({ description: _, examples: _examples, type, ...limits }: Record<string, unknown>): object {
   return type === 'integer' ? { type, ...limits } : limits;
 }
@@ -103,7 +103,7 @@ function* examplesOf(content: Content) {
   }
 }
 
-test('a document is sent compressed to those who take it so', async () => {
+test('an OpenAPI document is compressed for clients that accept gzip', async () => {
   const url = '/docs/operator/openapi.json';
   const plain = await app.inject(url);
   const packed = await app.inject({ url, headers: { 'accept-encoding': 'gzip, br' } });
@@ -116,8 +116,8 @@ test('a document is sent compressed to those who take it so', async () => {
 });
 
 for (const dialect of [VARIANT_A, VARIANT_B]) {
-  describe(`the document of ${dialect.name}`, () => {
-    test('is OpenAPI 3.1', async () => {
+  describe(`the OpenAPI document of ${dialect.name}`, () => {
+    test('is valid OpenAPI 3.1', async () => {
       const document = await read(dialect.name);
       assert.match(document.openapi, /^3\.1\./);
       const { valid, errors } = await validate(structuredClone(document));
@@ -125,7 +125,7 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
       assert.equal(valid, true);
     });
 
-    test('describes every endpoint once, under its own name', async () => {
+    test('describes every endpoint once, under a unique operationId', async () => {
       const { paths } = await read(dialect.name);
       const operations = Object.values(paths).flatMap((path) => Object.values(path));
       assert.equal(operations.length, dialect.endpoints.length);
@@ -133,7 +133,7 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
       for (const path of Object.keys(paths)) assert.ok(path.startsWith(`${dialect.prefix}/`));
     });
 
-    test('has an example of every answer, and each follows its schema', async () => {
+    test('has an example of every request and answer, each valid by its schema', async () => {
       const { paths } = await read(dialect.name);
       for (const [path, operations] of Object.entries(paths)) {
         for (const [method, operation] of Object.entries(operations)) {
@@ -158,7 +158,7 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
       }
     });
 
-    test('shows no field in an example that its schema does not name', async () => {
+    test('has no field in an example that is not in its schema', async () => {
       const strict = (schema: unknown): unknown => {
         if (Array.isArray(schema)) return schema.map(strict);
         if (schema === null || typeof schema !== 'object') return schema;
@@ -182,7 +182,7 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
       }
     });
 
-    test('states every limit of every field, whichever code a breach of it gives', async () => {
+    test('states every limit of every field', async () => {
       const { paths } = await read(dialect.name);
       const found: Record<string, Record<string, object>> = {};
       for (const operation of Object.values(paths).flatMap((path) => Object.values(path))) {
@@ -200,7 +200,7 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
       }
     });
 
-    test('lists what each answer means, a line for each code', async () => {
+    test('describes each answer by a line for each status code', async () => {
       const { paths } = await read(dialect.name);
       for (const { operationId, responses } of Object.values(paths).flatMap((path) => Object.values(path))) {
         for (const [status, { description }] of Object.entries(responses)) {
@@ -210,7 +210,7 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
       }
     });
 
-    test('describes every event with an example that follows its schema', async () => {
+    test('describes every event with an example that is valid by its schema', async () => {
       const { webhooks } = await read(dialect.name);
       assert.deepEqual(Object.keys(webhooks).sort(), [...EVENTS, TEST_EVENT].sort());
       for (const [type, { post }] of Object.entries(webhooks)) {
@@ -220,12 +220,12 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
       }
     });
 
-    test('names a page of the service as its external documentation', async () => {
+    test('links to a page of the service as its external documentation', async () => {
       const { externalDocs } = await read(dialect.name);
       assert.equal((await app.inject(externalDocs.url)).statusCode, 200);
     });
 
-    test('gives each refusal the HTTP status that the dialect gives it', async () => {
+    test('has each refusal under its HTTP status in the variant', async () => {
       const { paths } = await read(dialect.name);
       for (const endpoint of dialect.endpoints) {
         const path = dialect.prefix + endpoint.path.replace(':reference', '{reference}');
@@ -240,8 +240,8 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
   });
 }
 
-describe('the page of the documentation', () => {
-  test('loads nothing from elsewhere, and may not', async () => {
+describe('the page of the API reference', () => {
+  test('loads nothing from other servers, and its content security policy forbids it', async () => {
     const { statusCode, headers, body } = await app.inject('/docs/');
     assert.equal(statusCode, 200);
     assert.doesNotMatch(body, /(src|href)="(https?:)?\/\//);
@@ -260,7 +260,7 @@ describe('the page of the documentation', () => {
     assert.deepEqual([icon.statusCode, icon.headers['content-type']], [200, 'image/svg+xml']);
   });
 
-  test('has its program at hand, and a choice of both documents', async () => {
+  test('serves its own script, and offers the documents of both variants', async () => {
     const { body } = await app.inject('/docs/');
     assert.equal((await app.inject('/docs/js/scalar.js')).statusCode, 200);
     for (const { name } of [VARIANT_A, VARIANT_B]) assert.ok(body.includes(`"${name}/openapi.json"`));

@@ -29,7 +29,7 @@ const shown = ({ serial }: Card) => showVoucher(one.service, serial);
 const stateOf = async (card: Card) => (await shown(card)).state;
 const later = (ms: number) => new Date(bench.now.getTime() + ms);
 
-/** What the audit holds of a voucher: what was done, and what it was before and after. */
+/** The audit of a voucher: the actions, with its state before and after. */
 async function auditOf({ serial }: Card): Promise<object[]> {
   return bench.query(
     `
@@ -38,12 +38,12 @@ async function auditOf({ serial }: Card): Promise<object[]> {
   );
 }
 
-describe('a voucher is shown', () => {
-  test('with all that is known of it, and what happened to it, the newest first', async () => {
+describe('showing a voucher', () => {
+  test('returns all its fields, and its entries from the newest to the oldest', async () => {
     const card = await bench.card(one);
     const opened = await activate(one, { voucher: card, value: 25, reference: 'opened' });
     const sold = await redeem({ ...one, now: later(5) }, { ...card, amount: 10 });
-    const { batch, batchReference, expiresAt, ...told } = await shown(card);
+    const { batch, batchReference, expiresAt, ...rest } = await shown(card);
     const [row] = await bench.query<{ transaction_id: string; reference: string; expires_at: Date }>(
       `
         select b.transaction_id, b.reference, v.expires_at from batches b join vouchers v
@@ -57,7 +57,7 @@ describe('a voucher is shown', () => {
       ...{ transactionId: transaction.transactionId, kind: transaction.type, amount: transaction.amount },
       ...{ timestamp: transaction.timestamp, merchantId: one.merchant.id, reference },
     });
-    assert.deepEqual(told, {
+    assert.deepEqual(rest, {
       ...{ serialNumber: card.serial, code: card.code, state: 'ACTIVE', merchantId: one.merchant.id },
       ...{ product: 'DEFAULT', currency: 'USD', activatedAt: bench.now, blockedAt: null },
       ...{ balance: { minor: 1500n, decimals: 2 }, value: { minor: 2500n, decimals: 2 } },
@@ -66,8 +66,8 @@ describe('a voucher is shown', () => {
     });
   });
 
-  test('with the state for which a redemption would be refused', async () => {
-    for (const [state, what] of [
+  test('returns the state for which a redemption would be declined', async () => {
+    for (const [state, change] of [
       ['CANCELED', "closed = 'CANCELED', blocked_at = now()"],
       ['BLOCKED', "blocked_at = now(), expires_at = '2029-01-01'"],
       ['EXPIRED', "expires_at = '2030-01-15T08:00Z', activated_at = null, value_minor = null"],
@@ -76,12 +76,12 @@ describe('a voucher is shown', () => {
       ['REDEEMED', 'balance_minor = 0'],
     ] as const) {
       const card = await bench.card(one, 25);
-      await bench.setCard(card, what);
-      assert.equal(await stateOf(card), state, what);
+      await bench.setCard(card, change);
+      assert.equal(await stateOf(card), state, change);
     }
   });
 
-  test('with the lock of its PIN, while there is one', async () => {
+  test('returns the lock of its PIN until it ends', async () => {
     const card = await bench.card(one, 25);
     const lock = async (until: string) => {
       await bench.setCard(card, `wrong_pins = 5, pin_locked_until = '${until}'`);
@@ -98,7 +98,7 @@ describe('a voucher is shown', () => {
     ]);
   });
 
-  test('by nobody of a batch that is not complete', async () => {
+  test('fails for a voucher of a batch that is not completed', async () => {
     const card = await bench.card(one, 25);
     const batch = `(select batch_id from vouchers where serial_number = ${card.serial})`;
     await bench.query(`update batches set status = 'CANCELED' where id = ${batch}`);
@@ -107,7 +107,7 @@ describe('a voucher is shown', () => {
   });
 });
 
-test('a block begins with the first, and ends with one word', async () => {
+test('blocking a voucher twice keeps the first time, and one unblock ends it', async () => {
   const card = await bench.card(one, 25);
   await blockVoucher(operator, card.serial);
   bench.served.clock.advance(1000);
@@ -124,7 +124,7 @@ test('a block begins with the first, and ends with one word', async () => {
   ]);
 });
 
-test('an expiry can only be extended, to a time that is to come', async () => {
+test('an expiry can only be extended, to a time in the future', async () => {
   const card = await bench.card(one, 25);
   await bench.setCard(card, `expires_at = '${later(10).toISOString()}'`);
   const extend = (expiry: Date) => extendVoucher(operator, card.serial, expiry);
@@ -144,7 +144,7 @@ test('an expiry can only be extended, to a time that is to come', async () => {
   assert.equal(await stateOf(card), 'ACTIVE');
 });
 
-test('a replacement takes over all but the block and the wrong PINs; its value is what it took over', async () => {
+test('a replacement takes over everything but the block and the wrong PINs, and its value is the balance', async () => {
   const card = await bench.card(one, 25);
   await redeem(one, { ...card, amount: 24.99 });
   await bench.setCard(card, "wrong_pins = 3, blocked_at = now(), expires_at = '2031-01-01'");
@@ -152,7 +152,7 @@ test('a replacement takes over all but the block and the wrong PINs; its value i
   const [old, made] = [await shown(card), await showVoucher(one.service, serial)];
   assert.deepEqual([old.state, old.balance.minor, old.replacedBy], ['REPLACED', 0n, serial]);
   const same = ['batch', 'activatedAt', 'expiresAt'] as const;
-  for (const what of same) assert.deepEqual(made[what], old[what], what);
+  for (const field of same) assert.deepEqual(made[field], old[field], field);
   assert.deepEqual(
     [made.state, made.balance.minor, made.value?.minor, made.wrongPins, made.blockedAt, made.replacedBy],
     ['ACTIVE', 1n, 1n, 0, null, null],
@@ -168,22 +168,21 @@ test('a replacement takes over all but the block and the wrong PINs; its value i
     JSON.stringify(audited),
     `{"action":"voucher.replace","before":{"closed":null},"after":{"closed":"REPLACED","replacedBy":"${serial}"}}`,
   );
-  // One without a balance moves nothing.
+  // Without a balance, no money moves.
   const spent = await bench.card(one, 25);
   await redeem(one, { ...spent, amount: 25 });
   const empty = await showVoucher(one.service, await replaceVoucher(operator, spent.serial));
   assert.deepEqual([empty.state, empty.entries], ['REDEEMED', []]);
 });
 
-test('a replacement draws its code again where there is one like it, under whatever key', async () => {
+test('a replacement draws a new code if the first one exists, under the current or an older key', async () => {
   const { keys, buckets } = one.service;
   const card = await bench.card(one, 20);
   // Equal codes are in the same bucket.
   let taken = await bench.card(one, 10);
   while (buckets.ofSerial(taken.serial) !== buckets.ofSerial(card.serial)) taken = await bench.card(one, 10);
   const drawn: string[] = [];
-  // Two draws meet the other voucher's code: one under a key that is being replaced, one under the
-  // current key.
+  // Two draws equal the other voucher's code: one under an older key, one under the current key.
   const draws = {
     olderCodeKeys(code: string) {
       drawn.push(code);

@@ -26,7 +26,7 @@ describe('the operator API', () => {
     assert.deepEqual(shown.body.floats, [{ currency: 'USD', balance: 100_000 }]);
   });
 
-  test('finds merchants by the beginnings of words, and floats below their mark', async () => {
+  test('finds merchants by the beginnings of words, and floats below their warning level', async () => {
     const { id } = await api.testService.createMerchant({ name: '100%_Kiosk' });
     await api.testService.createMerchant({ name: '100 Kiosks' });
     const named = async (text: string) =>
@@ -44,7 +44,7 @@ describe('the operator API', () => {
     assert.deepEqual(items, [{ ...low, usePerDay: 0, daysLeft: null, low: 100_001 }]);
   });
 
-  test('performs a write once under its Idempotency-Key, and refuses another one under it', async () => {
+  test('performs a write once for an Idempotency-Key, and refuses another write with it', async () => {
     const { id } = await api.testService.createMerchant({ name: 'Once' });
     const headers = { 'idempotency-key': 'suspend-once' };
     const [one, two] = await Promise.all([1, 2].map(() => api.post(`/merchants/${id}/suspend`, {}, headers)));
@@ -59,7 +59,7 @@ describe('the operator API', () => {
     assert.notEqual(body.suspendedAt, null);
   });
 
-  test('answers what is wrong with a problem document that names the field', async () => {
+  test('answers an invalid request with a problem document that names the field', async () => {
     const { id } = await api.testService.createMerchant();
     const cases: readonly [string, Promise<Awaited<ReturnType<OperatorApi['get']>>>, number, string][] = [
       ['limit', api.get('/merchants?limit=201'), 400, 'invalid'],
@@ -72,9 +72,9 @@ describe('the operator API', () => {
       ['id', api.get('/merchants/x'), 400, 'invalid'],
       ['id', api.get('/merchants/9999999999'), 400, 'invalid'],
     ];
-    for (const [field, asked, status, code] of cases) {
-      const { status: told, body, headers } = await asked;
-      assert.deepEqual([told, body.code, body.errors[0].field], [status, code, field]);
+    for (const [field, request, expected, code] of cases) {
+      const { status, body, headers } = await request;
+      assert.deepEqual([status, body.code, body.errors[0].field], [expected, code, field]);
       assert.match(headers.get('content-type') ?? '', /^application\/problem\+json/);
       assert.equal(body.requestId, headers.get('x-request-id'));
     }
@@ -92,7 +92,7 @@ describe('the operator API', () => {
 });
 
 describe('a token', () => {
-  test('is shown once, and revoked at once', async () => {
+  test('is shown once, and refused from its revocation on', async () => {
     const made = await api.post('/tokens', { roles: ['support'] }, { 'idempotency-key': 'make-a-token' });
     assert.equal(made.status, 201);
     assert.match(made.body.token, /^scrop_[0-9A-Za-z]{49}$/);
@@ -105,7 +105,7 @@ describe('a token', () => {
     assert.equal((await api.get('/merchants', as)).status, 401);
   });
 
-  test('that is unknown, malformed, expired or used from elsewhere is refused alike', async () => {
+  test('is refused with the same answer when it is unknown, malformed or used from another network', async () => {
     const elsewhere = await api.post('/tokens', { roles: ['support'], networks: ['192.0.2.0/24'] });
     const expiring = await api.post('/tokens', { roles: ['support'], expiresAt: '2999-01-01' });
     assert.equal(expiring.body.errors[0].field, 'expiresAt');

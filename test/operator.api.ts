@@ -3,7 +3,7 @@ import type { Principal, Role } from '../src/operator/principal.ts';
 import { createToken } from '../src/operator/token-operations.ts';
 import { startListening, type TestService } from './harness.ts';
 
-/** Calls /operator/v1 and /portal/v1 as machines do, with tokens. */
+/** Calls /operator/v1 and /portal/v1 with tokens, as programs do. */
 
 type Answer = {
   readonly status: number;
@@ -17,7 +17,7 @@ type Headers_ = Readonly<Record<string, string>>;
 export type OperatorApi = {
   readonly testService: TestService;
   readonly baseUrl: string;
-  /** A token of some roles, with the right to step up; of a merchant where one is named. */
+  /** Creates a token with roles and the right to step up, for the operator or for a merchant. */
   token(roles: readonly string[], merchantId?: number): Promise<string>;
   get(path: string, headers?: Headers_): Promise<Answer>;
   post(path: string, body: unknown, headers?: Headers_): Promise<Answer>;
@@ -48,7 +48,7 @@ async function makeToken(
   return (output as { token: string }).token;
 }
 
-/** A server, and an owner's token that calls it. */
+/** Starts a server, and creates an owner's token for the calls. */
 export async function startOperator(): Promise<OperatorApi> {
   const testService = await startListening();
   const owner: Role = 'owner';

@@ -10,7 +10,7 @@ import { OPERATIONS } from '../src/operator/table.ts';
 import { COMMAND_LINE, type OperatorApi, startOperator } from './operator.api.ts';
 import { openScene, settledDay } from './settlements.ts';
 
-/** The bank, settlements and the files of the books, by the operator API. */
+/** The operations on the bank, on settlements and on the files of the books. */
 
 let api: OperatorApi;
 
@@ -34,7 +34,7 @@ const MAPPING = {
   encoding: 'utf-8',
 };
 
-test('a statement is imported, matched and listed', async () => {
+test('a bank statement is imported, matched and listed', async () => {
   const { id } = await api.testService.createMerchant();
   const topUp = { merchantId: String(id), amount: 12.5, reference: 'INV-2001' };
   const { transactionId } = (await api.post('/floats/top-up', topUp)).body;
@@ -69,7 +69,7 @@ test('a statement is imported, matched and listed', async () => {
   assert.ok(left.some((each: { transactionId: string }) => each.transactionId === transactionId));
 });
 
-test('a page of open entries looks through a bounded number, and names where the next one begins', async () => {
+test('a page of open bank entries reads a bounded number of entries, and returns a cursor', async () => {
   assert.equal((await api.post('/bank/accounts', { name: 'Busy', currency: 'USD', own: 0 })).status, 200);
   const owner = await openOwner(api.testService.url);
   try {
@@ -101,7 +101,7 @@ select id, gen_random_uuid(), 100, 'exact', 'tester', now() from made where entr
   assert.equal(second.nextCursor, null);
 });
 
-test('a body that is too large is refused before it is read, and sent in chunks while it is', async () => {
+test('a body that is too large is refused by its length, or while its chunks are read', async () => {
   const file = 'A'.repeat(4 * 1024 * 1024);
   const large = await api.post('/bank/import', { account: 'House', format: 'camt053', file });
   assert.deepEqual([large.status, large.body.code], [413, '98']);
@@ -118,7 +118,7 @@ test('a body that is too large is refused before it is read, and sent in chunks 
   assert.equal(status, 413);
 });
 
-test('terms, documents, the file of payouts and disputes of a settlement', async (t) => {
+test('a settlement goes from terms and a draft to documents, the payout file and disputes', async (t) => {
   const scene = await openScene(t);
   const { service } = scene.ledger.started;
   const ask = async (name: string, input: object, merchant?: number) => {
@@ -204,7 +204,7 @@ async function textOf(content: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
-test('a list of open entries looks through thousands, and shows each once', async () => {
+test('the pages of open bank entries show each open one of thousands of entries once', async () => {
   const { db } = api.testService.service;
   const open = [6_500, 11_001];
   await db.query({
@@ -229,7 +229,7 @@ test('a list of open entries looks through thousands, and shows each once', asyn
   assert.equal(new Set(seen).size, seen.length);
 });
 
-test('rules of the books are set and listed', async () => {
+test('the rules of the books are set and listed', async () => {
   const set = (path: string, body: object) => api.post(`/books/${path}`, body);
   assert.equal((await set('accounts', { kind: 'FLOAT', number: '1600', product: 'DEFAULT' })).status, 200);
   assert.equal((await set('dormancy', { name: 'Delaware', months: 60, basis: 'last-use' })).status, 200);

@@ -37,7 +37,7 @@ async function ended(id: string) {
 }
 
 describe('a bulk change', () => {
-  test('is previewed, then done row by row, with what came of each', async () => {
+  test('is previewed, then done row by row, with the outcome of each row', async () => {
     const [replaced = ''] = serials;
     await api.post(`/vouchers/${replaced}/replace`, {});
     const change = { action: 'block', serialNumbers: [...serials, '10000000001'] };
@@ -63,12 +63,12 @@ describe('a bulk change', () => {
     const file = String((await api.call('GET', `/operator/v1/jobs/${job.id}/rows.csv`)).body);
     assert.equal(file.trim().split('\r\n').length, 12);
     assert.equal((await api.get(`/vouchers/${serials[5]}`)).body.state, 'BLOCKED');
-    const { body: told } = await api.get(`/audit?subject=${encodeURIComponent(`voucher ${serials[5]}`)}`);
-    assert.deepEqual([told.items[0].action, told.items[0].actorKind], ['voucher.block', 'token']);
-    assert.equal(told.items[0].reason, 'stolen parcel');
+    const { body: audit } = await api.get(`/audit?subject=${encodeURIComponent(`voucher ${serials[5]}`)}`);
+    assert.deepEqual([audit.items[0].action, audit.items[0].actorKind], ['voucher.block', 'token']);
+    assert.equal(audit.items[0].reason, 'stolen parcel');
   });
 
-  test('that is canceled half-way keeps what it did, and says so', async () => {
+  test('keeps the rows that it has done when it is canceled', async () => {
     await worker?.stop();
     const change = { action: 'unblock', serialNumbers: serials.slice(1) };
     const { body: started } = await api.post('/vouchers/bulk', change);
@@ -85,7 +85,7 @@ describe('a bulk change', () => {
     assert.deepEqual([again.status, again.body.code], [409, 'conflict']);
   });
 
-  test('of vouchers that are canceled gives back what they hold, and its file says how far it came', async () => {
+  test('that cancels vouchers returns their balances to the float, and its file shows the rows it has done', async () => {
     await worker?.stop();
     const { service } = api.testService;
     const merchant = await api.testService.createMerchant();
@@ -116,7 +116,7 @@ describe('a bulk change', () => {
     };
     worker = startJobs(service, { ...JOB_RUNS, 'voucher.bulk-cancel': stopping });
     const job = await ended(started.id);
-    // It looks after every 20 rows whether it was canceled.
+    // It checks after every 20 rows if it was canceled.
     assert.deepEqual([job.state, job.done, job.failed], ['CANCELED', 20, 1]);
     const file = String((await api.call('GET', `/operator/v1/jobs/${job.id}/rows.csv`)).body);
     const outcomes = file
@@ -137,14 +137,14 @@ describe('a bulk change', () => {
     assert.ok(ok);
   });
 
-  test('that nobody may do alone is not done', async () => {
+  test('of more than a hundred vouchers does not start without an approval', async () => {
     const many = Array.from({ length: 101 }, (_, at) => String(10_000_000_064 + at));
     const { status, body } = await api.post('/vouchers/bulk', { action: 'block', serialNumbers: many });
     assert.ok(status === 202 || status === 403, JSON.stringify(body));
     assert.equal(body.state === 'WAITING' && 'total' in body, false);
   });
 
-  test('that cannot be is refused, naming the field', async () => {
+  test('with an invalid field is refused with the name of the field', async () => {
     for (const [body, field] of [
       [{ action: 'block' }, 'serialNumbers'],
       [{ action: 'block', serialNumbers: ['x'] }, 'serialNumbers'],
@@ -159,7 +159,7 @@ describe('a bulk change', () => {
 });
 
 describe('a job without rows', () => {
-  test('proves the books and the audit', async () => {
+  test('checks the books and the audit', async () => {
     const books = await api.post('/reconcile', {});
     const chain = await api.post('/audit/verify', {});
     assert.deepEqual([books.status, chain.status], [202, 202]);
@@ -169,8 +169,8 @@ describe('a job without rows', () => {
   });
 });
 
-describe('the entrance', () => {
-  test('leads browsers to the console, and is an unknown path to anything else', async () => {
+describe('the root of the server', () => {
+  test('redirects browsers to the console, and is an unknown path for other clients', async () => {
     const browser = await fetch(api.baseUrl, { headers: { accept: 'text/html,*/*' }, redirect: 'manual' });
     assert.deepEqual([browser.status, browser.headers.get('location')], [302, '/console/']);
     const other = await fetch(api.baseUrl);
@@ -185,7 +185,7 @@ describe('the entrance', () => {
     assert.equal(head.status, 200);
   });
 
-  test('answers an unknown path of an API with a problem, beside a page that takes every path', async () => {
+  test('answers an unknown path below an API with a problem document, also to a browser', async () => {
     for (const path of ['/operator/v1/unknown', '/portal/v1/unknown']) {
       const unknown = await fetch(api.baseUrl + path, { headers: { accept: 'text/html' } });
       assert.deepEqual(

@@ -19,8 +19,7 @@ import { listDeliveryRows } from '../src/webhooks/queries.ts';
 import { testDatabase } from './harness.ts';
 
 /**
- * Every list of the operator is read along an index, filter by filter: no list looks through a table, or
- * sorts one.
+ * Every list of the operator API, with each of its filters, is read along an index: none scans a large table.
  */
 
 let owner: Awaited<ReturnType<typeof openOwner>>;
@@ -31,7 +30,7 @@ before(async () => {
   drop = database.drop;
   owner = await openOwner(database.url);
   await owner.query(sql`set search_path = scrip, pg_temp`);
-  // In an empty table a scan is cheap. What is left of scans here has no index.
+  // In an empty table a scan is cheap. A scan in spite of these settings has no index.
   await owner.query(sql`set enable_seqscan = off`);
   await owner.query(sql`set enable_bitmapscan = off`);
 });
@@ -97,12 +96,12 @@ const LISTS: Readonly<Record<string, Sql>> = {
 const LARGE =
   /^(vouchers|journal|declines|decline_counts|batches|audit|claims|redemption_updates|merchants|floats|settlements|bank_entries|book_slices|webhook_deliveries)/;
 
-/** What a list may leave out of the rows that an index gives it, and why there are few of these. */
+/** The filters that a list may apply to the rows of an index, each with the reason why it drops few rows. */
 const LEFT_OUT: Readonly<Record<string, RegExp>> = {
-  'low floats': /balance_minor < COALESCE/, // a float for each merchant
+  'low floats': /balance_minor < COALESCE/, // one float for each merchant
   settlements: /state = ANY/,
-  'settlements of a merchant': /state = ANY/, // one each period
-  'settlements to be paid': /state = ANY/, // of those that are not paid
+  'settlements of a merchant': /state = ANY/, // one for each period
+  'settlements to be paid': /state = ANY/, // among those that are not paid
   'the use of floats': /./, // four weeks of one merchant
   'movements of the bank': /kind <> 'CASH_OUT'/, // cash that merchants paid out is not the bank's
   'open movements of the bank': /kind <> 'CASH_OUT'/,
@@ -111,7 +110,7 @@ const LEFT_OUT: Readonly<Record<string, RegExp>> = {
   'changes until a time': /occurred_at </,
 };
 
-/** A row that was looked up by its key is in the bucket of the row that named it. */
+/** A row that is found by its key is in the bucket of the row that refers to it. */
 const IS_BUCKET = /^\(bucket = \w+\.bucket\)$/;
 
 type Plan = {
@@ -139,7 +138,7 @@ describe('the plan of a list', () => {
         scans.map((each) => each['Relation Name']),
         [],
       );
-      // Rows that are read in the order of the list and left out are read for nothing: all, where none fits.
+      // A filter makes a list read rows in vain: all of them, if none matches.
       const filters = nodes.flatMap(({ Filter: filter, 'Relation Name': table = '' }) =>
         filter !== undefined && LARGE.test(table) && !IS_BUCKET.test(filter) && !LEFT_OUT[name]?.test(filter)
           ? [`${table}: ${filter}`]

@@ -7,7 +7,7 @@ import { asOperator } from './harness.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { type Made, makeVouchers } from './operator.ts';
 
-/** Two merchants, with one of everything each. */
+/** A merchant with one thing of each kind. */
 type Side = {
   readonly merchantId: number;
   readonly token: string;
@@ -72,7 +72,7 @@ describe('the portal', () => {
     assert.equal(found.body.transactionId, one.transactionId);
   });
 
-  test('answers every id of another merchant like one that does not exist', async () => {
+  test('answers an id of another merchant like an id that does not exist', async () => {
     const nothing = '00000000-0000-7000-8000-000000000000';
     const calls: readonly (readonly [
       string,
@@ -105,15 +105,15 @@ describe('the portal', () => {
         ask(one, method, path(absent), body),
       ]);
       assert.deepEqual([theirs.status, none.status], [404, 404], `${method} ${path(foreign)}`);
-      const told = (answer: typeof theirs, ids: typeof foreign) =>
+      const detailOf = (answer: typeof theirs, ids: typeof foreign) =>
         Object.values(ids).reduce((text, id) => text.replaceAll(id, 'ID'), answer.body.detail);
-      assert.equal(told(theirs, foreign), told(none, absent));
+      assert.equal(detailOf(theirs, foreign), detailOf(none, absent));
     }
     const unchanged = await ask(other, 'GET', `/api-keys/${other.keyId}`);
     assert.equal(unchanged.body.revokedAt, null);
   });
 
-  test('does not let a merchant name another one, or call the operator', async () => {
+  test('refuses a merchant that names another one, or calls the operator API', async () => {
     const named = await ask(one, 'GET', `/transactions?merchantId=${other.merchantId}`);
     assert.deepEqual([named.status, named.body.errors[0].field], [400, 'merchantId']);
     const operator = await api.call('GET', '/operator/v1/merchants', undefined, as(one));
@@ -122,7 +122,7 @@ describe('the portal', () => {
     assert.equal(portal.status, 403);
   });
 
-  test('checks vouchers with the same guard as the till', async () => {
+  test('checks vouchers with the same PIN guard as the merchant API', async () => {
     const [, voucher] = one.vouchers as [Made, Made];
     const { code, pin } = voucher;
     const cashier = { ...one, token: await api.token(['cashier'], one.merchantId) };
@@ -135,11 +135,11 @@ describe('the portal', () => {
     assert.equal((await ask(cashier, 'POST', '/vouchers/check', { code, pin })).body.code, '75');
   });
 
-  test('stops a portal that keeps guessing', async () => {
+  test('stops a merchant that guesses codes', async () => {
     for (let tries = 0; tries < 55; tries++) {
       const { status } = await ask(other, 'POST', '/vouchers/check', { code: '999999999999', pin: '0000' });
       if (status === 429) return;
     }
-    assert.fail('it was never stopped');
+    assert.fail('the merchant was not stopped');
   });
 });

@@ -23,7 +23,7 @@ before(async () => {
 
 after(() => api?.stop());
 
-/** The merchant at this moment. */
+/** The context of the merchant at the current time. */
 const now = (): Context => ({ ...context, now: api.testService.clock.now() });
 const first = () => vouchers[0] as Made;
 const serialOf = ({ serialNumber }: Made) => String(serialNumber);
@@ -34,7 +34,7 @@ async function find(body: object, headers?: Record<string, string>) {
   return answer.items.map((each: { serialNumber: string }) => each.serialNumber);
 }
 
-describe("support's desk", () => {
+describe('the operator API for support', () => {
   test('finds a voucher by code, masked code, reference, transaction and batch', async () => {
     const { code, pin } = first();
     const done = await redeem(now(), { code, pin, amount: 5, reference: 'sale-1' });
@@ -54,7 +54,7 @@ describe("support's desk", () => {
     assert.equal(named.body.transactionId, transactionId);
   });
 
-  test('pages through a batch, and through one state of it, without a gap', async () => {
+  test('lists the vouchers of a batch by pages without a gap, and those in one state', async () => {
     await api.post(`/vouchers/${serialOf(vouchers[9] as Made)}/block`, {});
     const { body } = await api.get(`/vouchers/${serialOf(first())}`);
     const seen: string[] = [];
@@ -72,7 +72,7 @@ describe("support's desk", () => {
     );
   });
 
-  test('shows declines in the timeline, never with a code or a PIN', async () => {
+  test('shows declines in the timeline of a voucher, and stores no code or PIN', async () => {
     const voucher = vouchers[1] as Made;
     const { code, pin } = voucher;
     const wrong = pin === '0000' ? '0001' : '0000';
@@ -86,10 +86,10 @@ describe("support's desk", () => {
     await assert.rejects(redeem(now(), { code: '100000000001', pin, amount: 1 }), { code: '14' });
     await flushDeclines(api.testService.service);
     const { body } = await api.get(`/vouchers/${serialOf(voucher)}`);
-    const told = body.timeline.map((each: { kind: string; what: string; code: string | null }) =>
+    const shown = body.timeline.map((each: { kind: string; what: string; code: string | null }) =>
       [each.kind, each.what, each.code].filter(Boolean).join(' '),
     );
-    assert.deepEqual(told, [
+    assert.deepEqual(shown, [
       'decline redeem 43',
       'change voucher.block',
       'decline redeem 51',
@@ -123,10 +123,10 @@ describe("support's desk", () => {
     for (const { text } of rows) assert.ok(!text.includes(code) && !text.includes(`,${wrong},`));
   });
 
-  test('counts declines that are too many to be kept', async () => {
-    const asked = { operation: 'redeem', amountUnits: null, reference: null } as const;
+  test('counts the declines that are not kept because there are too many', async () => {
+    const request = { operation: 'redeem', amountUnits: null, reference: null } as const;
     const kept = 5_000;
-    for (let n = 0; n <= kept; n++) recordDecline(now(), asked, '75', { serialNumber: 10000000064n });
+    for (let n = 0; n <= kept; n++) recordDecline(now(), request, '75', { serialNumber: 10000000064n });
     await flushDeclines(api.testService.service);
     const { body } = await api.get('/declines/count');
     assert.deepEqual(body.items[0], { code: '75', declines: kept + 1 });
@@ -136,7 +136,7 @@ describe("support's desk", () => {
     assert.equal(row?.rows, BigInt(kept));
   });
 
-  test('corrects a redemption once, with a reason, in the audit', async () => {
+  test('corrects a redemption once, and requires a reason', async () => {
     const { code, pin } = vouchers[2] as Made;
     const { transaction } = await redeem(now(), { code, pin, amount: 10, reference: 'wrong-amount' });
     const path = `/redemptions/${transaction.transactionId}/correct`;
@@ -159,7 +159,7 @@ describe("support's desk", () => {
     assert.equal((await api.get(`/vouchers/${serialOf(vouchers[2] as Made)}`)).body.balance, 22.5);
   });
 
-  test('is stopped from trying codes', async () => {
+  test('stops a caller that tries codes', async () => {
     const as = { authorization: `Bearer ${await api.token(['support'])}` };
     const code = '999999999999';
     for (let at = 0; at < 30; at++) assert.deepEqual(await find({ code }, as), []);
@@ -167,7 +167,7 @@ describe("support's desk", () => {
     assert.deepEqual([status, body.code], [429, 'too-many-requests']);
   });
 
-  test('refuses a search that cannot be, naming the field', async () => {
+  test('refuses an invalid search with the name of the field, without its value', async () => {
     for (const [body, field] of [
       [{}, 'code'],
       [{ code: '4829' }, 'code'],

@@ -30,7 +30,7 @@ const APIS = [
 
 type Value = { readonly field: string; readonly value: unknown };
 
-/** The path of an operation with its parameters filled in by their examples, or by what is given. */
+/** The path of an operation, with its parameters replaced by the given values or their examples. */
 function pathOf({ path, input }: AnyOperation, given: Readonly<Record<string, unknown>> = {}): string {
   return parametersOf(path).reduce((text, name) => {
     const { examples } = input.properties[name] as { examples?: unknown[] };
@@ -48,7 +48,7 @@ function call(prefix: string, operation: AnyOperation, body: unknown, token: str
 }
 
 describe('the table of operations', () => {
-  test('has a route, a command or a reason, roles, a risk and an action in the audit for each', async () => {
+  test('has a unique route, a command or a reason for none, roles and a documented audit action for each', async () => {
     const commands = await readProgram();
     const page = await readFile(new URL('../docs/how-to/audit.md', import.meta.url), 'utf8');
     for (const { operations } of APIS) {
@@ -71,13 +71,13 @@ describe('the table of operations', () => {
     }
   });
 
-  test('says which operations another person always approves', () => {
+  test('marks exactly the operations that always need an approval', () => {
     const named = OPERATIONS.filter(({ risk }) => risk === 'four-eyes').map(({ name }) => name);
     const commands = Object.keys(COMMANDS_ONLY).map((each) => each.replace(' ', '.'));
     assert.deepEqual(named.sort(), ALWAYS_APPROVED.filter((name) => !commands.includes(name)).sort());
   });
 
-  test('leaves out no command without a reason', async () => {
+  test('covers every command, or gives the reason why not', async () => {
     const covered = new Set(
       OPERATIONS.flatMap(({ command }) => (typeof command === 'string' ? [command] : [])),
     );
@@ -85,7 +85,7 @@ describe('the table of operations', () => {
     assert.deepEqual(missing.sort(), Object.keys(COMMANDS_ONLY).sort());
   });
 
-  test('is what the OpenAPI documents describe', async () => {
+  test('has exactly the operations of the OpenAPI documents', async () => {
     for (const [name, { operations }] of [
       ['operator', APIS[0]],
       ['portal', APIS[1]],
@@ -101,7 +101,7 @@ describe('the table of operations', () => {
   });
 });
 
-describe('the reference page', () => {
+describe('the reference page of the operator API', () => {
   test('names every problem and every role', async () => {
     const page = await readFile(new URL('../docs/reference/operator-api.md', import.meta.url), 'utf8');
     for (const word of [...PROBLEM_CODES, ...ROLES, ...PORTAL_ROLES])
@@ -109,14 +109,14 @@ describe('the reference page', () => {
   });
 });
 
-describe('every role', () => {
+describe('a role', () => {
   for (const { prefix, operations, roles } of APIS) {
-    test(`may call what the table says below ${prefix}, and nothing else`, async () => {
+    test(`may call exactly the operations below ${prefix} that the table allows`, async () => {
       const owner = prefix === '/operator/v1' ? undefined : merchantId;
       for (const role of roles) {
         const token = await api.token([role], owner);
         for (const operation of operations) {
-          // An unknown field: whoever may call is told about it, and nothing happens.
+          // An unknown field is refused as invalid when the role may call, and has no effect.
           const { status, body } = await call(prefix, operation, { nothing: 1 }, token);
           const may =
             operation.roles.includes(role) ||
@@ -129,7 +129,7 @@ describe('every role', () => {
   }
 });
 
-/** Values that some field or other must not take, and some that it may. */
+/** Values that are invalid for some fields, and valid for others. */
 const ODD: readonly unknown[] = [
   ...['', ' ', 'x', '1', '0', '-1', '\u0000', '\u202e', '999999999999999999999', 'a'.repeat(3_000), 'NaN'],
   ...[
@@ -145,7 +145,7 @@ const ODD: readonly unknown[] = [
   ...[[], [1], ['x'], [null], {}, { a: 1 }, ['10000000064', '10000000064']],
 ];
 
-/** A generator of the same numbers each time. */
+/** A generator of reproducible random numbers. */
 function numbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -156,9 +156,9 @@ function numbers(seed: number): () => number {
 
 const ROUNDS = 12;
 
-describe('anything that is sent', () => {
+describe('a request with random values', () => {
   for (const { prefix, operations, roles } of APIS) {
-    test(`below ${prefix} is answered as the document says, and never as a fault`, async () => {
+    test(`below ${prefix} is answered as the OpenAPI document says, and never with a 500`, async () => {
       const owner = prefix === '/operator/v1' ? undefined : merchantId;
       const token = await api.token(roles as readonly string[], owner);
       const next = numbers(7);
@@ -176,24 +176,24 @@ describe('anything that is sent', () => {
             Object.entries({ ...example, ...given }).filter(([field]) => !inPath.includes(field)),
           );
           const answer = await call(prefix, operation, body, token, given);
-          const what = `${operation.name} ${JSON.stringify(given)} ${JSON.stringify(answer.body)}`;
-          assert.ok(answer.status < 500, what);
+          const message = `${operation.name} ${JSON.stringify(given)} ${JSON.stringify(answer.body)}`;
+          assert.ok(answer.status < 500, message);
           if (answer.status < 300 && operation.files) {
             const [type = ''] = (answer.headers.get('content-type') ?? '').split(';');
-            assert.ok(operation.files.includes(type), what);
-            assert.match(answer.headers.get('content-disposition') ?? '', /^attachment; filename="/, what);
+            assert.ok(operation.files.includes(type), message);
+            assert.match(answer.headers.get('content-disposition') ?? '', /^attachment; filename="/, message);
             continue;
           }
           if (answer.status < 300) {
             const isProposal = answer.status === 202 && operation.status !== 202;
             if (!isProposal)
-              assert.ok(check.Check(answer.body), `${what} ${JSON.stringify(check.Errors(answer.body))}`);
+              assert.ok(check.Check(answer.body), `${message} ${JSON.stringify(check.Errors(answer.body))}`);
             continue;
           }
-          assert.ok(PROBLEM_RESPONSES.includes(String(answer.status)) || answer.status === 405, what);
-          assert.match(answer.headers.get('content-type') ?? '', /^application\/problem\+json/, what);
+          assert.ok(PROBLEM_RESPONSES.includes(String(answer.status)) || answer.status === 405, message);
+          assert.match(answer.headers.get('content-type') ?? '', /^application\/problem\+json/, message);
           assert.equal(answer.body.requestId, answer.headers.get('x-request-id'));
-          if (answer.body.code === 'invalid') assert.ok(answer.body.errors.length > 0, what);
+          if (answer.body.code === 'invalid') assert.ok(answer.body.errors.length > 0, message);
         }
       }
     });

@@ -7,7 +7,7 @@ import type { Context } from '../src/context.ts';
 import { startTestService, type TestService } from './harness.ts';
 import { type Ran, runScrip, startScrip } from './scrip.ts';
 
-/** An operator who types commands, beside a service on the same database. */
+/** Runs commands of an operator beside a service on the same database. */
 export class Operator {
   readonly testService: TestService;
 
@@ -20,14 +20,14 @@ export class Operator {
     this.#isFresh = isFresh;
   }
 
-  /** @param settings of the environment, beside those of the database */
+  /** @param settings environment variables beside those of the database */
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<Operator> {
     return new Operator(await startTestService(), settings);
   }
 
   /**
-   * The operator of a service that runs already.
-   * @param isFresh whether each command has a process of its own, which knows nothing of earlier ones
+   * The operator of a running service.
+   * @param isFresh whether each command runs in a new process
    */
   static at(
     testService: TestService,
@@ -46,7 +46,7 @@ export class Operator {
     return this.#isFresh ? this.start(...args).ended : runScrip(this.#environment(), ...args);
   }
 
-  /** Starts `scrip` in a process of its own, to send it signals. */
+  /** Starts `scrip` in a new process, for example to send it signals. */
   start(...args: string[]) {
     return startScrip(this.#environment(), args);
   }
@@ -60,7 +60,7 @@ export class Operator {
     };
   }
 
-  /** Runs a command that must succeed, and reads the one JSON document that it prints. */
+  /** Runs a command that must succeed, and parses the JSON document that it prints. */
   async json(...args: string[]) {
     const { status, out, err } = await this.run(...args, '--json');
     assert.equal(err, '');
@@ -68,7 +68,7 @@ export class Operator {
     return JSON.parse(out);
   }
 
-  /** Runs a command that must fail with one line that says why, or one document, and nothing on stdout. */
+  /** Runs a command that must fail with a message of one line or a JSON document, and no output on stdout. */
   async fails(expected: RegExp, ...args: string[]): Promise<{ status: number; code: string | undefined }> {
     const { status, out, err } = await this.run(...args);
     assert.notEqual(status, 0);
@@ -85,7 +85,7 @@ export class Operator {
     return { status, code: error.code };
   }
 
-  /** Calls the service with a key, as its merchant. */
+  /** Authenticates a merchant by its API key. */
   async enter({ keyId, secret }: { keyId: string; secret: string }): Promise<Context> {
     return (await authenticate(this.testService.service, `Basic ${btoa(`${keyId}:${secret}`)}`)).context;
   }

@@ -6,7 +6,7 @@ import { reading, tableOf } from '../src/operator/operations.ts';
 import { perform } from '../src/operator/perform.ts';
 import { COMMAND_LINE } from './operator.api.ts';
 
-test('heavy operations are performed one at a time, in their order, and a bounded number waits', async () => {
+test('heavy operations run one at a time in their order, and only a bounded number waits', async () => {
   const begun: number[] = [];
   const ends: ((error?: Error) => void)[] = [];
   const [heavy] = tableOf(
@@ -31,7 +31,7 @@ test('heavy operations are performed one at a time, in their order, and a bounde
   const service = {} as Service;
   const ask = (place: number) => perform(heavy, { service, principal: COMMAND_LINE, input: { place } });
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  const asked = Array.from({ length: 21 }, (_, place) => ask(place).catch(() => 'failed'));
+  const answers = Array.from({ length: 21 }, (_, place) => ask(place).catch(() => 'failed'));
   await turn();
   assert.deepEqual(begun, [0]);
   await assert.rejects(ask(21), { code: 'too-many-requests' });
@@ -43,7 +43,7 @@ test('heavy operations are performed one at a time, in their order, and a bounde
     await turn();
     assert.equal(begun.length, Math.min(place + 2, 21));
   }
-  const done = await Promise.all(asked);
+  const done = await Promise.all(answers);
   assert.equal(done[0], 'failed');
   assert.deepEqual(
     begun,
