@@ -8,9 +8,9 @@ let bench: Bench;
 let one: Context;
 let other: Context;
 let statement: Activations;
-const outcomeOf: Activations['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
-const outcomesOf: Activations['outcomesOf'] = (...asked) => statement.outcomesOf(...asked);
-const rowsOf: Activations['rowsOf'] = (...asked) => statement.rowsOf(...asked);
+const outcomeOf: Activations['outcomeOf'] = (...args) => statement.outcomeOf(...args);
+const outcomesOf: Activations['outcomesOf'] = (...args) => statement.outcomesOf(...args);
+const rowsOf: Activations['rowsOf'] = (...args) => statement.rowsOf(...args);
 
 before(async () => {
   statement = await Activations.open();
@@ -30,20 +30,20 @@ async function floatOf(by: Context, currency = 'USD'): Promise<bigint> {
 const setFloat = (by: Context, what: string) =>
   bench.query(`update floats set ${what} where merchant_id = ${by.merchant.id} and currency = 'USD'`);
 
-describe('a reference', () => {
-  test('is answered as before for the same request, and refused for another', async () => {
+describe('the reference of an activation', () => {
+  test('replays the same request, and declines a different one', async () => {
     const [card, next] = await bench.cards(one, 2);
     assert.ok(card && next);
     const id = bench.id();
-    const asked = { by: one, card, value: 100_000, reference: 'ref', id };
+    const request = { by: one, card, value: 100_000, reference: 'ref', id };
     const float = await floatOf(one);
-    assert.equal(await outcomeOf(asked), 'ok');
-    const [again] = await rowsOf([{ ...asked, id: bench.id() }], new Date(bench.now.getTime() + 1000));
+    assert.equal(await outcomeOf(request), 'ok');
+    const [again] = await rowsOf([{ ...request, id: bench.id() }], new Date(bench.now.getTime() + 1000));
     assert.deepEqual(
       [again?.outcome, again?.id, again?.occurred_at, again?.amount_minor],
       ['replay', id, bench.now, 10_000n / 10n],
     );
-    const { id: _, ...same } = asked;
+    const { id: _, ...same } = request;
     assert.equal(
       await outcomeOf({ by: one, serial: card.serial, value: 100_000, reference: 'ref' }),
       'replay',
@@ -60,11 +60,11 @@ describe('a reference', () => {
     assert.equal(await outcomeOf(same), '41');
   });
 
-  test('makes the same request a replay whatever has changed since: its voucher, its float, the limits of its product', async () => {
+  test('replays the same request after its voucher, float and product have changed', async () => {
     const seller = await bench.merchant('CHANGES', 100_000n);
     const card = await bench.card(seller);
-    const asked = { by: seller, card, value: 10_000, reference: 'changes' };
-    assert.equal(await outcomeOf(asked), 'ok');
+    const request = { by: seller, card, value: 10_000, reference: 'changes' };
+    assert.equal(await outcomeOf(request), 'ok');
     await bench.query(
       "update products set min_value_minor = 5000, max_value_minor = 6000, on_sale = false where code = 'CHANGES'",
     );
@@ -75,11 +75,11 @@ describe('a reference', () => {
       "closed = 'REPLACED', balance_minor = 0",
     ]) {
       await bench.setCard(card, what);
-      assert.equal(await outcomeOf(asked), 'replay', what);
+      assert.equal(await outcomeOf(request), 'replay', what);
     }
   });
 
-  test('of two requests in a call refuses the call as a whole', async () => {
+  test('makes a call fail that holds it twice', async () => {
     const cards = await bench.cards(one, 2);
     const float = await floatOf(one);
     const both = cards.map((card) => ({ by: one, card, value: 10_000, reference: 'both' }));

@@ -9,9 +9,9 @@ let bench: Bench;
 let one: Context;
 let other: Context;
 let statement: Activations;
-const outcomeOf: Activations['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
-const outcomesOf: Activations['outcomesOf'] = (...asked) => statement.outcomesOf(...asked);
-const rowsOf: Activations['rowsOf'] = (...asked) => statement.rowsOf(...asked);
+const outcomeOf: Activations['outcomeOf'] = (...args) => statement.outcomeOf(...args);
+const outcomesOf: Activations['outcomesOf'] = (...args) => statement.outcomesOf(...args);
+const rowsOf: Activations['rowsOf'] = (...args) => statement.rowsOf(...args);
 
 before(async () => {
   statement = await Activations.open();
@@ -45,7 +45,7 @@ const entryOf = async (id: string) =>
   )[0];
 
 describe('an activation', () => {
-  test('of a batch without a value debits the float, and gives what is asked for, else 5000', async () => {
+  test('in a batch without a value debits the float by the requested value, or by 5000', async () => {
     const [first, second] = await bench.cards(one, 2);
     assert.ok(first && second);
     const before = await floatOf(one);
@@ -83,7 +83,7 @@ describe('an activation', () => {
     assert.equal(await bench.ofCard(second, 'balance_minor'), '500000');
   });
 
-  test('of a batch with a value was paid for when that was generated, and takes no other value', async () => {
+  test('in a batch with a value debits the reserve of the batch, and accepts no other value', async () => {
     const seller = await bench.merchant('LATER');
     const [first, second] = await bench.cards(seller, 2, { value: 25 });
     assert.ok(first && second);
@@ -110,14 +110,14 @@ describe('an activation', () => {
     for (const card of [first, second]) assert.equal(await bench.ofCard(card, 'balance_minor'), '2500');
   });
 
-  test('with a value keeps to the limits of the product', async () => {
+  test('is declined if its value is outside the limits of the product', async () => {
     const seller = await bench.merchant('LIMITS');
     const card = await bench.card(seller);
     for (const value of [49_900, 500_100, undefined]) {
       const more = value === undefined ? {} : { value };
       assert.equal(await outcomeOf({ by: seller, serial: card.serial, ...more }), '61');
       assert.equal(await outcomeOf({ by: seller, card, ...more }), '61');
-      // By code the limits are reported after the PIN was right.
+      // By code the PIN precedes the limits.
       assert.equal(await outcomeOf({ by: seller, card: wrong(card), ...more }), '55');
     }
     await bench.setCard(card, "closed = 'CANCELED'");
@@ -133,16 +133,16 @@ describe('an activation', () => {
     assert.equal(await outcomeOf({ ...reused, card: within, value: 50_000 }), 'ok');
     assert.equal(await outcomeOf({ ...reused, serial: next.serial }), '94');
     assert.equal(await outcomeOf({ ...reused, card: next }), '94');
-    // Without a value it is 5000, which may be the most there is.
+    // The default of 5000 may be the maximum of the product.
     const by = await bench.merchant('MOST');
     assert.equal(await outcomeOf({ by, card: await bench.card(by) }), 'ok');
     assert.equal(await outcomeOf({ by, card: await bench.card(by), value: 50_000_100 }), '61');
-    // A value that the batch has was measured when it was generated.
+    // The value of a batch was checked when the batch was generated.
     const priced = await bench.card(await bench.merchant('LATER'), 0.01);
     assert.equal(await outcomeOf({ by: seller, card: priced }), 'ok');
   });
 
-  test('is in the units of the voucher', async () => {
+  test('uses the currency and the decimals of the voucher', async () => {
     const seller = await bench.merchant('DINAR');
     const [card, bare] = await bench.cards(seller, 2);
     assert.ok(card && bare);
@@ -159,8 +159,8 @@ describe('an activation', () => {
   });
 });
 
-describe('a float', () => {
-  test('is spent to the last unit, by those of a call that it covers, in their order', async () => {
+describe('the float of a merchant', () => {
+  test('pays for the activations of a call in order, and declines those it does not cover', async () => {
     const buyer = await bench.merchant(undefined, 1000n);
     const cards = await bench.cards(buyer, 4);
     const ask = (index: number, value: number) => ({
@@ -181,19 +181,19 @@ describe('a float', () => {
     assert.equal((await bench.query(booked)).length, 2);
   });
 
-  test('that changes while a call waits for it is spent as it is then', async () => {
+  test('is checked again if it changes while a call waits for it', async () => {
     const buyer = await bench.merchant(undefined, 1000n);
     const card = await bench.card(buyer);
-    const asked = { by: buyer, card, value: 100_000 };
-    assert.equal(await bench.behindFloat(buyer, 'balance_minor = 999', () => outcomeOf(asked)), '50');
-    const named = { ...asked, reference: 'raced' };
+    const request = { by: buyer, card, value: 100_000 };
+    assert.equal(await bench.behindFloat(buyer, 'balance_minor = 999', () => outcomeOf(request)), '50');
+    const named = { ...request, reference: 'raced' };
     assert.equal(await bench.behindFloat(buyer, 'balance_minor = 998', () => outcomeOf(named)), '50');
     await setFloat(buyer, 'balance_minor = 2000');
-    assert.equal(await bench.behindFloat(buyer, 'balance_minor = 1500', () => outcomeOf(asked)), 'ok');
+    assert.equal(await bench.behindFloat(buyer, 'balance_minor = 1500', () => outcomeOf(request)), 'ok');
     assert.equal(await floatOf(buyer), 500n);
   });
 
-  test('is each merchant’s own, and not that of what was paid for', async () => {
+  test('pays for activations by its merchant only, and for no voucher that is already paid for', async () => {
     const [poor, rich] = [await bench.merchant(undefined, 1n), await bench.merchant(undefined, 100_000n)];
     const seller = await bench.merchant('LATER');
     const [first, second] = await bench.cards(rich, 2);
@@ -208,26 +208,26 @@ describe('a float', () => {
     assert.deepEqual([await floatOf(poor), await floatOf(rich)], [1n, 99_900n]);
   });
 
-  test('has to be there', async () => {
+  test('must exist in the currency of the voucher, unless the voucher is already paid for', async () => {
     const seller = await bench.merchant('DINAR');
     const card = await bench.card(seller);
     assert.equal(await outcomeOf({ by: one, card, value: 10_000 }), 'account');
     await ensureAccounts(one.service.db, one.merchant.id, 'KWD');
     assert.equal(await outcomeOf({ by: one, card, value: 10_000 }), '50');
     assert.equal(await outcomeOf({ by: seller, card, value: 10_000 }), 'ok');
-    // What is paid for by a reserve asks for none.
+    // The reserve of the batch pays for this one.
     const [paid] = await bench.cards(await bench.merchant('DINAR_LATER'), 1, { value: 25 });
     assert.ok(paid);
     assert.equal(await outcomeOf({ by: other, card: paid }), 'ok');
   });
 
-  test('that becomes low is told once, on the crossing, with what is left', async () => {
+  test('sends one float.low event when it falls below its threshold, with the balance left', async () => {
     const buyer = await bench.merchant();
     const low = await bench.endpoint(buyer, 'float.low');
     const [first, second, third, last] = await bench.cards(buyer, 4);
     assert.ok(first && second && third && last);
     await setFloat(buyer, 'balance_minor = 1000, low_minor = 500, topped_up_minor = 100000');
-    const told = () =>
+    const events = () =>
       bench.query<{ data: unknown }>(
         `
           select event_id, type, subject_id, data from webhook_deliveries where endpoint_id = ${low}
@@ -235,19 +235,19 @@ describe('a float', () => {
       );
     const lowId = bench.id();
     await outcomeOf({ by: buyer, card: first, value: 50_000 });
-    assert.deepEqual(await told(), []);
+    assert.deepEqual(await events(), []);
     await outcomesOf([
       { by: buyer, card: second, value: 100, lowId },
       { by: buyer, card: third, value: 49_900 },
     ]);
     const data = { currency: 'USD', balance: 0, threshold: 5 };
-    assert.deepEqual(await told(), [{ event_id: lowId, type: 'float.low', subject_id: null, data }]);
+    assert.deepEqual(await events(), [{ event_id: lowId, type: 'float.low', subject_id: null, data }]);
     await setFloat(buyer, 'balance_minor = 499');
     await outcomeOf({ by: buyer, card: last, value: 10_000 });
-    assert.equal((await told()).length, 1);
+    assert.equal((await events()).length, 1);
     const [more] = await bench.cards(buyer, 1);
     await setFloat(buyer, 'balance_minor = 10001, low_minor = null');
     await outcomeOf({ by: buyer, card: more as Card, value: 200 });
-    assert.deepEqual((await told()).at(-1)?.data, { currency: 'USD', balance: 99.99, threshold: 100 });
+    assert.deepEqual((await events()).at(-1)?.data, { currency: 'USD', balance: 99.99, threshold: 100 });
   });
 });

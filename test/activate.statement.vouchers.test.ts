@@ -8,8 +8,8 @@ let bench: Bench;
 let one: Context;
 let other: Context;
 let statement: Activations;
-const outcomeOf: Activations['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
-const outcomesOf: Activations['outcomesOf'] = (...asked) => statement.outcomesOf(...asked);
+const outcomeOf: Activations['outcomeOf'] = (...args) => statement.outcomeOf(...args);
+const outcomesOf: Activations['outcomesOf'] = (...args) => statement.outcomesOf(...args);
 
 before(async () => {
   statement = await Activations.open();
@@ -18,8 +18,8 @@ before(async () => {
 });
 after(() => bench.close());
 
-describe('a voucher', () => {
-  test('is refused for what it is: by code to who knows its PIN, by serial number to its merchant', async () => {
+describe('a voucher to activate', () => {
+  test('is declined for its state: by code if the PIN is right, by serial number at its merchant', async () => {
     for (const [code, what] of [
       ['44', "closed = 'CANCELED', blocked_at = now()"],
       ['43', "blocked_at = now(), expires_at = '2029-01-01'"],
@@ -39,7 +39,7 @@ describe('a voucher', () => {
     assert.equal(await outcomeOf({ by: one, serial: 10_999_999_999n }), '14');
   });
 
-  test('of a batch that is not complete does not exist', async () => {
+  test('is unknown if its batch is not complete', async () => {
     const card = await bench.card(one);
     const batch = `(select batch_id from vouchers where serial_number = ${card.serial})`;
     await bench.query(`update batches set status = 'CANCELED' where id = ${batch}`);
@@ -49,13 +49,13 @@ describe('a voucher', () => {
     );
   });
 
-  test('of scope issuer is activated by the issuer alone', async () => {
+  test('with scope issuer can be activated by its issuer only', async () => {
     const card = await bench.card(other);
     assert.equal(await outcomeOf({ by: one, card, value: 10_000 }), '47');
     assert.equal(await outcomeOf({ by: other, card, value: 10_000 }), 'ok');
   });
 
-  test('stands once in a call, by whichever of its names; a call that holds it twice is refused as a whole', async () => {
+  test('makes a call fail that holds it twice, whether by code or by serial number', async () => {
     const [card, next] = await bench.cards(one, 2);
     assert.ok(card && next);
     const value = 10_000;
@@ -80,12 +80,12 @@ describe('a voucher', () => {
   });
 });
 
-describe('wrong PINs', () => {
-  test('are counted, and lock at the fifth, the tenth and the fifteenth', async () => {
+describe('wrong PINs of an activation', () => {
+  test('lock the voucher at the fifth, the tenth and the fifteenth', async () => {
     const card = await bench.card(one);
     await bench.countsWrongPins(card, () => outcomeOf({ by: one, card: wrong(card) }));
     assert.equal(await outcomeOf({ by: one, card }), '75');
-    // A serial number carries no PIN: it neither minds the lock nor ends it.
+    // An activation by serial number has no PIN: it neither checks nor clears the lock.
     assert.equal(await outcomeOf({ by: one, serial: card.serial, value: 10_000 }), 'ok');
     assert.equal(await bench.guardOf(card), '15 Infinity');
     const [next] = await bench.cards(one, 1);
@@ -97,12 +97,12 @@ describe('wrong PINs', () => {
     assert.equal(await outcomeOf({ by: one, card }), '41');
   });
 
-  test('are forgotten with the right one, whatever comes of it once it was looked at', async () => {
-    const guarded = async (asked: Omit<Activation, 'by'>, what = 'wrong_pins = 3') => {
-      const card = asked.card ?? assert.fail();
+  test('are reset by the right PIN once it is checked, even if the activation is declined', async () => {
+    const guarded = async (request: Omit<Activation, 'by'>, what = 'wrong_pins = 3') => {
+      const card = request.card ?? assert.fail();
       await bench.setCard(card, what);
       const place = await bench.placeOf(card);
-      const outcome = await outcomeOf({ by: one, ...asked });
+      const outcome = await outcomeOf({ by: one, ...request });
       return [outcome, await bench.guardOf(card), (await bench.placeOf(card)) !== place];
     };
     const [card, next] = await bench.cards(one, 2);
@@ -126,7 +126,7 @@ describe('wrong PINs', () => {
   });
 });
 
-test('a call that waited for a voucher decides on it as it is then, with a reference and without', async () => {
+test('an activation that waited for a voucher decides on its new state, with or without a reference', async () => {
   for (const [outcome, what] of [
     ['44', "closed = 'CANCELED'"],
     ['43', 'blocked_at = now()'],
@@ -136,20 +136,20 @@ test('a call that waited for a voucher decides on it as it is then, with a refer
   ] as const) {
     for (const reference of [undefined, `raced ${what}`]) {
       const card = await bench.card(one);
-      const asked = { by: one, card, ...(reference && { reference }) };
-      assert.equal(await bench.behind(card, what, () => outcomeOf(asked)), outcome, what);
+      const request = { by: one, card, ...(reference && { reference }) };
+      assert.equal(await bench.behind(card, what, () => outcomeOf(request)), outcome, what);
     }
   }
   const guessed = await bench.card(one);
   const guess = () => outcomeOf({ by: one, card: wrong(guessed), reference: 'raced' });
   assert.equal(await bench.behind(guessed, 'balance_minor = 0', guess), '55');
   assert.equal(await bench.guardOf(guessed), '1 open');
-  // A voucher that was sealed anew meanwhile is no longer found by this key.
+  // A voucher that was sealed again meanwhile is no longer found by this key.
   const sealed = `code_key = '${'9'.repeat(32)}'`;
   assert.equal(await bench.behind(guessed, sealed, () => outcomeOf({ by: one, card: guessed })), '14');
 });
 
-test('is told to the endpoints that want it, and to no other', async () => {
+test('an activation notifies the endpoints that subscribe to it, and no others', async () => {
   const { merchant, isTold } = await bench.listened('voucher.activated');
   const card = await bench.card(merchant);
   const id = bench.id();

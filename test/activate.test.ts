@@ -17,7 +17,7 @@ const activateAt = ({ serialNumber }: Voucher, value: number | null, reference: 
 
 for (const dialect of DIALECTS) {
   describe(`an activation by ${dialect.name}`, () => {
-    test('gives a voucher without a value 5000, from the float', async (t) => {
+    test('gives a voucher without a value 5000, and debits the float', async (t) => {
       const till = await Till.open(t, { float: 5_000_00n });
       const [voucher, other] = await till.vouchers(2, null);
       assert.ok(voucher && other);
@@ -33,7 +33,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('is refused the second time, and is a replay under its reference through either prefix', async (t) => {
+    test('is declined a second time, and replayed under its reference through either prefix', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(null);
       const first = await till.done(dialect.activate(voucher, 'activation'));
@@ -50,7 +50,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('takes the value of the batch, which was paid for at generation', async (t) => {
+    test('uses the value of the batch, which was paid for at generation', async (t) => {
       const till = await Till.open(t);
       const { service } = till.testService;
       const terms = {
@@ -69,7 +69,7 @@ for (const dialect of DIALECTS) {
       await shop.reconciles();
     });
 
-    test('is refused for what cannot be activated', async (t) => {
+    test('is declined for a voucher that is blocked, replaced, unknown, active or expired', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       const [blocked, replaced, expired] = await till.vouchers(3, null);
@@ -88,7 +88,7 @@ for (const dialect of DIALECTS) {
 }
 
 describe('an activation by code and PIN', () => {
-  test('goes through at another merchant, which pays, unless the product keeps to its issuer', async (t) => {
+  test('is paid for by another merchant, unless the scope of the product is issuer', async (t) => {
     const issuer = await Till.open(t, { float: 0n });
     const other = await Till.at(issuer.testService, { float: 5_000_00n });
     await other.done(A.activate(await issuer.voucher(null), 'x'));
@@ -99,7 +99,7 @@ describe('an activation by code and PIN', () => {
     await issuer.reconciles();
   });
 
-  test('asks for the right PIN, also under a used reference', async (t) => {
+  test('requires the right PIN, also under a used reference', async (t) => {
     const till = await Till.open(t);
     const voucher = await till.voucher(null);
     await till.refused(A, '55', A.activate(withWrongPin(voucher), 'x'));
@@ -111,7 +111,7 @@ describe('an activation by code and PIN', () => {
 });
 
 describe('an activation by serial number', () => {
-  test('is only for what the caller generated', async (t) => {
+  test('accepts only vouchers that the caller generated', async (t) => {
     const till = await Till.open(t);
     const other = await Till.at(till.testService);
     const voucher = await till.voucher(null);
@@ -119,7 +119,7 @@ describe('an activation by serial number', () => {
     await till.done(B.activate(voucher, 'x'));
   });
 
-  test('takes a value of its own where the batch has none', async (t) => {
+  test('accepts a value if the batch has none', async (t) => {
     const till = await Till.open(t);
     const [one, two] = await till.vouchers(2, null);
     assert.ok(one && two);
@@ -133,7 +133,7 @@ describe('an activation by serial number', () => {
     assert.deepEqual([await till.balanceOf(one), await till.balanceOf(two)], [12.5, 5000]);
   });
 
-  test('takes no other value than that of the batch', async (t) => {
+  test('declines a value other than that of the batch', async (t) => {
     const till = await Till.open(t);
     const terms = {
       ...productDefaults('USD', 2),

@@ -46,30 +46,30 @@ export class Activations {
   }
 
   /** @param isClaimed whether the ids are those of claims that were made before, as over shards */
-  async rowsOf(asked: readonly Activation[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
+  async rowsOf(activations: readonly Activation[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
     const rows = await this.bench.hot<Row>(ACTIVATE, [
       BUCKET,
-      plainArray(asked.map(({ by }) => by.merchant.id)),
-      plainArray(asked.map(({ card }) => card?.codeKey ?? null)),
-      plainArray(asked.map(({ card }) => card?.pinKey ?? null)),
-      plainArray(asked.map(({ serial }) => serial ?? null)),
-      plainArray(asked.map(({ value }) => value ?? null)),
-      textArray(asked.map(({ reference }) => reference ?? null)),
-      plainArray(asked.map(({ id }) => id ?? this.bench.id())),
-      plainArray(asked.map(({ lowId }) => lowId ?? this.bench.id())),
-      plainArray(asked.map(({ isUnfunded }) => String(isUnfunded ?? false))),
+      plainArray(activations.map(({ by }) => by.merchant.id)),
+      plainArray(activations.map(({ card }) => card?.codeKey ?? null)),
+      plainArray(activations.map(({ card }) => card?.pinKey ?? null)),
+      plainArray(activations.map(({ serial }) => serial ?? null)),
+      plainArray(activations.map(({ value }) => value ?? null)),
+      textArray(activations.map(({ reference }) => reference ?? null)),
+      plainArray(activations.map(({ id }) => id ?? this.bench.id())),
+      plainArray(activations.map(({ lowId }) => lowId ?? this.bench.id())),
+      plainArray(activations.map(({ isUnfunded }) => String(isUnfunded ?? false))),
       isClaimed,
       now,
     ]);
-    assert.equal(rows.length, asked.length);
+    assert.equal(rows.length, activations.length);
     return rows.sort((first, second) => first.ord - second.ord);
   }
 
-  async outcomesOf(asked: readonly Activation[], now = this.bench.now): Promise<string[]> {
-    return (await this.rowsOf(asked, now)).map(({ outcome }) => outcome);
+  async outcomesOf(activations: readonly Activation[], now = this.bench.now): Promise<string[]> {
+    return (await this.rowsOf(activations, now)).map(({ outcome }) => outcome);
   }
 
-  async outcomeOf(asked: Activation, now = this.bench.now): Promise<string> {
-    return (await this.outcomesOf([asked], now))[0] as string;
+  async outcomeOf(activation: Activation, now = this.bench.now): Promise<string> {
+    return (await this.outcomesOf([activation], now))[0] as string;
   }
 }

@@ -29,7 +29,7 @@ async function names(): Promise<Set<string>> {
 const usedIn = (text: string) =>
   [...text.matchAll(/\bscrip_[a-z_]+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, ''));
 
-test('the alerts and the dashboard use metrics that exist, and the page shows each metric', async () => {
+test('the alerts and the dashboard use existing metrics, and the page lists each metric', async () => {
   const known = await names();
   for (const file of ['deploy/prometheus/alerts.yaml', 'deploy/grafana/scrip.json'])
     for (const name of usedIn(await read(file))) assert.ok(known.has(name), `${file} uses ${name}`);
@@ -37,7 +37,7 @@ test('the alerts and the dashboard use metrics that exist, and the page shows ea
   for (const name of known) assert.ok(page.has(name), `docs/how-to/monitor.md lacks ${name}`);
 });
 
-test('each alert has a section of the runbook, and no section is left of none', async () => {
+test('each alert has a section in the runbook, and each section an alert', async () => {
   const rules = await read('deploy/prometheus/alerts.yaml');
   const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name);
   const runbooks = [...rules.matchAll(/runbook: docs\/how-to\/monitor\.md#(\w+)/g)].map(
@@ -55,7 +55,7 @@ test('each alert has a section of the runbook, and no section is left of none', 
 
 const PROMTOOL = fileURLToPath(new URL('servers/installed/prometheus/usr/bin/promtool', import.meta.url));
 
-test('each alert is provoked once, and none fires where all is well', async (t) => {
+test('each alert fires once in the tests of promtool, and none in a healthy service', async (t) => {
   const alerts = [...(await read('deploy/prometheus/alerts.yaml')).matchAll(/- alert: (\w+)/g)];
   const provoked = [...(await read('deploy/prometheus/alerts.test.yaml')).matchAll(/alertname="(\w+)"/g)];
   const namesOf = (found: RegExpExecArray[]) => found.map(([, name]) => name).sort();

@@ -6,7 +6,7 @@ import { enrolled } from './browser.ts';
 import { testService } from './harness.ts';
 import { Operator } from './operator.ts';
 
-test('the command line breaks the glass once two people could approve, with a reason, and the audit says so', async (t) => {
+test('the command line requires --break-glass with a reason once two people can approve', async (t) => {
   const listening = await testService(t);
   const { id } = await listening.createMerchant();
   const operator = Operator.at(listening, {});
@@ -21,7 +21,7 @@ test('the command line breaks the glass once two people could approve, with a re
   assert.match(refused.err, /approved by another person.*--break-glass and --reason/);
   assert.match((await run('--break-glass')).err, /--break-glass needs --reason/);
   assert.equal((await run('--break-glass', '--reason', 'Bob is ill')).status, 0);
-  // So do commands that no operation of the API performs yet.
+  // The same holds for commands that the API does not have yet.
   const refund = ['float', 'refund', '--merchant', String(id), '--amount', '5', '--reference', 'back-1'];
   assert.match((await operator.run(...refund, '--reason', 'as agreed')).err, /--break-glass and --reason/);
   const { approval } = (await ada.browser.post('/floats/top-up', topUp(String(id)))).body;

@@ -8,7 +8,7 @@ import { floatOf, scene, topUp } from './approvals.ts';
 import { accept, type Browser, invited, signIn } from './browser.ts';
 import { asOperator } from './harness.ts';
 
-test('an effect that has changed is shown, and has to be confirmed', async (t) => {
+test('an approval returns an effect that has changed, and must confirm it', async (t) => {
   const { listening, ada, bob, merchantId } = await scene(t);
   const { approval } = (await ada.post('/floats/top-up', topUp(merchantId))).body;
   await bob.post('/floats/top-up', topUp(merchantId, 5));
@@ -26,7 +26,7 @@ test('an effect that has changed is shown, and has to be confirmed', async (t) =
   assert.equal(await floatOf(listening), before + 700 + 2_000_000);
 });
 
-test('a proposal expires after 72 hours, is withdrawn by its maker, or rejected with a comment', async (t) => {
+test('a proposal is withdrawn by its maker, rejected with a comment, or expires after 72 hours', async (t) => {
   const { listening, ada, bob, people, merchantId } = await scene(t);
   const propose = async () =>
     (await ada.post('/floats/top-up', topUp(merchantId))).body.approval.id as string;
@@ -44,7 +44,7 @@ test('a proposal expires after 72 hours, is withdrawn by its maker, or rejected 
   assert.equal((await late.get(`/approvals/${expired}`)).body.state, 'EXPIRED');
 });
 
-test('a role that is worth as much as money is granted by two people', async (t) => {
+test('a role that can move money is granted by two people', async (t) => {
   const { listening, ada, bob, people, merchantId } = await scene(t);
   assert.equal((await ada.post('/users', { email: 'support@example.com', roles: ['support'] })).status, 201);
   const { userId } = await invited(listening.service, {
@@ -52,7 +52,7 @@ test('a role that is worth as much as money is granted by two people', async (t)
     roles: ['viewer'],
     merchantId: Number(merchantId),
   });
-  // The owner of a merchant's portal approves nothing here.
+  // The owner of a merchant's portal cannot approve here.
   assert.equal((await ada.post(`/users/${userId}/set-roles`, { roles: ['owner'] })).status, 200);
   const owner = await ada.post('/users', { email: 'owner@example.com', roles: ['owner'] });
   assert.equal(owner.status, 202, owner.text);
@@ -61,7 +61,7 @@ test('a role that is worth as much as money is granted by two people', async (t)
   assert.equal((await bob.get(`/approvals/${owner.body.approval.id}`)).body.output.link, null);
   const reset = await ada.post(`/users/${people[1].id}/reset-2fa`, {});
   assert.equal(reset.status, 202, reset.text);
-  // Who may not propose it any more has proposed nothing.
+  // A proposal lapses when its maker loses the right to make it.
   const pending = await proposeSettings(ada);
   await setUserRoles(asOperator(listening.service), people[0].id, ['support']);
   const refused = await bob.post(`/approvals/${pending}/approve`, {});
@@ -74,7 +74,7 @@ async function proposeSettings(browser: Browser): Promise<string> {
   return body.approval.id;
 }
 
-test('an operator of one person approves after a quarter of an hour, or withdraws', async (t) => {
+test('in approval mode "delay" one person approves a proposal of their own after 15 minutes', async (t) => {
   const { listening, ada, bob, people, merchantId } = await scene(t);
   const id = await proposeSettings(ada);
   assert.equal((await bob.post(`/approvals/${id}/approve`, {})).status, 200);
@@ -88,7 +88,7 @@ test('an operator of one person approves after a quarter of an hour, or withdraw
   assert.equal((await ada.post(`/approvals/${approval.id}/approve`, {})).status, 200);
 });
 
-test('an account counts as the person that was handed its link, until another person confirms it', async (t) => {
+test('an account counts as the person who received its link, until another person confirms it', async (t) => {
   const { listening, ada, bob } = await scene(t);
   const merchant = await listening.createMerchant();
   const context = (await authenticate(listening.service, merchant.authorization)).context;
@@ -122,7 +122,7 @@ test('an account counts as the person that was handed its link, until another pe
   assert.equal((await bob.post(`/users/${one.id}/confirm`)).body.confirmed, true);
   assert.deepEqual(await approve(one.browser, await propose(ada)), [200, 'APPROVED']);
   assert.deepEqual(await approve(other.browser, await propose(one.browser)), [200, 'APPROVED']);
-  // Whatever the service believes.
+  // The database refuses it as well.
   const id = Number(await propose(ada));
   const byHand = sql`update approvals set state = 'APPROVED', checker_id = ${Number(other.id)},
     is_same_person = same_person(maker_id, ${Number(other.id)}), decided_at = now() where id = ${id}`;

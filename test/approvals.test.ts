@@ -4,7 +4,7 @@ import { sql } from '../src/db/sql.ts';
 import { floatOf, scene, topUp } from './approvals.ts';
 import { type Browser, enrolled, signIn } from './browser.ts';
 
-test('what one person proposes is performed when another one approves it', async (t) => {
+test('a proposal is executed when another person approves it', async (t) => {
   const { listening, ada, bob, merchantId } = await scene(t);
   const before = await floatOf(listening);
   const proposed = await ada.post('/floats/top-up', topUp(merchantId));
@@ -33,14 +33,14 @@ test('what one person proposes is performed when another one approves it', async
   );
 });
 
-test('an amount up to the limit needs nobody else', async (t) => {
+test('an amount up to the limit needs no approval', async (t) => {
   const { listening, ada, merchantId } = await scene(t);
   const before = await floatOf(listening);
   assert.equal((await ada.post('/floats/top-up', topUp(merchantId, 10_000))).status, 200);
   assert.equal(await floatOf(listening), before + 1_000_000);
 });
 
-test('nobody approves what they proposed, by whatever path', async (t) => {
+test('a maker cannot approve their own proposal, in another session or with a token', async (t) => {
   const { listening, ada, bob, people, merchantId } = await scene(t);
   const before = await floatOf(listening);
   const { approval } = (await ada.post('/floats/top-up', topUp(merchantId))).body;
@@ -50,7 +50,7 @@ test('nobody approves what they proposed, by whatever path', async (t) => {
   };
   await refusedBy(ada, approval.id);
   await refusedBy(await signIn(listening, people[0]), approval.id);
-  // Her token proposes in her name, and approves nothing.
+  // A token proposes in the name of its owner, and cannot approve.
   const made = await ada.post('/tokens', { roles: ['owner'], stepUp: true });
   assert.equal(made.status, 201, made.text);
   const asToken = { authorization: `Bearer ${made.body.token}`, cookie: undefined };
@@ -60,20 +60,20 @@ test('nobody approves what they proposed, by whatever path', async (t) => {
     await refusedBy(ada, id);
     await refusedBy(ada, id, asToken);
   }
-  // Nor does the token of somebody else.
+  // Nor can the token of another person.
   const bobs = await bob.post('/tokens', { roles: ['owner'], stepUp: true });
   await refusedBy(bob, approval.id, { authorization: `Bearer ${bobs.body.token}`, cookie: undefined });
-  // Two processes that both believe in it are stopped by the database.
+  // The database refuses it as well.
   const decide = sql`
 update approvals set state = 'APPROVED', checker_id = maker_id, checker = 'x', decided_at = now()
   where id = ${approval.id}`;
   await assert.rejects(listening.service.db.query(decide), /approvals_two_people/);
-  const nobody = sql`update approvals set state = 'APPROVED', decided_at = now() where id = ${approval.id}`;
-  await assert.rejects(listening.service.db.query(nobody), /approvals_two_people/);
+  const withoutChecker = sql`update approvals set state = 'APPROVED', decided_at = now() where id = ${approval.id}`;
+  await assert.rejects(listening.service.db.query(withoutChecker), /approvals_two_people/);
   assert.equal(await floatOf(listening), before);
 });
 
-test('two people who approve at once perform it once', async (t) => {
+test('concurrent approvals execute a proposal once', async (t) => {
   const { listening, ada, bob, merchantId } = await scene(t);
   const carol = (await enrolled(listening, { email: 'carol@example.com', roles: ['finance'] })).browser;
   const before = await floatOf(listening);

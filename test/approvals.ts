@@ -2,7 +2,7 @@ import { sql } from '../src/db/sql.ts';
 import { type Browser, enrolled, type Person } from './browser.ts';
 import { type ListeningService, testService } from './harness.ts';
 
-/** Two people who approve what the other one proposes. */
+/** Two people who approve each other’s proposals. */
 
 type Scene = {
   readonly listening: ListeningService;
@@ -34,7 +34,7 @@ export const topUp = (merchantId: string, amount = 20_000) => ({
   reason: 'A transfer came in.',
 });
 
-/** What is on all floats, in minor units. */
+/** The sum of all floats, in minor units. */
 export async function floatOf({ service }: ListeningService): Promise<number> {
   const [row] = await service.db.query<{ sum: bigint }>(
     sql`select sum(balance_minor)::bigint as sum from floats`,

@@ -31,7 +31,7 @@ after(async () => {
   await testService?.stop();
 });
 
-describe('the end of the audit, sealed under the key ring,', () => {
+describe('the sealed end of the audit', () => {
   /** Tampers as the owner, verifies, and puts everything back. */
   async function verifyAfter(text: string) {
     await owner.query({ text: 'create temp table kept as table audit', values: [] });
@@ -49,7 +49,7 @@ describe('the end of the audit, sealed under the key ring,', () => {
 
   const sealedEnd = /does not end with the entry that was sealed/;
 
-  test('finds an end that was cut off, and a chain that was taken away, by the end that was sealed', async () => {
+  test('reveals that the last entries, or all entries, were deleted', async () => {
     const last = (await auditHead(service.db))?.sequence ?? 0n;
     const cut = (entries: bigint) => `delete from audit where sequence > ${last - entries}`;
     for (const text of [cut(3n), cut(1n), 'truncate audit']) {
@@ -58,12 +58,12 @@ describe('the end of the audit, sealed under the key ring,', () => {
       assert.match(broken?.problem ?? '', sealedEnd);
     }
     const published = (await auditHead(service.db))?.hash as string;
-    // It is found again as long as it is one of the entries, whatever came after it.
+    // A published head is valid as long as it is one of the entries.
     await suspendMerchant(operator, 1, false);
     assert.equal((await verifyAudit(service, published)).ok, true);
   });
 
-  /** A statement that writes the last entry anew, every hash of it right. */
+  /** A statement that rewrites the last entry with correct hashes. */
   async function rewriteLast() {
     const [last, previous] = await listAudit(service.db, null, 2);
     assert.ok(last && previous);
@@ -77,13 +77,13 @@ describe('the end of the audit, sealed under the key ring,', () => {
       hash = '\\x${hash}' where sequence = ${sequence}`;
   }
 
-  test('finds an end that was written anew, every hash of it right, by the end that was sealed', async () => {
+  test('reveals that the last entry was rewritten with correct hashes', async () => {
     const { ok, broken } = await verifyAfter(await rewriteLast());
     assert.equal(ok, false);
     assert.match(broken?.problem ?? '', sealedEnd);
   });
 
-  test('finds a sealed end that was changed, put back to an older one, or taken away', async () => {
+  test('fails the verification if it was changed, replaced by an older one, or deleted', async () => {
     const was = `'\\x${((await readSealed(service.db)) as Buffer).toString('hex')}'`;
     await suspendMerchant(operator, 1, false);
     const now = `'\\x${((await readSealed(service.db)) as Buffer).toString('hex')}'`;
@@ -97,7 +97,7 @@ describe('the end of the audit, sealed under the key ring,', () => {
     assert.equal((await verifyAudit(service, null)).ok, true);
   });
 
-  test('finds with a head that was published what was written anew with the key ring, or put back as a whole', async () => {
+  test('can be forged with the key ring, which a published head reveals', async () => {
     const published = (await auditHead(service.db))?.hash as string;
     const rewrite = await rewriteLast();
     const kept = (await readSealed(service.db)) as Buffer;
@@ -122,7 +122,7 @@ describe('the end of the audit, sealed under the key ring,', () => {
     assert.equal((await verifyAudit(service, published)).ok, true);
   });
 
-  test('goes on while others append', async () => {
+  test('can be verified while entries are appended', async () => {
     const { id } = await testService.createMerchant();
     let running = true;
     const append = async () => {
@@ -134,7 +134,7 @@ describe('the end of the audit, sealed under the key ring,', () => {
     await appending;
   });
 
-  test('is not appended away: who appends to a chain that was cut says so in it, for good', async (t) => {
+  test('is compared before an append: an entry records for good that the chain was cut', async (t) => {
     const other = await startTestService();
     t.after(() => other.stop());
     const cutter = await openOwner(other.url);
@@ -151,11 +151,14 @@ describe('the end of the audit, sealed under the key ring,', () => {
     await cutter.query(sql`delete from scrip.audit where sequence = ${last}`);
     await cutter.close();
     await suspendMerchant(by, id, false);
-    const [mine, told] = await listAudit(other.service.db, null, 2);
-    assert.deepEqual([mine?.action, told?.action, told?.actor], ['merchant.resume', 'audit.broken', 'scrip']);
+    const [mine, found] = await listAudit(other.service.db, null, 2);
+    assert.deepEqual(
+      [mine?.action, found?.action, found?.actor],
+      ['merchant.resume', 'audit.broken', 'scrip'],
+    );
     await suspendMerchant(by, id, true);
     const { ok, broken } = await verifyAudit(other.service, null);
-    assert.deepEqual([ok, broken?.sequence], [false, told?.sequence]);
+    assert.deepEqual([ok, broken?.sequence], [false, found?.sequence]);
     assert.match(broken?.problem ?? '', /before it did not end with the entry that was sealed/);
   });
 });

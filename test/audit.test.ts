@@ -57,7 +57,7 @@ after(async () => {
   await testService?.stop();
 });
 
-/** Runs a change, and gives the entries that it added. */
+/** Runs a change, and returns the entries that it added. */
 async function entriesOf(run: () => Promise<unknown>) {
   const last = (await auditHead(service.db))?.sequence ?? 0n;
   await run();
@@ -65,7 +65,7 @@ async function entriesOf(run: () => Promise<unknown>) {
 }
 
 describe('the audit', () => {
-  test('holds who changed what, why and from where, with what was before and after', async () => {
+  test('records the actor, origin and reason of a change, and the state before and after', async () => {
     const { id } = await testService.createMerchant();
     const [entry, ...more] = await entriesOf(() => permitMerchant(operator, id, 'update-redemption', true));
     assert.equal(more.length, 0);
@@ -78,7 +78,7 @@ describe('the audit', () => {
     assert.deepEqual(entry?.after, { permissions: [...permissions, 'update-redemption'] });
   });
 
-  test('has an entry for every change that there is', async () => {
+  test('has an entry for every kind of change', async () => {
     const product = { ...productDefaults('EUR', 2), code: 'AUDITED', name: 'Audited' };
     const float = { currency: 'USD', amountMinor: 5_000n };
     const wanted = { name: 'Seen', permit: [], opaque: false, productId: 1, float };
@@ -112,14 +112,14 @@ describe('the audit', () => {
     assert.deepEqual((await verifyAudit(service, null)).broken, null);
   });
 
-  test('has no entry for what was refused, or changed nothing', async () => {
+  test('has no entry for a change that was refused or had no effect', async () => {
     const { id } = await testService.createMerchant();
     const entries = await entriesOf(async () => {
       await assert.rejects(blockVoucher(operator, 10_999_999_999n));
       assert.equal(await suspendMerchant(operator, 999_999, true), false);
       assert.equal(await revokeKey(operator, 'key_unknown', null), false);
       await assert.rejects(topUp(operator, { merchantId: id, currency: 'USD', amountMinor: MINOR_MAX }));
-      // What the transaction takes back, it takes back with its entry.
+      // A transaction that rolls back takes its entry with it.
       await assert.rejects(
         service.db.transaction(async (tx) => {
           await audit(tx, operator, { action: 'nothing', subject: 'nobody' });
@@ -130,22 +130,21 @@ describe('the audit', () => {
     assert.deepEqual(entries, []);
   });
 
-  test('stays one chain, however many append at the same time', async () => {
+  test('stays one chain under concurrent appends', async () => {
     const other = await startTestService(testService);
     const { id } = await testService.createMerchant();
     const top = { merchantId: id, currency: 'EUR', amountMinor: 1n };
     const append = async (writer: number) => {
       for (let nth = 0; nth < 5; nth++) await topUp(asOperator(writer % 2 ? service : other.service), top);
     };
-    // No more at a time than there are connections: one that waits for those of others would give up on a
-    // busy machine.
+    // At most one append for each connection: a longer wait would time out on a busy machine.
     await Promise.all(Array.from({ length: 16 }, (_, writer) => append(writer)));
     await other.stop();
     const { ok, entries } = await verifyAudit(service, null);
     assert.ok(ok && entries > 80);
   });
 
-  test('cannot be written over by the service', async () => {
+  test('cannot be changed or deleted by the service', async () => {
     for (const statement of [
       sql`update audit set reason = 'another one'`,
       sql`delete from audit`,
@@ -204,7 +203,7 @@ describe('verifying the audit', () => {
     });
   }
 
-  test('finds an entry that was deleted in the middle, also when those behind it were moved up', async () => {
+  test('finds a deleted entry, even if the later entries were renumbered', async () => {
     const sequence = await at(4n);
     const remove = `delete from audit where sequence = ${sequence}`;
     assert.equal((await verifyAfter(remove)).broken?.sequence, sequence + 1n);
@@ -213,7 +212,7 @@ describe('verifying the audit', () => {
     assert.equal((await verifyAfter(moved)).broken?.sequence, sequence);
   });
 
-  test('finds entries that changed places', async () => {
+  test('finds entries that were swapped', async () => {
     const sequence = await at(4n);
     const swap = `update audit set sequence = 1000000 where sequence = ${sequence};
       update audit set sequence = ${sequence} where sequence = ${sequence + 1n};
@@ -221,7 +220,7 @@ describe('verifying the audit', () => {
     assert.equal((await verifyAfter(swap)).broken?.sequence, sequence);
   });
 
-  test('finds an entry that was put in, at any place', async () => {
+  test('finds an inserted entry at any position', async () => {
     const columns = 'occurred_at, actor, origin, action, subject';
     const values = `now(), 'bert', 'elsewhere', 'merchant.set', 'merchant 1'`;
     const last = await at(0n);
@@ -239,7 +238,7 @@ describe('verifying the audit', () => {
     assert.equal((await verifyAfter(before)).ok, false);
   });
 
-  test('finds a beginning that was cut off', async () => {
+  test('finds that the first entries were deleted', async () => {
     assert.equal((await verifyAfter('delete from audit where sequence < 3')).broken?.sequence, 3n);
   });
 });

@@ -24,8 +24,8 @@ function everyCall(dialect: Dialect): ApiRequest[] {
 }
 
 for (const dialect of DIALECTS) {
-  describe(`who calls ${dialect.name}`, () => {
-    test('is told the same of an unknown key, a wrong secret and a revoked key, by every call', async (t) => {
+  describe(`authentication by ${dialect.name}`, () => {
+    test('answers an unknown key, a wrong secret and a revoked key alike, for every call', async (t) => {
       const till = await Till.open(t);
       const { service, clock, request } = till.testService;
       const { merchant } = till;
@@ -48,7 +48,7 @@ for (const dialect of DIALECTS) {
       }
     });
 
-    test('is shut out within a second of a key that is revoked, and in with another one', async (t) => {
+    test('refuses a revoked key within a second, and accepts another key of the merchant', async (t) => {
       const till = await Till.open(t);
       const second = await till.elsewhere(t);
       const { service, clock, request } = till.testService;
@@ -63,7 +63,7 @@ for (const dialect of DIALECTS) {
       assert.equal((await request({ ...till.merchant, authorization }, dialect.list())).statusCode, '00');
     });
 
-    test('may do nothing while the merchant is suspended', async (t) => {
+    test('refuses every call while the merchant is suspended', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       await till.done(dialect.list());
@@ -78,7 +78,7 @@ for (const dialect of DIALECTS) {
       await till.done(dialect.list());
     });
 
-    test('may do what the merchant has a permission for, and loses it within a second', async (t) => {
+    test('refuses a call within a second after its permission was withdrawn', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       const voucher = await till.voucher();
@@ -95,13 +95,13 @@ for (const dialect of DIALECTS) {
         const { body } = await till.refused(dialect, '03', asked);
         assert.equal(body.message, 'Access denied');
       }
-      // Reading its own transactions takes none.
+      // A list of the merchant's own transactions needs no permission.
       await till.done(dialect.list());
     });
   });
 }
 
-test('a secret has 256 bits, and is stored as a hash only', async (t) => {
+test('a secret has 256 bits, and a key id consists of letters, digits and underscores', async (t) => {
   const till = await Till.open(t);
   const { keyId, secret } = till.merchant;
   assert.equal(Buffer.from(secret, 'base64url').length, 32);

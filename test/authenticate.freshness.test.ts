@@ -21,10 +21,7 @@ after(async () => {
 const basic = (keyId: string, secret: string) => `Basic ${btoa(`${keyId}:${secret}`)}`;
 const refusal = (code: string) => (error: unknown) => (error as Refusal).code === code;
 
-/**
- * The service as another process has it: knowing nothing, with a clock that tests move and look-ups that
- * they count.
- */
+/** The service of a new process: its cache is empty, tests set its clock and count its look-ups. */
 function startProcess() {
   const { service } = testService;
   const state = { aheadMs: 0, lookups: [] as string[], gate: Promise.resolve(), broken: false };
@@ -44,27 +41,27 @@ function startProcess() {
   return { process, state };
 }
 
-describe('what a process knows of a key', () => {
-  test('is used again without asking while it is young', async () => {
+describe('the key cache of a process', () => {
+  test('answers repeated calls without a look-up each', async () => {
     const { keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
     for (let call = 0; call < 500; call++) await authenticate(process, basic(keyId, secret));
-    // However slow the machine, it does not take these calls a second each.
+    // Even on a slow machine a call takes less than a second.
     assert.ok(state.lookups.length < 250);
   });
 
-  test('is asked for once by any number of calls at the same time', async () => {
+  test('looks a key up once for concurrent calls', async () => {
     const { keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
     const callers = await Promise.all(
       Array.from({ length: 200 }, () => authenticate(process, basic(keyId, secret))),
     );
     assert.equal(callers.length, 200);
-    // The changes that this process missed, and the key.
+    // One look-up for missed changes, and one for the key.
     assert.deepEqual(state.lookups, ['null', `{"${keyId}"}`]);
   });
 
-  test('is forgotten within a second: a revoked key is refused', async () => {
+  test('refuses a revoked key within a second', async () => {
     const { id } = await testService.createMerchant();
     const { keyId, secret } = await createKey(asOperator(testService.service), Number(id));
     const { process, state } = startProcess();
@@ -74,7 +71,7 @@ describe('what a process knows of a key', () => {
     await assert.rejects(authenticate(process, basic(keyId, secret)), refusal('01'));
   });
 
-  test('is forgotten within a second: a suspended merchant is told so, and let in again', async () => {
+  test('refuses a suspended merchant within a second, and admits it again once it is resumed', async () => {
     const { id, keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
     admit(await authenticate(process, basic(keyId, secret)), true);
@@ -87,7 +84,7 @@ describe('what a process knows of a key', () => {
     admit(await authenticate(process, basic(keyId, secret)), false);
   });
 
-  test('is forgotten within a second: permissions follow', async () => {
+  test('applies changed permissions within a second', async () => {
     const { id, keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
     const permissions = async () =>
@@ -100,7 +97,7 @@ describe('what a process knows of a key', () => {
     assert.ok(!(await permissions()).has('redeem'));
   });
 
-  test('is used while a newer one is on its way, and not when that one takes too long', async () => {
+  test('is used during a refresh, unless the refresh takes too long', async () => {
     const { keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
     await authenticate(process, basic(keyId, secret));
@@ -112,13 +109,13 @@ describe('what a process knows of a key', () => {
     await authenticate(process, basic(keyId, secret));
     state.aheadMs += 900;
     await revokeKey(asOperator(testService.service), keyId, null);
-    // The look-up under way was sent before the key was revoked: it does not speak for a call of now.
+    // The look-up under way was sent before the key was revoked, so it cannot admit a later call.
     const late = authenticate(process, basic(keyId, secret));
     open();
     await assert.rejects(late, refusal('01'));
   });
 
-  test('does not outlive the database: after a second its error is told', async () => {
+  test('expires after a second without the database, whose error is then thrown', async () => {
     const { keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
     await authenticate(process, basic(keyId, secret));
@@ -133,7 +130,7 @@ describe('what a process knows of a key', () => {
 });
 
 describe('credentials', () => {
-  test('are refused alike, whatever is wrong with them', async () => {
+  test('are refused with the same code and message, whatever is wrong with them', async () => {
     const { keyId, secret } = await testService.createMerchant();
     const { process } = startProcess();
     await authenticate(process, basic(keyId, secret));
@@ -165,13 +162,13 @@ describe('credentials', () => {
     }
   });
 
-  test('may be spelled as HTTP allows', async () => {
+  test('may differ in case and spacing as HTTP allows', async () => {
     const { keyId, secret } = await testService.createMerchant();
     const { context } = await authenticate(testService.service, `bASIC   ${btoa(`${keyId}:${secret}`)}`);
     assert.equal(context.keyId, keyId);
   });
 
-  test('cost the same look-up whether the key is in use or made up', async () => {
+  test('cost one look-up if they are wrong, whether or not the key exists', async () => {
     const { keyId, secret } = await testService.createMerchant();
     const { process, state } = startProcess();
     await authenticate(process, basic(keyId, secret));
@@ -182,7 +179,7 @@ describe('credentials', () => {
     assert.equal(state.lookups.length, 2);
   });
 
-  test('of two keys of a merchant work side by side, and one can be revoked alone', async () => {
+  test('of one key stay valid when another key of the merchant is revoked', async () => {
     const { id, keyId, secret } = await testService.createMerchant();
     const second = await createKey(asOperator(testService.service), Number(id));
     const { process } = startProcess();

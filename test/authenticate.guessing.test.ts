@@ -36,7 +36,7 @@ async function newKey() {
   return { id: Number(id), keyId, header };
 }
 
-/** A call with a PIN: admitted or not; `guess` says that its code or PIN was wrong. */
+/** Sends a call with a PIN. @param guess whether its code or PIN is wrong */
 async function call(
   process: Service,
   key: { keyId: string; header: string },
@@ -52,8 +52,8 @@ async function call(
   return 'answered';
 }
 
-describe('a key that keeps guessing', () => {
-  test('gets its answer to the 51st guess, and 97 after it', async () => {
+describe('the guess limit of a key', () => {
+  test('answers 51 guesses, and refuses later calls with 97', async () => {
     const key = await newKey();
     const { process } = startProcess();
     for (let guess = 1; guess <= 51; guess++) assert.equal(await call(process, key, true), 'answered');
@@ -62,14 +62,14 @@ describe('a key that keeps guessing', () => {
     assert.equal(refused.retryAfterSeconds, 12 * 3600);
   });
 
-  test('may still call without a PIN', async () => {
+  test('does not refuse calls without a PIN', async () => {
     const key = await newKey();
     const { process } = startProcess();
     for (let guess = 1; guess <= 51; guess++) await call(process, key, true);
     admit(await authenticate(process, key.header), false);
   });
 
-  test('is known to the other processes within a second', async () => {
+  test('applies in other processes within a second', async () => {
     const key = await newKey();
     const one = startProcess();
     const other = startProcess();
@@ -79,7 +79,7 @@ describe('a key that keeps guessing', () => {
     assert.equal(((await call(other.process, key, false)) as Refusal).code, '97');
   });
 
-  test('is blocked by what all processes count together, at any number of guesses at the same time', async () => {
+  test('counts the concurrent guesses of all processes together', async () => {
     const key = await newKey();
     const processes = [startProcess().process, startProcess().process];
     const some = async (count: number) => {
@@ -97,7 +97,7 @@ describe('a key that keeps guessing', () => {
     assert.ok(info?.blockedAt);
   });
 
-  test('is told as blocked also to a process that another one forestalled', async () => {
+  test('reports a block to every process, and to one of them as the first', async () => {
     const key = await newKey();
     const { process } = startProcess();
     for (let guess = 1; guess <= 50; guess++) await call(process, key, true);
@@ -109,7 +109,7 @@ describe('a key that keeps guessing', () => {
     assert.deepEqual(await block(NOON + 1), [{ guesses: 51, calls: 50n, first: false }]);
   });
 
-  test('goes on the next day', async () => {
+  test('starts over at midnight UTC', async () => {
     const key = await newKey();
     const { process, state } = startProcess();
     for (let guess = 1; guess <= 51; guess++) await call(process, key, true);
@@ -119,7 +119,7 @@ describe('a key that keeps guessing', () => {
     assert.equal(await call(process, key, true), 'answered');
   });
 
-  test('goes on when the operator says so, and then has fifty guesses more', async () => {
+  test('starts over when the operator pardons the key', async () => {
     const key = await newKey();
     const { process, state } = startProcess();
     for (let guess = 1; guess <= 51; guess++) await call(process, key, true);
@@ -130,8 +130,8 @@ describe('a key that keeps guessing', () => {
   });
 });
 
-describe('a key that mostly calls with right codes', () => {
-  test('may be wrong more than fifty times, up to two in a hundred', async () => {
+describe('a key whose codes are mostly right', () => {
+  test('may guess more than fifty times, up to two in a hundred calls', async () => {
     const key = await newKey();
     const { process } = startProcess();
     for (let right = 0; right < 3_000; right++) await call(process, key, false);
@@ -143,7 +143,7 @@ describe('a key that mostly calls with right codes', () => {
     assert.equal(((await call(process, key, true)) as Refusal).code, '97');
   });
 
-  test('is not spoken for by calls that were refused: beyond its limit, after it was stopped, or of a suspended merchant', async () => {
+  test('gets no credit for calls refused by its rate limit, by its block, or by a suspension', async () => {
     const { service } = testService;
     const limited = await newKey();
     await limitKey(asOperator(service), limited.keyId, { perSecond: 1, burst: 2 });
@@ -154,14 +154,14 @@ describe('a key that mostly calls with right codes', () => {
     await suspendMerchant(asOperator(service), suspended.id, true);
     for (const key of [limited, stopped, suspended])
       for (let count = 0; count < 100; count++) await call(process, key, false);
-    // What it may do, it does, and that speaks for it.
+    // A call without a PIN is still admitted, and counts.
     admit(await authenticate(process, stopped.header), false);
     state.nowMs += 60_000;
     assert.equal(((await call(process, suspended, false)) as Refusal).code, '04');
     await flushCalls(process);
     const counted = async ({ id }: { id: number }) => {
       const [info] = await listKeys(process, id);
-      // It was used all the same.
+      // Refused calls count as use of the key.
       assert.ok(info?.lastUsedAt);
       return Number(info.calls);
     };
@@ -170,11 +170,11 @@ describe('a key that mostly calls with right codes', () => {
     assert.equal(await counted(suspended), 0);
   });
 
-  test('is told to the operator whenever it has guessed five hundred times more', async () => {
+  test('is logged after every five hundred further guesses', async () => {
     const key = await newKey();
-    const told: unknown[] = [];
+    const warnings: unknown[] = [];
     const { process } = startProcess();
-    const warn = (fields: { guesses: number }, text: string) => told.push([fields.guesses, text]);
+    const warn = (fields: { guesses: number }, text: string) => warnings.push([fields.guesses, text]);
     const listening = { ...process, log: { ...process.log, warn, debug() {} } } as unknown as Service;
     const { context } = await authenticate(listening, key.header);
     for (let count = 0; count < 60_000; count++) countCall(listening, key.keyId, context.now, true);
@@ -182,15 +182,15 @@ describe('a key that mostly calls with right codes', () => {
       await recordGuesses(listening, Array(count).fill(key.keyId));
     }
     const text = 'key guesses much, though little for its calls';
-    assert.equal(told.length, 2);
+    assert.equal(warnings.length, 2);
     for (const [at, least] of [500, 1_000].entries()) {
-      const [count, words] = told[at] as [number, string];
-      assert.ok(count >= least && count < least + 150, `$count`);
+      const [count, words] = warnings[at] as [number, string];
+      assert.ok(count >= least && count < least + 150, `${count}`);
       assert.equal(words, text);
     }
   });
 
-  test('is counted to the last call, also by a process that ends', async () => {
+  test('has all its calls counted, by every process', async () => {
     const key = await newKey();
     const one = startProcess().process;
     const other = startProcess().process;

@@ -7,7 +7,7 @@ import type {
 } from '@simplewebauthn/server';
 import { isoCBOR } from '@simplewebauthn/server/helpers';
 
-/** A device that keeps a passkey, as a browser calls it: ES256, no attestation. */
+/** A device with a passkey, as a browser calls it: ES256, no attestation. */
 
 const USER_PRESENT = 0x01;
 const USER_VERIFIED = 0x04;
@@ -17,11 +17,11 @@ const sha256 = (data: Uint8Array | string) => createHash('sha256').update(data).
 const base64url = (data: Uint8Array) => Buffer.from(data).toString('base64url');
 
 type Behaviour = {
-  /** The page that the browser shows; another one than ours for a phishing site. */
+  /** The origin of the page: another one than ours for a phishing site. */
   readonly origin: string;
   /** Whether the owner gave a fingerprint or a PIN. */
   readonly verified?: boolean;
-  /** A counter that does not grow: a copy of the key. */
+  /** A counter that does not grow, as a copy of the key has. */
   readonly counter?: number;
 };
 

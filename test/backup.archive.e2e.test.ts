@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
 
-/** Restores by the archived log, after all else is lost. */
+/** Restores from the archived log after the machine is lost. */
 
 const ARCHIVED_MS = 60_000;
 
@@ -32,7 +32,7 @@ async function archived(installation: Installation): Promise<void> {
   assert.fail('the log was not archived');
 }
 
-test('what was committed until a second before the machine is lost is restored, or up to a time', async (t) => {
+test('a lost machine is restored to its last second, or to a given time', async (t) => {
   const installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();
@@ -56,7 +56,7 @@ test('what was committed until a second before the machine is lost is restored, 
   const keys = await readFile(installation.at('data', 'keys'));
   await installation.lose();
 
-  // Everything, on what is left: the backup, the archive, and the key ring that was kept apart.
+  // All of it, from the backup, the archive, and the key ring that was kept elsewhere.
   await mkdir(installation.at('data'), { mode: 0o700 });
   await writeFile(installation.at('data', 'keys'), keys, { mode: 0o600 });
   const restored = await installation.json('restore', installation.at('backups'));
@@ -64,7 +64,7 @@ test('what was committed until a second before the machine is lost is restored, 
   assert.equal(await installation.balance(), 52);
   assert.equal((await installation.json('reconcile')).ok, true);
 
-  // It goes on, and the log of its new life is archived beside the old one.
+  // The service goes on, and its new log is archived beside the old one.
   await installation.serve();
   await installation.topUp('after-3');
   await archived(installation);
@@ -76,7 +76,7 @@ test('what was committed until a second before the machine is lost is restored, 
   assert.match(out, /The archived log ends there, before the time that was asked for/);
   assert.equal(await installation.balance(), 53);
 
-  // To a time: what was committed later is left out, and the database that is replaced is kept.
+  // To a time: later commits are left out, and the replaced database is kept.
   const to = between.toISOString();
   const earlier = await installation.json('restore', installation.at('backups'), '--to', to, '--replace');
   assert.ok(new Date(earlier.lastTransactionAt) <= between);
@@ -84,7 +84,7 @@ test('what was committed until a second before the machine is lost is restored, 
   assert.ok((await readdir(earlier.replaced)).includes('PG_VERSION'));
 });
 
-test('a log with a segment missing is not restored past it in silence', async (t) => {
+test('a restore fails if a segment of the log is missing, and names the segment', async (t) => {
   const installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   await installation.serve();

@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
 
-/** The drill: a machine is lost under load, and what a restore lacks is told exactly. */
+/** A machine is lost under load, and the restore reports exactly what it lacks. */
 
 const PATIENCE_MS = 120_000;
 
-/** A till that redeems a cent after the other, and notes what was answered, in order. */
+/** A till that redeems one cent at a time, and records the references that were answered, in order. */
 class Seller {
   readonly sold: string[] = [];
   readonly #ended: Promise<void>;
@@ -27,7 +27,7 @@ class Seller {
         headers: { authorization, 'content-type': 'application/json' },
         body: JSON.stringify({ voucherCode: voucher.code, pin: voucher.pin, amount: 0.01, reference }),
       }).catch(() => undefined);
-      // The machine is lost: the till does not know what became of this one.
+      // The machine is lost, and the outcome of this sale unknown.
       if (!response) return;
       const { statusCode } = (await response.json()) as { statusCode: string };
       assert.equal(statusCode, '00');
@@ -46,7 +46,7 @@ class Seller {
   }
 }
 
-test('a machine is lost under load: the restore has all up to a moment, names it, and nothing after it', async (t) => {
+test('a machine lost under load is restored without a gap up to the reported time', async (t) => {
   const installation = await Installation.make(t);
   installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
   const url = await installation.serve();
@@ -62,7 +62,7 @@ test('a machine is lost under load: the restore has all up to a moment, names it
   t.after(() => seller.stop());
 
   await seller.until(20);
-  // Sales go on between the end of the backup and the end of its command: only earlier ones must be in it.
+  // Sales go on while the command ends: only those before it must be in the backup.
   const inBackup = seller.sold.length;
   await installation.json('backup', 'create', installation.at('backups'));
   await seller.until(seller.sold.length + 50);
@@ -84,7 +84,7 @@ test('a machine is lost under load: the restore has all up to a moment, names it
     })
     .finally(() => owner.close());
 
-  // What is there is what the till sold first, without a gap; of the rest nothing is there.
+  // The restored sales are the first ones, without a gap.
   const restored = rows.map(({ reference }) => reference);
   assert.ok(
     restored.length >= inBackup,

@@ -22,14 +22,14 @@ after(async () => {
   for (const end of ends) await end();
 });
 
-test('a backup is verified by a start of a copy, whose books agree', async () => {
+test('backup verify starts a copy of the backup, and reconciles its books', async () => {
   const checked = await installation.json('backup', 'verify', installation.at('backups'));
   assert.equal(checked.ok, true);
   assert.ok(checked.checks.length > 5);
   const [name, ...others] = await readdir(installation.at('backups'));
   assert.deepEqual(others, []);
 
-  // The checksums are those that sha256sum checks.
+  // sha256sum can check the checksums.
   const backup = installation.at('backups', name ?? '');
   const lines = (await readFile(join(backup, 'SHA256SUMS'), 'utf8')).trim().split('\n');
   assert.ok(lines.length > 100);
@@ -44,7 +44,7 @@ test('a backup is verified by a start of a copy, whose books agree', async () =>
   }
 });
 
-test('a backup holds the key ring only where it was asked for, and a restore puts it back', async () => {
+test('a backup holds the key ring only with --with-keys, and a restore puts it back', async () => {
   const keys = await readFile(installation.at('data', 'keys'), 'utf8');
   const without = await readdir(installation.at('backups'), { recursive: true });
   for (const name of without.filter((each) => each.endsWith('/keys'))) assert.fail(name);
@@ -73,7 +73,7 @@ test('a backup holds the key ring only where it was asked for, and a restore put
   installation.settings['SCRIP_DATA_DIR'] = served;
 });
 
-test('older backups are removed once a new one is complete', async () => {
+test('with --keep older backups are removed once a new one is complete', async () => {
   const folder = installation.at('backups');
   await mkdir(join(folder, 'killed.partial'));
   const second = await installation.json('backup', 'create', folder, '--keep', '2');
@@ -86,7 +86,7 @@ test('older backups are removed once a new one is complete', async () => {
   assert.equal((await readdir(folder)).length, 2);
 });
 
-test('a folder that is too full is named, and nothing is left in it', async () => {
+test('a backup names a folder that is too full, and leaves nothing in it', async () => {
   const folder = installation.at('small');
   await mkdir(folder);
   const script = 'mount -t tmpfs -o size=20m small "$0" && "$@"; status=$?; ls "$0"; exit $status';
@@ -99,7 +99,7 @@ test('a folder that is too full is named, and nothing is left in it', async () =
   );
 });
 
-test('a backup whose books differ is found by its verification', async () => {
+test('backup verify fails if the books of the backup differ', async () => {
   const { out } = await installation.run(['db', 'url']);
   const client = await openOwner(out.trim());
   await client.query({ text: 'update scrip.floats set balance_minor = balance_minor + 1', values: [] });

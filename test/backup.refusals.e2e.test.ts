@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Installation } from './installation.ts';
 
-/** Backups and restores that cannot be right. */
+/** Backups and restores that are refused. */
 
 let installation: Installation;
 const ends: (() => Promise<void>)[] = [];
@@ -43,7 +43,7 @@ test('folders of another installation are refused for backups, the archive and a
   });
 });
 
-test('a restore that cannot be right is refused in one line, and changes nothing', async () => {
+test('a wrong restore is refused in one line, and changes nothing', async () => {
   const backups = installation.at('backups');
   const elsewhere = { SCRIP_DATA_DIR: installation.at('elsewhere') };
   await installation.fails(/is in use: stop every process/, ['restore', backups, '--replace']);

@@ -70,12 +70,12 @@ test('a lost machine is restored from a bucket to its last second', async (t) =>
   await loseAndRestore(t, await startStandInS3(t));
 });
 
-test('the same with a server of S3 that others wrote', async (t) => {
+test('a lost machine is restored from a bucket of an independent S3 server', async (t) => {
   const s3 = await startRealS3(t);
   if (s3) await loseAndRestore(t, s3);
 });
 
-test('what a bucket refuses is one line that says what to do', async (t) => {
+test('an error of a bucket is one line that says what to do', async (t) => {
   const s3 = await startStandInS3(t);
   const installation = await installationAt(t, s3);
   const fails = (expected: RegExp, settings: Record<string, string> = {}, place = PLACE) =>

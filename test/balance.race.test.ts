@@ -8,13 +8,13 @@ import { DIALECTS } from './dialects.ts';
 import { Till, withWrongPin } from './till.ts';
 
 for (const dialect of DIALECTS) {
-  test(`a balance by ${dialect.name} that waited for a redemption tells it in the balance and in the history, or in neither`, async (t) => {
+  test(`a balance by ${dialect.name} that waited for a redemption agrees with its own history`, async (t) => {
     const till = await Till.open(t);
     const other = await till.elsewhere(t);
     const voucher = await till.voucher(25);
-    // So that the voucher is looked at under its lock.
+    // After a wrong PIN the voucher is read under its lock.
     await till.refused(dialect, '55', dialect.balance(withWrongPin(voucher)));
-    // What others wait for is told once in a transaction: another connection looks.
+    // Statistics do not change within a transaction: another connection reads them.
     const [owner, watcher] = [await openOwner(till.testService.url), await openOwner(till.testService.url)];
     t.after(() => Promise.all([owner.close(), watcher.close()]));
     const waiting = async (count: number) => {
@@ -42,7 +42,7 @@ for (const dialect of DIALECTS) {
   });
 }
 
-test('a redemption is not in force when it was reversed, whichever of them has the greater id', () => {
+test('a reversed redemption is not in force, even if its id is greater than that of the reversal', () => {
   const activation = ['1', 'ACTIVATION', 25, 'then', null, null] as const;
   const redemption = (id: string) => [id, 'REDEMPTION', 10, 'then', 'x', null] as const;
   const reversal = (id: string, of: string) =>

@@ -38,7 +38,7 @@ async function readOf(cards: readonly Card[]): Promise<string[]> {
   });
 }
 
-/** The look at PINs under the lock: a status code or `ok` for each. */
+/** The check of PINs under the lock: a status code or `ok` for each. */
 async function checkOf(cards: readonly Card[]): Promise<string[]> {
   const rows = await bench.hot<{ ord: number; outcome: string }>(CHECK_PINS, [
     BUCKET,
@@ -49,7 +49,7 @@ async function checkOf(cards: readonly Card[]): Promise<string[]> {
   return rows.sort((first, second) => first.ord - second.ord).map(({ outcome }) => outcome);
 }
 
-/** What a call for a balance came to: a status code, or the balance and what of it can be used. */
+/** The outcome of a request for a balance: a status code, or the balance and its usable part. */
 async function outcomeOf(card: Card): Promise<string> {
   const answer = await balance(one, card).catch((error: unknown) => error);
   if (answer instanceof Refusal) return answer.code;
@@ -58,11 +58,11 @@ async function outcomeOf(card: Card): Promise<string> {
   return `${left.minor} ${usable.minor}`;
 }
 
-/** The references and amounts of what led to a balance, oldest first. */
+/** The references and amounts of a history, oldest first. */
 const historyOf = ({ transactions }: VoucherBalance) =>
   transactions.map(({ reference, amount }) => [reference, amount.minor]);
 
-/** Gives a voucher as many redemptions of one unit, of which the newest was reversed before all others. */
+/** Gives a voucher redemptions of one unit, and a reversal of the newest with an id before all others. */
 async function history(card: Card, count: number): Promise<void> {
   const id = (nth: string) =>
     `(left(id_floor('${bench.now.toISOString()}')::text, 24) || lpad((${nth})::text, 12, '0'))::uuid`;
@@ -90,7 +90,7 @@ async function history(card: Card, count: number): Promise<void> {
 }
 
 describe('a balance', () => {
-  test('is what is left, with what led to it', async (t) => {
+  test('is returned with the history of the voucher', async (t) => {
     const card = await bench.card(one);
     const at = (ms: number) => new Date(bench.now.getTime() + ms);
     // A booking is stamped when its call is sent.
@@ -120,7 +120,7 @@ describe('a balance', () => {
     ]);
   });
 
-  test('is in the units of the voucher; a batch that activates its vouchers lends them its reference', async () => {
+  test('is in the units of the voucher, and shows the reference of a batch that activated it', async () => {
     const dinars = await bench.merchant('DINAR');
     const [[card], inactive] = [
       await bench.cards(dinars, 1, { value: 1.234, reference: 'b' }),
@@ -137,7 +137,7 @@ describe('a balance', () => {
     assert.deepEqual([bare.balance.minor, bare.value, bare.transactions], [0n, null, []]);
   });
 
-  test('can be used where the voucher can be spent', async () => {
+  test('is usable only if the voucher can be spent', async () => {
     for (const [outcome, what] of [
       ['2500 0', "closed = 'REPLACED'"],
       ['2500 0', 'blocked_at = now()'],
@@ -152,7 +152,7 @@ describe('a balance', () => {
     }
   });
 
-  test('shows what is in force', async () => {
+  test('shows the redemptions in force after updates', async () => {
     const card = await bench.card(one, 25);
     for (const reference of ['kept', 'less', 'gone']) await redeem(one, { ...card, amount: 5, reference });
     await updateRedemption(one, { reference: 'less', amountUsed: 2 });
@@ -165,7 +165,7 @@ describe('a balance', () => {
     ]);
   });
 
-  test('shows the fifty newest entries of a long history, and none that was reversed', async () => {
+  test('shows the fifty newest entries of a long history, without reversed ones', async () => {
     const card = await bench.card(one, 25);
     for (const count of [49, 50, 51, 52, 57, 58, 59, 60, 61, 62, 200]) {
       await history(card, count);
@@ -177,7 +177,7 @@ describe('a balance', () => {
     }
   });
 
-  test('of a voucher that replaced others begins with an activation of all that it took over, and adds up', async () => {
+  test('of a successor begins with one activation of the amount it took over', async () => {
     const operator = asOperator(one.service);
     const card = await bench.card(one, 25);
     await redeem(one, { ...card, amount: 10, reference: 'before 1' });
@@ -204,50 +204,50 @@ describe('a balance', () => {
     assert.deepEqual((await balance(one, card)).usable.minor, 0n);
   });
 
-  test('is returned to nobody without code and PIN, nor of a batch that is not complete', async () => {
+  test('is declined without the right code and PIN, or if the batch is not complete', async () => {
     const [card, canceled] = [await bench.card(one, 25), await bench.card(one, 25)];
     await bench.query(
       `
         update batches set status = 'CANCELED' where id = (select batch_id from vouchers
         where serial_number = ${canceled.serial})`,
     );
-    const asked = [UNKNOWN, canceled, wrong(card), wrong(canceled)];
-    assert.deepEqual(await readOf(asked), Array(4).fill('nothing'));
-    assert.deepEqual(await checkOf(asked), ['14', '14', '55', '14']);
+    const cards = [UNKNOWN, canceled, wrong(card), wrong(canceled)];
+    assert.deepEqual(await readOf(cards), Array(4).fill('nothing'));
+    assert.deepEqual(await checkOf(cards), ['14', '14', '55', '14']);
     assert.deepEqual(await checkOf([canceled]), ['14']);
     assert.equal(await bench.guardOf(canceled), '0 open');
     assert.equal(await outcomeOf(card), '2500 2500');
   });
 
-  test('is one of a call: each stands at its place', async () => {
+  test('is returned at the position of its voucher in the call', async () => {
     const [first, second, third] = (await bench.cards(one, 3, { value: 25 })) as [Card, Card, Card];
     await bench.setCard(first, 'balance_minor = 1');
     await bench.setCard(third, 'balance_minor = 3, wrong_pins = 1');
-    const asked = [wrong(second), first, UNKNOWN, third];
-    assert.deepEqual(await readOf(asked), ['nothing', '1 1', 'nothing', 'nothing']);
-    assert.deepEqual(await checkOf(asked), ['55', 'ok', '14', 'ok']);
+    const cards = [wrong(second), first, UNKNOWN, third];
+    assert.deepEqual(await readOf(cards), ['nothing', '1 1', 'nothing', 'nothing']);
+    assert.deepEqual(await checkOf(cards), ['55', 'ok', '14', 'ok']);
     await bench.setCard(second, 'wrong_pins = 0');
     const calls = [wrongPin(second), first, unknownCode(), third].map((card) => outcomeOf(card));
     assert.deepEqual(await Promise.all(calls), ['55', '1 1', '14', '3 3']);
   });
 });
 
-/** The card with another PIN, and a code that nobody has, as a call brings them. */
+/** The card with another PIN, and an unknown code, as a request brings them. */
 const wrongPin = (card: Card): Card => ({
   ...card,
   pin: String((Number(card.pin) + 1) % 10_000).padStart(4, '0'),
 });
 const unknownCode = (): Card => ({ ...UNKNOWN, code: '100000000000', pin: '0000' });
 
-describe('wrong PINs', () => {
-  test('are counted, and lock at the fifth, the tenth and the fifteenth', async () => {
+describe('wrong PINs of a balance', () => {
+  test('lock the voucher at the fifth, the tenth and the fifteenth', async () => {
     const card = await bench.card(one, 25);
     await bench.countsWrongPins(card, async () => (await checkOf([wrong(card)]))[0] as string);
     assert.deepEqual([await outcomeOf(card), await outcomeOf(wrongPin(card))], ['75', '75']);
     assert.equal(await bench.guardOf(card), '15 Infinity');
   });
 
-  test('are forgotten with the right one, once it is looked at', async () => {
+  test('are reset by the right PIN once it is checked', async () => {
     const card = await bench.card(one, 25);
     await bench.setCard(card, "wrong_pins = 5, pin_locked_until = '2030-01-15T08:00:00.001Z'");
     const locked = await bench.placeOf(card);
@@ -266,7 +266,7 @@ describe('wrong PINs', () => {
     assert.equal(await bench.guardOf(card), '0 open');
   });
 
-  test('are looked at as the voucher is when its turn comes', async () => {
+  test('are checked against the voucher as it is after the wait for its lock', async () => {
     const [card, next] = (await bench.cards(one, 2, { value: 25 })) as [Card, Card];
     assert.equal(await bench.behind(card, 'wrong_pins = 4', () => outcomeOf(wrongPin(card))), '55');
     assert.equal(await bench.guardOf(card), '5 15');
@@ -277,13 +277,13 @@ describe('wrong PINs', () => {
     await bench.setCard(next, 'wrong_pins = 1, pin_locked_until = null');
     assert.equal(await bench.behind(next, 'balance_minor = 1', () => outcomeOf(next)), '1 1');
     assert.equal(await bench.guardOf(next), '0 open');
-    // A voucher that was sealed anew meanwhile is no longer found by this key.
+    // A voucher that was sealed again meanwhile is no longer found by this key.
     const sealed = `code_key = '${'9'.repeat(32)}'`;
     await bench.setCard(next, 'wrong_pins = 1');
     assert.equal(await bench.behind(next, sealed, () => outcomeOf(wrongPin(next))), '14');
   });
 
-  test('of any number at the same time are looked at five times', async () => {
+  test('sent at the same time are checked five times, until the voucher is locked', async () => {
     const card = await bench.card(one, 25);
     const guess = async () => (await checkOf([wrong(card)]))[0];
     const outcomes = await Promise.all(Array.from({ length: 12 }, guess));

@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 for (const dialect of DIALECTS) {
   describe(`a balance by ${dialect.name}`, () => {
-    test('tells what is left, and what led to it, the oldest first', async (t) => {
+    test('returns the amount left and the history, oldest first', async (t) => {
       const till = await Till.open(t);
       const other = await Till.at(till.testService);
       const batch = await till.done(dialect.generate('batch', 1, 25));
@@ -40,7 +40,7 @@ for (const dialect of DIALECTS) {
       );
     });
 
-    test('tells the redemption in force after an update, and no reversal', async (t) => {
+    test('shows the redemption in force after an update, and no reversal', async (t) => {
       const till = await Till.open(t);
       const voucher = await till.voucher(25);
       await till.done(dialect.redeem(voucher, 10, 'one'));
@@ -56,7 +56,7 @@ for (const dialect of DIALECTS) {
       );
     });
 
-    test('has nothing usable on a voucher that cannot be spent', async (t) => {
+    test('has a usable amount of 0 if the voucher cannot be spent', async (t) => {
       const till = await Till.open(t);
       const { service, clock } = till.testService;
       const [voucher, replaced] = await till.vouchers(2);
@@ -77,7 +77,7 @@ for (const dialect of DIALECTS) {
       assert.deepEqual(await amounts(voucher), [25, 0]);
     });
 
-    test('is told to nobody without the PIN', async (t) => {
+    test('is declined without the right PIN', async (t) => {
       const till = await Till.open(t);
       const opaque = await Till.at(till.testService, { opaque: true });
       const voucher = await till.voucher();
@@ -88,8 +88,8 @@ for (const dialect of DIALECTS) {
   });
 }
 
-describe('the value', () => {
-  test('is told by variant A: what the voucher held when it was activated', async (t) => {
+describe('the value of a voucher', () => {
+  test('is returned by variant A only: the amount at activation', async (t) => {
     const till = await Till.open(t);
     const [voucher, inactive] = [await till.voucher(25), await till.voucher(null)];
     const [a, b] = DIALECTS;

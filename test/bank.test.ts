@@ -36,7 +36,7 @@ const csv = (rows: readonly string[]) =>
 const fromCsv = ({ operator }: Ledger, rows: readonly string[], dryRun = false) =>
   importBank(operator, { account: 'House', bytes: csv(rows), format: 'csv', mapping: 'house' }, dryRun);
 
-/** What the report says is unexplained, under way, and so on. */
+/** The amounts of the reconciliation report, by item. */
 async function reconciled({ started }: Ledger, to = '2026-03-02'): Promise<Record<string, string>> {
   const kind = findReport('R13');
   assert.ok(kind);
@@ -89,7 +89,7 @@ test('a reference within another word, or of another amount, is no match', async
   assert.deepEqual(await matchBank(ledger.operator, true), { exact: [], suggested: [] });
 });
 
-test('the same amount within three days is suggested, and matched once that is accepted', async (t) => {
+test('a movement of the same amount within three days is suggested, and matched once accepted', async (t) => {
   const { ledger, merchantId } = await open(t);
   await put(ledger, merchantId, 10_000n, 'A-0001');
   await put(ledger, merchantId, 77_700n, 'A-0002');
@@ -105,7 +105,7 @@ test('the same amount within three days is suggested, and matched once that is a
   assert.equal((await matchBank(ledger.operator, true)).suggested.length, 0);
 });
 
-test('by hand one entry is matched with several movements, and several entries with one, where the sums are equal', async (t) => {
+test('several entries or movements are matched by hand if their sums are equal', async (t) => {
   const { ledger, merchantId } = await open(t);
   const ids = [];
   for (const [amount, reference] of [
@@ -137,7 +137,7 @@ test('by hand one entry is matched with several movements, and several entries w
   await assert.rejects(unmatch(ledger.operator, whole), { code: '60' });
 });
 
-test('a statement is imported as a whole or not at all, and once', async (t) => {
+test('a statement is imported as a whole or not at all, and only once', async (t) => {
   const { ledger } = await open(t);
   const bad = await fromCsv(ledger, [
     '31.02.2026;a;1,00',
@@ -196,7 +196,7 @@ const entry = (amount: string, side: string, reference: string, text: string, st
   `<Ntry><Amt Ccy="USD">${amount}</Amt><CdtDbtInd>${side}</CdtDbtInd><Sts><Cd>${status}</Cd></Sts><BookgDt><Dt>2026-03-01</Dt></BookgDt>
 <AcctSvcrRef>${reference}</AcctSvcrRef><NtryDtls><TxDtls><RmtInf><Ustrd>${text}</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>`;
 
-test('camt.053 is read with its closing balance, and what that does not explain is shown', async (t) => {
+test('camt.053 is read with its closing balance, and an unexplained difference is reported', async (t) => {
   const { ledger, merchantId } = await open(t);
   const { operator } = ledger;
   await put(ledger, merchantId, 30_000n, 'TOP-7');

@@ -11,14 +11,14 @@ import { balance } from '../src/vouchers/balance.ts';
 import { Bench, type Card, UNKNOWN } from './statement.ts';
 
 /**
- * Which requests share a call to the database, for each operation of the hot path; what becomes of those
- * that meet on a voucher or a reference; and that a request which cannot be answered fails alone.
+ * For each operation of the hot path: which requests share a call to the database, what becomes of those
+ * for the same voucher or reference, and that a request which cannot be answered fails alone.
  */
 
 let bench: Bench;
 let one: Context;
 let other: Context;
-/** The merchants of each call. A second look for requests that a call left open is left out. */
+/** The merchants of each call, without the second calls for requests that the first left open. */
 let sent: { readonly name: string; readonly merchants: readonly number[] }[] = [];
 
 before(async () => {
@@ -42,7 +42,7 @@ after(() => bench.close());
 /** A call for a voucher under a reference, where it has one. */
 type Ask = (by: Context, card: Card, reference?: string) => Promise<unknown>;
 
-/** With the operations whose calls hold a voucher, and those whose calls hold a reference. */
+/** The operations, and whether their calls hold a voucher or a reference exclusively. */
 const operations: Record<
   string,
   { readonly ask: Ask; readonly holds: readonly ('voucher' | 'reference')[] }
@@ -68,7 +68,7 @@ const operations: Record<
   'find a transaction': { ask: (by, _, reference = '-') => findTransaction(by, reference), holds: [] },
 };
 
-/** Requests of one moment: how many of them each call held. */
+/** Sends requests at one moment. @returns how many of them each call held */
 async function rowsOf(calls: readonly (() => Promise<unknown>)[]): Promise<number[]> {
   sent = [];
   const isRefusal = (error: unknown) => (error instanceof Refusal ? undefined : Promise.reject(error));
@@ -83,7 +83,7 @@ const codeOf = (call: Promise<unknown>) =>
   );
 
 describe('a call whose voucher changes while it waits', () => {
-  test('is decided on the voucher as it is then', async () => {
+  test('decides on the new state of the voucher', async () => {
     const [spent, closed] = (await bench.cards(one, 2, { value: 25 })) as [Card, Card];
     const raced = { amount: 1, reference: 'raced' };
     assert.equal(
@@ -102,7 +102,7 @@ describe('a call whose voucher changes while it waits', () => {
   });
 });
 
-test('a merchant is given its accounts in a currency as it needs them', async () => {
+test('the accounts of a merchant in a currency are created when they are first needed', async () => {
   await bench.product('DINAR', 'KWD', 3);
   const [card] = await bench.cards(await bench.merchant('DINAR'), 1, { value: 5 });
   const [bare] = await bench.cards(await bench.merchant('DINAR'), 1);
@@ -112,7 +112,7 @@ test('a merchant is given its accounts in a currency as it needs them', async ()
   assert.equal(await codeOf(activate(other, { voucher: bare, value: 1 })), '50');
 });
 
-test('a reference of a form that none can have is refused by every operation that takes one', async () => {
+test('every operation that takes a reference declines a malformed one', async () => {
   const card = await bench.card(one, 25);
   const taking = Object.entries(operations).filter(([name]) => name !== 'balance');
   for (const [name, { ask }] of taking)
@@ -121,7 +121,7 @@ test('a reference of a form that none can have is refused by every operation tha
     assert.equal(await codeOf(ask(one, card, 'NEW-x')), '18', name);
 });
 
-test('a voucher that is activated by code and by serial number at one moment is activated once, and no neighbor fails', async () => {
+test('concurrent activations by code and by serial number activate a voucher once, and no other fails', async () => {
   const cards = await bench.cards(one, 8);
   const bySerial = (card: Card, reference?: string) =>
     codeOf(activate(one, { voucher: { serialNumber: Number(card.serial) }, reference }));
@@ -140,7 +140,7 @@ test('a voucher that is activated by code and by serial number at one moment is 
 });
 
 describe('a voucher that cannot be opened', () => {
-  test('fails the request for it alone, and those that share its call are answered', async () => {
+  test('fails its own request only, and the others of the call are answered', async () => {
     const cards = await bench.cards(one, 4, { value: 25 });
     const inactive = await bench.cards(one, 4);
     for (const [index, card] of cards.entries()) {
@@ -170,7 +170,7 @@ describe('a voucher that cannot be opened', () => {
         name,
       );
     }
-    // What was committed is found as such once the voucher opens again.
+    // The committed activation is replayed once the voucher can be opened again.
     const { keys } = one.service;
     const { serial, code, pin } = inactive[1] as Card;
     await bench.setCard(inactive[1] as Card, `sealed = '\\x${keys.seal(serial, code, pin).toString('hex')}'`);
@@ -181,7 +181,7 @@ describe('a voucher that cannot be opened', () => {
 
 for (const [name, { ask, holds }] of Object.entries(operations)) {
   describe(`requests to ${name}`, () => {
-    test('of one moment are one call, if they are for different vouchers and references', async () => {
+    test('for different vouchers and references share a call', async () => {
       const [first, second] = (await bench.cards(one, 2)) as [Card, Card];
       const calls = [() => ask(one, first, `${name} 1`), () => ask(one, second, `${name} 2`)];
       assert.equal((await rowsOf(calls))[0], 2);
@@ -194,7 +194,7 @@ for (const [name, { ask, holds }] of Object.entries(operations)) {
     });
 
     for (const what of ['voucher', 'reference'] as const)
-      test(`of one moment ${holds.includes(what) ? 'go one after the other' : 'go together'} if they are for one ${what}`, async () => {
+      test(`for the same ${what} ${holds.includes(what) ? 'go one after the other' : 'share a call'}`, async () => {
         const cards = (await bench.cards(one, 2)) as [Card, Card];
         const [card, next] = what === 'voucher' ? [cards[0], cards[0]] : cards;
         const [reference, second] =
@@ -203,7 +203,7 @@ for (const [name, { ask, holds }] of Object.entries(operations)) {
         assert.equal(most, holds.includes(what) ? 1 : 2);
       });
 
-    test('of a merchant do not wait for hundreds of another', async () => {
+    test('of one merchant do not wait for hundreds of another', async () => {
       const unknown = (nth: number): Card => ({
         ...UNKNOWN,
         code: String(100_000_000_000 + nth),
@@ -216,7 +216,7 @@ for (const [name, { ask, holds }] of Object.entries(operations)) {
       const card = await bench.card(other);
       await rowsOf([...flood, () => ask(other, card, `${name} of another`)]);
       const turn = sent.findIndex(({ merchants }) => merchants.includes(other.merchant.id));
-      // Two calls are under way when it comes.
+      // Two calls are under way when it arrives.
       assert.ok(turn >= 0 && turn <= 2, `in call ${turn} of ${sent.length}`);
     });
   });

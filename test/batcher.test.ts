@@ -53,7 +53,7 @@ describe('the batcher', () => {
     );
   });
 
-  test('sends what waits together, and never two requests of one key', async (t) => {
+  test('sends waiting requests as one call, but never two of the same key', async (t) => {
     const { send, calls } = await open(t);
     await Promise.all(Array.from({ length: 100 }, (_, index) => send(1, `key-${index % 50}`)));
     assert.ok(calls.length < 10, `${calls.length} calls`);
@@ -69,7 +69,7 @@ describe('the batcher', () => {
     );
   });
 
-  test('lets merchants take turns: one that floods does not hold up the others', async (t) => {
+  test('takes turns between merchants: one that floods does not delay the others', async (t) => {
     const { send, flood, calls } = await open(t);
     const many = flood(1, 900);
     await many[0];
@@ -80,7 +80,7 @@ describe('the batcher', () => {
     await Promise.all(many);
   });
 
-  test('declines at once what it cannot settle soon, and then requests of the merchant that floods', async (t) => {
+  test('declines requests above the bound of its queue at once, those of a merchant that floods', async (t) => {
     const { send, flood } = await open(t);
     const outcomes = Promise.allSettled(flood(1, 6_000));
     const others = await Promise.allSettled(Array.from({ length: 20 }, () => send(2)));
@@ -94,8 +94,8 @@ describe('the batcher', () => {
   });
 });
 
-describe('of the requests of a call', () => {
-  test('one whose row cannot be turned into an answer fails alone', async (t) => {
+describe('a request in a call', () => {
+  test('fails alone if its row cannot be turned into an answer', async (t) => {
     const broken = new Error('this row cannot be opened');
     const { send, calls } = await open(t, {
       answer({ key }, { call }) {
@@ -112,7 +112,7 @@ describe('of the requests of a call', () => {
     ]);
   });
 
-  test('one that must go again goes with the next call, before later requests of its merchant', async (t) => {
+  test('that must be repeated goes with the next call, before later ones of its merchant', async (t) => {
     const turns = new Map<string, number>();
     const { send, calls } = await open(t, {
       run: async (_, requests) => {
@@ -131,12 +131,12 @@ describe('of the requests of a call', () => {
     assert.ok(calls.length > 4 && second <= 2, `call ${second + 1} of ${calls.length}`);
   });
 
-  test('one that must go again and again is declined in the end', async (t) => {
+  test('that must be repeated too often is declined', async (t) => {
     const { send } = await open(t, { run: async (_, requests) => requests.map(() => AGAIN) });
     await assert.rejects(send(1), isOverloaded);
   });
 
-  test('all fail with a call that fails, and those behind them are sent', async (t) => {
+  test('fails with its call, and the requests behind it are sent', async (t) => {
     let isFirst = true;
     const { send, calls } = await open(t, {
       run: async (_, requests) => {
@@ -155,7 +155,7 @@ describe('of the requests of a call', () => {
     assert.equal(await behind, 2);
   });
 
-  test('those that wait behind a database that is away fail with it; a full pool fails those of the call alone', async (t) => {
+  test('that waits behind a failed call fails too only if the database is away', async (t) => {
     for (const [code, message, isBehindSent] of [
       ['ECONNREFUSED', 'connect ECONNREFUSED', false],
       ['EPOOLEXHAUSTED', 'all connections to the database are in use', true],

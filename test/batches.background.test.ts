@@ -11,11 +11,11 @@ import { Till } from './till.ts';
 
 const [A] = DIALECTS as [Dialect, Dialect];
 
-/** Looks at a batch until it ends; a minute of looks, where a second will do, is for one that never does. */
-const MOST_LOOKS = 3_000;
+/** Polls a batch until it ends: usually for a second, and for a minute if it never ends. */
+const LOOKS_MAX = 3_000;
 
 async function ended(till: Till, dialect: Dialect, reference: string) {
-  for (let look = 0; look < MOST_LOOKS; look++) {
+  for (let look = 0; look < LOOKS_MAX; look++) {
     const { data } = await till.done(dialect.download(reference));
     if (data.status !== 'PROCESSING') return data;
     assert.equal('vouchers' in data, false);
@@ -24,7 +24,7 @@ async function ended(till: Till, dialect: Dialect, reference: string) {
   return assert.fail(`the batch ${reference} does not end`);
 }
 
-/** Works in the background of each till while something runs. */
+/** Runs a worker at each till while `run` runs. */
 async function working(tills: readonly Till[], run: () => Promise<void>): Promise<void> {
   const workers = await Promise.all(
     tills.map(({ testService }) => startWorker(testService.service, TASKS, sweep)),
@@ -32,14 +32,14 @@ async function working(tills: readonly Till[], run: () => Promise<void>): Promis
   try {
     await run();
   } finally {
-    // Before the test ends and takes the database away: a worker waits for it to come back.
+    // Before the test drops the database: a worker would wait for it to come back.
     await Promise.all(workers.map((worker) => worker.stop()));
   }
 }
 
 for (const dialect of DIALECTS) {
-  describe(`a batch above ten by ${dialect.name}`, () => {
-    test('is accepted, paid for, and made in the background by two workers', async (t) => {
+  describe(`a batch of more than ten by ${dialect.name}`, () => {
+    test('is accepted, paid for, and produced in the background by two workers', async (t) => {
       const till = await Till.open(t, { float: 50_11n });
       const second = await till.elsewhere(t);
       const accepted = await till.done(dialect.generate('eleven', 11, 0.01));
@@ -70,8 +70,8 @@ for (const dialect of DIALECTS) {
   });
 }
 
-describe('a batch that is canceled', () => {
-  test('gives the whole float back, and none of its vouchers can be seen', async (t) => {
+describe('canceling a batch', () => {
+  test('returns its cost to the float, and hides its vouchers', async (t) => {
     const till = await Till.open(t, { float: 50_00n });
     const { service } = till.testService;
     const { data } = await till.done(A.generate('batch', 5_000, 0.01));
@@ -83,14 +83,14 @@ describe('a batch that is canceled', () => {
       assert.equal(now.transactionId, data.transactionId);
     }
     await till.reconciles();
-    // What it cost can be spent again, while its vouchers are still being taken back.
+    // The cost can be spent again while the vouchers are still being voided.
     await till.done(A.generate('next', 1, 50));
     await working([till], () => TASKS['void-batch'](service, 1, () => false));
     await till.reconciles();
     assert.equal((await till.done(A.download('batch'))).data.status, 'CANCELED');
   });
 
-  test('is taken back by another worker soon after the one that did so has died', async (t) => {
+  test('is completed by another worker after the first one died', async (t) => {
     const till = await Till.open(t, { float: 50_00n });
     const { service, url } = till.testService;
     const { data } = await till.done(A.generate('batch', 5_000, 0.01));
@@ -114,7 +114,7 @@ describe('a batch that is canceled', () => {
           'select voided_at is not null as voided from scrip.batches',
         );
         if (batch?.voided) break;
-        assert.ok(look < MOST_LOOKS, 'nobody takes the batch back');
+        assert.ok(look < LOOKS_MAX, 'no worker voids the batch');
         await sleep(20);
       }
     });
@@ -122,7 +122,7 @@ describe('a batch that is canceled', () => {
     await till.reconciles();
   });
 
-  test('is one that was still in process', async (t) => {
+  test('has no effect once the batch is complete', async (t) => {
     const till = await Till.open(t);
     const { data } = await till.done(A.generate('batch', 2, 25));
     assert.equal(

@@ -34,7 +34,7 @@ async function make(context: Context, reference: string, quantity: number, value
 }
 
 describe('the record of exports', () => {
-  test('is told with the batch', async () => {
+  test('is returned with the batch', async () => {
     const { batch } = await make(await merchant('Told'), 'told', 3);
     const shown = () => operator.json('batch', 'show', batch.transactionId);
     assert.deepEqual([(await shown()).exports, (await shown()).lastExport], [0, null]);
@@ -76,7 +76,7 @@ describe('the record of exports', () => {
     );
   });
 
-  test('is written before the first voucher is read, and tells of what was cut off', async () => {
+  test('is written before the first voucher is read, and shows that an export was aborted', async () => {
     const { service } = operator.testService;
     const { batch } = await make(await merchant('Cut off'), 'cut off', 4);
     const ann = {
@@ -101,7 +101,7 @@ describe('the record of exports', () => {
     assert.deepEqual([aborted?.state, aborted?.vouchers, aborted?.by], ['aborted', 4, 'Ann']);
   });
 
-  test('can be added to, and not changed, by the service', async () => {
+  test('cannot be changed or deleted by the service', async () => {
     const { db } = operator.testService.service;
     for (const statement of [
       sql`update batch_exports set exported_by = 'nobody'`,

@@ -45,7 +45,7 @@ function line({ serialNumber, code, pin }: Made, value: string, rest: string): s
 }
 
 describe('a batch as CSV', () => {
-  test('holds every voucher, in cells of text that are no formulas', async () => {
+  test('holds every voucher, in text cells without formulas', async () => {
     const context = await merchant(`=HYPERLINK("http://x")`);
     const reference = '+1,2 "spring"';
     const { batch, vouchers } = await make(context, reference, 10);
@@ -62,7 +62,7 @@ describe('a batch as CSV', () => {
     assert.equal(out, expected);
   });
 
-  test('tells what a voucher is worth by now, and leaves out those that were replaced', async () => {
+  test('shows the present balance of each voucher, and leaves out replaced ones', async () => {
     const context = await merchant('Worth');
     const { batch, vouchers } = await make(context, 'worth', 3);
     const [spent, lost, whole] = vouchers as [Made, Made, Made];
@@ -88,7 +88,7 @@ describe('a batch as CSV', () => {
     ]);
   });
 
-  test('leaves the value open where it is given at activation', async () => {
+  test('leaves the value empty if it is given at activation', async () => {
     const context = await merchant('Open');
     const { batch } = await generate(context, { reference: 'open', quantity: 1, expiryDate: EXPIRY });
     const [voucher] = (await vouchersOf(context, 'open')) as [Made];
@@ -114,7 +114,7 @@ describe('a batch as a sheet', () => {
     return { pages: await readSheet(await readFile(file)), ...ran };
   };
 
-  test('shows ten vouchers a page, with symbols that a scanner reads', async () => {
+  test('shows ten vouchers on a page, with barcodes that a scanner reads', async () => {
     const context = await merchant('Café Żółw Уют');
     const args = ['--merchant', String(context.merchant.id), '--quantity', '12', '--value', '25', '--wait'];
     const batch = await operator.json(
@@ -154,7 +154,7 @@ describe('a batch as a sheet', () => {
     }
   });
 
-  test('has an identifier where the font lacks the letters of a name, and says so', async () => {
+  test('shows an identifier if the font lacks the letters of a name, and warns of it', async () => {
     const context = await merchant('東京ギフト');
     const { batch } = await make(context, '注文', 1);
     const { pages, err } = await pdf(batch.transactionId, 'tokyo.pdf');
@@ -170,7 +170,7 @@ describe('a batch as a sheet', () => {
 });
 
 describe('the file of an export', () => {
-  test('is there as a whole, for its owner alone, and overwrites nothing by itself', async () => {
+  test('is complete, readable by its owner only, and overwrites no other without --force', async () => {
     const { batch } = await make(await merchant('Files'), 'files', 2);
     const own = await mkdtemp(join(folder, 'own-'));
     const file = join(own, 'print.csv');
@@ -199,22 +199,22 @@ describe('the file of an export', () => {
     await operator.fails(/its folder does not exist/, ...at(join(own, 'none', 'a.csv')));
     await operator.fails(/no ordinary file/, ...at(own), '--force');
     await operator.fails(/both need stdout/, ...at('-'), '--json');
-    // What was refused took no codes out, and is not recorded.
+    // A refused export released no codes, and is not recorded.
     assert.equal((await operator.json('batch', 'show', batch.transactionId)).exports, 2);
   });
 
-  test('is refused of a batch that has no vouchers to print', async () => {
+  test('is refused for a batch without vouchers to print', async () => {
     const context = await merchant('Unfinished');
     const { batch: running } = await make(context, 'running', 11);
     const { batch: canceled } = await make(context, 'canceled', 11);
     await cancelBatch(asOperator(operator.testService.service), canceled.transactionId);
     const none = '00000000-0000-7000-8000-000000000000';
-    for (const [told, id] of [
+    for (const [expected, id] of [
       [/is PROCESSING: it can be exported once it is COMPLETED/, running.transactionId],
       [/is CANCELED: none of its vouchers can be used/, canceled.transactionId],
       [/there is no batch/, none],
     ] as const)
-      await operator.fails(told, 'batch', 'export', id, '--format', 'csv');
+      await operator.fails(expected, 'batch', 'export', id, '--format', 'csv');
     await operator.fails(/--format takes csv or pdf/, 'batch', 'export', none, '--format', 'xlsx');
     await operator.fails(/--by takes one line/, 'batch', 'export', none, '--format', 'csv', '--by', 'a\nb');
   });

@@ -17,12 +17,11 @@ const [A] = DIALECTS as [Dialect, Dialect];
 const MINUTE_MS = 60_000;
 const FLOAT_MINOR = 1_000_00n;
 const PRICE_MINOR = 600n;
-/** Small enough to be made in its transaction, and large enough for the thread. */
+/** Small enough to be produced in one transaction, and large enough for the thread. */
 const QUANTITIES = [20, 300];
 
 /**
- * Makes the database refuse vouchers with an error of our choice: what a full disk does, the server tells
- * in this way.
+ * Makes the database refuse vouchers with an error of our choice, as the server does if the disk is full.
  */
 async function refuseVouchers(till: Till, state: string | undefined): Promise<void> {
   const owner = await openOwner(till.testService.url);
@@ -46,7 +45,7 @@ async function ordered(t: Parameters<typeof Till.open>[0], quantity: number) {
     clock,
     service,
     fill: (keys = service.keys) => fillBatch({ ...service, keys }, 1, () => false),
-    /** What the audit tells of the batch; the audit itself is whole. */
+    /** The entries of the audit for the batch, after the audit is verified. */
     async audited() {
       assert.equal((await verifyAudit(service, null)).broken, null);
       const rows = await service.db.query<{ action: string; reason: string }>(
@@ -55,7 +54,7 @@ async function ordered(t: Parameters<typeof Till.open>[0], quantity: number) {
       return rows.map(({ action, reason }) => `${action}: ${reason}`);
     },
     status: async () => (await till.done(A.download('batch'))).data.status,
-    /** Proves that the batch is canceled for good, with everything back, and tells the cause. */
+    /** Proves that the batch is canceled and its cost returned. @returns the cause that is shown */
     async failure() {
       const found = await findBatchForOperator(service, data.transactionId);
       assert.equal(found?.batch.status, 'CANCELED');
@@ -71,7 +70,7 @@ async function ordered(t: Parameters<typeof Till.open>[0], quantity: number) {
 
 for (const quantity of QUANTITIES) {
   describe(`a batch of ${quantity} whose production fails`, () => {
-    test('is canceled when the disk stays full, and not before it had time to be emptied', async (t) => {
+    test('is canceled if the disk stays full, after time to free it', async (t) => {
       const { till, clock, fill, status, failure, audited } = await ordered(t, quantity);
       await refuseVouchers(till, '53100');
       for (let tries = 0; tries < 10; tries++) {
@@ -85,7 +84,7 @@ for (const quantity of QUANTITIES) {
       assert.deepEqual(await audited(), ['batch.cancel: the disk of the database is full (53100)']);
     });
 
-    test('goes on when there is room again, and has the whole time the next time', async (t) => {
+    test('is completed once the disk has room again, and resets the time limit', async (t) => {
       const { till, clock, fill, status } = await ordered(t, quantity);
       await refuseVouchers(till, '53100');
       await assert.rejects(fill());
@@ -101,7 +100,7 @@ for (const quantity of QUANTITIES) {
       await till.reconciles();
     });
 
-    test('is canceled after a few tries when the database keeps refusing it, with a cause that quotes no row', async (t) => {
+    test('is canceled at the fifth error of the database, with a cause that quotes no row', async (t) => {
       const { till, fill, status, failure } = await ordered(t, quantity);
       await refuseVouchers(till, '22012');
       for (let tries = 0; tries < 4; tries++) {
@@ -134,7 +133,7 @@ for (const quantity of QUANTITIES) {
       });
     }
 
-    test('is canceled when its key does not seal', async (t) => {
+    test('is canceled if its key cannot seal', async (t) => {
       const { service, fill, failure, audited } = await ordered(t, quantity);
       const [ring, routing] = service.keys.share();
       const broken = new KeyRing(
@@ -144,11 +143,11 @@ for (const quantity of QUANTITIES) {
       for (let tries = 0; tries < 4; tries++) await assert.rejects(fill(broken));
       await fill(broken);
       assert.equal(await failure(), 'vouchers could not be made: Invalid key length');
-      // Nor can such a process seal the end of the audit.
+      // This process cannot seal the end of the audit either.
       assert.deepEqual(await audited(), []);
     });
 
-    test('is canceled when the key ring is another than the database knows, before anything is sealed under it', async (t) => {
+    test('is canceled if the key ring is not that of the database, before a voucher is sealed', async (t) => {
       const { service, fill, failure, audited } = await ordered(t, quantity);
       const other = readKeyRing(newRingKey(), 'the test');
       for (let tries = 0; tries < 4; tries++) await assert.rejects(fill(other));

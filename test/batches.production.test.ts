@@ -14,7 +14,7 @@ import { Till } from './till.ts';
 const [A] = DIALECTS as [Dialect, Dialect];
 const B = '/api/v2';
 
-/** Runs statements as the schema's owner: what no service may do. */
+/** Runs statements as the owner of the schema, beyond the rights of the service. */
 async function tamper(url: string, text: string): Promise<void> {
   const owner = await openOwner(url);
   await owner.query({ text, values: [] }).finally(() => owner.close());
@@ -28,8 +28,8 @@ async function vouchersOf(till: Till, reference: string): Promise<Voucher[]> {
   return data.vouchers;
 }
 
-describe('a batch made ahead of its transactions', () => {
-  test('has vouchers that open, can be found, and carry their value', async (t) => {
+describe('a batch produced in the background', () => {
+  test('has vouchers with valid codes that hold their value', async (t) => {
     const till = await Till.open(t);
     await till.done(A.generate('batch', 700, 25));
     await fill(till, 1);
@@ -42,7 +42,7 @@ describe('a batch made ahead of its transactions', () => {
     await till.reconciles();
   });
 
-  test('can be without a value, given at activation', async (t) => {
+  test('can be without a value, which is given at activation', async (t) => {
     const till = await Till.open(t);
     const body = { reference: 'batch', quantity: 700, value: null };
     await till.done({ method: 'POST', path: `${B}/vouchers`, body });
@@ -54,7 +54,7 @@ describe('a batch made ahead of its transactions', () => {
     await till.reconciles();
   });
 
-  test('is read page by page, never sorted as a whole, also before the database knows how large it is', async (t) => {
+  test('is read by an index and never sorted, even before its table is analyzed', async (t) => {
     const till = await Till.open(t);
     await till.done(A.generate('batch', 5_000, 1));
     await fill(till, 1);
@@ -69,11 +69,10 @@ describe('a batch made ahead of its transactions', () => {
     );
   });
 
-  test('draws a code again that exists already', async (t) => {
+  test('draws another code if one exists already', async (t) => {
     const till = await Till.open(t);
     await till.vouchers(1);
-    // What the generator draws, nobody can foresee: the database makes the first code of two calls that of
-    // an earlier voucher.
+    // Codes are random: the database replaces the first code of two calls by that of an earlier voucher.
     await tamper(
       till.testService.url,
       `set search_path to scrip;
@@ -105,7 +104,7 @@ describe('a batch made ahead of its transactions', () => {
 });
 
 describe('several batches at a time', () => {
-  test('share the work: a small one is complete while a large one is still being made', async (t) => {
+  test('share the worker: a small batch is complete while a large one is in process', async (t) => {
     const till = await Till.open(t, { float: 1_000_000_00n });
     const { service } = till.testService;
     await tamper(till.testService.url, 'update scrip.products set max_quantity = 5000000');
@@ -132,13 +131,13 @@ describe('several batches at a time', () => {
   });
 });
 
-/** A batch of a few vouchers, whose only chunk is the last one: small, and large enough for a thread. */
+/** Batches of one chunk, which is the last one: a small one, and one large enough for the thread. */
 const QUANTITIES = [12, 300];
 const RACES = 40;
 
-describe('a cancel that races the last chunk', () => {
+describe('a cancellation that races with the last chunk', () => {
   for (const quantity of QUANTITIES) {
-    test(`leaves a batch of ${quantity} complete, or canceled with everything back`, async (t) => {
+    test(`leaves a batch of ${quantity} either complete, or canceled with its cost returned`, async (t) => {
       const till = await Till.open(t, { float: 1_000_00n });
       const { service } = till.testService;
       const seen = { COMPLETED: 0, CANCELED: 0, PROCESSING: 0 };
@@ -146,7 +145,7 @@ describe('a cancel that races the last chunk', () => {
       for (let race = 1; race <= RACES; race++) {
         const { data } = await till.done(A.generate(`race ${race}`, quantity, 0.01));
         const chunk = fill(till, race);
-        // In both orders, and at any moment between.
+        // In both orders, and at moments between.
         if (race > 2) await sleep((race % 20) * (quantity > 100 ? 2 : 0.5));
         else if (race === 2) await chunk;
         const canceled = await cancelBatch(asOperator(service), data.transactionId);

@@ -5,7 +5,7 @@ import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { openLedger, sell, spend } from './books.ts';
 
-test('days close in order, empty ones too, and agree with what is stored', async (t) => {
+test('days close in order, including empty ones, and verify without a difference', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { service } = ledger.started;
   const shop = await ledger.merchant();

@@ -74,14 +74,14 @@ after(async () => {
   for (const run of cleanups) await run();
 });
 
-/** A transaction of another test on the same server may delay a close a moment. */
+/** Closes the days. A transaction of another test on the server may delay a close for a moment. */
 async function close(): Promise<void> {
   for (let tries = 0; tries < 600; tries++) {
     const { waiting } = await closeDays(ledger.operator, { dayEnds: DAY_ENDS });
     if (!/has not ended/.test(waiting?.reason ?? '')) return;
     await sleep(50);
   }
-  assert.fail('the days are not closed');
+  assert.fail('the days do not close');
 }
 
 async function textOf(wanted: Partial<ExportWanted> & Pick<ExportWanted, 'format'>): Promise<string> {
@@ -109,13 +109,13 @@ for (const rowByRow of [false, true]) {
   });
 }
 
-test('an export that begins in the middle opens with the balances of the day before', async (t) => {
+test('an export from a later day opens with the balances of the day before', async (t) => {
   const text = await textOf({ format: 'beancount', from: '2026-03-03' });
   assert.match(text, /2026-03-02 \* "OPENING"/);
   assert.equal((await beanCheck(t, text)) ?? '', '');
 });
 
-test('camt.053 fits its schema, and each statement adds up', async (t) => {
+test('camt.053 conforms to its schema, and each statement adds up', async (t) => {
   const text = await textOf({ format: 'camt053' });
   assert.equal((await schemaCheck('camt.053.001.08')(t, text)) ?? '', '');
   const cents = (amount = '', side = '') => Math.round(Number(amount) * 100) * (side === 'DBIT' ? -1 : 1);
@@ -136,7 +136,7 @@ test('camt.053 fits its schema, and each statement adds up', async (t) => {
   assert.ok(own.includes(`SETTLEMENT-${shopId}-USD`) && !own.includes(`FLOAT-${shopId - 1}-USD`));
 });
 
-test('the general ledger is refused with the list of accounts without a number, then balances', async () => {
+test('the general ledger lists the accounts without a number, and balances once all have one', async () => {
   await assert.rejects(textOf({ format: 'gl' }), /no account number for .*FLOAT of merchant.*FUNDING/);
   for (const [index, account_kind] of GL_KINDS.entries())
     await setGlAccount(ledger.operator, {
@@ -167,7 +167,7 @@ test('the general ledger is refused with the list of accounts without a number, 
   }
 });
 
-test('CSV has every row, and a reference that a spreadsheet would run is defused', async () => {
+test('CSV has every row, and escapes a reference that a spreadsheet would run', async () => {
   const text = await textOf({ format: 'csv' });
   const [{ rows } = { rows: 0n }] = await ledger.sql<{ rows: bigint }>(
     `select count(*) as rows from scrip.journal where occurred_at < '2026-03-06'`,
@@ -177,7 +177,7 @@ test('CSV has every row, and a reference that a spreadsheet would run is defused
   assert.ok(!/,=cmd/.test(text));
 });
 
-test('the same days give the same bytes, and a day that is not closed is refused by name', async () => {
+test('an export of the same days has the same bytes, and an open day is refused by its date', async () => {
   for (const format of ['beancount', 'hledger', 'camt053', 'csv'] as const)
     assert.equal(await textOf({ format }), await textOf({ format }));
   await assert.rejects(textOf({ format: 'csv', to: '2026-03-08' }), /2026-03-06 is not closed/);

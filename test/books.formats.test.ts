@@ -8,8 +8,8 @@ import type { Names } from '../src/books/reports/names.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
 
 /**
- * The writers of exports, on a day that is made up: names and references hold what could end a line, a
- * field or an element.
+ * The writers of exports, with a made-up day. Its names and references hold characters that could end a
+ * line, a field or an element.
  */
 
 const DAY: ClosedDay = {
@@ -89,13 +89,13 @@ const off = CLOSING.map((each) => ({
   balanceMinor: each.balanceMinor + (each.account === float ? 1n : 0n),
 }));
 
-test('bean-check accepts a day, and refuses one whose balance is off by a cent', async (t) => {
+test('bean-check accepts a day, and rejects one whose balance is off by a cent', async (t) => {
   assert.equal((await beanCheck(t, plainText('beancount'))) ?? '', '');
   const found = await beanCheck(t, plainText('beancount', off));
   if (found !== undefined) assert.match(found, /Balance failed for 'Liabilities:Floats:M5'/);
 });
 
-test('hledger accepts a day, and refuses one whose balance is off by a cent', async (t) => {
+test('hledger accepts a day, and rejects one whose balance is off by a cent', async (t) => {
   assert.equal((await hledgerCheck(t, plainText('hledger'))) ?? '', '');
   const found = await hledgerCheck(t, plainText('hledger', off));
   if (found !== undefined) assert.match(found, /balance assertion/i);
@@ -115,14 +115,14 @@ function camt(): string {
   ].join('');
 }
 
-test('camt.053 fits its schema, whatever names and references hold', async (t) => {
+test('camt.053 conforms to its schema with any characters in names and references', async (t) => {
   const check = schemaCheck('camt.053.001.08');
   assert.equal((await check(t, camt())) ?? '', '');
   const found = await check(t, camt().replace('<Sts>', '<Sats>').replace('</Sts>', '</Sats>'));
   if (found !== undefined) assert.match(found, /Sats/);
 });
 
-test('a movement is a debit in the statement of the account that it takes from', () => {
+test('a movement is a debit in the statement of the account it is taken from', () => {
   const text = camt();
   assert.deepEqual(
     [...text.matchAll(/<Ntry><Amt Ccy="USD">([\d.]+)<\/Amt><CdtDbtInd>(\w+)</g)].map(([, amount, side]) => [
@@ -136,7 +136,7 @@ test('a movement is a debit in the statement of the account that it takes from',
   );
 });
 
-test('CSV defuses formulas, and leaves negative amounts as they are', () => {
+test('CSV escapes formulas, but not negative amounts', () => {
   const rows = [['=1+1', '+x', '-x', '@x', '\tx', 'plain', { amount: '-5.00' }, 3, null]];
   assert.equal(csvText(rows, 'standard'), "'=1+1,'+x,'-x,'@x,'\tx,plain,-5.00,3,\r\n");
   assert.equal(csvText([['a;b', { amount: '-1234.50' }]], 'european'), '"a;b";-1234,50\r\n');

@@ -13,7 +13,7 @@ import { extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, type Sold, sell, spend } from './books.ts';
 import { close, terms } from './settlements.ts';
 
-/** Days in which everything happens that the books know of, in round amounts. */
+/** Days with every kind of entry of the books, in round amounts. */
 
 const USD = { currency: 'USD', decimals: 2 } as const;
 
@@ -66,7 +66,7 @@ export async function playDays(t: TestContext): Promise<Played> {
   await cashOut(operator, { ...cash, merchantId: cafe.merchant.id });
   await replaceVoucher(operator, five.serial);
 
-  // 5 March: what expired on the evening of the 4th was swept; one of each is given back.
+  // 5 March: the vouchers that expired on the 4th were swept; one of each product is reinstated.
   await ledger.at('2026-03-05T08:00:00Z');
   await ledger.close();
   const until = new Date('2026-06-30T23:59:59.999Z');
@@ -80,7 +80,7 @@ export async function playDays(t: TestContext): Promise<Played> {
   return { ledger, shop: shop.merchant.id, cafe: cafe.merchant.id, cards: [two, three, four] };
 }
 
-/** The rest of March: the cafe pays commission, and is settled with twice. */
+/** The rest of March: the cafe pays commission, and has two settlements. */
 export async function playMonth(t: TestContext): Promise<Played & { settlements: number[] }> {
   const played = await playDays(t);
   const { ledger, cafe: merchantId, cards } = played;

@@ -7,7 +7,7 @@ import type { Refusal } from '../src/refusal.ts';
 import { playDays } from './books.history.ts';
 import { make, rowsOf } from './reports.ts';
 
-/** Which days and merchants a report can be of, and what does not change one of closed days. */
+/** The days and merchants that a report accepts, and the stability of reports of closed days. */
 
 const WHOLE = { from: '2026-03-02', to: '2026-03-06' };
 
@@ -19,11 +19,11 @@ async function exportedText(service: Service, format: ExportWanted['format'], in
   return text;
 }
 
-test('which days and merchants a report can be of', async (t) => {
+test('the days and merchants of a report', async (t) => {
   const { ledger, shop } = await playDays(t);
   const { service } = ledger.started;
 
-  await t.test('a report of all merchants is refused for one', async () => {
+  await t.test('a report of all merchants cannot be limited to one', async () => {
     for (const name of ['R1', 'R2', 'R3', 'R4', 'R5', 'R9', 'R10', 'R11', 'R12', 'R13']) {
       const message = `${name} is of all merchants; R6, R7 and R8 are of one`;
       const errors = [{ field: 'merchantId', rule: 'report', message }];
@@ -39,13 +39,13 @@ test('which days and merchants a report can be of', async (t) => {
     await assert.rejects(make(service, 'R4', { ...WHOLE, to: '2026-03-07' }), names('to'));
   });
 
-  await t.test('an interval that begins before the service starts with its first day', async () => {
+  await t.test('an interval from before the first day of the service begins with that day', async () => {
     const early = { ...WHOLE, from: '2026-02-01' };
     assert.deepEqual(await make(service, 'R1', early), await make(service, 'R1', WHOLE));
     assert.equal(await exportedText(service, 'csv', early), await exportedText(service, 'csv'));
   });
 
-  await t.test('another name of a merchant changes no report of closed days', async () => {
+  await t.test('renaming a merchant does not change the reports of closed days', async () => {
     const all = async () => [
       ...(await Promise.all(['R2', 'R7', 'R9'].map((name) => make(service, name, WHOLE)))),
       await exportedText(service, 'beancount'),
@@ -59,7 +59,7 @@ test('which days and merchants a report can be of', async (t) => {
     assert.equal(today?.['issuer'], 'Under new management');
   });
 
-  await t.test('what is made of closed days is not reported of an open one', async () => {
+  await t.test('a report that needs closed days is refused for an open day', async () => {
     const open = { from: '2026-03-02', to: '2026-03-07' };
     const closing = new Map(
       rowsOf(await make(service, 'R1', open)).map((row) => [row['account'], row['closing']]),

@@ -2,13 +2,13 @@ import type { ByHand, Card, Entry } from './books.model.ts';
 import { type Figures, Sums } from './reports.ts';
 
 /**
- * What a law, a tax adviser and a bank ask the books for, as one would compute it by hand: cohorts and
- * estimated breakage (R5), dormancy (R10), VAT (R11), the bank (R13).
+ * The reports for the law, the tax adviser and the bank, computed by hand: cohorts and estimated breakage
+ * (R5), dormancy (R10), VAT (R11), the bank (R13).
  */
 
 const MILLION = 1_000_000n;
 
-/** The clock on the wall of the zone, as `2026-03-28 23:30:00`. */
+/** The local time in the zone, such as `2026-03-28 23:30:00`. */
 function wallClock(zone: string): (time: Date) => string {
   const format = new Intl.DateTimeFormat('sv-SE', {
     timeZone: zone,
@@ -18,7 +18,7 @@ function wallClock(zone: string): (time: Date) => string {
   return (time) => format.format(time);
 }
 
-/** Half away from zero. */
+/** Rounds half away from zero. */
 function divide(part: bigint, whole: bigint): bigint {
   const size = part < 0n ? -part : part;
   const rounded = size / whole + ((size % whole) * 2n >= whole ? 1n : 0n);
@@ -82,7 +82,7 @@ export class ByLaw {
     return sums.figures();
   }
 
-  /** @param rates of the products that have one, in millionths; what expires to a state has none */
+  /** @param rates of the products that have one, in millionths; none for vouchers that expire to a state */
   estimate(rates: Readonly<Record<string, bigint>>): Figures {
     const sums = new Sums();
     for (const [name, entries] of this.#cohorts()) {
@@ -111,7 +111,7 @@ export class ByLaw {
     return sums.figures();
   }
 
-  /** What vouchers hold by the month in which they expire. */
+  /** The balances of vouchers by the month in which they expire. */
   expiryMonths(): Figures {
     const sums = new Sums();
     const held = this.#hand.held();
@@ -127,7 +127,7 @@ export class ByLaw {
     return sums.figures();
   }
 
-  /** The lines of vouchers that are dormant a month after their issue or last redemption: as a list. */
+  /** The lines of vouchers that are dormant, one month after their issue or last redemption. */
   dormant(rules: readonly { name: string; basis: 'issue' | 'last-use' }[]): string[] {
     const lines: string[] = [];
     const held = this.#hand.held();
@@ -148,7 +148,7 @@ export class ByLaw {
     return lines.sort();
   }
 
-  /** @param treatmentOf how the VAT of a product was treated on a day */
+  /** @param treatmentOf the VAT treatment of a product on a day */
   vat(treatmentOf: (product: string, day: string) => Treatment | undefined): Figures {
     const sums = new Sums();
     const taxed = new Map<string, { minor: bigint; rate: bigint }>();
@@ -172,7 +172,7 @@ export class ByLaw {
     return sums.figures();
   }
 
-  /** @param shown what the bank shows, each entry of one movement or of none */
+  /** @param shown the entries of the bank, each for one movement or none */
   bank(shown: readonly Shown[], own: Readonly<Record<string, bigint>>): Figures {
     const sums = new Sums();
     const end = this.#clock(this.#hand.to).slice(0, 10);
@@ -214,7 +214,7 @@ export type Shown = {
   readonly currency: string;
   readonly day: string;
   readonly minor: bigint;
-  /** The movement that it is of. */
+  /** The movement it belongs to. */
   readonly movement: string | null;
 };
 
@@ -232,7 +232,7 @@ const VAT_COLUMNS: Readonly<Record<string, readonly [string, bigint]>> = {
 /** The same month of the year after. */
 const nextYear = (month: string) => `${Number(month.slice(0, 4)) + 1}${month.slice(4)}`;
 
-/** The same time of the clock a month later; the last day of a shorter month. */
+/** The same time of day a month later, on the last day if the month is shorter. */
 function monthLater(clock: string): string {
   const [year = 0, month = 0, day = 0] = clock.slice(0, 10).split('-').map(Number);
   const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();

@@ -1,7 +1,7 @@
 import type { Ledger } from './books.ts';
 import { type Figures, Sums } from './reports.ts';
 
-/** The reports of the books as one would compute them by hand: from the list of all transactions. */
+/** The reports of the books, computed by hand from the list of all transactions. */
 
 export type Entry = {
   readonly id: string;
@@ -15,7 +15,7 @@ export type Entry = {
   /** The account kinds, and the owner of a float or settlement account. */
   readonly debit: string;
   readonly credit: string;
-  /** Of the voucher or batch that it is about; '' and 0 where there is none. */
+  /** Of its voucher or batch; '' and 0 if there is none. */
   readonly product: string;
   readonly issuer: number;
   readonly from: bigint;
@@ -29,7 +29,7 @@ export type Card = {
   readonly expires: Date;
 };
 
-/** All that was booked, oldest first. */
+/** All entries, oldest first. */
 export function readEntries({ sql }: Ledger): Promise<Entry[]> {
   const kind = (account: string) => `case when ${account} > 10000000000 then 'VOUCHER'
     when ${account} >= 5000000000 then 'RESERVE'
@@ -55,7 +55,7 @@ export function readCards({ sql }: Ledger): Promise<Card[]> {
 
 const DAY_MS = 86_400_000;
 
-/** A list of transactions, and an interval of it. */
+/** A list of transactions, and an interval. */
 export class ByHand {
   readonly all: readonly Entry[];
   readonly from: Date;
@@ -116,7 +116,7 @@ export class ByHand {
     return sums.figures();
   }
 
-  /** What each voucher holds at the end. */
+  /** The balance of each voucher at the end. */
   held(): Map<bigint, bigint> {
     const held = new Map<bigint, bigint>();
     for (const { at, debit, credit, from, to, amount } of this.all) {
@@ -205,7 +205,7 @@ export class ByHand {
     return sums.figures();
   }
 
-  /** The lines of a merchant's floats with the balance after each: as lists. */
+  /** The lines of a merchant's floats, with the balance after each. */
   float(merchant: number): string[] {
     const balances = new Map<string, bigint>();
     const lines: string[] = [];
@@ -281,7 +281,7 @@ export class ByHand {
     return sums.figures();
   }
 
-  /** Debits and credits of account kinds; what stays within one is no line of a general ledger. */
+  /** Debits and credits of account kinds, without movements within one kind. */
   ledger(): Figures {
     const sums = new Sums();
     for (const { currency, debit, credit, amount } of this.own) {

@@ -23,14 +23,13 @@ import { spend } from './books.ts';
 import { cents, type Figures, make, rowsOf } from './reports.ts';
 
 /**
- * Whatever happens over days, the reports are what one computes by hand from the transactions
- * (test/books.random.ts).
- * SCRIP_TEST_SEED plays another history.
+ * The reports of a random history of days (test/books.random.ts) equal those computed by hand from its
+ * transactions. SCRIP_TEST_SEED selects another history.
  */
 
 const DAY_MS = 86_400_000;
 const SEED = Number(process.env['SCRIP_TEST_SEED'] ?? 4);
-/** The figures of a report: the named columns of each row, by currency and by what names the row. */
+/** The figures of a report: the named columns of each row, by currency and label. */
 async function figuresOf(
   { ledger }: World,
   name: string,
@@ -133,7 +132,7 @@ async function compareMerchant(
   assert.deepEqual(streamed.sort(), hand.transactions(wanted.merchantId), `R8 ${wanted.merchantId}`);
 }
 
-test('the reports of random days are what one computes by hand from the transactions', async (t) => {
+test('the reports of random days equal those computed by hand from the transactions', async (t) => {
   t.diagnostic(`SCRIP_TEST_SEED=${SEED}`);
   const world = await openWorld(t, SEED);
   const { ledger, random } = world;
@@ -195,7 +194,7 @@ test('the reports of random days are what one computes by hand from the transact
   await compareDormant(world);
 });
 
-/** A month later, and not closed: what vouchers held then, without what moved since. */
+/** Compares dormant vouchers at the end of an open day a month later, without the movements since. */
 async function compareDormant(world: World): Promise<void> {
   const { ledger, cards, shops, random } = world;
   const [end] = await ledger.sql<{ at: Date }>(`select '2026-04-30'::timestamp at time zone '${ZONE}' as at`);

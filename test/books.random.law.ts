@@ -8,9 +8,9 @@ import type { Shown, Treatment } from './books.law.ts';
 import type { Entry } from './books.model.ts';
 import type { World } from './books.random.ts';
 
-/** What random days (test/books.random.ts) are reported by: rules, rates, treatments, and a bank. */
+/** The rules, rates, treatments and bank entries for reports of random days (test/books.random.ts). */
 
-/** In millionths; what expires of JPY-SHORT belongs to a state. */
+/** In millionths; expired vouchers of JPY-SHORT belong to a state. */
 const RATES = { 'USD-LONG': 120_000n, 'USD-SHORT': 333_333n, 'JPY-SHORT': 500_000n } as const;
 export const ESTIMATED = { ...RATES, 'JPY-SHORT': 0n };
 
@@ -26,7 +26,7 @@ const TREATMENTS: readonly (Treatment & { readonly product: string; readonly fro
   { product: 'JPY-SHORT', from: '2026-03-01', treatment: 'outside', country: 'JP', rate: 0n },
 ];
 
-/** The treatment of the day: the newest that has begun. */
+/** The newest treatment that has begun on a day. */
 export const treatmentOf = (product: string, day: string): Treatment | undefined =>
   TREATMENTS.findLast((each) => each.product === product && each.from <= day);
 
@@ -48,8 +48,8 @@ export const OWN = { EUR: 0n, JPY: 7_000n, USD: 123_456n } as const;
 const DAY_MS = 86_400_000;
 
 /**
- * Imports what a bank shows of the movements of its money: most of them, some days later, and some that
- * nobody knows. Those that are of a movement are matched with it.
+ * Imports entries of a bank: most movements of its money, some days later, and some unknown ones. An entry
+ * of a movement is matched with it.
  */
 export async function showBank({ operator, random, ledger }: World, all: readonly Entry[]): Promise<Shown[]> {
   const shown: Shown[] = [];

@@ -20,7 +20,7 @@ import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
 import { codesOf, csvOf, fileOf } from './imports.ts';
 import { close, terms } from './settlements.ts';
 
-/** Random operations over days: a zone whose clocks change, several currencies, late closes, settlements. */
+/** Random operations over days: a time zone whose clocks change, currencies, late closes, settlements. */
 
 const OPERATIONS = 140;
 const MINUTE_MS = 60_000;
@@ -84,7 +84,7 @@ export async function openWorld(t: TestContext, seed: number): Promise<World> {
   return { t, ledger, operator, random, shops, cards: [], references: [], topUps: [], step: 0 };
 }
 
-/** There is nothing yet to do it with. */
+/** An operation has nothing to work on yet. */
 class Nothing extends Error {}
 
 function pick<Each>(random: () => number, list: readonly Each[]): Each {
@@ -94,7 +94,7 @@ function pick<Each>(random: () => number, list: readonly Each[]): Each {
 
 type Act = (world: World) => Promise<unknown>;
 
-/** What can happen; what is refused did not. */
+/** The operations. A refused one has no effect. */
 const ACTS: readonly Act[] = [
   async ({ random, shops, cards }) => {
     const [productCode, currency] = pick(random, PRODUCTS);
@@ -195,13 +195,13 @@ const ACTS: readonly Act[] = [
   },
 ];
 
-/** Declined at the till, or refused to the operator: nothing happened. */
+/** Ignores an operation that was declined or refused. */
 export function wasRefused(error: unknown): void {
   if (error instanceof Refusal || error instanceof Nothing) return;
   if (!(error as Error).message.startsWith('declined')) throw error;
 }
 
-/** The report of each closed day, as it was when it was closed. */
+/** The reports of an interval as text, to compare them later. */
 export async function snapshot({ ledger }: World, from: string, to: string): Promise<string> {
   const made = [];
   for (const kind of REPORTS)

@@ -17,18 +17,18 @@ import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 import { runScrip } from './scrip.ts';
 import { close, terms } from './settlements.ts';
 
-/** Every movement of the operator is booked once under its reference, whoever sends it again. */
+/** Every movement of the operator is booked once under its reference, however often it is sent. */
 
 const DAY_MS = 86_400_000;
 const USD = { currency: 'USD', decimals: 2 } as const;
 
 type Case = {
   readonly what: string;
-  /** Books it under its own name as reference. `differs`: another command under the same reference. */
+  /** Books it with its name as reference. `differs`: a different movement under the same reference. */
   readonly book: (differs: boolean) => Promise<Pick<Booked, 'transactionId' | 'replayed'>>;
-  /** The same command, as it is typed; without `--reference` where that is not its name. */
+  /** The same movement as a command; with `--reference` only if that is not its name. */
   readonly typed: readonly string[];
-  /** What another command under the same reference is told. */
+  /** The code that refuses a different movement under the same reference. */
   readonly refused?: string;
 };
 
@@ -42,7 +42,7 @@ type Scene = {
   readonly settlementId: number;
 };
 
-/** Days that end now, by the clock of commands: something can be done of every kind. */
+/** Days that end now, by the clock of commands, after which every kind of movement is possible. */
 async function openScene(t: Parameters<typeof openLedger>[0]): Promise<Scene> {
   const now = Date.now();
   const ledger = await openLedger(t, new Date(now - 4 * DAY_MS).toISOString());
@@ -117,7 +117,7 @@ function casesOfMerchants(operator: Operator, scene: Scene): Case[] {
         return cashOut(operator, { ...wanted, merchantId: differs ? null : shop });
       },
       typed: ['voucher', 'cash-out', String(fourth), '--merchant', String(shop)],
-      // Without a merchant it is a reference of the operator's own, and nothing is left to pay out.
+      // Without a merchant the reference is the operator's own, and nothing is left to pay out.
       refused: '42',
     },
     {
@@ -176,10 +176,10 @@ function casesOfOperator(operator: Operator, scene: Scene): Case[] {
   ];
 }
 
-/** A correction answers with its rows. */
+/** A correction returns its rows. */
 type Answer = { transactionId: string; replayed?: boolean; reversal?: { transactionId: string } };
 
-/** A command as it is typed. */
+/** Runs a movement as a command. */
 async function type({ started }: Ledger, { what, typed, refused }: Case): Promise<Answer> {
   const settings = {
     SCRIP_DATABASE_URL: started.url,
@@ -197,7 +197,7 @@ const rowsOf = async ({ sql }: Ledger) => {
   return Number(row?.rows);
 };
 
-test('a movement is booked once under its reference, by function and by command', async (t) => {
+test('a movement is booked once under its reference, by the function and by the command', async (t) => {
   const scene = await openScene(t);
   const { ledger, short } = scene;
   const { service } = ledger.started;
@@ -219,7 +219,7 @@ test('a movement is booked once under its reference, by function and by command'
     await assert.rejects(each.book(true), { code: each.refused ?? '94' }, each.what);
     assert.equal(await rowsOf(ledger), rows, each.what);
   }
-  // What has no reference is done once by what it is.
+  // A change without a reference is made once by its nature.
   await ledger.at(new Date());
   const [expired = 0n] = short;
   const until = new Date(Date.now() + 30 * DAY_MS);

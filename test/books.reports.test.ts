@@ -12,50 +12,50 @@ import { cents, make, type Row, rowsOf } from './reports.ts';
 
 const WHOLE = { from: '2026-03-02', to: '2026-03-06' };
 
-/** The trial balance, what is owed, and breakage. */
+/** The trial balance, the money owed, and breakage. */
 async function proveBalances(t: TestContext, { ledger }: Played): Promise<void> {
   const { service } = ledger.started;
 
-  await t.test('the trial balance sums to zero, and begins where the day before has ended', async () => {
-    const rows = rowsOf(await make(service, 'R1', WHOLE));
-    assert.deepEqual(Object.fromEntries(rows.map(({ account, closing }) => [account, closing])), {
-      FLOAT: '9157.00',
-      VOUCHER: '528.00',
-      SETTLEMENT: '125.00',
-      UNCLAIMED: '30.00',
-      BREAKAGE: '35.00',
-      GOODWILL: '0.00',
-      FUNDING: '-9875.00',
-      RESERVE: '0.00',
-      total: '0.00',
-    });
-    for (const day of ['2026-03-03', '2026-03-04', '2026-03-05']) {
-      const before = rowsOf(await make(service, 'trial-balance', { from: '2026-03-02', to: day }));
-      const after = rowsOf(await make(service, 'trial-balance', { from: day, to: '2026-03-06' }));
-      for (const { account, opening } of after)
-        assert.equal(
-          opening,
-          before.find((row) => row['account'] === account)?.['closing'] ?? '0.00',
-          account,
-        );
-    }
-  });
-
   await t.test(
-    "what is owed and what is the operator's own is the money that is there, every day",
+    'the trial balance sums to zero, and opens with the closing balances of the day before',
     async () => {
-      const days = rowsOf(await make(service, 'outstanding', WHOLE));
-      assert.deepEqual(
-        days.map(({ day }) => day),
-        ['2026-03-02', '2026-03-03', '2026-03-04', '2026-03-05'],
-      );
-      for (const { owed, own, minusFunding } of days)
-        assert.equal(cents(owed) + cents(own), cents(minusFunding));
+      const rows = rowsOf(await make(service, 'R1', WHOLE));
+      assert.deepEqual(Object.fromEntries(rows.map(({ account, closing }) => [account, closing])), {
+        FLOAT: '9157.00',
+        VOUCHER: '528.00',
+        SETTLEMENT: '125.00',
+        UNCLAIMED: '30.00',
+        BREAKAGE: '35.00',
+        GOODWILL: '0.00',
+        FUNDING: '-9875.00',
+        RESERVE: '0.00',
+        total: '0.00',
+      });
+      for (const day of ['2026-03-03', '2026-03-04', '2026-03-05']) {
+        const before = rowsOf(await make(service, 'trial-balance', { from: '2026-03-02', to: day }));
+        const after = rowsOf(await make(service, 'trial-balance', { from: day, to: '2026-03-06' }));
+        for (const { account, opening } of after)
+          assert.equal(
+            opening,
+            before.find((row) => row['account'] === account)?.['closing'] ?? '0.00',
+            account,
+          );
+      }
     },
   );
 
+  await t.test("the money owed and the operator's own money equal the funding, every day", async () => {
+    const days = rowsOf(await make(service, 'outstanding', WHOLE));
+    assert.deepEqual(
+      days.map(({ day }) => day),
+      ['2026-03-02', '2026-03-03', '2026-03-04', '2026-03-05'],
+    );
+    for (const { owed, own, minusFunding } of days)
+      assert.equal(cents(owed) + cents(own), cents(minusFunding));
+  });
+
   await t.test(
-    'breakage is what expired less what was given back, by the policy of each product',
+    'breakage is the expired amount less the reinstated one, by the policy of each product',
     async () => {
       const rows = rowsOf(await make(service, 'R5', WHOLE), 'booked');
       assert.deepEqual(rows, [
@@ -67,62 +67,68 @@ async function proveBalances(t: TestContext, { ledger }: Played): Promise<void> 
   );
 }
 
-/** What vouchers hold, by product, month and age. */
+/** The balances of vouchers, by product, month and age. */
 async function proveLiability(t: TestContext, { ledger, shop }: Played): Promise<void> {
   const { service } = ledger.started;
 
-  await t.test('liability is rolled forward to what the vouchers hold, and so are its months', async () => {
-    const made = await make(service, 'R2', WHOLE);
-    const byProduct = rowsOf({ ...made, tables: made.tables.filter(({ section }) => section === undefined) });
-    const { issuer, ...standard } = byProduct[0] as Row;
-    assert.deepEqual(standard, {
-      product: 'DEFAULT',
-      issuerId: String(shop),
-      scope: 'network',
-      opening: '0.00',
-      issued: '500.00',
-      imported: '0.00',
-      reversed: '40.00',
-      reinstated: '0.00',
-      adjustedUp: '5.00',
-      redeemed: '95.00',
-      expired: '0.00',
-      voided: '0.00',
-      adjustedDown: '2.00',
-      cashedOut: '70.00',
-      escheated: '0.00',
-      closing: '378.00',
-      vouchers: '4',
-    });
-    assert.ok(issuer);
-    const [held] = await ledger.sql<{ minor: bigint }>(
-      'select sum(balance_minor)::bigint as minor from scrip.vouchers',
-    );
-    const closing = byProduct.reduce((sum, row) => sum + cents(row['closing']), 0n);
-    assert.equal(closing, held?.minor);
-    const months = rowsOf(made, 'months').reduce((sum, row) => sum + cents(row['closing']), 0n);
-    assert.equal(months, closing);
-    const ages = rowsOf(await make(service, 'R4', WHOLE));
-    for (const basis of ['expires', 'idle'])
+  await t.test(
+    'liability is rolled forward to the balances of the vouchers, in total and by month',
+    async () => {
+      const made = await make(service, 'R2', WHOLE);
+      const byProduct = rowsOf({
+        ...made,
+        tables: made.tables.filter(({ section }) => section === undefined),
+      });
+      const { issuer, ...standard } = byProduct[0] as Row;
+      assert.deepEqual(standard, {
+        product: 'DEFAULT',
+        issuerId: String(shop),
+        scope: 'network',
+        opening: '0.00',
+        issued: '500.00',
+        imported: '0.00',
+        reversed: '40.00',
+        reinstated: '0.00',
+        adjustedUp: '5.00',
+        redeemed: '95.00',
+        expired: '0.00',
+        voided: '0.00',
+        adjustedDown: '2.00',
+        cashedOut: '70.00',
+        escheated: '0.00',
+        closing: '378.00',
+        vouchers: '4',
+      });
+      assert.ok(issuer);
+      const [held] = await ledger.sql<{ minor: bigint }>(
+        'select sum(balance_minor)::bigint as minor from scrip.vouchers',
+      );
+      const closing = byProduct.reduce((sum, row) => sum + cents(row['closing']), 0n);
+      assert.equal(closing, held?.minor);
+      const months = rowsOf(made, 'months').reduce((sum, row) => sum + cents(row['closing']), 0n);
+      assert.equal(months, closing);
+      const ages = rowsOf(await make(service, 'R4', WHOLE));
+      for (const basis of ['expires', 'idle'])
+        assert.equal(
+          ages
+            .filter((row) => row['basis'] === basis)
+            .reduce((sum, row) => sum + cents(row['outstanding']), 0n),
+          closing,
+        );
+      const ahead = rowsOf(await make(service, 'R4', WHOLE), 'expiryMonths');
+      assert.deepEqual(
+        [ahead.length, ahead[0]?.['month'], ahead[12]?.['month'], ahead[13]?.['month']],
+        [14, '2026-03', '2027-03', 'later'],
+      );
       assert.equal(
-        ages
-          .filter((row) => row['basis'] === basis)
-          .reduce((sum, row) => sum + cents(row['outstanding']), 0n),
+        ahead.reduce((sum, row) => sum + cents(row['outstanding']), 0n),
         closing,
       );
-    const ahead = rowsOf(await make(service, 'R4', WHOLE), 'expiryMonths');
-    assert.deepEqual(
-      [ahead.length, ahead[0]?.['month'], ahead[12]?.['month'], ahead[13]?.['month']],
-      [14, '2026-03', '2027-03', 'later'],
-    );
-    assert.equal(
-      ahead.reduce((sum, row) => sum + cents(row['outstanding']), 0n),
-      closing,
-    );
-  });
+    },
+  );
 }
 
-/** What concerns single merchants: their floats and settlements. */
+/** The reports of single merchants: their floats and settlements. */
 async function proveMerchants(t: TestContext, { ledger, shop, cafe }: Played): Promise<void> {
   const { service } = ledger.started;
 
@@ -176,7 +182,7 @@ async function proveMerchants(t: TestContext, { ledger, shop, cafe }: Played): P
   });
 }
 
-test('four days in which everything happens, computed by hand', async (t) => {
+test('the reports of four days with every kind of entry, computed by hand', async (t) => {
   const played = await playDays(t);
   const { ledger, shop } = played;
   const { service } = ledger.started;
@@ -184,7 +190,7 @@ test('four days in which everything happens, computed by hand', async (t) => {
   await proveLiability(t, played);
   await proveMerchants(t, played);
 
-  await t.test('the transactions of a merchant are all there, with masked codes', async () => {
+  await t.test('the transactions of a merchant are complete, with masked codes', async () => {
     const lines = [];
     for await (const line of streamTransactions(service, { ...WHOLE, merchantId: shop })) lines.push(line);
     assert.deepEqual(
@@ -194,7 +200,7 @@ test('four days in which everything happens, computed by hand', async (t) => {
     assert.ok(lines.every(({ voucherCode }) => /^\d{4}\*{4}\d{4}$/.test(voucherCode ?? '')));
   });
 
-  await t.test('nothing differs, and closed days are as they were closed', async () => {
+  await t.test('the books reconcile, and closed days have not changed', async () => {
     assert.deepEqual(
       (await reconcile(service)).checks.filter(({ ok }) => !ok),
       [],
@@ -203,7 +209,7 @@ test('four days in which everything happens, computed by hand', async (t) => {
   });
 });
 
-test('the page for accountants shows what the reports of its month say', async (t) => {
+test('the page for accountants shows the figures of the reports of its month', async (t) => {
   const { ledger, cafe, settlements } = await playMonth(t);
   const { service } = ledger.started;
   const month = { from: '2026-03-02', to: '2026-04-01' };
@@ -236,7 +242,7 @@ test('the page for accountants shows what the reports of its month say', async (
     add(`${firstDay} to ${lastDay}`, '', 'payable', '', toText(payable));
     paid.push(payable.minor);
   }
-  // The account held what the first settlement paid, and still holds what the second one owes.
+  // The account held the payout of the first settlement, and still holds that of the second.
   const account = rowsOf(await make(service, 'R7', { ...month, merchantId: cafe })).at(-1);
   assert.equal(cents(account?.['closing']), paid[1]);
   assert.equal(cents(account?.['paidOut']), paid[0]);

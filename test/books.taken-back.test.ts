@@ -17,7 +17,7 @@ const text = (cents: number) => (cents / 100).toFixed(2);
 
 /**
  * Compares the trial balance (R1) and the liability.
- * @param cents how many vouchers of one cent were made and taken back
+ * @param cents how many vouchers of one cent were made and voided
  */
 async function proveSums(service: Service, cents: number): Promise<void> {
   const moved = rowsOf(await make(service, 'R1', DAY))
@@ -54,7 +54,7 @@ async function proveSums(service: Service, cents: number): Promise<void> {
   );
 }
 
-/** What the merchant sees. */
+/** Compares the reports of the merchant. */
 async function proveMerchant(service: Service, merchantId: number): Promise<void> {
   const float = rowsOf(await make(service, 'R6', { ...DAY, merchantId }));
   assert.deepEqual(
@@ -81,7 +81,7 @@ async function proveMerchant(service: Service, merchantId: number): Promise<void
   assert.deepEqual([vat?.['issued'], vat?.['redeemed'], vat?.['expired']], ['200.00', '0.00', '0.00']);
 }
 
-test('a batch that is canceled half made, and a voucher that is paid to a state, to the cent', async (t) => {
+test('the books are exact to the cent after a half-made batch is canceled and a voucher escheated', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { operator } = ledger;
   const { service } = ledger.started;

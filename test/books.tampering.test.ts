@@ -19,7 +19,7 @@ import { brokenIdentities, FIRST_ACCOUNT } from './identities.ts';
 import { close, terms } from './settlements.ts';
 import { TAMPERINGS_OF_BOOKS } from './tamperings.books.ts';
 
-/** What a superuser changes in closed days, and in the day after them, and who names it. */
+/** Changes of a superuser in closed days and in the open day after, and the checks that find them. */
 
 let ledger: Ledger;
 let owner: Awaited<ReturnType<typeof openOwner>>;
@@ -35,7 +35,7 @@ before(async () => {
   merchants = [played.shop, played.cafe];
   const { operator } = ledger;
   const { service } = ledger.started;
-  // 6 March: a settlement day with commission. 7 March: it is paid, and something is open.
+  // 6 March: a settlement day with commission. 7 March: it is paid. 8 March: open.
   const bar = await ledger.merchant(50_000n);
   const merchantId = bar.merchant.id;
   await terms(operator, merchantId, { validFrom: '2026-03-06' });
@@ -69,7 +69,7 @@ after(async () => {
   for (const undo of undos.reverse()) await undo();
 });
 
-/** A service whose transactions are parts of one that is undone at the end. */
+/** A service whose transactions are savepoints of the one that is open. */
 function within(): Service {
   const { service } = ledger.started;
   const tx: Queries & { copyIn: () => never } = {
@@ -100,8 +100,8 @@ async function tampered<Found>(statement: string, look: (service: Service) => Pr
   }
 }
 
-/** What everybody says of the books. */
-async function whoNames(service: Service) {
+/** The findings of every check of the books. */
+async function findingsOf(service: Service) {
   const identities = await brokenIdentities(service, merchants);
   const { breaks } = await verifyBooks(service);
   const redOf = async (sinceClosing: boolean) =>
@@ -121,15 +121,15 @@ async function whoNames(service: Service) {
   };
 }
 
-const NOBODY = { identities: [], verify: [], checks: [], full: [], since: [] };
+const NONE = { identities: [], verify: [], checks: [], full: [], since: [] };
 
-test('untouched books are named by nobody', async () => {
-  assert.deepEqual(await tampered('select 1', whoNames), NOBODY);
+test('no check finds anything in untouched books', async () => {
+  assert.deepEqual(await tampered('select 1', findingsOf), NONE);
 });
 
-describe('the books name', () => {
+describe('the checks of the books find', () => {
   for (const [what, statement, named] of TAMPERINGS_OF_BOOKS)
-    test(what, async () => assert.deepEqual(await tampered(statement, whoNames), { ...NOBODY, ...named }));
+    test(what, async () => assert.deepEqual(await tampered(statement, findingsOf), { ...NONE, ...named }));
 });
 
 /** Other values for the columns of a row. */
@@ -147,7 +147,7 @@ const COLUMNS_OF_A_ROW = {
   reference: "'another'",
 } as const;
 
-test('a closed row is named, whichever of its columns was changed', async () => {
+test('the verification finds a closed row by a change of any column', async () => {
   const [row] = await ledger.sql<{ id: string }>(
     "select id from scrip.journal where reference = 'bar 1' limit 1",
   );

@@ -6,7 +6,7 @@ import { setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
 import { findProduct } from '../src/merchants/products.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 
-/** The reports that a law decides: dormancy (R10) and VAT (R11). */
+/** The reports that depend on the law: dormancy (R10) and VAT (R11). */
 
 async function rowsOf({ started }: Ledger, name: string, from: string, to: string) {
   const kind = findReport(name);
@@ -24,7 +24,7 @@ async function rowsOf({ started }: Ledger, name: string, from: string, to: strin
   );
 }
 
-/** A transaction of another test on the same server may delay a close a moment. */
+/** Closes the days. A transaction of another test on the server may delay a close for a moment. */
 async function close(ledger: Ledger): Promise<void> {
   for (let tries = 0; tries < 600; tries++) {
     const { waiting } = await ledger.close();
@@ -33,7 +33,7 @@ async function close(ledger: Ledger): Promise<void> {
   }
 }
 
-test('a voucher is dormant so many months after its issue, or its last redemption, with what it held then', async (t) => {
+test('a voucher is dormant some months after its issue or last redemption, with its balance of that day', async (t) => {
   const ledger = await openLedger(t, '2026-01-10T12:00:00Z');
   const shop = await ledger.merchant();
   const [used, idle] = await sell(shop, 2, 20);
@@ -66,7 +66,7 @@ test('a voucher is dormant so many months after its issue, or its last redemptio
   assert.deepEqual(await rowsOf(ledger, 'dormancy', day, '2026-03-13'), found);
 });
 
-test('months of dormancy are counted in the zone of the books, and a short month is a month', async (t) => {
+test('months of dormancy are counted in the time zone of the books, and a short month is a month', async (t) => {
   const ledger = await openLedger(t, '2026-01-31T23:30:00Z');
   await ledger.sql("update scrip.books set zone = 'Europe/Rome'");
   const shop = await ledger.merchant();
@@ -86,7 +86,7 @@ test('months of dormancy are counted in the zone of the books, and a short month
   );
 });
 
-test('VAT is part of what was issued, or of what was redeemed, by the treatment of each day', async (t) => {
+test('VAT is included in issued or redeemed amounts by the treatment of each day', async (t) => {
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const { operator } = ledger;
   const { db } = ledger.started.service;

@@ -13,15 +13,15 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { asOperator, startTestService, type TestService } from './harness.ts';
 
 /**
- * A service whose clock, and the database's with it, a test moves through days; its bookings' stamps are
- * checked as in production.
+ * A service whose clock a test moves through days together with that of the database. The times of entries
+ * are checked as in production.
  */
 export type Ledger = {
   readonly started: TestService;
   readonly operator: Operator;
   /** Moves both clocks. */
   at(time: string | Date): Promise<void>;
-  /** Asks the database as its owner: what tampers does so too. */
+  /** Runs SQL as the owner of the database, also to tamper with it. */
   sql<Row>(text: string): Promise<Row[]>;
   merchant(floatMinor?: bigint, currency?: string): Promise<Context>;
   close(): ReturnType<typeof closeDays>;
@@ -64,7 +64,7 @@ export async function openLedger(t: TestContext, start: string): Promise<Ledger>
   };
 }
 
-/** Transactions of other tests on the same server hold a close up for as long as they run. */
+/** Closes the days. Transactions of other tests on the server delay a close for as long as they run. */
 async function closeWhenPassed(operator: Operator): ReturnType<typeof closeDays> {
   const closed = [];
   for (let tries = 0; ; tries++) {
@@ -74,14 +74,14 @@ async function closeWhenPassed(operator: Operator): ReturnType<typeof closeDays>
   }
 }
 
-/** A merchant as it asks now. */
+/** The context of a merchant. */
 async function contextOf({ service }: Operator, id: number): Promise<Context> {
   const context = await actFor(service, id);
   if (!context) throw new Error('there is no such merchant');
   return context;
 }
 
-/** The check that the template of the tests does without (test/server.ts). */
+/** The check that the template of the tests leaves out (test/server.ts). */
 async function checkOfStamps(): Promise<string> {
   const text = await readFile(new URL('../sql/005-rules.sql', import.meta.url), 'utf8');
   const found = /create function check_stamp[\s\S]*?^end \$\$;/m.exec(text)?.[0];

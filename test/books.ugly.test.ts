@@ -14,7 +14,7 @@ import { openLedger, sell, spend } from './books.ts';
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const HOUR_MS = 3_600_000;
 
-test('a process whose clock is an hour ahead, or behind, books nothing', async (t) => {
+test('a process whose clock is an hour ahead or behind cannot book', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { clock } = ledger.started;
   const shop = await ledger.merchant();
@@ -28,7 +28,7 @@ test('a process whose clock is an hour ahead, or behind, books nothing', async (
   await spend(shop, card, 10);
 });
 
-test('a process whose clock is an hour ahead neither closes nor sweeps before it is time', async (t) => {
+test('a process whose clock is an hour ahead neither closes days nor sweeps vouchers early', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { clock } = ledger.started;
   const shop = await ledger.merchant();
@@ -45,7 +45,7 @@ test('a process whose clock is an hour ahead neither closes nor sweeps before it
   assert.equal((await left()).length, 1);
 });
 
-test('a worker that is killed in the middle of a close leaves nothing half done', async (t) => {
+test('a worker killed in the middle of a close leaves nothing half done', async (t) => {
   const now = Date.now();
   const ledger = await openLedger(t, new Date(now - 48 * HOUR_MS).toISOString());
   const { service, url, keys } = ledger.started;
@@ -58,7 +58,7 @@ test('a worker that is killed in the middle of a close leaves nothing half done'
   t.after(() => holding.close());
   const ask = <Row>(text: string) => holding.query<Row>({ text, values: [] });
   const env = { PATH: process.env['PATH'], SCRIP_DATABASE_URL: url, SCRIP_KEYS: keys };
-  // In the middle of sealing, of what the day leaves behind, and right before the end.
+  // In the middle of sealing, of storing the balances of the day, and right before the end.
   for (const table of ['book_seals', 'book_aging', 'audit']) {
     await ask(`begin; lock table scrip.${table} in exclusive mode`);
     const worker = spawn(process.execPath, [MAIN, 'books', 'close'], { env, stdio: 'ignore' });
@@ -95,7 +95,7 @@ test('two processes that close at the same time close each day once', async (t) 
   assert.deepEqual((await verifyBooks(ledger.started.service)).breaks, []);
 });
 
-test('a transaction that hangs over the cut-off delays the close, which names it, and falsifies nothing', async (t) => {
+test('a transaction open across the cut-off delays the close, which reports it', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T23:59:00Z');
   const { service, url } = ledger.started;
   const shop = await ledger.merchant();
@@ -116,7 +116,7 @@ test('a transaction that hangs over the cut-off delays the close, which names it
   assert.deepEqual((await verifyBooks(service)).breaks, []);
 });
 
-test('days of a zone have 23 and 25 hours where its clocks change, and quarters of an hour', async (t) => {
+test('days have 23 and 25 hours when the clocks of their time zone change', async (t) => {
   for (const [zone, start, lengths] of [
     ['Europe/Rome', '2026-03-28T12:00:00Z', [24, 23, 24]],
     ['Europe/Rome', '2026-10-24T12:00:00Z', [24, 25, 24]],
@@ -136,7 +136,7 @@ test('days of a zone have 23 and 25 hours where its clocks change, and quarters 
   }
 });
 
-test('a change of zone takes effect from a day that has not begun, without a gap', async (t) => {
+test('a change of time zone takes effect on a later day, without a gap', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { service } = ledger.started;
   await ledger.merchant();
@@ -155,7 +155,7 @@ test('a change of zone takes effect from a day that has not begun, without a gap
   );
 });
 
-test('thirty days are made good in order, by the job that keeps the books', async (t) => {
+test('the job of the books closes thirty missed days in order', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const { service } = ledger.started;
   const shop = await ledger.merchant();
@@ -168,7 +168,7 @@ test('thirty days are made good in order, by the job that keeps the books', asyn
   assert.deepEqual((await verifyBooks(service)).breaks, []);
 });
 
-test('money that comes back to an expired voucher is swept again', async (t) => {
+test('an amount returned to an expired voucher is swept again', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const shop = await ledger.merchant();
   const expiryDate = new Date('2026-03-04T00:00:00Z');

@@ -17,7 +17,7 @@ async function closedDay(t: Parameters<typeof openLedger>[0]) {
   return { ledger, shop, one, spent, breaks };
 }
 
-test('a row that was altered is named', async (t) => {
+test('an altered row is found', async (t) => {
   const { ledger, spent, breaks } = await closedDay(t);
   await ledger.sql(
     `update scrip.journal set amount_minor = amount_minor + 1 where id = '${spent.transactionId}'`,
@@ -26,14 +26,14 @@ test('a row that was altered is named', async (t) => {
   assert.deepEqual([found?.change, found?.transactionId, others], ['altered', spent.transactionId, []]);
 });
 
-test('a row that was removed is named', async (t) => {
+test('a removed row is found', async (t) => {
   const { ledger, spent, breaks } = await closedDay(t);
   await ledger.sql(`delete from scrip.journal where id = '${spent.transactionId}'`);
   const [found, ...others] = await breaks();
   assert.deepEqual([found?.change, found?.transactionId, others], ['removed', spent.transactionId, []]);
 });
 
-test('a row that was added is named, and booked as late by the next close', async (t) => {
+test('an added row is found, and recorded as late by the next close', async (t) => {
   const { ledger, spent, breaks } = await closedDay(t);
   const [row] = await ledger.sql<{ id: string }>(`
     insert into scrip.journal (id, debit_account, credit_account, amount_minor, occurred_at, serial_number,
@@ -45,7 +45,7 @@ test('a row that was added is named, and booked as late by the next close', asyn
   assert.deepEqual([found?.change, found?.transactionId, others], ['added', row?.id, []]);
   await ledger.at('2026-03-04T10:00:00Z');
   const { closed } = await ledger.close();
-  // A voucher holds a cent more than the journal says: the day that takes the row over does not agree.
+  // The day that takes the row over fails: a voucher holds a cent more than its entries.
   assert.deepEqual(
     closed.map(({ failed }) => failed),
     [['liability is what the vouchers hold']],
@@ -54,7 +54,7 @@ test('a row that was added is named, and booked as late by the next close', asyn
   assert.deepEqual([late.map(({ transactionId }) => transactionId), late[0]?.day], [[row?.id], '2026-03-02']);
 });
 
-test('a closing that was rewritten, or removed, is named', async (t) => {
+test('a rewritten or removed closing is found', async (t) => {
   const { ledger, breaks } = await closedDay(t);
   await ledger.at('2026-03-04T10:00:00Z');
   await ledger.close();
@@ -68,7 +68,7 @@ test('a closing that was rewritten, or removed, is named', async (t) => {
   assert.ok((await breaks()).some(({ day, change }) => day === '2026-03-03' && change === 'chain'));
 });
 
-test('balances and movements that were rewritten are named', async (t) => {
+test('rewritten balances and movements are found', async (t) => {
   const { ledger, breaks } = await closedDay(t);
   await ledger.sql('update scrip.book_movements set amount_minor = amount_minor + 1');
   await ledger.sql("update scrip.book_balances set balance_minor = 7 where account_kind = 'VOUCHER'");
