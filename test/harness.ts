@@ -59,7 +59,10 @@ export type TestService = {
   readonly keys: string;
   readonly clock: TestClock;
   createMerchant(options?: NewMerchant): Promise<TestMerchant>;
+  /** Stops the other processes on its database too, since it drops that. */
   stop(): Promise<void>;
+  /** Those other processes. */
+  readonly others: (() => Promise<void>)[];
 };
 
 /** An answer of the server. */
@@ -187,19 +190,17 @@ export async function startTestService(
     clock: clock.now,
   });
 
-  return {
-    service,
-    url,
-    keys,
-    clock,
-    createMerchant: (options = {}) => makeMerchant(service, options),
-    stop: once(async () => {
-      await flushDeclines(service);
-      await flushCalls(service);
-      await db.close();
-      await database?.drop();
-    }),
-  };
+  const others: (() => Promise<void>)[] = [];
+  const stop = once(async () => {
+    await Promise.all(others.map((stopOther) => stopOther()));
+    await flushDeclines(service);
+    await flushCalls(service);
+    await db.close();
+    await database?.drop();
+  });
+  on?.others.push(stop);
+  const createMerchant = (options?: NewMerchant) => makeMerchant(service, options);
+  return { service, url, keys, clock, createMerchant, stop, others };
 }
 
 /**
@@ -217,7 +218,7 @@ export function onDatabase(service: Service, db: Database): Service {
   return createService({ ...service, db, readDb: db });
 }
 
-async function makeMerchant(service: Service, options: NewMerchant): Promise<TestMerchant> {
+async function makeMerchant(service: Service, options: NewMerchant = {}): Promise<TestMerchant> {
   const { permit = [], forbid = [], float = FLOAT_MINOR, opaque = false, name = 'Test' } = options;
   const product = await findProduct(service.db, options.product ?? DEFAULT_PRODUCT);
   assert.ok(product, 'there is no such product');

@@ -38,7 +38,7 @@ const ON_CITUS =
   /^(citus\.|activate\.test|balance\.test|batches\.(background|export)|books\.(days|reports|tax|ugly)|crash|float\.forecast|generate|http\.answers|list\.test|look-up|lookup|merchants|model|operate|operator\.support|redeem\.(test|race|replay)|round|settlement|status|update\.test|vouchers|webhooks\.(events|delivery|full))/;
 /** What could differ behind a pooler: prepared statements, settings of a session, locks, and LISTEN. */
 const ON_PGBOUNCER =
-  /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|pgbouncer|redeem\.(test|replay)|round|update\.test|webhooks\.events)/;
+  /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|pgbouncer|redeem\.(test|race|replay)|round|update\.test|webhooks\.events)/;
 /** Needs Citus or PgBouncer. */
 const ONLY_THERE = /^(citus|pgbouncer)\./;
 
