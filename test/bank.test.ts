@@ -8,6 +8,7 @@ import { refundFloat } from '../src/books/floats.ts';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { type Ledger, openLedger } from './books.ts';
+import { make, rowsOf } from './reports.ts';
 
 /** Statements of the operator's bank: imported, matched with the books, and reconciled. */
 
@@ -70,6 +71,14 @@ test('an entry that names the reference of a movement of the same amount is matc
   );
   const { exact, suggested } = await matchBank(ledger.operator, false);
   assert.deepEqual([exact.map(({ movement }) => movement.reference), suggested.length], [['INV-1001'], 0]);
+  const [booked] = await ledger.sql<{ reference: string }>(
+    "select entry_reference as reference from scrip.bank_entries where description like '%INV-1001%'",
+  );
+  const day = { from: '2026-03-01', to: '2026-03-02', merchantId };
+  assert.deepEqual(
+    rowsOf(await make(ledger.started.service, 'R6', day)).map((row) => row['bankReference']),
+    ['', booked?.reference, '', ''],
+  );
   assert.deepEqual(await reconciled(ledger), {
     'own money in the account': '500.00',
     'funding, as booked': '1434.50',

@@ -15,7 +15,7 @@ export type Entry = {
   /** The account kinds, and the owner of a float or settlement account. */
   readonly debit: string;
   readonly credit: string;
-  /** Of its voucher or batch; '' and 0 if there is none. */
+  /** Of its voucher, batch or commission; '' and 0 if there is none. */
   readonly product: string;
   readonly issuer: number;
   readonly from: bigint;
@@ -43,7 +43,8 @@ export function readEntries({ sql }: Ledger): Promise<Entry[]> {
     from scrip.journal j
     left join scrip.vouchers v on v.serial_number = j.serial_number
     left join scrip.batches b on b.id = coalesce(v.batch_id, j.batch_id)
-    left join scrip.products p on p.id = b.product_id
+    left join scrip.settlement_fees f on j.id in (f.fee_id, f.vat_id)
+    left join scrip.products p on p.id = coalesce(b.product_id, f.product_id)
     order by j.occurred_at, j.id`);
 }
 
@@ -260,7 +261,7 @@ export class ByHand {
       .filter(
         (each) =>
           each.merchant === merchant &&
-          ['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'].includes(each.kind),
+          ['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'CASH_OUT'].includes(each.kind),
       )
       .map(({ id, kind, serial, currency, product, amount }) => {
         const minor = kind === 'REDEMPTION_REVERSAL' ? -amount : amount;

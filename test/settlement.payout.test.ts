@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import Schema from 'typebox/schema';
 import { describeDialect } from '../docs/generate/openapi.ts';
+import { streamTransactions } from '../src/books/reports/transactions.ts';
+import { cashOut } from '../src/books/vouchers.ts';
 import { VARIANT_A } from '../src/http/variant-a/routes.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { approve } from '../src/settlement/approve.ts';
@@ -11,7 +13,7 @@ import { draftAll, draftSettlements } from '../src/settlement/draft.ts';
 import { giveBack, pay } from '../src/settlement/pay.ts';
 import { makePayoutFile, readAccounts } from '../src/settlement/payout-file.ts';
 import { documentsOf, linesOf } from '../src/settlement/settlements.ts';
-import { close, openScene, settledDay } from './settlements.ts';
+import { close, openScene, settledDay, tradedDay } from './settlements.ts';
 import { schemaCheck } from './verifiers.ts';
 
 const IBAN = 'DE89370400440532013000';
@@ -41,6 +43,36 @@ test('approval freezes number and documents; the same settlement has the same by
   assert.ok(again.equals(documents.pdf));
   assert.equal(documents.pdf.toString('latin1', 0, 5), '%PDF-');
   assert.deepEqual(await draftAll(ledger.operator, undefined), []);
+});
+
+test('the transactions of a merchant name the settlement that holds them', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, shop } = scene;
+  const merchantId = shop.merchant.id;
+  const left = await tradedDay(scene);
+  await close(ledger);
+  const cash = { merchantId, serialNumber: left.serial, amountMinor: null, reference: 'cash' };
+  await cashOut(ledger.operator, cash);
+  const shown = async () => {
+    const lines = [];
+    const wanted = { from: '2026-03-01', to: '2026-03-03', merchantId };
+    for await (const { kind, amount, settlement } of streamTransactions(ledger.started.service, wanted))
+      lines.push([kind, amount, settlement]);
+    return lines;
+  };
+  const [draft] = await draftSettlements(ledger.operator, { merchantId });
+  const open = [
+    ['REDEMPTION', '60.00', null],
+    ['REDEMPTION', '40.10', null],
+    ['CASH_OUT', '19.90', null],
+  ];
+  assert.deepEqual(await shown(), open);
+  await approve(ledger.operator, draft?.id ?? 0);
+  const number = `${merchantId}-2026-0001`;
+  assert.deepEqual(
+    await shown(),
+    open.map(([kind, amount]) => [kind, amount, kind === 'CASH_OUT' ? null : number]),
+  );
 });
 
 test('a payout is booked once, comes back once, and can then be paid again', async (t) => {

@@ -92,6 +92,23 @@ where r.original_day < ${first}::date
 group by 1, 2, 3`;
 }
 
+/** The commission of an interval and the VAT on it, by the product that they are of. */
+export function listCommission(from: string, to: string): Sql {
+  return sql`
+select f.currency, k.kind, k.debit_kind, k.credit_kind, f.merchant_id, f.product_id, count(*) as rows,
+  sum(abs(k.amount_minor))::bigint as amount_minor
+from settlement_fees f
+cross join lateral (values ('FEE', 'FEES', f.fee_minor), ('FEE_VAT', 'VAT', f.vat_minor))
+  as m (kind, account_kind, amount_minor)
+cross join lateral (
+  select m.kind || case when m.amount_minor < 0 then '_REVERSAL' else '' end as kind,
+    case when m.amount_minor < 0 then m.account_kind else 'SETTLEMENT' end as debit_kind,
+    case when m.amount_minor < 0 then 'SETTLEMENT' else m.account_kind end as credit_kind, m.amount_minor
+) k
+where f.day >= ${from}::date and f.day < ${to}::date and k.amount_minor <> 0
+group by 1, 2, 3, 4, 5, 6`;
+}
+
 /** Vouchers with a balance at the end of the closed days of an interval. */
 export function countVouchers(from: string, to: string): Sql {
   return sql`
@@ -142,6 +159,8 @@ values (${rate.productId}, ${rate.ratePpm}, ${rate.by}, ${rate.reason}, ${rate.n
 export function listFloatLines(merchantId: number, from: Date, to: Date): Sql {
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.currency, coalesce(j.reference, b.reference) as reference,
+  (select string_agg(e.entry_reference, ' ' order by e.id) from bank_matches m
+    join bank_entries e on e.id = m.entry_id where m.movement_id = j.id) as bank_reference,
   case when j.credit_account = f.account_id then j.amount_minor else -j.amount_minor end as amount_minor
 from floats f
 join journal j on f.account_id in (j.credit_account, j.debit_account)
@@ -157,7 +176,19 @@ where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
 order by j.currency, j.occurred_at, j.id`;
 }
 
-/** A page of a merchant's own transactions behind an id, oldest first. */
+/** What was settled with a merchant by the settlements that reach into an interval. */
+export function listSettledIntervals(merchantId: number, from: Date, to: Date): Sql {
+  return sql`
+select currency, starts_at, ends_at,
+  concat_ws('-', merchant_id, year, lpad(number::text, greatest(4, length(number::text)), '0')) as number
+from settlements
+where merchant_id = ${merchantId} and state <> 'DRAFT' and ends_at > ${from} and starts_at < ${to}`;
+}
+
+/**
+ * A page of a merchant's own transactions behind an id, oldest first. A row that was found late counts in the
+ * slice that it was booked in.
+ */
 export function listMerchantRows(
   merchantId: number,
   from: Date,
@@ -168,12 +199,13 @@ export function listMerchantRows(
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
   j.currency,
-  j.reference, j.original_id
+  j.reference, j.original_id, coalesce(l.slice_at, j.occurred_at) as booked_at
 from journal j
 join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
 join batches b on b.id = v.batch_id
+left join book_late_rows l on l.id = j.id
 where j.merchant_id = ${merchantId} and j.batch_id is null
-  and j.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')
+  and j.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'CASH_OUT')
   and j.id > ${after}::uuid and j.id < id_floor(${to}::timestamptz + interval '1 hour')
   and j.occurred_at >= ${from} and j.occurred_at < ${to}
 order by j.id limit ${count}`;
@@ -197,7 +229,7 @@ export function listGeneratedRows(batchId: number, from: Date, to: Date, after: 
   return sql`
 select j.id, j.occurred_at, j.kind::text as kind, j.serial_number, v.sealed, b.product_id, j.amount_minor,
   j.currency,
-  b.reference, j.original_id
+  b.reference, j.original_id, null::timestamptz as booked_at
 from (
   select * from vouchers where batch_id = ${batchId} and serial_number > ${after} order by serial_number
     limit ${count}

@@ -1,5 +1,11 @@
 import { merchantOf, productOf } from './names.ts';
-import { listBalancesAt, listEarlierReversals, listFloatLines, listMovements } from './queries.ts';
+import {
+  listBalancesAt,
+  listCommission,
+  listEarlierReversals,
+  listFloatLines,
+  listMovements,
+} from './queries.ts';
 import { amount, byCurrency, type Cell, type Maker, type Scope, wrong } from './report.ts';
 
 function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
@@ -25,6 +31,8 @@ type FloatLine = {
   readonly kind: string;
   readonly currency: string;
   readonly reference: string | null;
+  /** Of the entries of the bank that it was matched with. */
+  readonly bank_reference: string | null;
   readonly amount_minor: bigint;
 };
 
@@ -40,6 +48,7 @@ export const floatStatement: Maker = async (scope) => {
     let balance = openings.get(currency) ?? 0n;
     const row = (time: Date, kind: string, line?: FloatLine): Cell[] => [
       ...[time.toISOString(), line?.id ?? null, kind, line?.reference ?? null],
+      line?.bank_reference ?? null,
       line ? amount(line.amount_minor, currency) : null,
       amount(balance, currency),
     ];
@@ -50,7 +59,7 @@ export const floatStatement: Maker = async (scope) => {
     });
     return {
       currency,
-      columns: ['time', 'transactionId', 'kind', 'reference', 'amount', 'balance'],
+      columns: ['time', 'transactionId', 'kind', 'reference', 'bankReference', 'amount', 'balance'],
       rows: [opening, ...own, row(endsAt, 'closing')],
     };
   });
@@ -86,8 +95,11 @@ const SETTLED: Readonly<Record<string, string>> = {
 const COLUMNS = ['redeemed', 'reversed', 'earlierReversed', 'cashedOut', 'commission', 'vat', 'paidOut'];
 const COUNTED = ['REDEMPTION', 'REDEMPTION_REVERSAL', EARLIER];
 
-/** The movements of the interval; reversals of redemptions before it are moved to lines of their own. */
-async function listSettled({ tx, from, startsAt, endsAt }: Scope): Promise<MovementRow[]> {
+/**
+ * The movements of the interval. Reversals of redemptions before it are moved to lines of their own, and
+ * commission, which is booked without a product, to the lines of the products that it is of.
+ */
+async function listSettled({ tx, from, to, startsAt, endsAt }: Scope): Promise<MovementRow[]> {
   const rows = await tx.query<MovementRow>(listMovements(startsAt, endsAt));
   const settled = rows.filter((row) => [row.debit_kind, row.credit_kind].includes('SETTLEMENT'));
   type Earlier = Pick<MovementRow, 'currency' | 'merchant_id' | 'product_id' | 'rows' | 'amount_minor'>;
@@ -95,6 +107,10 @@ async function listSettled({ tx, from, startsAt, endsAt }: Scope): Promise<Movem
     const kinds = { debit_kind: 'SETTLEMENT', credit_kind: 'VOUCHER' };
     const taken = { ...row, ...kinds, rows: -row.rows, amount_minor: -row.amount_minor };
     settled.push({ ...row, ...kinds, kind: EARLIER }, { ...taken, kind: 'REDEMPTION_REVERSAL' });
+  }
+  for (const row of await tx.query<MovementRow>(listCommission(from, to))) {
+    const taken = { rows: -row.rows, amount_minor: -row.amount_minor };
+    settled.push(row, { ...row, ...taken, product_id: 0 });
   }
   return settled;
 }
@@ -129,7 +145,9 @@ export const settlementStatement: Maker = async (scope) => {
       rows: merchants.flatMap((id) => {
         const own = moved.filter(({ merchant_id }) => merchant_id === id);
         const opening = opened.find(({ merchant_id }) => merchant_id === id)?.balance_minor ?? 0n;
-        const products = [...new Set(own.map(({ product_id }) => product_id))].sort((a, b) => a - b);
+        const products = [...new Set(own.map(({ product_id }) => product_id))]
+          .filter((each) => !isEmpty(own.filter(({ product_id }) => product_id === each)))
+          .sort((a, b) => a - b);
         const line = (product: string, rows: readonly MovementRow[], account: readonly Cell[]) => [
           ...[String(id), merchantOf(names, id), product],
           ...COUNTED.map((kind) => countOf(rows, kind)),
@@ -149,6 +167,9 @@ export const settlementStatement: Maker = async (scope) => {
     };
   });
 };
+
+/** Whether the rows of each kind cancel each other out. */
+const isEmpty = (rows: readonly MovementRow[]) => rows.every(({ kind }) => countOf(rows, kind) === '0');
 
 const countOf = (rows: readonly MovementRow[], kind: string) =>
   String(rows.reduce((sum, row) => (row.kind === kind ? sum + row.rows : sum), 0n));

@@ -3,7 +3,12 @@ import { idFloor } from '../../ledger/id.ts';
 import { maskCode } from '../../ledger/transaction-data.ts';
 import { decimalsOf, toText } from '../../money.ts';
 import { productOf } from './names.ts';
-import { listGeneratedBatches, listGeneratedRows, listMerchantRows } from './queries.ts';
+import {
+  listGeneratedBatches,
+  listGeneratedRows,
+  listMerchantRows,
+  listSettledIntervals,
+} from './queries.ts';
 import { daysOf, openScope, type Wanted } from './report.ts';
 
 /** Rows that are read at a time. */
@@ -21,7 +26,11 @@ type Row = {
   readonly currency: string;
   readonly reference: string | null;
   readonly original_id: string | null;
+  /** Null for an activation by generation, which no settlement holds. */
+  readonly booked_at: Date | null;
 };
+
+type Settled = { currency: string; starts_at: Date; ends_at: Date; number: string };
 
 export type TransactionLine = Readonly<Record<(typeof TRANSACTION_COLUMNS)[number], string | null>>;
 
@@ -37,12 +46,13 @@ export const TRANSACTION_COLUMNS = [
   'currency',
   'reference',
   'originalId',
+  'settlement',
 ] as const;
 
 /**
  * R8: the transactions of a merchant in an interval, oldest first, however many: the ones that it made,
- * in the order of their ids, and those of vouchers that it generated active, batch by batch. Reads a page
- * at a time. Never a full code or a PIN.
+ * in the order of their ids, and those of vouchers that it generated active, batch by batch; each with the
+ * approved settlement that holds it. Reads a page at a time. Never a full code or a PIN.
  * @throws Refusal `30` for days of which the books know nothing
  */
 export async function* streamTransactions(
@@ -55,6 +65,13 @@ export async function* streamTransactions(
     async (tx) => (await openScope(service, tx, wanted, days)).scope,
   );
   const local = localTime(zone);
+  const { merchantId } = wanted;
+  const settled = await db.query<Settled>(listSettledIntervals(merchantId, startsAt, endsAt));
+  const settlementOf = ({ kind, currency, booked_at: at }: Row): string | null => {
+    if (at === null || kind === 'ACTIVATION') return null;
+    const isIn = (each: Settled) => each.currency === currency && each.starts_at <= at && at < each.ends_at;
+    return settled.find(isIn)?.number ?? null;
+  };
   const toLine = (row: Row): TransactionLine => {
     const minor = row.kind === 'REDEMPTION_REVERSAL' ? -row.amount_minor : row.amount_minor;
     return {
@@ -69,9 +86,9 @@ export async function* streamTransactions(
       currency: row.currency,
       reference: row.reference,
       originalId: row.original_id,
+      settlement: settlementOf(row),
     };
   };
-  const { merchantId } = wanted;
   for (let after = idFloor(new Date(startsAt.getTime() - HOUR_MS)); ; ) {
     const rows = await db.query<Row>(listMerchantRows(merchantId, startsAt, endsAt, after, PAGE));
     for (const row of rows) yield toLine(row);
