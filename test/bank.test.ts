@@ -189,6 +189,10 @@ test('a statement is imported as a whole or not at all, and only once', async (t
   assert.deepEqual((await importBank(ledger.operator, utf16, false)).errors, [
     { line: 1, field: 'file', message: 'the file is in UTF-16: save it in windows-1252' },
   ]);
+  const damaged = await fromCsv(ledger, ['01.03.2026;d;1,00', '01.03.2026;e\0;1,00'], true);
+  assert.deepEqual(damaged.errors, [
+    { line: 3, field: 'file', message: 'there is a NUL byte: this is no CSV file' },
+  ]);
   assert.deepEqual((await fromCsv(ledger, [], true)).errors, [
     { line: 1, field: 'file', message: 'the file holds no entry' },
   ]);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
+import { begun } from '../src/http/operator/routes.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 
 let api: OperatorApi;
@@ -121,4 +123,24 @@ describe('a token', () => {
       assert.equal(headers.get('www-authenticate'), 'Bearer');
     }
   });
+});
+
+test('a file whose client is gone before it is read leaves nothing open', async () => {
+  let isOpen = false;
+  async function* pieces() {
+    isOpen = true;
+    try {
+      yield 'first';
+      yield 'second';
+    } finally {
+      isOpen = false;
+    }
+  }
+  const unread = await begun(pieces());
+  assert.ok(isOpen);
+  unread.destroy();
+  await once(unread, 'close');
+  assert.equal(isOpen, false);
+  const read = await Array.fromAsync(await begun(pieces()));
+  assert.deepEqual([read, isOpen], [['first', 'second'], false]);
 });

@@ -69,6 +69,12 @@ class Collected {
   }
 }
 
+/** By its byte order mark, or by a first character that has a NUL byte. */
+const isUtf16 = (bytes: Buffer) =>
+  ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2)) || bytes.subarray(0, 2).includes(0);
+
+const lineAt = (bytes: Buffer, at: number) => bytes.toString('latin1', 0, at).split('\n').length;
+
 /** @returns what is wrong by line and column, beside what could be read */
 export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimals }: Currency): Statement {
   const collected = new Collected();
@@ -79,7 +85,9 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, { currency, decimal
     ...(mapping.entryReference ? [mapping.entryReference] : []),
   ];
   // Windows-1252 has a character for every byte: it would read any file.
-  if (bytes.includes(0)) return collected.refused(1, `the file is in UTF-16: save it in ${mapping.encoding}`);
+  const nul = bytes.indexOf(0);
+  if (isUtf16(bytes)) return collected.refused(1, `the file is in UTF-16: save it in ${mapping.encoding}`);
+  if (nul !== -1) return collected.refused(lineAt(bytes, nul), 'there is a NUL byte: this is no CSV file');
   let text: string;
   try {
     text = new TextDecoder(mapping.encoding, { fatal: true }).decode(bytes);
@@ -196,10 +204,8 @@ export function readCamt(bytes: Buffer, { currency, decimals }: Currency): State
   const collected = new Collected();
   let closing: Statement['closing'] = null;
   const statements = statementsOf(bytes);
-  if (!statements) {
-    collected.wrong(1, 'file', 'this is not a statement in camt.053 (Document/BkToCstmrStmt)');
-    return { ...collected, closing };
-  }
+  if (!statements)
+    return collected.refused(1, 'this is not a statement in camt.053 (Document/BkToCstmrStmt)');
   let line = 0;
   for (const statement of statements) {
     for (const each of list(statement, 'Ntry')) {
@@ -249,11 +255,7 @@ function readEntry(
   ]);
   const reference = text(each, 'AcctSvcrRef') ?? text(each, 'NtryRef');
   if (!reference) {
-    collected.wrong(
-      line,
-      'AcctSvcrRef',
-      'is missing, and so is NtryRef: the bank gives the entry no reference',
-    );
+    collected.wrong(line, 'AcctSvcrRef', 'is missing, and so is NtryRef: the entry has no reference');
     return undefined;
   }
   return { line, day, amountMinor, reference, description: describe([...texts, text(each, 'AddtlNtryInf')]) };

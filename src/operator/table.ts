@@ -72,7 +72,7 @@ export const COMMANDS_ONLY: Readonly<Record<string, string>> = {
   completion: 'It prints a script for the shell of the machine.',
   'db url': 'It prints the password of the database.',
   doctor: 'It examines the machine that it runs on.',
-  'import vouchers': 'It reads a file of codes and PINs.',
+  'import vouchers': 'It reads codes and PINs in the clear. Over the network they come sealed alone.',
   'keyring drop': 'It changes the key file of the machine.',
   'keyring make': 'A key leaves the machine only by the hand of who keeps it.',
   'keyring seal': 'It changes the key file of the machine.',

@@ -115,15 +115,21 @@ async function sendFile(reply: FastifyReply, { name, mediaType, content }: File)
     .send(body);
 }
 
-async function begun(content: AsyncIterable<string | Buffer>): Promise<Readable> {
+/**
+ * A stream whose first piece is made. No generator: one that is not read before its client is gone never
+ * starts, and would leave the pieces open.
+ */
+export async function begun(content: AsyncIterable<string | Buffer>): Promise<Readable> {
   const pieces = content[Symbol.asyncIterator]();
   const first = await pieces.next();
-  return Readable.from(
-    (async function* () {
-      if (!first.done) yield first.value;
-      yield* { [Symbol.asyncIterator]: () => pieces };
-    })(),
-  );
+  let isRead = false;
+  const next = async () => {
+    if (isRead) return pieces.next();
+    isRead = true;
+    return first;
+  };
+  const end = async () => (await pieces.return?.()) ?? { done: true as const, value: undefined };
+  return Readable.from({ [Symbol.asyncIterator]: () => ({ next, return: end }) });
 }
 
 /** The input of an operation: the parameters of the path, and the fields of the body or the query. */
