@@ -1,6 +1,6 @@
 /**
- * A reporter of Node's test runner that ends the process at the first failure, in whatever test of a test
- * it is: a mutant that is found out needs no second witness.
+ * A reporter of Node's test runner that ends the process at the first failure, also of a nested test: one
+ * failure is enough to kill a mutant.
  */
 module.exports = async function* firstFailure(source) {
   for await (const { type, data } of source) {

@@ -1,7 +1,7 @@
 /**
  * Mutants of the functions in sql/, which move the money: `node mutation/functions.ts [WORD…] [--sample N]
- * [--seed S]`. Each is put into the database that every test is a copy of, and the tests of its function
- * run on it. Prints the survivors.
+ * [--seed S]`. Each mutant is created in the template database of the tests, and the tests of its function
+ * run. Prints the survivors.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ import { mutateStatement } from './sql.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 
-/** The functions that are mutated, and the test files whose subject each is. */
+/** The functions that are mutated, each with its file in sql/ and its test files. */
 const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: string[]]>> = {
   redeem: ['006-redeem', 'redeem.statement', 'redeem.statement.vouchers', 'rows.written', 'redeem.race'],
   activate: [
@@ -30,14 +30,14 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
   read_balances: ['010-balance', 'balance.statement'],
   check_pins: ['010-balance', 'balance.statement', 'pin.guard', 'rows.written'],
 };
-/** Ten times what the tests of a function take; a mutant that waits for ever is found out. */
+/** Ten times the duration of the tests of a function. A mutant that waits forever is killed. */
 const LIMIT_MS = 120_000;
 
 type Mutant = {
   readonly id: string;
   readonly text: string;
   readonly tests: readonly string[];
-  readonly told: string;
+  readonly label: string;
 };
 
 async function findMutants(name: string): Promise<Mutant[]> {
@@ -54,12 +54,12 @@ async function findMutants(name: string): Promise<Mutant[]> {
         id: `${name} ${start} ${end} ${replacement}`,
         text: text.slice(0, start) + replacement + text.slice(end),
         tests,
-        told: `sql/${file}.sql:${line}  ${text.slice(start, end)}  ->  ${replacement || '(nothing)'}`,
+        label: `sql/${file}.sql:${line}  ${text.slice(start, end)}  ->  ${replacement || '(nothing)'}`,
       };
     });
 }
 
-/** Runs statements in the database that the tests copy, which nobody else may be connected to. */
+/** Runs statements in the template database of the tests, which must have no other connection. */
 async function onTemplate(text: string): Promise<void> {
   const url = new URL(process.env['SCRIP_TEST_URL'] as string);
   url.pathname = `/${process.env['SCRIP_TEST_TEMPLATE']}`;
@@ -79,7 +79,7 @@ async function passes(test: string): Promise<boolean> {
   return code === 0;
 }
 
-/** Whether a test notices. A mutant that is no function any more was noticed by the database. */
+/** Whether a test fails. A mutant that is not a valid function is refused by the database. */
 async function isFound({ text, tests }: Mutant): Promise<boolean> {
   try {
     await onTemplate(text);
@@ -112,7 +112,7 @@ await leavingNothing(async () => {
       let found = 0;
       for (const mutant of sample) {
         if (await isFound(mutant)) found++;
-        else process.stdout.write(`survived  ${mutant.told}\n`);
+        else process.stdout.write(`survived  ${mutant.label}\n`);
       }
       await onTemplate(original);
       process.stdout.write(`${name}: ${found} of ${sample.length} found (of ${all.length} mutants)\n`);

@@ -1,7 +1,7 @@
 /**
- * A process that runs test files in itself, one after the other, as its parent asks. All that belongs to
- * the project is loaded anew for each, as its file is at that moment; only packages stay. So a mutant
- * costs no start of a process: that, and loading the packages, was most of its time.
+ * A process that runs test files for its parent, one after the other. The modules of the project are loaded
+ * again for each test file, packages only once. This saves the start of a process and the loading of
+ * packages, which were most of the time of a mutant.
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runFile } from './plain-test.ts';
 
-export type Asked = { readonly name: string };
-/** `stray` where the failure may be what a test before this one left behind. */
-export type Told = { readonly passed: boolean; readonly stray?: boolean; readonly error?: string };
+export type TestRequest = { readonly name: string };
+/** `stray` if the failure may come from an earlier test. */
+export type TestResult = { readonly passed: boolean; readonly stray?: boolean; readonly error?: string };
 
 const ROOT = new URL('../', import.meta.url).href;
 const OWN = ['src/', 'test/'].map((folder) => ROOT + folder);
-/** What a test that failed gets to clear away; a process of its own would end there. */
+/** The time for the hooks of a failed test. After it, the process exits. */
 const CLEARING_MS = 2_000;
 
 const stripped = new Map<string, { readonly text: string; readonly code: string }>();
@@ -47,30 +47,32 @@ registerHooks({
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /**
- * What nobody waited for failed: a failure as well, of whichever test, and nothing that follows would be
- * sound.
+ * Reports an unhandled error. It may come from an earlier test, and later results would be unreliable, so the
+ * process exits.
  */
 function fail(error: unknown): void {
-  process.send?.({ passed: false, stray: true, error: textOf(error) } satisfies Told, () => process.exit(1));
+  process.send?.({ passed: false, stray: true, error: textOf(error) } satisfies TestResult, () =>
+    process.exit(1),
+  );
 }
 process.on('uncaughtException', fail);
 process.on('unhandledRejection', fail);
 
 let turn = 0;
 
-process.on('message', async ({ name }: Asked) => {
+process.on('message', async ({ name }: TestRequest) => {
   const url = `${pathToFileURL(join(fileURLToPath(ROOT), 'test', name)).href}?turn=${++turn}`;
   let giveUp: NodeJS.Timeout | undefined;
   const onFailure = () => {
     giveUp ??= setTimeout(() => process.exit(1), CLEARING_MS);
   };
-  let told: Told;
+  let result: TestResult;
   try {
     const count = await runFile(() => import(url), onFailure);
-    told = count > 0 ? { passed: true } : { passed: false, error: 'no test' };
+    result = count > 0 ? { passed: true } : { passed: false, error: 'no test' };
   } catch (error) {
-    told = { passed: false, error: textOf(error) };
+    result = { passed: false, error: textOf(error) };
   }
   clearTimeout(giveUp);
-  process.send?.(told);
+  process.send?.(result);
 });

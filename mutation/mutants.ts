@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Edit, mutateSql } from './sql.ts';
 
-/** What is mutated: where money, and what protects it, is decided. */
+/** The mutated parts of src/: those that decide about money and its protection. */
 const PLACES = ['money.ts', 'keyring/', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/'];
 
 /** Whether a file of the project, by its path from the root, is mutated. */
@@ -13,19 +13,17 @@ export function isMutated(path: string): boolean {
   return PLACES.some((place) => path.startsWith(`src/${place}`));
 }
 
-/** A change of one file, which some test should notice. */
+/** A change of one file, for which a test should fail. */
 export type Mutant = Edit & {
-  /** The same as long as its line stays as it is. */
+  /** Does not change while its line does not change. */
   readonly id: string;
-  /** From the root of the project. */
+  /** Relative to the root of the project. */
   readonly path: string;
   readonly line: number;
   readonly original: string;
 };
 
-/**
- * What is used of Stryker's instrumenter: it finds the mutants of TypeScript. Lines and columns count from 0.
- */
+/** The used part of Stryker's instrumenter, which finds mutants of TypeScript. Positions count from 0. */
 type Position = { readonly line: number; readonly column: number };
 type StrykerMutant = {
   readonly location: { readonly start: Position; readonly end: Position };
@@ -44,7 +42,7 @@ type Stryker = {
 };
 
 /**
- * The paths of the files that are mutated and whose path holds one of the words; all of them without a word.
+ * The paths of mutated files that contain one of the words; all of them without words.
  */
 export async function findSources(root: string, words: readonly string[]): Promise<string[]> {
   const paths = (await readdir(join(root, 'src'), { recursive: true }))
@@ -54,7 +52,7 @@ export async function findSources(root: string, words: readonly string[]): Promi
 }
 
 async function loadStryker(root: string): Promise<InstanceType<Stryker['Instrumenter']>> {
-  // It is not a dependency of the project, and has no types here.
+  // Stryker is not a dependency of the project, and has no types here.
   const path = createRequire(join(root, 'mutation/')).resolve('@stryker-mutator/instrumenter');
   const { Instrumenter } = (await import(pathToFileURL(path).href)) as Stryker;
   const quiet = () => {};
@@ -62,8 +60,8 @@ async function loadStryker(root: string): Promise<InstanceType<Stryker['Instrume
 }
 
 /**
- * Mutants that say nothing: another wording of an error. No test holds what an error says, where it is
- * for people, word by word; that there is one, and which, other mutants show.
+ * Whether a mutant only changes the wording of an error. Tests do not check wordings; other mutants show
+ * whether they check that there is an error, and which.
  */
 function isWording(edit: Edit, text: string): boolean {
   if (edit.mutator !== 'StringLiteral') return false;
@@ -89,8 +87,8 @@ async function mutateTypeScript(stryker: InstanceType<Stryker['Instrumenter']>, 
 }
 
 /**
- * All mutants of some files, in their order. SQL is mutated in the files that hold it, and TypeScript in
- * all others.
+ * All mutants of some files, in order: mutants of SQL in the files of queries, mutants of TypeScript in all
+ * others.
  */
 export async function findMutants(root: string, paths: readonly string[]): Promise<Mutant[]> {
   const stryker = await loadStryker(root);
@@ -114,8 +112,7 @@ export async function findMutants(root: string, paths: readonly string[]): Promi
 }
 
 /**
- * A list in an order drawn at random, the same one for the same seed: so what comes first is a fair
- * sample of it.
+ * A list in random order, which is the same for the same seed. Its beginning is a fair sample.
  */
 export function shuffle<T extends { readonly id: string }>(all: readonly T[], seed: string): T[] {
   const rank = ({ id }: T) => createHash('sha256').update(`${seed} ${id}`).digest('hex');

@@ -3,20 +3,19 @@ import { join } from 'node:path';
 import type { Mutant } from './mutants.ts';
 
 /**
- * What became of a mutant: a line each in a file that only grows, so that a run can be broken off and
- * gone on with.
+ * The outcome of a mutant: a line of a file that only grows, so that a run can be interrupted and resumed.
  */
 export type Outcome = {
   readonly id: string;
   readonly path: string;
   readonly status: 'killed' | 'timeout' | 'survived' | 'not reached';
-  /** The test file that noticed. */
+  /** The test file that failed. */
   readonly by?: string;
 };
 
 const fileOf = (folder: string) => join(folder, 'outcomes.jsonl');
 
-/** Keeps an outcome; a later one of the same mutant takes its place. */
+/** Stores an outcome, which replaces earlier ones of the same mutant. */
 export async function writeOutcome(folder: string, outcome: Outcome): Promise<void> {
   await appendFile(fileOf(folder), `${JSON.stringify(outcome)}\n`);
 }
@@ -31,8 +30,8 @@ export async function readOutcomes(folder: string): Promise<Map<string, Outcome>
   return new Map(outcomes.map((outcome) => [outcome.id, outcome]));
 }
 
-/** A line for each mutant: where it is, and what it changes. */
-export function tellSurvivors(mutants: readonly Mutant[]): string {
+/** A line for each mutant, with its place and its change. */
+export function formatSurvivors(mutants: readonly Mutant[]): string {
   const short = (text: string) => {
     const line = text.replace(/\s+/g, ' ');
     return line.length > 90 ? `${line.slice(0, 60)} … ${line.slice(-25)}` : line;
@@ -45,8 +44,8 @@ export function tellSurvivors(mutants: readonly Mutant[]): string {
     .join('');
 }
 
-/** A table of what was tried and found out, by file, with a last row for all. */
-export function tellScore(mutants: readonly Mutant[], outcomes: ReadonlyMap<string, Outcome>): string {
+/** A table of the tried and killed mutants by file, with a last row for all. */
+export function formatScore(mutants: readonly Mutant[], outcomes: ReadonlyMap<string, Outcome>): string {
   const rows = [...new Set(mutants.map(({ path }) => path)), 'all'].map((path) => {
     const own = mutants.filter((mutant) => path === 'all' || mutant.path === path);
     const tried = own.map(({ id }) => outcomes.get(id)?.status).filter((status) => status !== undefined);
@@ -54,5 +53,5 @@ export function tellScore(mutants: readonly Mutant[], outcomes: ReadonlyMap<stri
     const score = tried.length === 0 ? '' : `${((killed / tried.length) * 100).toFixed(1)} %`;
     return `| ${[path, own.length, tried.length, killed, tried.length - killed, score].join(' | ')} |\n`;
   });
-  return `| file | mutants | tried | found out | survived | score |\n| - | -: | -: | -: | -: | -: |\n${rows.join('')}`;
+  return `| file | mutants | tried | killed | survived | score |\n| - | -: | -: | -: | -: | -: |\n${rows.join('')}`;
 }

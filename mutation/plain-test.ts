@@ -1,7 +1,7 @@
 /**
- * What the tests use of `node:test`, for a process that runs test files again and again: the real one
- * runs a file once, and its process ends. A test fails where it throws, as there; the first failure ends
- * the run, since a mutant that is found out needs no second witness.
+ * The part of `node:test` that the tests use, for a process that runs many test files: the original runs a
+ * file once, and then its process ends. As there, a test fails when it throws. The first failure ends the
+ * run, since it is enough to kill a mutant.
  */
 type Hook = () => unknown;
 type Context = {
@@ -45,7 +45,7 @@ export const before = (hook: Hook): unknown => current.before.push(hook);
 export const beforeEach = (hook: Hook): unknown => current.beforeEach.push(hook);
 export const after = (hook: Hook): unknown => current.after.push(hook);
 
-/** Each in its turn; what fails does not keep the others from running, and is thrown at the end. */
+/** Runs all hooks in order, also after one has failed. Throws the first error at the end. */
 async function runAll(hooks: readonly Hook[]): Promise<void> {
   const errors: unknown[] = [];
   for (const hook of hooks)
@@ -90,11 +90,10 @@ async function runSuite(suite: Suite, outer: readonly Hook[], onFailure: () => v
 }
 
 /**
- * Runs the tests that a file declares, up to the first failure, which is thrown after what has to be
- * cleared away was.
+ * Runs the tests of a file up to the first failure, which is thrown after the hooks have run.
  * @param load imports the file
- * @param onFailure is called at once
- * @returns how many tests there are
+ * @param onFailure is called at the failure, before the hooks
+ * @returns the number of tests
  */
 export async function runFile(load: () => Promise<unknown>, onFailure: () => void): Promise<number> {
   current = newSuite();

@@ -1,5 +1,5 @@
 /**
- * Mutation testing: changes the code in many small ways, one at a time, and sees whether a test notices
+ * Mutation testing: changes the code in many small ways, one at a time, and checks whether a test fails
  * (docs/explanation/mutation.md).
  *
  * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--thorough] [--test WORD…]
@@ -15,14 +15,14 @@ import { parseArgs } from 'node:util';
 import { openOwner } from '../src/db/pool.ts';
 import { withTestServer } from '../test/server.ts';
 import { findMutants, findSources, type Mutant, shuffle } from './mutants.ts';
-import { type Outcome, readOutcomes, tellScore, tellSurvivors, writeOutcome } from './outcomes.ts';
+import { formatScore, formatSurvivors, type Outcome, readOutcomes, writeOutcome } from './outcomes.ts';
 import { type Sandbox, withSandbox } from './sandbox.ts';
 import { type Reaching, type Selection, selectTests } from './selection.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const RESULTS = join(ROOT, 'mutation/results');
 
-const { values: asked, positionals: words } = parseArgs({
+const { values: options, positionals: words } = parseArgs({
   allowPositionals: true,
   options: {
     sample: { type: 'string' },
@@ -38,7 +38,7 @@ const { values: asked, positionals: words } = parseArgs({
 });
 
 /**
- * What only this needs, and `npm ci` does not bring: installed at its first run, by a lockfile of its own.
+ * Installs the packages that only mutation testing needs, by their own lockfile, at the first run.
  */
 function install(): void {
   if (existsSync(join(ROOT, 'mutation/node_modules'))) return;
@@ -46,8 +46,8 @@ function install(): void {
   if (status !== 0) throw new Error('npm ci failed in mutation/');
 }
 
-/** A database of its own, for a moment and for nothing of worth: it need not wait for the disk. */
-async function hurry(): Promise<void> {
+/** Turns fsync off in the temporary database, which holds nothing of value. */
+async function disableFsync(): Promise<void> {
   if (process.env['SCRIP_DATABASE_URL']) return;
   const owner = await openOwner(process.env['SCRIP_TEST_URL'] as string);
   for (const text of ['alter system set fsync = off', 'select pg_reload_conf()'])
@@ -56,29 +56,29 @@ async function hurry(): Promise<void> {
   process.env['SCRIP_TEST_COPY'] = 'file_copy';
 }
 
-/** Which test files find out most for their time, of each source: those are asked first. */
+/** Ranks the test files of each source by the mutants that they kill in their time. The best run first. */
 class Ranking {
-  readonly #tally = new Map<string, { asked: number; found: number }>();
+  readonly #tally = new Map<string, { runs: number; found: number }>();
 
   inOrder(path: string, tests: readonly Reaching[]): Reaching[] {
     const cost = ({ name, ms, isOwn }: Reaching) => {
-      const { asked, found } = this.#of(path, name);
-      // Before anything is known, one of the subject is taken to find out every second mutant, and
-      // another one every tenth.
-      return (ms * (asked + 2)) / (found + (isOwn ? 1 : 0.2));
+      const { runs, found } = this.#of(path, name);
+      // At first, a test file of the subject is assumed to kill every second mutant, and another one every
+      // tenth.
+      return (ms * (runs + 2)) / (found + (isOwn ? 1 : 0.2));
     };
     return [...tests].sort((one, other) => cost(one) - cost(other));
   }
 
   note(path: string, name: string, found: boolean): void {
     const tally = this.#of(path, name);
-    tally.asked++;
+    tally.runs++;
     if (found) tally.found++;
     this.#tally.set(`${path} ${name}`, tally);
   }
 
   #of(path: string, name: string) {
-    return this.#tally.get(`${path} ${name}`) ?? { asked: 0, found: 0 };
+    return this.#tally.get(`${path} ${name}`) ?? { runs: 0, found: 0 };
   }
 }
 
@@ -108,8 +108,8 @@ async function tryMutant(sandbox: Sandbox, selection: Selection, ranking: Rankin
 
 async function tryAll(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<void> {
   const deadline =
-    asked.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(asked.minutes) * 60_000;
-  const selection = await selectTests(sandbox, join(RESULTS, 'reached'), asked.test, asked.thorough);
+    options.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(options.minutes) * 60_000;
+  const selection = await selectTests(sandbox, join(RESULTS, 'reached'), options.test, options.thorough);
   const ranking = new Ranking();
   let done = 0;
   let stopped = false;
@@ -119,21 +119,21 @@ async function tryAll(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<voi
     const outcome = await tryMutant(sandbox, selection, ranking, mutant);
     await writeOutcome(RESULTS, outcome);
     done++;
-    if (outcome.status !== 'killed') process.stdout.write(`${outcome.status}: ${tellSurvivors([mutant])}`);
+    if (outcome.status !== 'killed') process.stdout.write(`${outcome.status}: ${formatSurvivors([mutant])}`);
   }
   process.stdout.write(`${done} of ${mutants.length} mutants\n`);
 }
 
-/** Whether what was found out is found out by Node's own test runner too, in a process of its own. */
+/** Checks that killed mutants are also killed by Node's test runner, each in a new process. */
 async function verify(sandbox: Sandbox, mutants: readonly Mutant[], outcomes: ReadonlyMap<string, Outcome>) {
   let failed = 0;
   for (const mutant of mutants) {
     const by = outcomes.get(mutant.id)?.by as string;
     const result = await withMutant(sandbox, mutant, () => sandbox.runAlone(by));
     if (result === 'failed') failed++;
-    else process.stdout.write(`${by} ${result}: ${tellSurvivors([mutant])}`);
+    else process.stdout.write(`${by} ${result}: ${formatSurvivors([mutant])}`);
   }
-  process.stdout.write(`${failed} of ${mutants.length} are found out alike\n`);
+  process.stdout.write(`${failed} of ${mutants.length} are killed in the same way\n`);
 }
 
 async function main(): Promise<void> {
@@ -153,25 +153,26 @@ async function main(): Promise<void> {
   );
   const outcomes = await readOutcomes(RESULTS);
   const ended = (as: RegExp) => all.filter(({ id }) => as.test(outcomes.get(id)?.status ?? ''));
-  if (asked.score) return void process.stdout.write(tellScore(all, outcomes));
-  if (asked.survivors) return void process.stdout.write(tellSurvivors(ended(/survived|not reached/)));
-  const chosen = shuffle(all, asked.seed).slice(
+  if (options.score) return void process.stdout.write(formatScore(all, outcomes));
+  if (options.survivors) return void process.stdout.write(formatSurvivors(ended(/survived|not reached/)));
+  const chosen = shuffle(all, options.seed).slice(
     0,
-    asked.sample === undefined ? all.length : Number(asked.sample),
+    options.sample === undefined ? all.length : Number(options.sample),
   );
-  // What did not end counts as found out, and may have had too little time on a busy machine.
-  const open = new Set(asked.again ? ended(/survived|not reached|timeout/) : []);
+  // A timeout counts as killed, and may have been too short on a busy machine.
+  const open = new Set(options.again ? ended(/survived|not reached|timeout/) : []);
   const again = chosen.filter((mutant) => open.has(mutant));
   const due = [...again, ...chosen.filter(({ id }) => !outcomes.has(id))];
   const sure = shuffle(
     all.filter(({ id }) => outcomes.get(id)?.status === 'killed'),
-    asked.seed,
-  ).slice(0, Number(asked.verify ?? 0));
-  const work = (sandbox: Sandbox) => (asked.verify ? verify(sandbox, sure, outcomes) : tryAll(sandbox, due));
-  if (due.length === 0 && !asked.verify)
+    options.seed,
+  ).slice(0, Number(options.verify ?? 0));
+  const work = (sandbox: Sandbox) =>
+    options.verify ? verify(sandbox, sure, outcomes) : tryAll(sandbox, due);
+  if (due.length === 0 && !options.verify)
     return void process.stdout.write('nothing to do: --again tries the survivors once more\n');
   await withTestServer(async () => {
-    await hurry();
+    await disableFsync();
     await withSandbox(ROOT, await mkdtemp(join(tmpdir(), 'scrip-mutation-')), work);
   });
 }

@@ -2,40 +2,40 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openOwner } from '../src/db/pool.ts';
-import type { Asked, Told } from './host.ts';
+import type { TestRequest, TestResult } from './host.ts';
 
-/** A copy of the project in which one file at a time is changed, and tests are run. */
+/** A copy of the project in which one file at a time is changed and tests run. */
 
 const OWN = ['first-failure.cjs', 'host.ts', 'plain-test.ts'];
 const COPIED = ['src', 'test', 'sql', 'bin', 'sdk', 'docs', 'package.json', 'tsconfig.json'];
-/** A test file that takes this much longer than it should is caught in a loop, which is a failure. */
+/** A test file that takes this many times its usual duration, and GRACE_MS, is stuck in a loop. */
 const SLOWER = 6;
 const GRACE_MS = 6_000;
-/** Before it is taken for one it is given so many times as long. */
-const SURELY = 3;
+/** It is then run once more with this many times the limit. */
+const SECOND_LIMIT = 3;
 const ALONE_MS = 120_000;
-/** What tests leave behind in their process is ended with it after so many files. */
-const FILES_A_HOST = 40;
+/** A process is replaced after this many files, with everything that tests have left in it. */
+const FILES_PER_HOST = 40;
 
 type Result = 'passed' | 'failed' | 'timeout';
 
 export type Sandbox = {
   readonly folder: string;
-  /** Runs while a file of the project has another text. */
+  /** Runs a function while a file of the project has another text. */
   withText<T>(path: string, text: string, run: () => Promise<T>): Promise<T>;
   /**
-   * Runs a test file until its end or its first failure, in a process that stands ready.
-   * @param expectedMs how long it takes when all is well
+   * Runs a test file until its end or its first failure, in a running process.
+   * @param expectedMs its usual duration
    */
   runTest(name: string, expectedMs: number): Promise<Result>;
   /**
-   * The same in a process of its own, under Node's own test runner. @param coverage a folder for what V8
-   * counts
+   * The same in a new process, by Node's test runner.
+   * @param coverage a folder for the coverage of V8
    */
   runAlone(name: string, coverage?: string): Promise<Result>;
 };
 
-/** The databases of a test that was ended before it could drop them. */
+/** Drops the databases of tests that were killed before they could. */
 async function dropDatabases(): Promise<void> {
   const owner = await openOwner(process.env['SCRIP_TEST_URL'] as string);
   const text = "select datname from pg_database where datname like 'scrip\\_test\\_%'";
@@ -45,12 +45,12 @@ async function dropDatabases(): Promise<void> {
   await owner.close();
 }
 
-/** Ends a process with whatever it started itself. */
+/** Kills a process and its children. */
 function killAll(child: ChildProcess): void {
   try {
     process.kill(-(child.pid as number), 'SIGKILL');
   } catch {
-    // All of it has ended.
+    // All of them have ended.
   }
 }
 
@@ -68,7 +68,7 @@ async function runAlone(folder: string, name: string, coverage?: string): Promis
   return code === 0 ? 'passed' : 'failed';
 }
 
-/** Runs test files in a process that stands ready for the next one. */
+/** Runs test files in a process that is kept for the next one. */
 class Hosts {
   readonly #folder: string;
   #host: ChildProcess | undefined;
@@ -79,16 +79,15 @@ class Hosts {
   }
 
   async runTest(name: string, expectedMs: number): Promise<Result> {
-    if (this.#files >= FILES_A_HOST) this.close();
+    if (this.#files >= FILES_PER_HOST) this.close();
     const isNew = !this.#host?.connected;
     const limitMs = expectedMs * SLOWER + GRACE_MS;
     const result = await this.#ask(name, limitMs);
     if (result === 'passed' || result === 'failed') return result;
     this.close();
-    // What broke the process may be what the test before left in it, and a machine may have much to do
-    // for a moment.
+    // An earlier test may have broken the process, and a busy machine may have been too slow.
     if (result === 'broken') return isNew ? 'failed' : this.runTest(name, expectedMs);
-    const second = await this.#ask(name, limitMs * SURELY);
+    const second = await this.#ask(name, limitMs * SECOND_LIMIT);
     if (second !== 'passed') this.close();
     return second === 'broken' ? 'failed' : second;
   }
@@ -99,10 +98,10 @@ class Hosts {
     const { promise, resolve } = Promise.withResolvers<Result | 'broken'>();
     const timer = setTimeout(resolve, limitMs, 'timeout');
     host.once('exit', () => resolve('broken'));
-    host.once('message', ({ passed, stray }: Told) =>
+    host.once('message', ({ passed, stray }: TestResult) =>
       resolve(passed ? 'passed' : stray ? 'broken' : 'failed'),
     );
-    host.send({ name } satisfies Asked);
+    host.send({ name } satisfies TestRequest);
     const result = await promise;
     clearTimeout(timer);
     host.removeAllListeners();
@@ -127,7 +126,7 @@ class Hosts {
   }
 }
 
-/** Makes a sandbox of the project; it is removed when `run` is over. */
+/** Makes a sandbox of the project, and removes it after `run`. */
 export async function withSandbox(
   root: string,
   folder: string,

@@ -6,20 +6,19 @@ import { isMutated, type Mutant } from './mutants.ts';
 import type { Sandbox } from './sandbox.ts';
 
 /**
- * Which test files reach which lines: told by V8's coverage, of the test's process and of all that it
- * starts. Node strips types by blanks, so a position in what runs is the same one in the source.
+ * Which test files reach which lines, by the coverage of V8 in the process of a test and in its children.
+ * Node replaces types by blanks, so that positions in the running code are those in the source.
  */
 
-/** The test files whose subject money is. Others reach the same lines by the way, and much slower. */
+/** The test files about money. Others reach the same lines too, and are much slower. */
 const TESTS =
   /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.rotate|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keyring)|http\.dialects|db\.plans|batcher|auth\.)/;
 
 /**
- * The test files whose subject a source is, beside those named after it: asked first, and always. Those
- * of a statement ask most.
+ * The test files about each source, beside those named after it. They always run, and first.
  */
 const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
-  // That a look-up is one, and does not read or lock everything.
+  // A look-up must not read or lock all rows.
   [/queries/, /^db\.plans/],
   [/redeem/, /^(redeem|batcher\.op|pin\.guard|webhooks\.events|status)/],
   [/redemptions\/update/, /^(update|batcher\.op|redeem\.race|webhooks\.events|status)/],
@@ -32,34 +31,33 @@ const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/reconcile/, /^(reconcile|ledger\.property)/],
   [/accounts/, /^(merchants\.floats|activate)/],
 ];
-/** What the tests of one mutant may take together, beside those that it is always given. */
+/** The total duration of the tests of a mutant, without those that always run. */
 const LONGEST_MS = 5_000;
 
 type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number };
 type Coverage = { result: { url: string; functions: { ranges: Range[]; functionName: string }[] }[] };
-/** Of one test file: how long it takes, and for each source what it runs of it. */
+/** The duration of a test file, and the ranges of each source that it runs. */
 type Reached = { readonly ms: number; readonly sources: Record<string, Range[][]> };
 /**
- * With what it was as it ran, and each source that it ran something of: while they stay, so does what it
- * reached.
+ * With the hashes of the test file and of the sources that it ran. While these do not change, the result is
+ * valid.
  */
 type Kept = Reached & { readonly hashes: Record<string, string> };
 
 /**
- * A test file that reaches a mutant: whether money's part that the mutant is in is its subject, and how
- * long it takes.
+ * A test file that reaches a mutant, with its duration and whether it is about the mutant's source.
  */
 export type Reaching = { readonly name: string; readonly ms: number; readonly isOwn: boolean };
 
 export type Selection = {
   /**
-   * The test files that a mutant has to pass: those named after its file, or else of its subject, and the
-   * quickest others that reach it.
+   * The test files for a mutant: those named after its file, or else those about it, and the quickest others
+   * that reach it.
    */
   testsOf(mutant: Mutant): Reaching[];
 };
 
-/** The functions of each source that a run entered; each with its ranges, the outer ones first. */
+/** The functions of each source that a run called, each with its ranges, the outer ones first. */
 async function readCoverage(folder: string, root: string): Promise<Record<string, Range[][]>> {
   const base = pathToFileURL(join(root, 'src/')).href;
   const sources: Record<string, Range[][]> = {};
@@ -79,7 +77,7 @@ async function readCoverage(folder: string, root: string): Promise<Record<string
 
 const includes = ({ startOffset, endOffset }: Range, at: number) => startOffset <= at && at < endOffset;
 
-/** Whether one of the functions that were called holds a position, and ran through it. */
+/** Whether a called function contains a position and ran it. */
 function isReached(functions: readonly Range[][], at: number): boolean {
   return functions.some((ranges) => {
     const innermost = ranges.filter((range) => includes(range, at)).at(-1);
@@ -88,8 +86,7 @@ function isReached(functions: readonly Range[][], at: number): boolean {
 }
 
 /**
- * The name of the constant at the top of a module that holds a position, if it stands in none of its
- * functions.
+ * The name of the constant of a module that contains a position, if no function does.
  */
 function constantAt(text: string, at: number): string | undefined {
   const declarations = [
@@ -99,22 +96,22 @@ function constantAt(text: string, at: number): string | undefined {
   return last?.[1] ? last[2] : undefined;
 }
 
-/** Where a name is used, in all sources: what a mutant of a constant changes is seen there. */
+/** The uses of a name in all sources, where a mutant of a constant has its effect. */
 function usesOf(name: string, sources: ReadonlyMap<string, string>): { path: string; at: number }[] {
   return [...sources].flatMap(([path, text]) =>
     [...text.matchAll(new RegExp(`\\b${name}\\b`, 'g'))].map(({ index }) => ({ path, at: index })),
   );
 }
 
-/** The test files that ask a constant themselves, such as a statement; or a module of the tests that does. */
+/** The test files that use a constant, such as a statement, or import a module of the tests that does. */
 function testsThatName(name: string, texts: ReadonlyMap<string, string>): Set<string> {
   const names = (text: string) => new RegExp(`\\b${name}\\b`).test(text);
   const modules = [...texts]
     .filter(([path, text]) => !path.endsWith('.test.ts') && names(text))
     .map(([path]) => path);
-  const asks = (text: string) => names(text) || modules.some((path) => text.includes(`'./${path}'`));
+  const uses = (text: string) => names(text) || modules.some((path) => text.includes(`'./${path}'`));
   return new Set(
-    [...texts].filter(([path, text]) => path.endsWith('.test.ts') && asks(text)).map(([path]) => path),
+    [...texts].filter(([path, text]) => path.endsWith('.test.ts') && uses(text)).map(([path]) => path),
   );
 }
 
@@ -138,7 +135,7 @@ async function reach(sandbox: Sandbox, name: string): Promise<Reached> {
 }
 
 /**
- * Runs each test file once that was not run yet as it and what it runs are now, and keeps what it reached.
+ * Runs each test file whose stored result is not valid any more, and stores the new result.
  */
 async function reachAll(
   sandbox: Sandbox,
@@ -156,7 +153,7 @@ async function reachAll(
   await mkdir(cache, { recursive: true });
   const names = [...texts.keys()].flatMap((path) => path.match(/^test\/([^/]*\.test\.ts)$/)?.[1] ?? []);
   const chosen = names.filter((name) => TESTS.test(name) || words.some((word) => name.includes(word)));
-  // In any order, so that two runs at the same time seldom run the same one.
+  // In random order, so that two concurrent runs seldom run the same file.
   for (const name of [...chosen].sort(() => Math.random() - 0.5)) {
     const hashes = Object.entries((await read(name)).hashes);
     if (hashes.length > 0 && hashes.every(([path, hash]) => hash === hashOf(path))) continue;
@@ -169,7 +166,7 @@ async function reachAll(
       ...reached,
       hashes: Object.fromEntries([`test/${name}`, ...ran].map((path) => [path, hashOf(path)])),
     };
-    // Another run may read it meanwhile: it is there whole or not at all.
+    // Renamed into place, since another run may read it at the same time.
     await writeFile(`${fileOf(name)}.${process.pid}`, JSON.stringify(kept));
     await rename(`${fileOf(name)}.${process.pid}`, fileOf(name));
   }
@@ -179,20 +176,20 @@ async function reachAll(
 }
 
 /**
- * Money is met by nearly all tests, and each survivor meets all that it is given: so no more than the
- * quickest, beside its own.
+ * Nearly all tests reach the code about money, and a survivor runs all its tests: therefore only the quickest
+ * run beside those of the subject.
  */
 function choose(path: string, tests: readonly { name: string; ms: number }[], longestMs: number): Reaching[] {
   const stem = path.replace(/^.*\/|(\.queries)?\.ts$/g, '');
   const named = tests.filter(({ name }) => name.startsWith(`${stem}.`));
-  // Of SQL the tests of the statement, where it has some.
+  // For SQL the tests of the statement, if there are some.
   const ofStatement = path.endsWith('queries.ts')
     ? named.filter(({ name }) => name.includes('.statement.'))
     : [];
   const own = tests.filter(({ name }) =>
     SUBJECTS.some(([source, subjects]) => source.test(path) && subjects.test(name)),
   );
-  // The subject of tests that are named otherwise is theirs all the same.
+  // Tests about the source come first only if none is named after it.
   const first = [ofStatement, named, own].find(({ length }) => length > 0) ?? [];
   const rankOf = (test: (typeof tests)[number]) => (first.includes(test) ? 0 : own.includes(test) ? 1 : 2);
   let total = 0;
@@ -208,9 +205,9 @@ function choose(path: string, tests: readonly { name: string; ms: number }[], lo
 }
 
 /**
- * Finds out which tests reach what.
- * @param words of names of further test files to run
- * @param isThorough whether a mutant has to pass all that reach it, however long they take
+ * Finds which tests reach which lines.
+ * @param words parts of the names of further test files to run
+ * @param isThorough whether all tests that reach a mutant run, however long they take
  */
 export async function selectTests(
   sandbox: Sandbox,
@@ -239,7 +236,7 @@ export async function selectTests(
         ({ name, sources }) =>
           naming.has(name) || places.some((place) => isReached(sources[place.path] ?? [], place.at)),
       );
-      // What runs as a module is loaded runs in every test that loads it.
+      // Code that runs when a module is loaded runs in every test that loads it.
       const found =
         reaching.length > 0 || constant === undefined
           ? reaching

@@ -1,13 +1,12 @@
 /**
- * Mutants of SQL: small changes of a statement that keep it one. Stryker knows no SQL: to it a statement
- * is a string, which it empties, and that is found out by every test that runs it.
+ * Mutants of SQL: small changes of a statement. Stryker does not know SQL: it would only empty the string of
+ * a statement, and every test that runs it would fail.
  *
- * A statement is read as a list of words, not as a tree: what is changed is a word, or the words of one
- * condition. A change that makes no statement any more fails in every test, and so costs nothing but a
- * moment.
+ * A statement is read as a list of words, not as a tree. A mutant changes a word or a condition. If the
+ * result is not valid SQL, every test fails at once, which costs little.
  */
 
-/** A change of a text: what stands between two positions is replaced. */
+/** A change of a text: the part between two positions is replaced. */
 export type Edit = {
   readonly start: number;
   readonly end: number;
@@ -20,7 +19,7 @@ type Token = { readonly text: string; readonly start: number; readonly end: numb
 const TOKEN =
   /--[^\n]*|\$\{[^}]*\}|'(?:[^']|'')*'|"[^"]*"|\$\d+|[A-Za-z_][\w.]*|\d+(?:\.\d+)?|::|<>|<=|>=|\|\||[<>=+\-*/%(),[\]]/g;
 
-/** The words of a statement, comments left out, each with how many parentheses it stands in. */
+/** The words of a statement without comments, each with its depth of parentheses. */
 function tokenize(text: string): Token[] {
   const tokens: Token[] = [];
   let depth = 0;
@@ -33,7 +32,7 @@ function tokenize(text: string): Token[] {
   return tokens;
 }
 
-/** What is put in the place of a word wherever it stands. */
+/** The replacements of words. */
 const SWAPS: Readonly<Record<string, string>> = {
   '<': '<=',
   '<=': '<',
@@ -49,14 +48,14 @@ const SWAPS: Readonly<Record<string, string>> = {
   desc: 'asc',
 };
 
-/** The end of a condition that stands at a depth: what follows there belongs to something else. */
+/** The words that end a condition at its depth. */
 const ENDS = new Set(
   `
     and or then else end when where on from order group limit returning for join left right full cross union
     set select as , ;`.split(' '),
 );
 
-/** Where a condition that begins at a word ends: the index behind its last word. */
+/** The index after the last word of a condition. */
 function endOfCondition(tokens: readonly Token[], from: number, ends: ReadonlySet<string> = ENDS): number {
   const depth = tokens[from]?.depth ?? 0;
   let cases = 0;
@@ -74,7 +73,7 @@ function endOfCondition(tokens: readonly Token[], from: number, ends: ReadonlySe
 
 const WHEN_ENDS: ReadonlySet<string> = new Set(['then']);
 
-/** Each condition of WHERE, ON, AND, OR and WHEN, once as if it always held, or never. */
+/** Replaces each condition of WHERE, ON, AND, OR and WHEN by true or false. */
 function* conditions(tokens: readonly Token[]): Generator<Edit> {
   const replace = (from: number, to: number, replacement: string): Edit[] => {
     const [first, last] = [tokens[from], tokens[to - 1]];
@@ -92,8 +91,8 @@ function* conditions(tokens: readonly Token[]): Generator<Edit> {
     } else if ((text === 'and' && !isBetween(tokens, at)) || text === 'or') {
       const neutral = text === 'and' ? 'true' : 'false';
       yield* replace(at + 1, endOfCondition(tokens, at + 1), neutral);
-      // What stands before the first of them is a condition too, but where it begins a clause it was met
-      // there.
+      // The operand before the first AND or OR is a condition too. At the beginning of a clause it was
+      // replaced there.
       const start = startOfCondition(tokens, at, depth);
       if (start !== undefined) yield* replace(start, at, neutral);
     }
@@ -101,8 +100,8 @@ function* conditions(tokens: readonly Token[]): Generator<Edit> {
 }
 
 /**
- * Where the first condition of a row of ANDs or ORs begins, if it stands in parentheses of its own or
- * behind WHEN.
+ * The beginning of the first operand of a chain of ANDs or ORs, if it is in its own parentheses or after
+ * WHEN.
  */
 function startOfCondition(tokens: readonly Token[], at: number, depth: number): number | undefined {
   for (let back = at - 1; back >= 0; back--) {
@@ -125,7 +124,7 @@ function isBetween(tokens: readonly Token[], at: number): boolean {
   return false;
 }
 
-/** Whether a WHEN belongs to a CASE that compares a value: what stands behind it is no condition then. */
+/** Whether a WHEN belongs to a simple CASE, in which a value follows and not a condition. */
 function isSimpleCase(tokens: readonly Token[], at: number): boolean {
   const depth = tokens[at]?.depth ?? 0;
   let open = 0;
@@ -182,7 +181,7 @@ function* words(tokens: readonly Token[], text: string): Generator<Edit> {
   }
 }
 
-/** A list of values without each of them in its turn. */
+/** Replaces each string of a list of values. */
 function* shorter(tokens: readonly Token[], at: number): Generator<Edit> {
   for (let index = at + 2; tokens[index]?.text.startsWith("'"); index += 2) {
     const [value, comma] = [tokens[index] as Token, tokens[index + 1]];
@@ -191,7 +190,7 @@ function* shorter(tokens: readonly Token[], at: number): Generator<Edit> {
   }
 }
 
-/** COALESCE without what stands in for the null, and without what could be one. */
+/** COALESCE without its fallbacks, and without its first argument. */
 function* fallback(tokens: readonly Token[], at: number, text: string): Generator<Edit> {
   const depth = (tokens[at]?.depth ?? 0) + 1;
   const close = tokens.findIndex(
@@ -206,7 +205,7 @@ function* fallback(tokens: readonly Token[], at: number, text: string): Generato
   yield { start: open.start, end: end.end, replacement: `coalesce(${others})`, mutator: 'coalesce' };
 }
 
-/** Every mutant of a statement, in the order of their places. */
+/** Every mutant of a statement, in the order of the text. */
 export function mutateStatement(text: string): Edit[] {
   const tokens = tokenize(text);
   const edits = new Map<string, Edit>();
@@ -215,7 +214,7 @@ export function mutateStatement(text: string): Edit[] {
   return [...edits.values()].sort((one, other) => one.start - other.start || one.end - other.end);
 }
 
-/** Every mutant of the SQL in a source file: of the template literals that hold a statement. */
+/** Every mutant of the SQL in the template literals of a source file. */
 export function mutateSql(source: string): Edit[] {
   const edits: Edit[] = [];
   for (const literal of source.matchAll(/(?:text: |\bsql)`([^`]*)`/g)) {

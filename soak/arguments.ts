@@ -1,20 +1,20 @@
 import { parseArgs } from 'node:util';
 
-export type Wanted = {
-  readonly what: string;
+export type Options = {
+  readonly name: string;
   readonly minutes: number;
   readonly seed: number;
-  /** Of a failover: whether the standby is asynchronous, so that there is something to lose. */
+  /** Whether the standby of a failover is asynchronous, so that commits can be lost. */
   readonly isAsync: boolean;
 };
 
 const MOST_MINUTES = 7 * 24 * 60;
 
 /**
- * What `npm run soak -- WHAT --minutes M --seed S [--async]` asks for: faults for one minute, with a seed
- * of the day's making, unless it says otherwise.
+ * Parses `npm run soak -- NAME --minutes M --seed S [--async]`. The default is faults for one minute with a
+ * random seed.
  */
-export function readArguments(args: string[]): Wanted {
+export function readArguments(args: string[]): Options {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
@@ -29,5 +29,5 @@ export function readArguments(args: string[]): Wanted {
     throw new Error(`--minutes must be above 0, at most ${MOST_MINUTES}`);
   const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
   if (!Number.isInteger(seed)) throw new Error('--seed must be a whole number');
-  return { what: positionals[0] ?? 'faults', minutes, seed, isAsync: values.async };
+  return { name: positionals[0] ?? 'faults', minutes, seed, isAsync: values.async };
 }

@@ -15,11 +15,11 @@ import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
 import { activate } from '../src/vouchers/activate.ts';
 
-/** The load of the soak on Citus: redemptions in races, each asked until its answer is certain. */
+/** The load of the soak on Citus: concurrent redemptions, each sent until its outcome is certain. */
 
 export type Card = { readonly serialNumber: bigint; readonly code: string; readonly pin: string };
 
-/** A request, and every answer that it got: `00`, `00 replayed`, or the code of a refusal. */
+/** A request with all its answers: `00`, `00 replayed`, or the code of a refusal. */
 export type Ask = {
   readonly reference: string;
   readonly card: Card;
@@ -31,7 +31,7 @@ export type Ask = {
 
 export type Update = { readonly reference: string; readonly amount: number; code: string };
 
-/** A service on its own connections, as a process has them. */
+/** A service with its own connections, as in a process. */
 export async function openService(url: string, keys: string): Promise<Service> {
   const db = await withWorkers(openDatabase(url, 'scrip-soak'), 'scrip-soak');
   await ensureDefaultProduct(db, 'USD');
@@ -41,7 +41,7 @@ export async function openService(url: string, keys: string): Promise<Service> {
   return createService({ db, readDb: db, buckets, keys: ring, log, clock: () => new Date() });
 }
 
-/** A merchant with vouchers that carry money, and some that wait for their activation. */
+/** Creates a merchant with active vouchers and inactive ones. */
 export async function prepare(service: Service, cards: number, inactive: number) {
   const { db } = service;
   const product = await findProduct(db, DEFAULT_PRODUCT);
@@ -92,7 +92,7 @@ export async function prepare(service: Service, cards: number, inactive: number)
   };
 }
 
-/** The request is sent again until its outcome is known, as clients are told to do. */
+/** Sends a request again until its outcome is known, as clients should. */
 async function untilCertain<T>(run: () => Promise<T>, isOver: () => boolean): Promise<T | string> {
   for (;;) {
     try {
@@ -106,8 +106,8 @@ async function untilCertain<T>(run: () => Promise<T>, isOver: () => boolean): Pr
   }
 }
 
-export async function ask(context: Context, asked: Ask, isOver: () => boolean): Promise<void> {
-  const { card, reference, amount, operation } = asked;
+export async function ask(context: Context, request: Ask, isOver: () => boolean): Promise<void> {
+  const { card, reference, amount, operation } = request;
   const now = () => ({ ...context, now: new Date() });
   const answer = await untilCertain(
     () =>
@@ -120,22 +120,22 @@ export async function ask(context: Context, asked: Ask, isOver: () => boolean): 
           }),
     isOver,
   );
-  if (typeof answer === 'string') asked.answers.push({ code: answer });
+  if (typeof answer === 'string') request.answers.push({ code: answer });
   else
-    asked.answers.push({
+    request.answers.push({
       code: answer.replayed ? '00 replayed' : '00',
       id: answer.transaction.transactionId,
     });
 }
 
-export async function update(context: Context, asked: Update, isOver: () => boolean): Promise<void> {
-  const { reference, amount } = asked;
+export async function update(context: Context, request: Update, isOver: () => boolean): Promise<void> {
+  const { reference, amount } = request;
   const answer = await untilCertain(
     () => updateRedemption({ ...context, now: new Date() }, { reference, amountUsed: amount / 100 }),
     isOver,
   );
-  asked.code = typeof answer === 'string' ? answer : '00';
+  request.code = typeof answer === 'string' ? answer : '00';
 }
 
-/** One of several, each as often as the others. */
+/** A random element. */
 export const any = <T>(of: readonly T[]): T => of[randomInt(of.length)] as T;

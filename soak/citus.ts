@@ -8,14 +8,13 @@ import { resolveOldHolds } from '../src/ledger/holds.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { type Cluster, createOnAll, execute, startCitus } from '../test/citus/cluster.ts';
 import { atEnd, temporaryFolder } from '../test/leave-nothing.ts';
-import type { Wanted } from './arguments.ts';
+import type { Options } from './arguments.ts';
 import { type Ask, any, ask, openService, prepare, type Update, update } from './citus.load.ts';
 import { verify } from './citus.verify.ts';
 
 /**
- * Redemptions in races on a Citus cluster, while shards move from worker to worker and workers are
- * killed: nothing that was acknowledged is lost, nothing is booked twice, and the books are exact all
- * along.
+ * Concurrent redemptions on a Citus cluster while shards move between workers and workers are killed:
+ * nothing acknowledged is lost, nothing is booked twice, and the books always agree.
  */
 
 const BUCKETS = 4;
@@ -23,7 +22,7 @@ const SERVICES = 2;
 const CALLERS = 768;
 const CARDS = 1_000;
 const INACTIVE = 300;
-/** A reconciliation, a shard that moves, a worker that is killed: each this often. */
+/** The intervals of reconciliations, moves of shards and kills of workers. */
 const RECONCILE_MS = 30_000;
 const MOVE_MS = 8_000;
 const KILL_MS = 60_000;
@@ -38,7 +37,7 @@ type Soak = {
   readonly counts: { moves: number; kills: number; reconciliations: number; differing: string[] };
 };
 
-export async function soakCitus({ minutes }: Wanted): Promise<void> {
+export async function soakCitus({ minutes }: Options): Promise<void> {
   const cluster = await startCitus(await temporaryFolder('scrip-citus-'), ['shared_buffers = 128MB']);
   await createOnAll(cluster, 'scrip');
   const url = cluster.coordinator.url(undefined, 'scrip');
@@ -55,30 +54,30 @@ export async function soakCitus({ minutes }: Wanted): Promise<void> {
   const contexts = services.map(contextOf);
   const isOver = () => performance.now() > until + 60_000;
   const soak: Soak = { cluster, services, contexts, asks: [], updates: [], isOver, counts };
-  const goesOn = () => performance.now() < until;
+  const isRunning = () => performance.now() < until;
   let references = 0;
   const startedAt = performance.now();
   const caller = async () => {
-    while (goesOn()) await race(soak, `s${++references}`, cards, inactive);
+    while (isRunning()) await race(soak, `s${++references}`, cards, inactive);
   };
   await Promise.all([
     ...Array.from({ length: CALLERS }, caller),
-    every(goesOn, MOVE_MS, () => moveShard(soak, url)),
-    every(goesOn, KILL_MS, () => killWorker(soak)),
-    every(goesOn, RECONCILE_MS, () => reconcileNow(soak)),
+    every(isRunning, MOVE_MS, () => moveShard(soak, url)),
+    every(isRunning, KILL_MS, () => killWorker(soak)),
+    every(isRunning, RECONCILE_MS, () => reconcileNow(soak)),
   ]);
   const seconds = (performance.now() - startedAt) / 1_000;
   await report(soak, url, merchantId, seconds);
 }
 
-async function every(goesOn: () => boolean, ms: number, run: () => Promise<void>): Promise<void> {
-  while (goesOn()) {
+async function every(isRunning: () => boolean, ms: number, run: () => Promise<void>): Promise<void> {
+  while (isRunning()) {
     await sleep(ms);
-    if (goesOn()) await run();
+    if (isRunning()) await run();
   }
 }
 
-/** One reference, and what meets on it. */
+/** Sends the requests under one reference: one alone, copies, others, or an update or activation after it. */
 async function race(
   { contexts, asks, updates, isOver }: Soak,
   reference: string,
@@ -86,7 +85,7 @@ async function race(
   inactive: Parameters<typeof ask>[1]['card'][],
 ): Promise<void> {
   const made = (over: Partial<Ask> = {}): Ask => {
-    const asked: Ask = {
+    const request: Ask = {
       reference,
       card: any(cards),
       amount: 1 + (asks.length % 3),
@@ -94,19 +93,19 @@ async function race(
       answers: [],
       ...over,
     };
-    asks.push(asked);
-    return asked;
+    asks.push(request);
+    return request;
   };
-  const send = (asked: Ask) => ask(any(contexts), asked, isOver);
+  const send = (request: Ask) => ask(any(contexts), request, isOver);
   const one = made();
   const kind = Number(reference.slice(1)) % 40;
   if (kind < 32) await send(one);
-  // Copies at the same time, through several processes.
+  // Concurrent copies, through several processes.
   else if (kind < 34) await Promise.all([send(one), send(one), send(one)]);
   // Other requests under the same reference: one of them is booked.
   else if (kind < 36)
     await Promise.all([send(one), send(made({ card: any(cards) })), send(made({ amount: 9 }))]);
-  // A request that is declined leaves the reference to another one.
+  // A declined request does not use its reference up.
   else if (kind < 38) await Promise.all([send(made({ amount: 900_000_00 })), send(one)]);
   else if (kind < 39) {
     await send(one);
@@ -123,8 +122,8 @@ async function race(
 
 async function moveShard({ counts }: Soak, url: string): Promise<void> {
   const owner = await openOwner(url);
-  // A worker that is away makes a move fail, and nothing has moved then. Never by block_writes: it loses what
-  // was prepared and is not committed yet (docs/how-to/citus.md).
+  // While a worker is away, a move fails and has no effect. Never by block_writes, which loses prepared
+  // transactions that are not committed yet (docs/how-to/citus.md).
   await owner
     .query({
       text: `
@@ -144,7 +143,7 @@ order by random() limit 1`,
   await owner.close();
 }
 
-/** As a power cut does; it is back two seconds later. */
+/** Kills a worker as a power cut does, and starts it again two seconds later. */
 async function killWorker({ cluster, counts }: Soak): Promise<void> {
   const worker = any(cluster.workers);
   await worker.kill();
@@ -160,7 +159,7 @@ async function reconcileNow({ services, counts }: Soak): Promise<void> {
       counts.reconciliations++;
       if (!ok) counts.differing.push(JSON.stringify(checks.filter((check) => !check.ok)));
     },
-    // A worker is away: nothing can be proven just now.
+    // A worker is away: the books cannot be checked now.
     () => {},
   );
 }
@@ -182,7 +181,7 @@ async function report(soak: Soak, url: string, merchantId: number, seconds: numb
   const booked = codes['00'] ?? 0;
   process.stdout.write(
     `${JSON.stringify(codes)}\n${booked} booked in ${Math.round(seconds)} s (${Math.round(booked / seconds)}/s), ` +
-      `${updates.length} updates asked for, ${moves} shards moved, ${kills} workers killed, ` +
+      `${updates.length} updates sent, ${moves} shards moved, ${kills} workers killed, ` +
       `${reconciliations} reconciliations under load, ${faults.length} faults\n`,
   );
   for (const fault of faults.slice(0, 20)) process.stdout.write(`${fault}\n`);

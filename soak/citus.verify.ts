@@ -13,10 +13,9 @@ type Row = {
 const PAGE = 2_000;
 
 /**
- * Holds the answers against the journal: every `00` is there once, under its id, with its voucher and
- * amount; nothing is there that was declined; `94` was said only of references that another request has
- * used.
- * @returns what is wrong
+ * Compares the answers with the journal: each `00` is booked once, with its id, voucher and amount; no
+ * declined request is booked; and each `94` is for a reference that another request has used.
+ * @returns the differences
  */
 export async function verify(
   owner: Queries,
@@ -41,11 +40,10 @@ where merchant_id = ${merchantId} and reference is not null and original_id is n
     after = page.at(-1)?.id ?? after;
   }
   const fresh = new Map<string, number>();
-  for (const asked of asks) check(asked, rows, fresh, faults);
+  for (const request of asks) check(request, rows, fresh, faults);
   for (const [key, count] of fresh) if (count > 1) faults.push(`${key} was answered as new ${count} times`);
   const known = new Set(asks.map(({ operation, reference }) => keyOf(operation, reference)));
-  for (const key of rows.keys())
-    if (!known.has(key)) faults.push(`${key} is booked, and nobody asked for it`);
+  for (const key of rows.keys()) if (!known.has(key)) faults.push(`${key} is booked, and was not requested`);
   faults.push(...(await verifyUpdates(owner, updates)));
   return faults;
 }
@@ -84,7 +82,7 @@ async function verifyUpdates(owner: Queries, updates: readonly Update[]): Promis
     if (code === '00') done.set(reference, (done.get(reference) ?? 0) + 1);
   for (const [reference, count] of done)
     if (count > 1) faults.push(`${reference} was updated ${count} times`);
-  // An update whose answer was lost is answered 58 when it is asked again.
+  // An update whose answer was lost is declined with 58 when it is sent again.
   const mayBe = new Set(
     updates
       .filter(({ code }) => code === '00' || code === '58' || code === 'unknown')

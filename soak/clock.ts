@@ -1,7 +1,6 @@
 /**
- * Loaded before a service under test: its clock can be set, as an operator or NTP may. The time of the
- * process stays its own; what it takes for the time of day is moved by as many milliseconds as its parent
- * says.
+ * Loaded before a service under test, so that its clock can be set, as an operator or NTP may do. The parent
+ * process sends by how many milliseconds the time of day is ahead. Monotonic time does not change.
  */
 const RealDate = Date;
 let aheadMs = 0;
@@ -9,7 +8,7 @@ let aheadMs = 0;
 process.on('message', (message: { aheadMs: number }) => {
   aheadMs = message.aheadMs;
 });
-// The channel alone keeps no process alive.
+// The channel must not keep the process alive.
 process.channel?.unref();
 
 globalThis.Date = new Proxy(RealDate, {

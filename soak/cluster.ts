@@ -7,8 +7,8 @@ import { atEnd, opened } from '../test/leave-nothing.ts';
 import { freePort } from './process.ts';
 
 /**
- * A primary with a synchronous standby, of a PostgreSQL that is installed: the embedded one has no
- * programs to copy a server.
+ * A primary with a standby, of an installed PostgreSQL: the embedded one lacks the programs that copy a
+ * server.
  */
 
 const FOLDERS = [18, 17, 16, 15].map((version) => `/usr/lib/postgresql/${version}/bin`);
@@ -21,7 +21,7 @@ const run = promisify(execFile);
 
 export type Programs = { readonly folder: string };
 
-/** Where the programs of a PostgreSQL with streaming replication are; undefined where none is installed. */
+/** The folder of the programs of a PostgreSQL with streaming replication; undefined if none is installed. */
 export async function findPrograms(): Promise<Programs | undefined> {
   for (const folder of FOLDERS) {
     try {
@@ -50,7 +50,7 @@ export class Server {
     return `postgres://${user}:${PASSWORD}@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** Runs one of PostgreSQL's programs, as an account that it accepts. */
+  /** Runs a program of PostgreSQL under an account that it accepts. */
   async #run(program: string, ...args: string[]): Promise<void> {
     const path = join(this.#programs.folder, program);
     const options = { env: { ...process.env, PGPASSWORD: PASSWORD }, cwd: '/' };
@@ -58,7 +58,7 @@ export class Server {
     else await run(path, args, options);
   }
 
-  /** The same, and whoever stops everything waits until it is done. */
+  /** The same; the end of the run waits until it is done. */
   #do(program: string, ...args: string[]): Promise<void> {
     return opened(() => this.#run(program, ...args));
   }
@@ -72,11 +72,11 @@ export class Server {
     await this.#configure(settings);
   }
 
-  /** Copies a running server, to follow it from here on. */
+  /** Copies a running server, and follows it from then on. */
   async follow(primary: Server): Promise<void> {
     const from = `host=127.0.0.1 port=${primary.port} user=${ACCOUNT} password=${PASSWORD} application_name=${STANDBY_NAME}`;
     await this.#do('pg_basebackup', '-D', this.data, '-d', from, '-R', '-X', 'stream', '-c', 'fast');
-    // Once promoted it has nobody to wait for.
+    // After its promotion it has no standby to wait for.
     await this.#configure(["synchronous_standby_names = ''"]);
   }
 
@@ -90,15 +90,15 @@ export class Server {
     await writeFile(file, `${await readFile(file, 'utf8')}\n${[...common, ...lines].join('\n')}\n`);
   }
 
-  /** Until the end, whatever becomes of it. */
+  /** Starts the server, which is stopped at the end of the run. */
   async start(): Promise<void> {
     atEnd(() => this.stop());
     await this.#do('pg_ctl', '-D', this.data, '-w', '-l', `${this.data}.log`, 'start');
   }
 
   /**
-   * After `kill`: it recovers from its log, as after a power cut. What is left of the old server may take
-   * a moment to end.
+   * Starts the server after `kill`. It recovers from its log, as after a power cut. The processes of the old
+   * server may take a moment to end.
    */
   async restart(): Promise<void> {
     const start = () =>
@@ -113,12 +113,12 @@ export class Server {
     }
   }
 
-  /** The new primary takes writes when this returns. */
+  /** Promotes the standby, which accepts writes when this returns. */
   async promote(): Promise<void> {
     await this.#do('pg_ctl', '-D', this.data, '-w', 'promote');
   }
 
-  /** As a power cut does: no process of it is left, and none has a last word. */
+  /** Kills the server as a power cut does: none of its processes can do anything more. */
   async kill(): Promise<void> {
     const pid = Number((await readFile(join(this.data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
     process.kill(pid, 'SIGKILL');
@@ -129,7 +129,7 @@ export class Server {
   }
 }
 
-/** A folder below another one that the servers may write to. */
+/** Makes a folder below another one that the account of the servers may write to. */
 export async function makeDataFolder(folder: string): Promise<string> {
   const data = join(folder, 'cluster');
   await mkdir(data);
@@ -141,7 +141,7 @@ export async function makeDataFolder(folder: string): Promise<string> {
   return data;
 }
 
-/** Two servers below a folder, both running, the second one following the first, synchronously or not. */
+/** Starts two servers below a folder. The second one follows the first, synchronously or not. */
 export async function startCluster(
   programs: Programs,
   folder: string,

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { atEnd, opened } from '../test/leave-nothing.ts';
 
-/** A small disk of its own for the database, which can be filled to the last byte, and emptied again. */
+/** A small disk for the database alone, which can be filled to the last byte and emptied again. */
 
 const run = promisify(execFile);
 
-/** Room for the database, its programs and the log of some minutes; it lies in memory. */
+/** Room for the database, its programs and the log of some minutes. The disk is in memory. */
 const SIZE_MB = 1_536;
-/** So that the last bytes are taken too. */
+/** The size of writes: the small one fills the last bytes. */
 const PIECES = [1024 * 1024, 4096];
 
 export class Disk {
@@ -21,10 +21,10 @@ export class Disk {
   }
 
   /**
-   * Mounts a disk on an empty folder, until the end; undefined where this machine or account does not let us.
+   * Mounts a disk on an empty folder until the end of the run; undefined if the account may not mount one.
    */
   static async mount(folder: string): Promise<Disk | undefined> {
-    // Also where a Ctrl-C has ended the command, which may have mounted it by then.
+    // Registered before the command, which Ctrl-C may end after it has mounted the disk.
     atEnd(() => run('umount', ['--lazy', folder]).catch(() => {}));
     try {
       await opened(() =>
@@ -40,13 +40,13 @@ export class Disk {
     return join(this.#folder, 'filler');
   }
 
-  /** Until nothing more can be written. */
+  /** Writes until the disk is full. */
   async fill(): Promise<void> {
     const file = await open(this.#filler, 'a');
     try {
       for (const size of PIECES) {
         const piece = Buffer.alloc(size);
-        // A disk that is nearly full takes a part of a piece.
+        // A disk that is nearly full accepts only a part of a piece.
         while ((await file.write(piece).catch(() => ({ bytesWritten: 0 }))).bytesWritten === size);
       }
     } finally {

@@ -6,7 +6,7 @@ import { sql } from '../src/db/sql.ts';
 import { newRingKey } from '../src/keyring/text.ts';
 import { createLogger } from '../src/log.ts';
 import { opened, temporaryFolder } from '../test/leave-nothing.ts';
-import type { Wanted } from './arguments.ts';
+import type { Options } from './arguments.ts';
 import { findPrograms, type Server, STANDBY_NAME, startCluster } from './cluster.ts';
 import { Hooks } from './hooks.ts';
 import { Load } from './load.ts';
@@ -14,16 +14,16 @@ import { freePort, Supervised } from './process.ts';
 import { createMerchants, keepLog, operatorOf, print, prove, report } from './prove.ts';
 import { Random } from './random.ts';
 
-/** Under load before and after the failover, in this part of the time each. */
+/** The part of the time under load before the failover, and after it. */
 const PART = 0.5;
 const MINUTE_MS = 60_000;
-/** What watches over a cluster takes a while to be sure that the primary is gone. */
+/** The time after which a cluster manager is sure that the primary is gone. */
 const WATCHED_MS = 1_000;
-/** What an asynchronous standby is behind by when the primary is lost. */
+/** How far an asynchronous standby is behind when the primary is lost. */
 const BEHIND_MS = 300;
 const LOOK_MS = 10;
 
-/** Waits until the standby follows as it is to; returns the process that sends to it. */
+/** Waits until the standby follows in the right mode. @returns the process id of its WAL sender */
 async function sender(primary: Server, isAsync: boolean): Promise<number> {
   const owner = await openOwner(primary.url());
   const states = isAsync ? ['async'] : ['sync', 'quorum'];
@@ -39,8 +39,8 @@ async function sender(primary: Server, isAsync: boolean): Promise<number> {
 }
 
 /**
- * The primary is lost some moments after its standby lost sight of it, as it is when a network or a host
- * goes down.
+ * Kills the primary shortly after the standby has lost its connection, as when a network or a host goes
+ * down.
  */
 async function lose(primary: Server, isAsync: boolean): Promise<void> {
   const pid = await sender(primary, isAsync);
@@ -50,9 +50,7 @@ async function lose(primary: Server, isAsync: boolean): Promise<void> {
   process.kill(pid, 'SIGKILL');
 }
 
-/**
- * How long nobody is answered, from the moment of the call until a look-up of the database succeeds again.
- */
+/** The time from now until the service is ready again after it has been unready, in milliseconds. */
 async function timeAway(service: Supervised): Promise<number> {
   const since = performance.now();
   let lost = false;
@@ -65,10 +63,10 @@ async function timeAway(service: Supervised): Promise<number> {
 }
 
 /**
- * The primary is killed under load and the standby promoted: the service follows, and nothing
- * acknowledged is lost.
+ * The primary is killed under load and the standby is promoted: the service follows, and nothing acknowledged
+ * is lost.
  */
-export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<void> {
+export async function soakFailover({ minutes, seed, isAsync }: Options): Promise<void> {
   const programs = await findPrograms();
   if (!programs) {
     process.stdout.write(
@@ -130,8 +128,8 @@ export async function soakFailover({ minutes, seed, isAsync }: Wanted): Promise<
   if (!isAsync) return await report(faults, load, proof, env.SOAK_LOG);
   print(faults, load, proof);
   const { lost } = proof.verdict;
-  if (lost.length === 0) throw new Error('an asynchronous standby lost nothing: that is an accident');
+  if (lost.length === 0) throw new Error('the asynchronous standby lost nothing by chance: run it again');
   process.stdout.write(
-    `${lost.length} acknowledged calls are lost, as with an asynchronous standby they must be\n`,
+    `${lost.length} acknowledged calls are lost, as expected with an asynchronous standby\n`,
   );
 }

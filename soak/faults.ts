@@ -8,29 +8,29 @@ import type { Hooks } from './hooks.ts';
 import type { Supervised } from './process.ts';
 import type { Random } from './random.ts';
 
-/** Everything that can break, and is mended again. */
+/** The faults, each of which is repaired at its end. */
 
 export type Stand = {
   readonly folder: string;
-  /** Straight to the database, as its owner; the services take `way`. */
+  /** The address of the database for its owner. The services connect through `way`. */
   readonly ownerUrl: string;
   readonly way: Way;
   readonly services: readonly Supervised[];
   readonly worker: Supervised;
   readonly hooks: Hooks;
-  /** The database's own, where the machine has let us mount one. */
+  /** The disk of the database, where the machine permits to mount one. */
   readonly disk: Disk | undefined;
   readonly random: Random;
-  /** Asks every service for so many batches at the same moment. */
+  /** Sends each service this many concurrent generations. */
   readonly crowd: (count: number) => Promise<void>;
-  /** What shows that a fault was one: the most that was seen of each. */
+  /** Evidence that the faults had an effect: the greatest count of each kind. */
   readonly seen: Map<string, number>;
 };
 
 type Fault = {
   readonly name: string;
   readonly run: (stand: Stand) => Promise<void>;
-  /** Only where the database has a disk of its own. */
+  /** Only if the database has a disk of its own. */
   readonly needsDisk?: boolean;
 };
 
@@ -38,11 +38,11 @@ const raw = (text: string) => ({ text, values: [] });
 const SHORT_MS = 1_500;
 /** The last of these is past the expiry of some vouchers (load.ts). */
 const STEPS_MS = [-7_200_000, -1_000, 5_000, 3_600_000, 26 * 3_600_000];
-/** Receivers of webhooks take what was signed up to five minutes ago, or ahead. */
+/** Receivers of webhooks accept timestamps up to five minutes in the past or in the future. */
 const WORKER_STEPS_MS = [-1_000, 5_000, 240_000];
-/** More than a service has connections for ordinary work, and than may wait for one. */
+/** More than the connections of a service for ordinary work and the statements that may wait for one. */
 const CROWD = 40;
-/** More connections than the server takes. */
+/** More connections than the server allows. */
 const CONNECTIONS = 120;
 
 async function withOwner(url: string, run: (owner: Queries) => Promise<void>): Promise<void> {
@@ -57,17 +57,16 @@ async function withOwner(url: string, run: (owner: Queries) => Promise<void>): P
 const CUT_ALL =
   "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'scrip-serve%'";
 
-/** Whatever books waits, in its transaction and on its connection. */
+/** Blocks all bookings, each in its transaction and on its connection. */
 const HOLD = "begin; set local lock_timeout = '5s'; lock table scrip.journal in access exclusive mode";
 const COUNT_HELD =
   "select count(*)::int as held from pg_stat_activity where application_name like 'scrip-serve%' and wait_event_type = 'Lock'";
 
-/** The first disk of a server that is full is told by this error, from every statement that writes. */
+/** Makes statements that write fail with the error of a server whose disk is full. */
 const FILL_DISK = [
   `create or replace function scrip.soak_disk_full() returns trigger language plpgsql as
     $$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`,
-  // One after the other: together they would wait for a statement that holds the one table and wants the
-  // other.
+  // One at a time: together they could deadlock with a statement that holds one of the tables.
   ...['journal', 'vouchers'].map(
     (table) =>
       `create or replace trigger soak_disk_full before insert on scrip.${table} for each statement execute function scrip.soak_disk_full()`,
@@ -127,7 +126,7 @@ export const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'disk full, as the server tells it',
+    name: 'disk full, by an error of the server',
     async run({ ownerUrl }) {
       await withOwner(ownerUrl, async (owner) => {
         for (const text of FILL_DISK) await owner.query(raw(text));
@@ -163,8 +162,8 @@ export const FAULTS: readonly Fault[] = [
 ];
 
 /**
- * Those after which the database is back at the moment in which they end, or (killed) is started by what
- * watches over it.
+ * The faults during which the database is away. It is back when the fault ends, or, if it was killed, when
+ * its supervisor has started it.
  */
 export const ABSENCES = [
   'database killed',
@@ -175,14 +174,14 @@ export const ABSENCES = [
   'connections lost without a word',
 ];
 
-function note(seen: Map<string, number>, what: string, count: number): void {
-  seen.set(what, Math.max(seen.get(what) ?? 0, count));
+function note(seen: Map<string, number>, name: string, count: number): void {
+  seen.set(name, Math.max(seen.get(name) ?? 0, count));
 }
 
 async function during(way: Way, state: 'closed' | 'paused' | 'silent' | 'slow' | 'lost'): Promise<void> {
   way.set(state);
   await sleep(SHORT_MS);
-  // What was swallowed does not come any more: who waits for it has to be cut off.
+  // Answers that were dropped do not arrive any more: the connections that wait for them must be cut.
   if (state === 'silent') way.cut();
   way.set('open');
 }
@@ -193,7 +192,7 @@ async function receiver(hooks: Hooks, state: Parameters<Hooks['set']>[0]): Promi
   await hooks.set('well');
 }
 
-/** Whatever state the database is in, until it is there and has room again. */
+/** Removes the trigger of a full disk, trying again until the database is back and has room. */
 export async function mendDisk(ownerUrl: string): Promise<void> {
   for (;;) {
     try {

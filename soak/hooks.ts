@@ -12,12 +12,12 @@ import type { EventType } from '../src/webhooks/outbox.ts';
 import type { Merchant } from './load.ts';
 import type { Random } from './random.ts';
 
-/** A receiver of webhooks that fails as receivers do, and what has to have reached it in the end. */
+/** A receiver of webhooks that fails as receivers do, and a check of the events that it received. */
 
-/** How it is: well (nearly always), failing, hanging (it reads, and never answers), or away. */
+/** `well` answers nearly all deliveries, `hanging` reads and never answers. */
 type State = 'well' | 'failing' | 'hanging' | 'away';
 
-export type Told = {
+export type EventReport = {
   readonly due: number;
   readonly delivered: number;
   /** Deliveries beside the first one of each event. */
@@ -26,18 +26,18 @@ export type Told = {
   readonly invented: string[];
 };
 
-/** What an endpoint got of one event. */
+/** An event as an endpoint received it. */
 type Got = { readonly id: string; readonly text: string; count: number };
 
-/** Of a hundred deliveries to a receiver that is well. */
+/** The number of a hundred deliveries to a receiver that is `well`. */
 const REFUSED = 2;
 const UNANSWERED = 1;
-/** Below what a float holds before the load begins; a few generations cross it. */
+/** The distance of a float from its warning level before the load begins. A few generations cross it. */
 const LOW_MINOR = 10_00n;
 const LOOK_MS = 200;
 /**
- * Deliveries that wait for their next try, or for a clock that was ahead when they were written. Those
- * under way end before.
+ * Deliveries that are due later than this wait for their next attempt, or were written by a clock that was
+ * ahead. Deliveries in progress end before.
  */
 const FAR_SECONDS = 26;
 const LOOKS = 900;
@@ -47,7 +47,7 @@ type Endpoint = { readonly id: number; readonly merchant: Merchant; readonly sec
 export class Hooks {
   readonly #random: Random;
   readonly #endpoints = new Map<string, Endpoint>();
-  /** By endpoint, and what the event tells of. */
+  /** By endpoint, type and subject of the event. */
   readonly #got = new Map<string, Got[]>();
   readonly #wrong: string[] = [];
   #state: State = 'well';
@@ -60,7 +60,7 @@ export class Hooks {
     this.#random = random;
   }
 
-  /** Each merchant gets an endpoint for everything, and one that takes batches only. */
+  /** Creates an endpoint for all events and one for events of batches, for each merchant. */
   static async open(operator: Operator, merchants: readonly Merchant[], random: Random): Promise<Hooks> {
     const hooks = new Hooks(random);
     await hooks.#listen();
@@ -82,7 +82,7 @@ export class Hooks {
     return hooks;
   }
 
-  /** Puts the limit of each merchant's float where the load will soon cross it. */
+  /** Sets the warning level of each float so that the load soon crosses it. */
   async warn(operator: Operator, merchants: readonly Merchant[]): Promise<void> {
     for (const { id } of merchants) {
       const [float] = await listFloats(operator.service.db, id);
@@ -96,7 +96,7 @@ export class Hooks {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** One change after the other, however many ask for one. */
+  /** Changes the state, after the changes that were requested before. */
   set(state: State): Promise<void> {
     this.#changed = this.#changed.then(() => this.#change(state));
     return this.#changed;
@@ -130,8 +130,8 @@ export class Hooks {
   }
 
   /**
-   * Writes down what came; what is not signed, or not the same as before, is nothing that the service may
-   * send.
+   * Keeps a delivery. One with a wrong signature, or another body under the same id, is a fault of the
+   * service.
    */
   #keep({ url = '', headers }: IncomingMessage, text: string): void {
     const endpoint = this.#endpoints.get(url);
@@ -148,15 +148,15 @@ export class Hooks {
     const same = before.find((got) => got.id === id);
     if (!same) this.#got.set(key, [...before, { id, text, count: 1 }]);
     else if (same.text === text) same.count++;
-    else this.#wrong.push(`${key} ${id} was told in two ways`);
+    else this.#wrong.push(`${key} ${id} came with two bodies`);
   }
 
-  /** Waits until nothing is left to be sent, and holds what came against the books. */
-  async verify(owner: Queries): Promise<Told> {
+  /** Waits until no delivery is left, and compares the events with the books. */
+  async verify(owner: Queries): Promise<EventReport> {
     await this.set('well');
     this.#calm = true;
     for (let look = 0; look < LOOKS; look++) {
-      // The minutes and hours between two tries pass at once.
+      // The minutes and hours between two attempts are skipped.
       await owner.query(sql`
         update scrip.webhook_deliveries set due_at = now()
         where state = 'PENDING' and due_at > now() + make_interval(secs => ${FAR_SECONDS})`);
@@ -167,39 +167,39 @@ export class Hooks {
     return this.#compare(await listCauses(owner));
   }
 
-  #compare(causes: readonly Cause[]): Told {
-    const told = { due: 0, delivered: 0, again: 0, lost: [] as string[], invented: [...this.#wrong] };
+  #compare(causes: readonly Cause[]): EventReport {
+    const report = { due: 0, delivered: 0, again: 0, lost: [] as string[], invented: [...this.#wrong] };
     const left = new Map(this.#got);
     for (const { endpoint, type, subject, least, most, fact } of causes) {
       const key = `${endpoint} ${type} ${subject}`;
       const got = left.get(key) ?? [];
       left.delete(key);
-      told.due += Math.max(least, Math.min(most, got.length));
-      told.delivered += Math.min(most, got.length);
-      told.again += got.reduce((sum, { count }) => sum + count - 1, 0);
-      if (got.length < least) told.lost.push(`event ${key}`);
-      if (got.length > most) told.invented.push(`event ${key} under ${got.length} ids`);
+      report.due += Math.max(least, Math.min(most, got.length));
+      report.delivered += Math.min(most, got.length);
+      report.again += got.reduce((sum, { count }) => sum + count - 1, 0);
+      if (got.length < least) report.lost.push(`event ${key}`);
+      if (got.length > most) report.invented.push(`event ${key} under ${got.length} ids`);
       for (const { text } of got) {
         const found = factOf(type, JSON.parse(text).data);
         if (fact !== null && found !== Number(fact))
-          told.invented.push(`event ${key} tells ${found}, not ${fact}`);
+          report.invented.push(`event ${key} has ${found}, not ${fact}`);
       }
     }
-    for (const key of left.keys()) told.invented.push(`event ${key}`);
-    return told;
+    for (const key of left.keys()) report.invented.push(`event ${key}`);
+    return report;
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what a delivery holds is what is looked at.
+// biome-ignore lint/suspicious/noExplicitAny: the fields of a delivery are what is checked.
 type Data = any;
 
-/** The transaction or batch that an event tells of; of a low float there is none. */
+/** The id of the transaction or batch of an event; empty for a low float. */
 function subjectOf(type: string, data: Data): string {
   if (type === 'redemption.updated') return data.cancellationTransaction.transactionId;
   return data.transactionId ?? '';
 }
 
-/** An amount, in minor units, or a quantity. */
+/** The amount of an event in minor units, or its quantity. */
 function factOf(type: string, data: Data): number {
   if (type.startsWith('voucher.batch')) return data.quantity;
   return Math.round((type === 'redemption.updated' ? data.summary.originalAmount : data.amount) * 100);
@@ -214,7 +214,7 @@ type Cause = {
   readonly fact: string | null;
 };
 
-/** Everything in the books that has to be told, once to each endpoint that takes it, and nothing else. */
+/** The events that the books demand, for each endpoint that subscribes to them. */
 function listCauses(owner: Queries): Promise<Cause[]> {
   return owner.query<Cause>(sql`
     with causes as (

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from './random.ts';
 
-/** Tills that ask for everything, and write down what they were told. */
+/** Tills that send calls of all kinds, and keep the answers. */
 
 export type Merchant = { readonly id: number; readonly authorization: string };
 export type Voucher = { readonly serialNumber: number; readonly code: string; readonly pin: string };
 
-/** What was told; nothing for a call that nobody answered, or that the service could not decide (503). */
-type Told = { readonly statusCode: string; readonly data: Record<string, unknown> | null } | undefined;
+/** An answer; undefined for a call without one, or whose outcome is uncertain (503). */
+type Answer = { readonly statusCode: string; readonly data: Record<string, unknown> | null } | undefined;
 
 export type Sent = {
   readonly merchant: Merchant;
@@ -15,16 +15,16 @@ export type Sent = {
   readonly reference: string;
   readonly path: string;
   readonly body: Record<string, unknown>;
-  /** What a success moves from the voucher, in minor units, and which voucher that is. */
+  /** The amount that a success takes from the voucher, in minor units. */
   readonly minor: number;
   readonly voucher: Voucher | undefined;
   /** One for each time that it was sent. */
-  readonly told: Told[];
+  readonly answers: Answer[];
 };
 
-/** What was acknowledged, if anything was: the first success told. */
-export function acknowledged({ told }: Sent): Record<string, unknown> | undefined {
-  return told.find((each) => each?.statusCode === '00')?.data ?? undefined;
+/** The data of the first answer that acknowledged a success, if there is one. */
+export function acknowledged({ answers }: Sent): Record<string, unknown> | undefined {
+  return answers.find((each) => each?.statusCode === '00')?.data ?? undefined;
 }
 
 const TILLS = 16;
@@ -54,8 +54,8 @@ export class Load {
   }
 
   /**
-   * Vouchers with money and without, before anything breaks; of half of them a clock that is far ahead
-   * says that they have expired.
+   * Generates vouchers with and without a value, before anything breaks. By a clock that is far ahead, half
+   * of them have expired.
    */
   async prepare(): Promise<void> {
     const soon = new Date(Date.now() + SHORT_LIFE_MS).toISOString();
@@ -72,9 +72,9 @@ export class Load {
     }
   }
 
-  #add(to: Map<Merchant, Voucher[]>, merchant: Merchant, told: Told): void {
-    if (told?.statusCode !== '00') throw new Error('the vouchers to begin with could not be generated');
-    to.set(merchant, [...(to.get(merchant) ?? []), ...((told.data?.['vouchers'] ?? []) as Voucher[])]);
+  #add(to: Map<Merchant, Voucher[]>, merchant: Merchant, answer: Answer): void {
+    if (answer?.statusCode !== '00') throw new Error('the first vouchers could not be generated');
+    to.set(merchant, [...(to.get(merchant) ?? []), ...((answer.data?.['vouchers'] ?? []) as Voucher[])]);
   }
 
   start(): void {
@@ -90,18 +90,18 @@ export class Load {
     while (!this.#stopped) {
       const one = this.#next(random);
       if (!one) continue;
-      // One in four is sent to both processes at the same time; what was not answered is often sent again
-      // at once.
+      // One call in four is sent to both processes at the same time. Half of the unanswered calls are sent
+      // again at once.
       const to = random.below(4) === 0 ? this.#baseUrls : [random.pick(this.#baseUrls)];
-      const told = await Promise.all(to.map((baseUrl) => this.#ask(one, baseUrl)));
-      if (told.every((each) => each === undefined)) {
+      const answers = await Promise.all(to.map((baseUrl) => this.#ask(one, baseUrl)));
+      if (answers.every((each) => each === undefined)) {
         await sleep(PAUSE_MS);
         if (random.below(2) === 0) await this.#ask(one, random.pick(this.#baseUrls));
       }
     }
   }
 
-  /** As many small batches of each service at the same moment. */
+  /** Sends each service this many concurrent small generations. */
   async crowd(count: number): Promise<void> {
     const orders = this.#baseUrls.flatMap((baseUrl) =>
       Array.from({ length: count }, async () => {
@@ -121,9 +121,9 @@ export class Load {
     return this.#generate(merchant, 11 + random.below(1_500), 0.5);
   }
 
-  #write(one: Omit<Sent, 'told' | 'reference'> & { reference?: string }): Sent {
+  #write(one: Omit<Sent, 'answers' | 'reference'> & { reference?: string }): Sent {
     const reference = one.reference ?? `soak-${this.sent.length}`;
-    const sent = { ...one, reference, body: { ...one.body, reference }, told: [] };
+    const sent = { ...one, reference, body: { ...one.body, reference }, answers: [] };
     this.sent.push(sent);
     return sent;
   }
@@ -156,7 +156,7 @@ export class Load {
       : this.#write({ ...common, path: `${B}/redeem`, body: { voucherCode: code + pin, amount } });
   }
 
-  /** Of a redemption that was acknowledged; each is updated once. */
+  /** Updates an acknowledged redemption, each at most once. */
   #update(random: Random): Sent | undefined {
     const original = this.sent[random.below(this.sent.length)];
     if (original?.operation !== 'redeem' || !acknowledged(original) || this.#updated.has(original))
@@ -184,14 +184,14 @@ export class Load {
     return this.#write({ merchant, operation: 'activate', path: `${B}/activate`, body, minor: 500, voucher });
   }
 
-  /** Until the next call goes through, or the next one of some. */
+  /** Resolves at the next successful call, or the next one that `isWanted`. */
   nextSuccess(isWanted: (sent: Sent) => boolean = () => true): Promise<void> {
     return new Promise((resolve) => this.#awaiting.add({ isWanted, resolve }));
   }
 
   /**
-   * Until every merchant has redeemed and generated: what is still held up for one of them is so for all
-   * of its calls.
+   * Resolves when every merchant has redeemed and generated: a merchant that is still blocked is blocked for
+   * all its calls.
    */
   async nextOfEach(): Promise<void> {
     const kinds = this.#merchants.flatMap((merchant) =>
@@ -206,13 +206,13 @@ export class Load {
 
   readonly #awaiting = new Set<{ isWanted: (sent: Sent) => boolean; resolve: () => void }>();
 
-  async #ask(one: Sent, baseUrl: string): Promise<Told> {
+  async #ask(one: Sent, baseUrl: string): Promise<Answer> {
     this.requests++;
-    const told = await ask(one, baseUrl).catch(() => undefined);
-    if (told && (told.status === 500 || told.statusCode === '96'))
-      this.faulty.push(`${one.operation} ${told.status}`);
-    const known = told && told.status !== 503 && told.status !== 500 ? told : undefined;
-    one.told.push(known);
+    const answer = await ask(one, baseUrl).catch(() => undefined);
+    if (answer && (answer.status === 500 || answer.statusCode === '96'))
+      this.faulty.push(`${one.operation} ${answer.status}`);
+    const known = answer && answer.status !== 503 && answer.status !== 500 ? answer : undefined;
+    one.answers.push(known);
     if (known?.statusCode === '00') {
       for (const each of [...this.#awaiting].filter(({ isWanted }) => isWanted(one))) {
         this.#awaiting.delete(each);
@@ -223,7 +223,7 @@ export class Load {
   }
 }
 
-/** Sends a request, and reads its answer; throws where there is none. */
+/** Sends a request and reads its answer; throws if there is none. */
 export async function ask(
   { merchant, path, body }: Pick<Sent, 'merchant' | 'path' | 'body'>,
   baseUrl: string,

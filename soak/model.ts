@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { startListening } from '../test/harness.ts';
 import { explained, reconciles, type Tally } from '../test/model.run.ts';
 import { withTestServer } from '../test/server.ts';
-import type { Wanted } from './arguments.ts';
+import type { Options } from './arguments.ts';
 
 const MINUTE_MS = 60_000;
-/** Calls at the same time: more orders than these explain would take longer to search than to run. */
+/** The numbers of concurrent calls. With more of them, searching their orders would take too long. */
 const WIDTHS = [1, 4, 7];
 
-/** Searches an order of the model for the answers of two processes, for as long as it is told to. */
-export async function soakModel({ minutes, seed }: Wanted): Promise<void> {
+/** Compares the answers of two processes with the orders of the model, for the given time. */
+export async function soakModel({ minutes, seed }: Options): Promise<void> {
   await withTestServer(async () => {
     const first = await startListening();
     const second = await startListening(first);
@@ -23,7 +23,7 @@ export async function soakModel({ minutes, seed }: Wanted): Promise<void> {
           interruptAfterTimeLimit: (minutes * MINUTE_MS) / WIDTHS.length,
           endOnFailure: true,
         });
-        process.stdout.write(`${details.numRuns} runs of up to ${width} calls at the same time\n`);
+        process.stdout.write(`${details.numRuns} runs of up to ${width} concurrent calls\n`);
         if (details.failed) throw details.errorInstance;
       }
       await reconciles(first);
@@ -35,12 +35,12 @@ export async function soakModel({ minutes, seed }: Wanted): Promise<void> {
   });
 }
 
-/** What was asked for, and what it came to: a call or a refusal that is missing here was not tried. */
+/** Prints how often each call had which outcome. A call or refusal that is missing was not tried. */
 function print(tally: Tally): void {
   const table = new Table({ style: { head: [], border: [] }, wordWrap: true, colWidths: [20, 100] });
   for (const [call, codes] of [...tally].sort()) {
-    const told = [...codes].sort().map(([code, times]) => `${code}: ${times}`);
-    table.push([call, told.join(', ')]);
+    const outcomes = [...codes].sort().map(([code, times]) => `${code}: ${times}`);
+    table.push([call, outcomes.join(', ')]);
   }
   process.stdout.write(`${table.toString()}\n`);
 }

@@ -13,7 +13,7 @@ const AGAIN_MS = 100;
 const PORT_MIN = 15_000;
 const PORT_END = 32_000;
 
-/** A command of the service that is started again whenever it ends, as whatever runs a service does. */
+/** A command of the service that is started again whenever it ends, as by a supervisor. */
 export class Supervised {
   readonly name: string;
   readonly port: number;
@@ -24,7 +24,7 @@ export class Supervised {
   #stopped = false;
   #ended: Promise<void> = Promise.resolve();
 
-  /** @param env with SOAK_LOG, the file for what it has to say */
+  /** @param env with SOAK_LOG, the file for its log */
   constructor(name: string, args: readonly string[], env: Record<string, string>, port = 0) {
     this.name = name;
     this.#log = env['SOAK_LOG'] ?? '/dev/null';
@@ -79,8 +79,8 @@ export class Supervised {
 }
 
 /**
- * Finds a port for a process that begins later. It lies below the range from which the system gives ports
- * to outgoing connections, so that none of these takes it in the meantime.
+ * Finds a port for a process that starts later. It is below the range of ports for outgoing connections, so
+ * that none of these takes it in the meantime.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

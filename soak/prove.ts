@@ -6,11 +6,11 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { createMerchant } from '../src/merchants/merchants.ts';
 import { atEnd } from '../test/leave-nothing.ts';
-import type { Hooks, Told } from './hooks.ts';
+import type { EventReport, Hooks } from './hooks.ts';
 import type { Load, Merchant } from './load.ts';
 import { type Verdict, verify, verifyBalances, verifyBooks } from './verify.ts';
 
-/** What every soak begins with, and how it ends: with the books held against every answer and every event. */
+/** The beginning of every soak, and its end: the books are compared with every answer and event. */
 
 const MERCHANTS = 3;
 const FLOAT_MINOR = 1_000_000_000_00n;
@@ -38,7 +38,7 @@ export async function createMerchants(service: Service): Promise<Merchant[]> {
   return merchants;
 }
 
-/** Until no batch is under way any more: whatever crashed, the worker goes on with it. */
+/** Waits until no batch is in production: the worker completes batches after any crash. */
 async function batchesEnded(owner: Awaited<ReturnType<typeof openOwner>>): Promise<void> {
   for (let tries = 0; tries < BATCH_TRIES; tries++) {
     const [row] = await owner.query<{ left: number }>(
@@ -49,16 +49,16 @@ async function batchesEnded(owner: Awaited<ReturnType<typeof openOwner>>): Promi
   }
 }
 
-/** What the processes have to say: beside the folder, so that it is there when something was wrong. */
+/** The log of the processes, beside the folder so that it is kept after a failure. */
 export function keepLog(folder: string): string {
   const log = `${folder}.log`;
   atEnd((isStopped) => isStopped && rm(log, { force: true }));
   return log;
 }
 
-export type Proof = { readonly verdict: Verdict; readonly told: Told };
+export type Proof = { readonly verdict: Verdict; readonly events: EventReport };
 
-/** Asks for everything again, and looks at every balance, batch, book and event. */
+/** Sends every request again, and checks all balances, batches, books and events. */
 export async function prove(
   service: Service,
   ownerUrl: string,
@@ -71,41 +71,41 @@ export async function prove(
     await batchesEnded(owner);
     await verifyBalances(load.sent, owner, verdict.wrong);
     await verifyBooks(owner, service, verdict.wrong);
-    return { verdict, told: await hooks.verify(owner) };
+    return { verdict, events: await hooks.verify(owner) };
   } finally {
     await owner.close();
   }
 }
 
 const countCode = ({ sent }: Load, code: string) =>
-  sent.reduce((sum, { told }) => sum + told.filter((each) => each?.statusCode === code).length, 0);
+  sent.reduce((sum, { answers }) => sum + answers.filter((each) => each?.statusCode === code).length, 0);
 
-/** Prints what there was, and what came of it. */
-export function print(faults: ReadonlyMap<string, number>, load: Load, { verdict, told }: Proof): void {
+/** Prints the counts of faults, requests and differences. */
+export function print(faults: ReadonlyMap<string, number>, load: Load, { verdict, events }: Proof): void {
   const table = new Table({ style: { head: [], border: [] }, colAligns: ['left', 'right'] });
   for (const [name, count] of faults) table.push([name, count]);
   table.push(
     ['requests', load.requests],
     ['references', load.sent.length],
-    ['refused as expired, by a clock that was ahead', countCode(load, '54')],
+    ['declined as expired, by a clock that was ahead', countCode(load, '54')],
     ['acknowledged', verdict.acknowledged],
     ['unanswered', verdict.unanswered],
     ['of these, had happened', verdict.happened],
     ['lost', verdict.lost.length],
-    ['told in two ways', verdict.changed.length],
+    ['answered in two ways', verdict.changed.length],
     ['doubled', verdict.doubled.length],
     ['answers of a bug (500)', load.faulty.length],
     ['wrong otherwise', verdict.wrong.length],
-    ['webhook events due', told.due],
-    ['delivered at least once', told.delivered],
-    ['delivered again, under the same id', told.again],
-    ['events lost', told.lost.length],
-    ['events invented', told.invented.length],
+    ['webhook events due', events.due],
+    ['delivered at least once', events.delivered],
+    ['delivered again, under the same id', events.again],
+    ['events lost', events.lost.length],
+    ['events invented', events.invented.length],
   );
   process.stdout.write(`${table.toString()}\n`);
 }
 
-/** Prints what there was, and what came of it; throws where something was lost, doubled or does not fit. */
+/** Prints the counts. Throws if something was lost, doubled or differs. */
 export async function report(
   faults: ReadonlyMap<string, number>,
   load: Load,
@@ -113,14 +113,14 @@ export async function report(
   log: string,
 ): Promise<void> {
   print(faults, load, proof);
-  const { verdict, told } = proof;
+  const { verdict, events } = proof;
   const found = [
     ...[...verdict.lost, ...verdict.changed, ...verdict.doubled, ...load.faulty, ...verdict.wrong],
-    ...[...told.lost, ...told.invented],
+    ...[...events.lost, ...events.invented],
   ];
   if (found.length > 0)
     throw new Error(
-      `not as it must be (what the processes said is in ${log}):\n${found.slice(0, 20).join('\n')}`,
+      `the soak failed (the log of the processes is ${log}):\n${found.slice(0, 20).join('\n')}`,
     );
   await rm(log, { force: true });
 }

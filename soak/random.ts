@@ -1,4 +1,4 @@
-/** Random numbers that a seed makes the same again (mulberry32). */
+/** Random numbers that a seed reproduces (mulberry32). */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** At least 0, below 1. */
+  /** A number of at least 0, below 1. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let t = this.#state;
@@ -23,7 +23,7 @@ export class Random {
     return from[this.below(from.length)] as T;
   }
 
-  /** Another row of numbers, so that two users do not take each other's. */
+  /** An independent sequence, so that two users do not change each other's numbers. */
   fork(): Random {
     return new Random(this.below(2 ** 32));
   }

@@ -1,22 +1,22 @@
 /**
- * `npm run soak [-- WHAT] [--minutes M] [--seed S] [--async]`: proves for minutes or hours what the tests
- * prove in seconds.
- * - `faults`: everything that can break breaks under load, and the books are held against every answer given;
- * - `absences`: the database goes and comes back in every way, and how long it then takes until calls are
- *   answered is told;
- * - `failover`: the primary is killed under load, its synchronous standby promoted, and nothing
- *   acknowledged is lost; with `--async` the standby is asynchronous, and what that loses is told;
- * - `citus`: races on a Citus cluster while its shards move and its workers are killed;
- * - `model`: the answers of two processes are those of some order of a plain model.
+ * `npm run soak [-- NAME] [--minutes M] [--seed S] [--async]`: checks for minutes or hours what the tests
+ * check in seconds.
+ * - `faults`: everything that can break breaks under load, and the books are compared with every answer;
+ * - `absences`: the database goes away and comes back in every way, and the time until calls succeed is
+ *   printed;
+ * - `failover`: the primary is killed under load, its synchronous standby is promoted, and nothing
+ *   acknowledged is lost; with `--async` the standby is asynchronous, and the lost calls are counted;
+ * - `citus`: concurrent calls on a Citus cluster while its shards move and its workers are killed;
+ * - `model`: the answers of two processes are those of a plain model in some order of the calls.
  */
 import { leavingNothing } from '../test/leave-nothing.ts';
-import { readArguments, type Wanted } from './arguments.ts';
+import { type Options, readArguments } from './arguments.ts';
 import { soakCitus } from './citus.ts';
 import { soakFailover } from './failover.ts';
 import { soakModel } from './model.ts';
 import { soakAbsences, soakFaults } from './under-fire.ts';
 
-const SOAKS: Readonly<Record<string, (wanted: Wanted) => Promise<void>>> = {
+const SOAKS: Readonly<Record<string, (options: Options) => Promise<void>>> = {
   faults: soakFaults,
   absences: soakAbsences,
   failover: soakFailover,
@@ -24,9 +24,9 @@ const SOAKS: Readonly<Record<string, (wanted: Wanted) => Promise<void>>> = {
   citus: soakCitus,
 };
 
-const wanted = readArguments(process.argv.slice(2));
-const soak = SOAKS[wanted.what];
-if (!soak) throw new Error(`there is ${Object.keys(SOAKS).join(', ')}, and no ${wanted.what}`);
-process.stdout.write(`soak ${wanted.what}: ${wanted.minutes} min, seed ${wanted.seed}\n`);
-await leavingNothing(() => soak(wanted));
+const options = readArguments(process.argv.slice(2));
+const soak = SOAKS[options.name];
+if (!soak) throw new Error(`unknown soak ${options.name}: use one of ${Object.keys(SOAKS).join(', ')}`);
+process.stdout.write(`soak ${options.name}: ${options.minutes} min, seed ${options.seed}\n`);
+await leavingNothing(() => soak(options));
 process.exit();

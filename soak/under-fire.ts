@@ -8,7 +8,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
 import { atEnd, opened, temporaryFolder } from '../test/leave-nothing.ts';
 import { openWay } from '../test/way.ts';
-import type { Wanted } from './arguments.ts';
+import type { Options } from './arguments.ts';
 import { Disk } from './disk.ts';
 import { ABSENCES, FAULTS, mendDisk, type Stand } from './faults.ts';
 import { Hooks } from './hooks.ts';
@@ -18,24 +18,24 @@ import { createMerchants, keepLog, operatorOf, prove, report } from './prove.ts'
 import { Random } from './random.ts';
 
 const MINUTE_MS = 60_000;
-/** Between two faults; a third of them come while another one lasts. */
+/** The mean pause between two faults. A third of them begin during another one. */
 const PAUSE_MS = 2_500;
 
-/** Faults one after the other and over each other, until the time is over; how many of each there were. */
+/** Runs faults, some of them concurrent, until the time is over. @returns the number of each */
 async function injure(stand: Stand, untilMs: number): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   const under: Promise<void>[] = [];
-  // Each kind comes once in every round, in an order of its own.
+  // Each kind comes once in every round, in random order.
   const faults = FAULTS.filter(({ needsDisk }) => !needsDisk || stand.disk);
   let round = [...faults];
   while (performance.now() < untilMs) {
     if (round.length === 0) round = [...faults];
     const [fault] = round.splice(stand.random.below(round.length), 1);
     if (!fault) continue;
-    const count = (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1);
+    const count = (name: string) => void counts.set(name, (counts.get(name) ?? 0) + 1);
     const run = opened(() => fault.run(stand)).then(
       () => count(`fault: ${fault.name}`),
-      // The database can be away just when a fault needs it: then it did not happen, and is told as such.
+      // The database can be away when a fault needs it. Then the fault did not happen, and is counted so.
       (error: Error) => count(`no fault: ${fault.name} (${error.message})`),
     );
     under.push(run);
@@ -44,10 +44,10 @@ async function injure(stand: Stand, untilMs: number): Promise<Map<string, number
   }
   await Promise.all(under);
   await mend(stand);
-  return new Map([...counts, ...[...stand.seen].map(([what, most]) => [`seen: ${what}`, most] as const)]);
+  return new Map([...counts, ...[...stand.seen].map(([name, most]) => [`seen: ${name}`, most] as const)]);
 }
 
-/** Nothing is broken any more. */
+/** Repairs everything. */
 async function mend({ way, disk, hooks, services, ownerUrl }: Stand): Promise<void> {
   way.set('open');
   await disk?.empty();
@@ -57,8 +57,8 @@ async function mend({ way, disk, hooks, services, ownerUrl }: Stand): Promise<vo
 }
 
 /**
- * The database goes and comes back in every way, one after the other; how long it then takes until a call
- * goes through.
+ * Makes the database go away and come back in every way, one after the other.
+ * @returns the longest times until a call succeeded
  */
 async function absent(stand: Stand, untilMs: number, load: Load): Promise<Map<string, number>> {
   const longest = new Map<string, number>();
@@ -68,12 +68,12 @@ async function absent(stand: Stand, untilMs: number, load: Load): Promise<Map<st
       await opened(() => fault.run(stand));
       if (fault.name === 'database killed') await isUp(stand);
       const backAt = performance.now();
-      const note = (what: string) => () => {
-        const label = `${fault.name}: ms until ${what}`;
+      const note = (event: string) => () => {
+        const label = `${fault.name}: ms until ${event}`;
         longest.set(label, Math.max(longest.get(label) ?? 0, Math.round(performance.now() - backAt)));
       };
       await Promise.all([
-        load.nextSuccess().then(note('a call went through')),
+        load.nextSuccess().then(note('a call succeeded')),
         load.nextOfEach().then(note('every merchant could redeem and generate')),
       ]);
       await sleep(PAUSE_MS);
@@ -82,7 +82,7 @@ async function absent(stand: Stand, untilMs: number, load: Load): Promise<Map<st
   return longest;
 }
 
-/** Until the server of the database takes connections. */
+/** Waits until the database accepts connections. */
 async function isUp({ ownerUrl }: Stand): Promise<void> {
   for (;;) {
     const owner = await openOwner(ownerUrl).catch(() => undefined);
@@ -91,26 +91,23 @@ async function isUp({ ownerUrl }: Stand): Promise<void> {
   }
 }
 
-/** How long the service is away after the database is back, the longest of each kind. */
-export function soakAbsences(wanted: Wanted): Promise<void> {
-  return soak(wanted, absent);
+/** Measures how long the service stays away after the database is back: the longest time of each kind. */
+export function soakAbsences(options: Options): Promise<void> {
+  return soak(options, absent);
 }
 
-export function soakFaults(wanted: Wanted): Promise<void> {
-  return soak(wanted, injure);
+export function soakFaults(options: Options): Promise<void> {
+  return soak(options, injure);
 }
 
-/** Everything breaks under load, over and over; then the books are held against every answer given. */
-async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injure): Promise<void> {
+/** Breaks everything under load, again and again, and then compares the books with every answer. */
+async function soak({ minutes, seed }: Options, run: typeof absent | typeof injure): Promise<void> {
   const random = new Random(seed);
   const folder = await temporaryFolder('scrip-soak-');
   const log = createLogger('fatal');
   const disk = await Disk.mount(folder);
-  if (!disk)
-    process.stdout.write(
-      'skipped: a disk that is full in earnest, which takes an account that may mount one\n',
-    );
-  // This process holds the database, and starts it again when it was killed.
+  if (!disk) process.stdout.write('skipped: a real full disk, since this account may not mount one\n');
+  // This process runs the database, and starts it again after it was killed.
   const embedded = await opened(
     () => openEmbedded(folder, log),
     ({ release }) => release(),
@@ -145,7 +142,7 @@ async function soak({ minutes, seed }: Wanted, run: typeof absent | typeof injur
     crowd: (count) => load.crowd(count),
     seen: new Map(),
   };
-  // Whoever is stopped in the middle of it all stops its services in order too.
+  // A run that is stopped in the middle of a fault stops its services in order too.
   atEnd(() => mend(stand));
   const baseUrls = stand.services.map(({ baseUrl }) => baseUrl);
   const load = new Load(random.fork(), baseUrls, merchants);

@@ -3,28 +3,28 @@ import { sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { acknowledged, ask, type Sent } from './load.ts';
 
-/** Holds the books against every answer that was given, once everything works again. */
+/** Compares the books with every answer, after everything works again. */
 
 export type Verdict = {
   readonly acknowledged: number;
   readonly unanswered: number;
-  /** Of the unanswered ones, those that had happened. */
+  /** The unanswered requests that had an effect. */
   readonly happened: number;
-  /** Acknowledged, and not found again. */
+  /** Acknowledged, and not in the books. */
   readonly lost: string[];
-  /** Told in two ways: by copies of one request, or later again. */
+  /** Requests with different answers to copies or repetitions. */
   readonly changed: string[];
   /** References with more than one effect. */
   readonly doubled: string[];
-  /** Anything else that does not fit. */
+  /** Any other difference. */
   readonly wrong: string[];
 };
 
 const AT_ONCE = 24;
-/** Up to here a batch is answered with its vouchers (contract of generation); above it is not there yet. */
+/** Up to this quantity a generation is answered with its vouchers. A larger batch is produced later. */
 const MOST_AT_ONCE = 10;
 
-/** How many effects the books have for each request, by its merchant, operation and reference. */
+/** The number of effects in the books of each request, by merchant, operation and reference. */
 async function countEffects(owner: Queries): Promise<Map<string, number>> {
   const rows = await owner.query<{ key: string; effects: number }>(sql`
     select merchant_id || ' ' || operation || ' ' || reference as key, count(*)::int as effects
@@ -40,8 +40,8 @@ async function countEffects(owner: Queries): Promise<Map<string, number>> {
 const keyOf = ({ merchant, operation, reference }: Sent) => `${merchant.id} ${operation} ${reference}`;
 
 /**
- * What must be the same whenever it is told: of a batch also the vouchers, once they are there; of a
- * redemption not that it was updated since.
+ * The part of an answer that must never change: for a batch also the vouchers, once they are there; for a
+ * redemption without a later update.
  */
 function essence({ operation }: Sent, data: Record<string, unknown> | null): string {
   const { status, vouchers, refundStatus, note, ...rest } = data ?? {};
@@ -49,10 +49,10 @@ function essence({ operation }: Sent, data: Record<string, unknown> | null): str
   return JSON.stringify([rest, made && made <= MOST_AT_ONCE ? vouchers : null]);
 }
 
-/** Everything that one of the answers to a request told of its effect. */
-function tellings(one: Sent): string[] {
+/** The unchanging parts of all answers to a request that show its effect. */
+function essences(one: Sent): string[] {
   const successes = one.operation === 'update' ? ['00', '58'] : ['00'];
-  return one.told.flatMap((each) =>
+  return one.answers.flatMap((each) =>
     each && successes.includes(each.statusCode) ? [essence(one, each.data)] : [],
   );
 }
@@ -65,7 +65,10 @@ async function eachOf<T>(all: readonly T[], run: (one: T) => Promise<void>): Pro
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
-/** @param owner may read everything; @param baseUrl of a process that works */
+/**
+ * @param owner a connection that may read all tables
+ * @param baseUrl the address of a running process
+ */
 export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: string): Promise<Verdict> {
   const verdict = {
     acknowledged: 0,
@@ -80,35 +83,34 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
   };
   const before = await countEffects(owner);
   await eachOf(sent, async (one) => {
-    const told = acknowledged(one);
+    const first = acknowledged(one);
     const had = before.get(keyOf(one)) ?? 0;
-    if (told) verdict.acknowledged++;
-    else if (one.told.includes(undefined)) verdict.unanswered++;
-    if (!told && had > 0) verdict.happened++;
+    if (first) verdict.acknowledged++;
+    else if (one.answers.includes(undefined)) verdict.unanswered++;
+    if (!first && had > 0) verdict.happened++;
     const again = await ask(one, baseUrl).catch((error: Error) => error);
     if (again instanceof Error)
       return void verdict.wrong.push(`${keyOf(one)} is not answered: ${again.message}`);
-    if (told) {
+    if (first) {
       const repeated =
         one.operation === 'update' ? again.statusCode === '58' : again.statusCode === '00' && again.replayed;
       if (had === 0 || !repeated) verdict.lost.push(`${keyOf(one)}: ${again.statusCode}`);
     } else if (had > 0) {
-      // It happened though nobody was told so: the retry says that it did.
+      // It had an effect without an answer: the retry must show it.
       if (again.statusCode !== '58' && !again.replayed) verdict.wrong.push(`${keyOf(one)} is not a replay`);
-      // And it was never refused as something that did not happen, unless an earlier copy was left
-      // without an answer.
-      if (!one.told.includes(undefined)) verdict.wrong.push(`${keyOf(one)} was refused, and happened`);
+      // No copy may have been declined, unless another copy was left without an answer.
+      if (!one.answers.includes(undefined)) verdict.wrong.push(`${keyOf(one)} was refused, and happened`);
     } else if (again.replayed) verdict.wrong.push(`${keyOf(one)} is a replay of nothing`);
-    const ways = new Set([...tellings(one), ...(had > 0 ? [essence(one, again.data)] : [])]);
-    if (ways.size > 1) verdict.changed.push(`${keyOf(one)} was told as ${[...ways].join(' and as ')}`);
+    const ways = new Set([...essences(one), ...(had > 0 ? [essence(one, again.data)] : [])]);
+    if (ways.size > 1) verdict.changed.push(`${keyOf(one)} was answered as ${[...ways].join(' and as ')}`);
   });
-  // Also of what the retries have just done.
+  // The effects now include those of the retries.
   for (const [key, effects] of await countEffects(owner))
     if (effects > 1) verdict.doubled.push(`${key}: ${effects}`);
   return verdict;
 }
 
-/** Every voucher holds what the answers add up to, after all of them were told. */
+/** Checks that the balance of every voucher is the sum of the requests with an effect. */
 export async function verifyBalances(sent: readonly Sent[], owner: Queries, wrong: string[]): Promise<void> {
   const effects = await countEffects(owner);
   const spent = new Map<number, number>();
@@ -134,7 +136,7 @@ export async function verifyBalances(sent: readonly Sent[], owner: Queries, wron
   }
 }
 
-/** Batches are exact, and the books are in order. */
+/** Checks that batches have the right number of vouchers, and that the books agree. */
 export async function verifyBooks(
   owner: Queries,
   service: Parameters<typeof reconcile>[0],

@@ -13,7 +13,7 @@ const CONNECTIONS = 10;
 const isFull = (error: unknown) =>
   (error as { code?: unknown }).code === 'EPOOLEXHAUSTED' && isUnavailable(error) && !isAway(error);
 
-test('a statement that gets no connection in time fails with a full pool, not with an absent database', async (t) => {
+test('a statement that gets no connection in time reports a full pool, not an absent database', async (t) => {
   const { service, stop } = await startTestService();
   t.after(stop);
   const { db } = service;

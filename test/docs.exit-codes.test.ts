@@ -46,7 +46,7 @@ test('the page lists exactly the codes of failures', async () => {
   assert.deepEqual([...used].sort(), listed.sort());
 });
 
-test('the page lists every command that exits with 1 for what it found', async () => {
+test('the page lists every command whose result can be exit status 1', async () => {
   const listed = new Set(
     [...below('scrip').matchAll(/^\| `scrip ([a-z]+)[^`]*` \|/gm)].map(([, name]) => name),
   );

@@ -112,7 +112,7 @@ describe('the documentation', () => {
     }
   });
 
-  it('gives the order of precedence as the source has it', async () => {
+  it('lists the codes in the order of precedence of the source', async () => {
     const [line = ''] = /^\d\d(, \d\d)+$/m.exec(await read('docs/reference/status-codes.md')) ?? [];
     assert.deepEqual(
       line.split(', '),

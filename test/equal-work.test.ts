@@ -93,7 +93,7 @@ test('an unknown code and a wrong PIN run the same statements for an opaque merc
   }
 });
 
-test('they run the same statements during a rotation of the key ring, under either key', async (t) => {
+test('an unknown code and a wrong PIN run the same statements during a rotation, under either key', async (t) => {
   const { till, voucher, operations } = await open(t);
   const given = await testService(t, {
     ...till.testService,

@@ -100,7 +100,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('makes a batch that no other merchant finds', async (t) => {
+    test('returns a batch that other merchants cannot download', async (t) => {
       const till = await Till.open(t);
       const other = await Till.at(till.testService);
       await till.done(dialect.generate('batch', 1, 25));

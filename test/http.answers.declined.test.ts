@@ -21,7 +21,7 @@ for (const dialect of [A, B]) {
   const { prefix, refused } = dialect;
 
   describe(`an invalid request to ${dialect.name}`, () => {
-    test('that is no object of the right form is declined with a list of all errors, without values', async () => {
+    test('with a body of a wrong form is declined with a list of all its errors, without values', async () => {
       for (const body of ['null', '[]', '"x"', '7', 'true']) {
         const { status, body: answer } = await call('POST', `${prefix}/redeem`, body);
         assert.equal(status, refused);

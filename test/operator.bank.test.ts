@@ -204,7 +204,7 @@ async function textOf(content: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
-test('the pages of open bank entries show each open one of thousands of entries once', async () => {
+test('paging through thousands of bank entries shows each open one once', async () => {
   const { db } = api.testService.service;
   const open = [6_500, 11_001];
   await db.query({
