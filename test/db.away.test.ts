@@ -136,7 +136,7 @@ for (const dialect of DIALECTS) {
   });
 }
 
-test('a slow statement and one that waits for a lock are not cancelled while the server answers', async (t) => {
+test('slow and waiting statements are not cancelled while the server answers', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const { db } = testService.service;
@@ -158,7 +158,7 @@ test('an error of the network counts as an absent database, whatever its code', 
   assert.equal(isAway(Object.assign(new Error('no'), { code: '57P01' })), false);
 });
 
-test('an error of a Citus server that is shut down or has lost a worker counts as unavailable, not as a bug', () => {
+test('a Citus server that is shut down or has lost a worker counts as unavailable', () => {
   for (const message of [
     'postmaster was shut down, exiting',
     'failure on connection marked as essential: 10.0.0.2:5432',
@@ -167,7 +167,7 @@ test('an error of a Citus server that is shut down or has lost a worker counts a
   assert.equal(isUnavailable(Object.assign(new Error('cache lookup failed'), { code: 'XX000' })), false);
 });
 
-test('a connection that breaks between two statements fails its transaction and no other statement', async (t) => {
+test('a connection that breaks in a transaction fails no other statement', async (t) => {
   const { way, db } = await startBehindWay(t);
   const broken = db.transaction(async (tx) => {
     await tx.query(sql`select 1`);
@@ -179,7 +179,7 @@ test('a connection that breaks between two statements fails its transaction and 
   assert.equal((await db.query(sql`select 1`)).length, 1);
 });
 
-test('every session of the service has timeouts, so that the server ends one whose connection is lost', async (t) => {
+test('every session has timeouts, by which the server ends it when its connection is lost', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const { db } = testService.service;
@@ -199,7 +199,7 @@ test('every session of the service has timeouts, so that the server ends one who
   assert.deepEqual(await db.transaction((tx) => tx.query({ text, values: [names] })), limits);
 });
 
-test('a transaction whose connection is lost releases its locks at the idle timeout of its session', async (t) => {
+test('a transaction whose connection is lost releases its locks at the idle timeout', async (t) => {
   const { testService, way, db } = await startBehindWay(t);
   const lost = db.transaction(async (tx) => {
     await tx.query(sql`set local idle_in_transaction_session_timeout = '1s'`);

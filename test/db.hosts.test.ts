@@ -35,7 +35,7 @@ test('isAddress accepts PostgreSQL addresses with one or several hosts, and refu
     assert.equal(isAddress(url), false, url);
 });
 
-test('the next server of the address is tried when one is down, and the first one again after that', async (t) => {
+test('the next server of the address is tried when one is down, in turn', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const [one, two] = [await openWay(testService.url), await openWay(testService.url)];

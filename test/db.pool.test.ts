@@ -28,7 +28,7 @@ test('a statement that gets no connection in time reports a full pool, not an ab
   assert.equal((await db.query(sql`select 1`)).length, 1);
 });
 
-test('a full pool fails the calls that waited for a connection, and not the requests queued behind them', async (t) => {
+test('a full pool fails the calls that waited for it, and not those queued behind them', async (t) => {
   const testService = await startTestService();
   t.after(testService.stop);
   const { service } = testService;

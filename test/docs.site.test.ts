@@ -64,7 +64,7 @@ describe('the documentation site', () => {
     assert.doesNotMatch(html, /<img|<b>|href="javascript/);
   });
 
-  it('is served under /docs/guides with a content security policy that allows nothing external', async (t) => {
+  it('is served under /docs/guides with a strict content security policy', async (t) => {
     const app = open(t);
     const found = await app.inject({ url: '/docs/guides/', headers: { 'accept-encoding': 'gzip' } });
     assert.equal(found.statusCode, 200);

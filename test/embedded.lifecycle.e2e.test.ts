@@ -111,7 +111,7 @@ test('the first start creates a database, and the second one opens it', async (t
   assert.deepEqual(await ask(second.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
 });
 
-test('the data folder is unreadable to other accounts, and the service has no administrative rights', async (t) => {
+test('other accounts cannot read the data folder, and the service is no superuser', async (t) => {
   const folder = await dataFolder(t);
   const { url } = await use(folder);
   const modeOf = async (...path: string[]) => (await stat(join(folder, ...path))).mode & 0o777;

@@ -21,7 +21,7 @@ import { Till, UNKNOWN, withWrongPin } from './till.ts';
  * same waits for the disk. `npm run bench:timing` measures how long they take.
  */
 
-/** The tables of declines, which a timer writes up to a second after the call: during this call or another. */
+/** The tables of declines, which a timer writes up to a second after a call: during this one or another. */
 const WRITTEN_LATER = /\b(declines|decline_counts)\b/;
 
 /** The service with a list of its statements, each with whether it wrote to the write-ahead log. */
@@ -97,7 +97,7 @@ test('an unknown code and a wrong PIN run the same statements for an opaque merc
   }
 });
 
-test('an unknown code and a wrong PIN run the same statements during a rotation, under either key', async (t) => {
+test('an unknown code and a wrong PIN run the same statements during a rotation', async (t) => {
   const { till, voucher, operations } = await open(t);
   const given = await testService(t, {
     ...till.testService,
@@ -138,7 +138,7 @@ test('a wrong PIN runs the same statements for a blocked voucher as for an activ
   }
 });
 
-test('a wrong secret, and an unknown, revoked or expired key run one look-up, however long ago the key was used', async (t) => {
+test('a wrong secret and an unknown, revoked or expired key run the same look-up', async (t) => {
   const till = await Till.open(t);
   const { clock, service: plain } = till.testService;
   const { keyId, secret, id } = till.merchant;

@@ -48,7 +48,7 @@ for (const dialect of DIALECTS) {
       await till.reconciles();
     });
 
-    test('is replayed through either prefix, and another request under its reference is declined', async (t) => {
+    test('is replayed through either prefix, and declines another request under its reference', async (t) => {
       const till = await Till.open(t);
       const first = await till.done(dialect.generate('batch', 2, 25));
       for (const other of DIALECTS) {
@@ -130,7 +130,7 @@ describe('a product', () => {
     await other.done(generateA('x', { productCode: 'THEIRS' }));
   });
 
-  test('sets bounds, currency and validity; variant B uses the default product of the merchant', async (t) => {
+  test("sets bounds, currency and validity; variant B uses the merchant's default one", async (t) => {
     const till = await Till.open(t);
     const { service, clock } = till.testService;
     const terms = { ...productDefaults('JPY', 0), minValueMinor: 100n, maxValueMinor: 900n, maxQuantity: 3 };
@@ -233,7 +233,7 @@ describe('the retry of a successful generation', () => {
     await till.reconciles();
   });
 
-  test('is a replay after the product went off sale, to another merchant, or got smaller bounds', async (t) => {
+  test('is a replay after the product went off sale or got another merchant or bounds', async (t) => {
     const till = await Till.open(t);
     const { service, url } = till.testService;
     const other = await Till.at(till.testService);

@@ -21,7 +21,7 @@ for (const dialect of [A, B]) {
   const { prefix, refused } = dialect;
 
   describe(`an invalid request to ${dialect.name}`, () => {
-    test('with a body of a wrong form is declined with a list of all its errors, without values', async () => {
+    test('with a wrong body is declined with a list of all its errors, without values', async () => {
       for (const body of ['null', '[]', '"x"', '7', 'true']) {
         const { status, body: answer } = await call('POST', `${prefix}/redeem`, body);
         assert.equal(status, refused);
@@ -101,7 +101,7 @@ for (const dialect of [A, B]) {
       assert.deepEqual([refused.statusCode, refused.headers['www-authenticate']], [401, 'Basic']);
     });
 
-    test('with an amount or quantity that a double cannot carry exactly is declined, not rounded', async () => {
+    test('with a number that a double cannot carry exactly is declined, not rounded', async () => {
       const voucher = JSON.stringify(dialect.voucher(await newVoucher())).slice(0, -1);
       for (const amount of [
         '10.00000000000000001',

@@ -63,7 +63,7 @@ test('a request whose head or body is not complete in time is answered with 408'
   await app.close();
 });
 
-test('a server that closes answers a request that it has accepted, and then ends the connection', async () => {
+test('a server that closes answers an accepted request, then ends its connection', async () => {
   const { app, port } = await serve();
   const request = httpRequest({
     host: '127.0.0.1',
@@ -99,7 +99,7 @@ test('a server that closes ends an unused connection without waiting for its tim
   assert.equal(byForce.mock.callCount(), 0);
 });
 
-test('a server that closes answers the request in progress and one behind it, then ends the connection', async () => {
+test('a server that closes answers one request behind that in progress on a connection', async () => {
   const app = buildServer(service);
   const opened = Promise.withResolvers<void>();
   const worked: string[] = [];

@@ -205,7 +205,7 @@ for (const path of PATHS) {
 
     // Compressed pages take long to fill the buffers between server and client: one variant is enough.
     for (const encoding of path === PATHS[0] ? ['identity', 'gzip'] : ['identity']) {
-      test(`reads pages only as fast as the client does, and stops when it disconnects (${encoding})`, async () => {
+      test(`reads as fast as the client does, and stops when it disconnects (${encoding})`, async () => {
         // The first pages repeat: a batch without end, and too varied to compress well.
         const kept: unknown[][] = [];
         onPage = (rows, page) => {
@@ -236,7 +236,7 @@ for (const path of PATHS) {
         );
       });
 
-      test(`breaks the connection at a voucher that cannot be decrypted, and does not complete the document (${encoding})`, async () => {
+      test(`breaks the connection at a voucher that cannot be decrypted (${encoding})`, async () => {
         pages = 0;
         onPage = (rows, page) => {
           if (page < FULL_PAGES) return rows;
@@ -249,7 +249,7 @@ for (const path of PATHS) {
       });
     }
 
-    test('answers a failed page with 96 while no compressed byte is sent, and breaks the connection after that', async () => {
+    test('answers 96 if a page fails before a compressed byte is sent', async () => {
       pages = 0;
       onPage = (rows, page) => {
         if (page === 2) throw new Error('a page that cannot be read');
@@ -263,7 +263,7 @@ for (const path of PATHS) {
       }
     });
 
-    test('breaks the connection when a page cannot be read, and does not complete the document', async () => {
+    test('breaks the connection when a page cannot be read', async () => {
       pages = 0;
       onPage = (rows, page) => {
         if (page === 2) throw new Error('a page that cannot be read');

@@ -45,7 +45,7 @@ async function readiness({ baseUrl }: ListeningService) {
   return [response.status, statusCode, response.headers.get('retry-after')];
 }
 
-test('a process is not ready while no connection for calls of merchants is free, and ready again after that', async (t) => {
+test('a process is not ready while no connection for calls of merchants is free', async (t) => {
   const listening = await testService(t);
   const { db } = listening.service;
   assert.deepEqual(await readiness(listening), [200, '00', null]);

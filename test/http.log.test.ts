@@ -7,7 +7,7 @@ import { createLogger } from '../src/log.ts';
 import { DIALECTS } from './dialects.ts';
 import { Till, UNKNOWN } from './till.ts';
 
-test('the access log shows the API key and the transaction id of each call that changed the journal', async (t) => {
+test('the access log shows the API key and the transaction id of a call', async (t) => {
   const till = await Till.open(t);
   const { service } = till.testService;
   let lines = '';

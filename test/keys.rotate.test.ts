@@ -166,7 +166,7 @@ test('a process without the new key declines with 91, and counts no guess', asyn
   assert.deepEqual([key?.guesses, await wrongPins(given.service)], [0, 0n]);
 });
 
-test('new vouchers are sealed under the new key once it is in use, and their codes are unique under both', async (t) => {
+test('new vouchers are sealed under the new key, and their codes are unique under both', async (t) => {
   const { till, given, operator, ids, elsewhere } = await openBoth(t);
   const old = await till.voucher();
   await beginRotation(operator, undefined);
@@ -273,7 +273,7 @@ test('webhook secrets are resealed with the vouchers', async (t) => {
   assert.equal(given.service.keys.openText(`webhook:${id}`, row?.secret as Buffer), secret);
 });
 
-test('a balance enquiry and a redemption run one statement each when no rotation is in progress', async (t) => {
+test('without a rotation, a balance enquiry and a redemption run one statement each', async (t) => {
   const { till } = await openBoth(t);
   const card = await till.voucher();
   const { service } = till.testService;

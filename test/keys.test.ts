@@ -34,7 +34,7 @@ async function openWith(t: Parameters<typeof Till.open>[0], restrictions: Restri
 
 for (const dialect of DIALECTS) {
   describe(`an API key in ${dialect.name}`, () => {
-    test('has the permissions that its scopes and its merchant share, and is declined with 03 otherwise', async (t) => {
+    test('has the permissions of its scopes that its merchant has too, and else gets 03', async (t) => {
       const { till, operator, restricted } = await openWith(t, { scopes: ['balance', 'redeem'] });
       const voucher = await till.voucher();
       await restricted.done(dialect.balance(voucher));
@@ -191,7 +191,7 @@ describe('the rotation of an API key', () => {
   });
 });
 
-test('a new key is refused with a scope that the merchant lacks, or with an expiry in the past', async (t) => {
+test('a new key with a scope that the merchant lacks or a past expiry is refused', async (t) => {
   const till = await Till.open(t, { permit: [] });
   const operator = asOperator(till.testService.service);
   const { id } = till.merchant;

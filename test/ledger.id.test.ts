@@ -9,7 +9,7 @@ const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]
 const timeOf = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 const is18 = (error: unknown) => (error as { code?: string }).code === '18';
 
-test('ids are UUIDs of version 7 with their time, strictly increasing and unique, also within a millisecond', () => {
+test('ids are increasing UUIDs of version 7, also within a millisecond', () => {
   const now = new Date('2030-01-02T03:04:05.678Z');
   const ids = Array.from({ length: 5000 }, () => newId(now));
   for (const id of ids) assert.match(id, UUID_7);

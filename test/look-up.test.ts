@@ -34,7 +34,7 @@ const refused = (context: Context, ask: () => Promise<object | string>) =>
     (error: unknown) => (error instanceof Refusal ? error.code : Promise.reject(error)),
   );
 
-test('an unknown code and a wrong PIN count as guesses, and a locked PIN only for an opaque merchant', async () => {
+test('unknown codes and wrong PINs count as guesses, locked PINs only if opaque', async () => {
   for (const [index, code] of ['14', '55'].entries()) {
     assert.equal(await refused(open, async () => code), code);
     assert.equal(await guesses(), index + 1);
@@ -46,7 +46,7 @@ test('an unknown code and a wrong PIN count as guesses, and a locked PIN only fo
   assert.equal(await guesses(), 3);
 });
 
-test('an opaque merchant gets the same answer for an unknown code, a wrong PIN and a locked one, after a delay', async () => {
+test('an opaque merchant gets one delayed answer for unknown codes, wrong and locked PINs', async () => {
   for (const code of ['14', '55', '75']) {
     // On any machine, the shorter of two timers ends first if it began first.
     const shorter = sleep(40, 'nothing yet');
@@ -70,7 +70,7 @@ test('a voucher that is found is returned at once, and no timer is left', async 
   assert.equal(timers(), count);
 });
 
-test('a key has few concurrent look-ups at first, more after right answers, and few again after a guess', async () => {
+test('a key may run more concurrent look-ups after right answers, and fewer after a guess', async () => {
   const context = await bench.merchant();
   const begun: ((answer: object | RefusalCode) => void)[] = [];
   const lookUps: Promise<unknown>[] = [];
@@ -107,7 +107,7 @@ test('a key has few concurrent look-ups at first, more after right answers, and 
   await Promise.all(lookUps);
 });
 
-test('during a rotation, a voucher is resolved by the older key and then by the newer, until one finds it', async () => {
+test('during a rotation, a voucher is resolved by the older key, then by the newer', async () => {
   const keys = `${newRingKey()},${bench.served.keys}`;
   const another = () => startTestService({ ...bench.served, keys });
   const [first, second, third] = [await another(), await another(), await another()];

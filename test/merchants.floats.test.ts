@@ -85,7 +85,7 @@ describe('a float', () => {
     assert.equal((await reconcile(service)).ok, true);
   });
 
-  test('books a top-up under a reference once, from any process, and declines another one with 94', async (t) => {
+  test('books a top-up under a reference once, and declines another one with 94', async (t) => {
     const { service } = testService;
     const { id } = await testService.createMerchant({ float: 0n });
     const other = await startTestService(testService);

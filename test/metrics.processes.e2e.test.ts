@@ -11,7 +11,7 @@ async function scrape(url: string): Promise<string> {
   return response.text();
 }
 
-test('the metrics of a service add up its processes, and a port in use is reported in one line', async (t) => {
+test('the metrics of a service add up its processes, and need a free port', async (t) => {
   const installation = await Installation.make(t);
   const port = await freePort();
   installation.settings['SCRIP_METRICS_PORT'] = String(port);

@@ -86,7 +86,7 @@ test('a positive or negative amount is exact up to fifteen digits, and declined 
   assert.throws(() => toMinor(0.005, 2), is13);
 });
 
-test('an amount without a known currency is converted to ten-thousandths, up to the bound of two decimals', () => {
+test('an amount without a known currency is converted to ten-thousandths', () => {
   assert.equal(toUnits(12.5), 125_000n);
   assert.equal(toUnits(-0.0001), -1n);
   assert.equal(toUnits(9_999_999_999_999.99), 99_999_999_999_999_900n);

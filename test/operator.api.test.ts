@@ -107,7 +107,7 @@ describe('a token', () => {
     assert.equal((await api.get('/merchants', as)).status, 401);
   });
 
-  test('is refused with the same answer when it is unknown, malformed or used from another network', async () => {
+  test('is refused alike when it is unknown, malformed or from another network', async () => {
     const elsewhere = await api.post('/tokens', { roles: ['support'], networks: ['192.0.2.0/24'] });
     const expiring = await api.post('/tokens', { roles: ['support'], expiresAt: '2999-01-01' });
     assert.equal(expiring.body.errors[0].field, 'expiresAt');

@@ -85,7 +85,7 @@ describe('a bulk change', () => {
     assert.deepEqual([again.status, again.body.code], [409, 'conflict']);
   });
 
-  test('that cancels vouchers returns their balances to the float, and its file shows the rows it has done', async () => {
+  test('that cancels vouchers returns their balances, and its file shows the rows done', async () => {
     await worker?.stop();
     const { service } = api.testService;
     const merchant = await api.testService.createMerchant();
