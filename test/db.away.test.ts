@@ -45,9 +45,9 @@ const everyCall = (dialect: Dialect, voucher: Voucher): ApiRequest[] => [
 
 /** Repeats every call until it works; until then each must be answered with 503. */
 async function worksAgain(ask: Awaited<ReturnType<typeof start>>['ask'], dialect: Dialect, voucher: Voucher) {
-  for (const asked of everyCall(dialect, voucher)) {
+  for (const request of everyCall(dialect, voucher)) {
     for (;;) {
-      const answer = await ask(asked);
+      const answer = await ask(request);
       if (answer.statusCode !== 503) break;
       assertAway(answer);
       await sleep(50);
@@ -67,7 +67,7 @@ for (const dialect of DIALECTS) {
       const { way, ask } = await start(t);
       const [voucher] = (await ask(dialect.generate('x', 1, 25))).json().data.vouchers as [Voucher];
       way.set('closed');
-      for (const asked of everyCall(dialect, voucher)) assertAway(await ask(asked));
+      for (const request of everyCall(dialect, voucher)) assertAway(await ask(request));
       way.set('open');
       const answer = await ask(dialect.redeem(voucher, 1, 'y'));
       assert.deepEqual([answer.statusCode, answer.json().statusCode], [200, '00']);
