@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 type Going = {
   readonly method: string;
   readonly path: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what a request holds is what the faults are about.
+  // biome-ignore lint/suspicious/noExplicitAny: a fault may change any part of a request.
   body: any;
 };
 
@@ -14,7 +14,7 @@ type Going = {
 export type Coming = {
   status: number;
   readonly headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the faults are about.
+  // biome-ignore lint/suspicious/noExplicitAny: a fault may change any part of an answer.
   body: any;
   /** In place of the body. */
   text?: string;
@@ -30,7 +30,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Stands before a service, and makes one thing wrong. Gives its address. */
+/** Starts a proxy in front of a service that makes one fault. @returns its address */
 export async function breakingProxy(t: TestContext, target: string, fault: Fault): Promise<string> {
   const server = createServer(async (incoming, outgoing) => {
     const pieces: Buffer[] = [];

@@ -7,7 +7,7 @@ import { inviteUser } from '../src/people/users.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 
 /**
- * Calls the routes of people as a browser does: with cookies, and with the headers that say which page asks.
+ * Calls the routes of people as a browser does: with cookies, and with the headers of a page.
  */
 
 type Answer = {
@@ -15,7 +15,7 @@ type Answer = {
   readonly headers: Headers;
   readonly text: string;
   readonly bytes: Buffer;
-  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about.
+  // biome-ignore lint/suspicious/noExplicitAny: a test may read any part of an answer.
   readonly body: any;
 };
 
@@ -31,7 +31,7 @@ export class Browser {
     this.#prefix = `/${door}/v1`;
   }
 
-  /** @param headers in the place of those that a page of the console sends; undefined leaves one out */
+  /** @param headers replace those of a page of the console; undefined removes one */
   async send(method: string, path: string, body?: unknown, headers: Fields = {}): Promise<Answer> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const all: Fields = {
@@ -74,9 +74,9 @@ export class Browser {
 
 export const PASSWORD = 'correct horse battery';
 
-/** The cost of a password's hash, as the service has it. */
+/** The cost of a password's hash in the service. */
 export const COST_OF_SERVICE = { ...PASSWORD_COST };
-// Most tests are about something else.
+// The tests use a cheaper hash.
 PASSWORD_COST.N = 2 ** 10;
 
 /** A person with an authenticator app. */
@@ -86,7 +86,7 @@ export type Person = {
   readonly password: string;
   readonly totpSecret: string;
   readonly recoveryCodes: readonly string[];
-  /** What the app shows at a time. */
+  /** The code of the app at a time. */
   code(at: Date): string;
 };
 
@@ -108,7 +108,7 @@ export async function invited(
   return inviteUser(asOperator(service), { email, roles, merchantId: merchantId ?? null });
 }
 
-/** Invites a person, who enrolls in a browser and is signed in by that. */
+/** Invites a person, who enrolls in a browser and is then signed in. */
 export async function enrolled(
   listening: ListeningService,
   wanted: Wanted = {},
@@ -120,7 +120,7 @@ export async function enrolled(
   return { person: { id: userId, email, password: PASSWORD, ...enrolling }, browser };
 }
 
-/** Enrolls in a browser by the token of an invitation. The clock moves on: the code was used. */
+/** Enrolls in a browser with the token of an invitation. Moves the clock, since the code is used up. */
 export async function accept({ clock, baseUrl }: ListeningService, token: string, door: Door = 'operator') {
   const browser = new Browser(baseUrl, door);
   const opened = await browser.post('/enrollment', { token });
@@ -135,7 +135,7 @@ export async function accept({ clock, baseUrl }: ListeningService, token: string
   return { browser, totpSecret, recoveryCodes, code };
 }
 
-/** Signs a person in. The clock moves on. */
+/** Signs a person in. Moves the clock. */
 export async function signIn(
   { baseUrl, clock }: ListeningService,
   person: Person,

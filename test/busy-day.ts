@@ -13,7 +13,7 @@ import { replaceVoucher } from '../src/vouchers/operate.ts';
 import { asOperator, produceAll, type TestService } from './harness.ts';
 import { type Made, vouchersOf } from './operator.ts';
 
-/** A day at the service: every kind of batch, and everything that can happen to a voucher. */
+/** A day of the service: every kind of batch, and every change of a voucher. */
 export async function busyDay(testService: TestService): Promise<Context> {
   const { service } = testService;
   const { keyId, secret } = await testService.createMerchant({
@@ -45,7 +45,7 @@ export async function busyDay(testService: TestService): Promise<Context> {
   await generate(context, { reference: 'canceled', quantity: 4_300, value: 1 });
   await generate(context, { reference: 'waiting', quantity: 11, value: 1 });
   await produceAll(service, (await findBatch(context, 'large')).id);
-  // Canceled with vouchers that were made already.
+  // Canceled after some of its vouchers were made.
   await fillBatch(service, (await findBatch(context, 'canceled')).id, () => true);
   await cancelBatch(asOperator(service), (await findBatch(context, 'canceled')).transactionId);
 
@@ -63,7 +63,7 @@ export async function busyDay(testService: TestService): Promise<Context> {
   await redeem(context, { code: euro.code, pin: euro.pin, amount: 5, reference: 'sale-in-euro' });
   await updateRedemption(context, { reference: 'sale-0', amountUsed: 7.5 });
   await updateRedemption(context, { reference: 'sale-1', amountUsed: 0 });
-  // Active, redeemed to nothing, replaced twice, and not active yet.
+  // Active, spent, replaced twice, and inactive.
   await replaceVoucher(asOperator(service), first.serialNumber);
   await replaceVoucher(asOperator(service), third.serialNumber);
   await replaceVoucher(asOperator(service), await replaceVoucher(asOperator(service), second.serialNumber));

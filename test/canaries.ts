@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Voucher } from './dialects.ts';
 
-/** What a test plants, and what it looks for. */
+/** Codes, PINs and secrets that a test plants, and the search for them. */
 
 type Misplaced = { method: string; path: string; body?: unknown; headers?: Record<string, string> };
 
@@ -29,7 +29,7 @@ export function misplaced(prefix: string, { code, pin }: Voucher, secret: string
     }),
     post({ code, pin, voucherCode: both, amount: 1e30, reference: `\u0001${both}` }),
     post({ [both]: 1, code: { code, pin }, secret }),
-    // A body that breaks off in the middle, or is another one's: a form, parts, another charset.
+    // A body of another kind, or one that breaks off: a form, parts, another charset.
     ...MEDIA_TYPES.map((type) => ({
       ...post(`code=${code}&pin=${pin}&secret=${secret}`),
       headers: { 'content-type': type },
@@ -46,7 +46,7 @@ export function misplaced(prefix: string, { code, pin }: Voucher, secret: string
       reference: 'spelled',
     }),
     post({ code, pin, voucherCode: both, amount: `1e400${both}`, reference: 'no number' }),
-    // Longer than what is read of a head, or of a body.
+    // Longer than the limits of a head and of a body.
     get(`/${`${both}/`.repeat(1_200)}`),
     post(`{"code":"${both.repeat(5_000)}"}`),
     ...['HEAD', 'OPTIONS', 'PUT'].map((method) => ({ ...get(`/redeem/${both}?${secret}`), method })),
@@ -64,10 +64,10 @@ const MEDIA_TYPES = [
   'application/json; charset=utf-16',
 ];
 
-/** In digits of another width. */
+/** The text with digits of full width. */
 const wide = (text: string) => text.replace(/\d/g, (digit) => String.fromCharCode(0xff10 + Number(digit)));
 
-/** Bytes that are no HTTP, or not all of it. */
+/** Bytes that are not HTTP, or not complete. */
 export function misplacedBytes({ code, pin }: Voucher, secret: string): string[] {
   const both = code + pin;
   const head = `POST /api/v2/redeem HTTP/1.1\r\nHost: ${both}\r\nContent-Type: application/json\r\n`;
@@ -83,12 +83,12 @@ export function misplacedBytes({ code, pin }: Voucher, secret: string): string[]
     `${head}X: ${both}\0${secret}\r\n\r\n`,
     `${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\nX: ${secret}\r\n\r\n${both}`,
     `${head}Transfer-Encoding: chunked\r\n\r\n${both};${secret}\r\n`,
-    // It hangs up in the middle.
+    // The client hangs up in the middle.
     `${head}Content-Length: 100\r\n\r\n{"voucherCode":"${both}"`,
   ];
 }
 
-/** Looks through the files of a folder: what is found in which, and whether one holds the control. */
+/** Searches the files of a folder. @returns the findings, the files, and whether one holds the control */
 export async function findInFiles(
   folder: string,
   wanted: (path: string) => boolean,
@@ -103,7 +103,7 @@ export async function findInFiles(
   const found: string[] = [];
   let isThere = false;
   for (const path of files) {
-    // A file of the database can go between two looks.
+    // The database can remove a file meanwhile.
     const text = await readFile(path, 'latin1').catch(() => '');
     found.push(...find(path.slice(folder.length), text));
     isThere ||= text.includes(control);
@@ -111,10 +111,10 @@ export async function findInFiles(
   return { found, files, control: isThere };
 }
 
-/** A server that has not answered by then waits for more. */
+/** A server that has not answered after this time waits for more bytes. */
 const SILENCE_MS = 100;
 
-/** Sends bytes, hangs up once something is answered or nothing comes, and returns what came back. */
+/** Sends bytes, hangs up after an answer or a silence, and returns the answer. */
 export async function sendBytes(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1').on('error', () => {});
   let text = '';
@@ -140,7 +140,7 @@ export function misplacedCredentials(
   return [`${secret}:${authorization}`, `${both}:${secret}`, `${code}:${pin}`, secret, both, ...keyIds];
 }
 
-/** What an operator types where it does not belong: each of these must fail. */
+/** Commands with codes and secrets in wrong places: each of them must fail. */
 export function misplacedArguments({ code, pin }: Voucher, secret: string): string[][] {
   const both = code + pin;
   return [
@@ -169,7 +169,7 @@ export function misplacedArguments({ code, pin }: Voucher, secret: string): stri
   ];
 }
 
-/** Headers that hold what they should not. */
+/** Headers that hold codes and PINs. */
 export function misplacedHeaders({ code, pin }: Voucher): Record<string, string> {
   const both = code + pin;
   return {
@@ -191,7 +191,7 @@ export function misplacedHeaders({ code, pin }: Voucher): Record<string, string>
 }
 
 /**
- * Every way in which codes with their PINs, secrets, and the keys of a key ring could stand in a file.
+ * Every form of codes with their PINs, of secrets, and of the keys of a key ring that a file could hold.
  * @param keyRing its entries, `id:key`
  */
 export function spellings(
@@ -203,7 +203,7 @@ export function spellings(
   const texts = [...vouchers.flatMap(({ code, pin }) => [code, `${pin}${code}`]), ...secrets, ...keys];
   const spelled = texts.flatMap((text) => {
     const bytes = Buffer.from(text);
-    // The last digit of a text in base64 depends on what stands behind it.
+    // The last digit of a text in base64 depends on the bytes that follow it.
     return [text, bytes.toString('hex'), bytes.toString('base64').replace(/[A-Za-z0-9+/]?=+$/, '')];
   });
   const masters = keys.map((key) => Buffer.from(key, 'base64url'));
@@ -212,7 +212,7 @@ export function spellings(
 
 type Anything = { method: string; path: string; body?: unknown; headers?: Record<string, string> };
 
-/** Sends a request, of whatever form, and reads the whole answer as text. */
+/** Sends a request of any form, and returns the whole answer as text. */
 export async function send(
   baseUrl: string,
   authorization: string,

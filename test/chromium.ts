@@ -6,7 +6,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { inviteDemoOwner } from '../src/people/users.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 
-/** Opens the console in a Chromium, and listens to what goes wrong in it. */
+/** Opens the console in a Chromium, and records its errors. */
 
 const SYSTEM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
@@ -19,7 +19,7 @@ export async function launchChromium(): Promise<Browser> {
   return chromium.launch({ executablePath, headless: true, args: ['--no-sandbox', '--disable-gpu'] });
 }
 
-/** Why no browser can be started here, or false where one can. */
+/** The reason why no browser can be started here, or false. */
 export async function whyNoBrowser(): Promise<string | false> {
   try {
     await (await launchChromium()).close();
@@ -33,7 +33,7 @@ export type OpenPage = {
   readonly page: Page;
   /** Errors of the console of the browser, of scripts, and of the policy, with the address. */
   readonly faults: string[];
-  /** What was sent: method, address and body. */
+  /** The requests sent: method, address and body. */
   readonly sent: string[];
 };
 
@@ -58,7 +58,7 @@ export async function newPage(
   page.on('console', (message) => {
     const { url } = message.location();
     if (message.type() !== 'error') return;
-    // Before somebody has signed in, there is no session.
+    // Before the sign-in there is no session.
     if (message.text().includes('401') && /\/v1\/session$/.test(url)) return;
     faults.push(`${page.url()}: ${message.text()} (${url})`);
   });
@@ -80,7 +80,7 @@ export async function signedIn(
   return open;
 }
 
-/** A page of a new profile with the session of somebody. */
+/** A page of a new profile with the session of a person. */
 export async function pageOf(
   browser: Browser,
   listening: ListeningService,
@@ -88,7 +88,7 @@ export async function pageOf(
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
   const open = await newPage(browser, listening, options);
-  // The page lives in the time of the service.
+  // The page has the time of the service.
   await open.page.clock.setFixedTime(listening.clock.now());
   const { hostname: domain } = new URL(listening.baseUrl);
   const attributes = { domain, path: '/', secure: true, httpOnly: true, sameSite: 'Strict' } as const;
@@ -118,7 +118,7 @@ const STILL = `new Promise((resolve) => {
   requestAnimationFrame(() => requestAnimationFrame(() => resolve()));
 })`;
 
-/** What axe finds serious or critical in a page: everything, the contrast alone, or everything else. */
+/** The serious or critical findings of axe in a page: all, of the contrast only, or all others. */
 export async function inaccessible(
   page: Page,
   contrast: 'also' | 'only' | 'not' = 'also',

@@ -5,7 +5,7 @@ import { verifyBooks } from '../src/books/verify.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { openLedger, sell, spend } from './books.ts';
 
-test('a transaction that runs on a worker holds up the close of its day', async (t) => {
+test('a transaction open on a worker delays the close of its day', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const [card] = await sell(await ledger.merchant(), 1, 25);
   assert.ok(card);
@@ -27,7 +27,7 @@ test('a transaction that runs on a worker holds up the close of its day', async 
   );
 });
 
-test('days close with vouchers of all buckets, and a row that is altered on its shard is named', async (t) => {
+test('days close with vouchers of all buckets, and a row altered on its shard is found', async (t) => {
   const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
   const shop = await ledger.merchant();
   const cards = await sell(shop, 8, 25);

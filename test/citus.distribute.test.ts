@@ -13,7 +13,7 @@ import { Till } from './till.ts';
 const [A] = DIALECTS;
 assert.ok(A);
 
-/** One line for the operator, which says what to do. */
+/** Expects an error of one line, which says what to do. */
 function refuses(run: Promise<unknown>, why: RegExp): Promise<void> {
   return assert.rejects(run, (error) => {
     assert.ok(error instanceof StartError, String(error));
@@ -33,7 +33,7 @@ test('a cluster that is not ready is refused in one line, and nothing is changed
   await refuses(distribute(workers[0] as string), /no Citus|has no workers|is a worker/);
 });
 
-test('a worker that is away, a number out of bounds and a service that runs are refused in one line', async (t) => {
+test('an absent worker, a bucket count out of bounds and a running service are refused in one line', async (t) => {
   const { url, addWorkers } = await emptyCluster(t);
   await migrate(url);
   await addWorkers();
@@ -47,7 +47,7 @@ test('a worker that is away, a number out of bounds and a service that runs are 
   await refuses(distribute(url), /the node 127\.0\.0\.1:1 does not answer/);
 });
 
-test('a database that holds vouchers is distributed with them, after an attempt that was cut off, and only once', async (t) => {
+test('a database is distributed with its vouchers, once, also after an interrupted attempt', async (t) => {
   const { url, addWorkers } = await emptyCluster(t);
   await migrate(url);
   await addWorkers();
@@ -60,7 +60,7 @@ test('a database that holds vouchers is distributed with them, after an attempt 
   for (const other of others) await till.done(A.redeem(other, 1, `one of ${other.serialNumber}`));
   await before.stop();
 
-  // Killed in the middle: the transaction ends with its connection.
+  // The attempt is killed in the middle: its transaction ends with the connection.
   const owner = await openOwner(url);
   t.after(() => owner.close());
   const cut = distribute(url, 4);

@@ -16,7 +16,7 @@ import { Till } from './till.ts';
 const [A] = DIALECTS;
 assert.ok(A);
 
-/** Worker of its own: these are killed. */
+/** Opens a till on a cluster of its own, since tests kill its workers. */
 async function openTill(t: TestContext): Promise<{ till: Till; cluster: Cluster; url: string }> {
   const folder = await temporaryFolder('scrip-citus-');
   const cluster = await startCitus(folder, ['shared_buffers = 64MB']);
@@ -47,7 +47,7 @@ async function portsOf(url: string, vouchers: readonly Voucher[]): Promise<Map<V
   return new Map(vouchers.map((voucher) => [voucher, ports.get(voucher.serialNumber) ?? 0]));
 }
 
-test('a worker that is away fails the calls of its buckets with 91, and no others, until it is back', async (t) => {
+test('an absent worker fails only the calls of its buckets, with 91, until it is back', async (t) => {
   const { till, cluster, url } = await openTill(t);
   const vouchers = await till.vouchers(10, 25);
   const ports = await portsOf(url, vouchers);
@@ -70,7 +70,7 @@ test('a worker that is away fails the calls of its buckets with 91, and no other
   await gone.restart();
   for (const voucher of on(gone)) {
     for (let look = 0; (await till.ask(A.balance(voucher))).statusCode !== '00'; look++) {
-      assert.ok(look < 200, 'the worker is back, and its calls fail');
+      assert.ok(look < 200, 'the worker is back, but its calls fail');
       await sleep(50);
     }
   }
@@ -78,7 +78,7 @@ test('a worker that is away fails the calls of its buckets with 91, and no other
   await till.reconciles();
 });
 
-test('what reads all buckets while one moves is read again', async (t) => {
+test('a transaction that reads all buckets is repeated if a bucket moves meanwhile', async (t) => {
   const { till, cluster, url } = await openTill(t);
   const vouchers = await till.vouchers(10, 25);
   const [from, to] = cluster.workers;
@@ -112,7 +112,7 @@ async function moveAll(owner: Queries, from: number, to: number): Promise<void> 
     );
 }
 
-test('a bucket that moves to another worker takes its calls along', async (t) => {
+test('calls follow a bucket that moves to another worker', async (t) => {
   const { till, cluster, url } = await openTill(t);
   const vouchers = await till.vouchers(10, 25);
   const [from, to] = cluster.workers;

@@ -12,7 +12,7 @@ after(async () => {
   await operator?.stop();
 });
 
-test('scrip api-key makes, shows, limits and rotates restricted keys', async () => {
+test('scrip api-key creates, shows, limits and rotates restricted keys', async () => {
   const { id } = await operator.json('merchant', 'create', '--name', 'Kiosk');
   const terms = [
     '--scope',
@@ -62,7 +62,7 @@ test('scrip api-key makes, shows, limits and rotates restricted keys', async () 
   assert.match((await operator.run('api-key', 'limit', rotated.keyId)).out, /no limit/);
 });
 
-test('scrip api-key revoke takes the only key of a merchant, and guesses at none of several', async () => {
+test('scrip api-key revoke finds the only key of a merchant, and requires the id of one of several', async () => {
   const { id, keyId } = await operator.json('merchant', 'create', '--name', 'Kiosk');
   const second = await operator.json('api-key', 'create', '--merchant', id);
   await operator.fails(
@@ -80,7 +80,7 @@ test('scrip api-key revoke takes the only key of a merchant, and guesses at none
   await operator.fails(/no key to revoke/, 'api-key', 'revoke', '--merchant', id);
 });
 
-test('scrip api-key says in one line what is wrong', async () => {
+test('scrip api-key reports an error in one line', async () => {
   const { id, keyId } = await operator.json('merchant', 'create', '--name', 'Wrong');
   const create = ['api-key', 'create', '--merchant', id];
   await Promise.all([

@@ -8,7 +8,7 @@ import { COMMANDS_ONLY, OPERATIONS } from '../src/operator/table.ts';
 import { Operator } from './operator.ts';
 import { readProgram } from './program.ts';
 
-/** What changes nothing: it shows, prints what nothing uses yet, or serves what others ask for. */
+/** Commands that change nothing. */
 const READS = [
   ...['serve', 'work', 'migrate', 'reconcile', 'db url', 'keyring make', 'keyring show'],
   ...['audit list', 'audit head', 'audit verify', 'batch list', 'batch show', 'batch exports', 'float show'],
@@ -16,7 +16,7 @@ const READS = [
   ...['voucher show', 'token list', 'webhook list', 'webhook show', 'webhook deliveries'],
 ];
 
-/** Entries that tell of something that was not there before, or that nothing was changed by. */
+/** Actions without a state before: they create something, or change nothing. */
 const WITHOUT_BEFORE = [
   ...['merchant.create', 'api-key.create', 'product.create', 'batch.generate', 'batch.export'],
   'voucher.export',
@@ -24,7 +24,7 @@ const WITHOUT_BEFORE = [
 ];
 
 let operator: Operator;
-/** The same, with the key ring as it is after its rotation. */
+/** The operator with the key ring after its rotation. */
 let ring: Operator;
 let folder: string;
 
@@ -44,7 +44,7 @@ const tried: string[] = [];
 const seen = new Set<unknown>();
 const printed: string[] = [];
 
-/** Runs a command, and sees that it was put into the audit as it should be. */
+/** Runs a command, and checks its entries in the audit. */
 async function changes(actions: string, ...args: string[]): Promise<string> {
   const [{ count }] = (await operator.testService.service.db.query<{ count: bigint }>(
     sql`select count(*) as count from audit`,
@@ -61,21 +61,21 @@ async function changes(actions: string, ...args: string[]): Promise<string> {
     seen.add(entry.action);
     assert.deepEqual([entry.actor, entry.reason], ['anna', 'as was agreed']);
     assert.match(String(entry.origin), /^command line of \S+ at \S+$/);
-    assert.notEqual(entry.after, null, `${entry.action} tells what is`);
+    assert.notEqual(entry.after, null, `${entry.action} has a state after`);
     assert.equal(
       entry.before === null,
       WITHOUT_BEFORE.includes(String(entry.action)),
-      `${entry.action} tells what was`,
+      `${entry.action} has a state before`,
     );
   }
   return out;
 }
 
-/** What is called as `"name": "…"` in what was printed as JSON. */
+/** The value of a name in JSON that was printed. */
 const printedAs = (out: string, name: string) =>
   new RegExp(`"${name}": "([^"]+)"`).exec(out)?.[1] ?? assert.fail(name);
 
-test('every command that changes something is in the audit, with what was and what is, and without a secret', async () => {
+test('every command that changes something is audited, with the state before and after', async () => {
   const made = await changes(
     'merchant.create api-key.create float.top-up',
     ...['merchant', 'create', '--name', 'Kiosk', '--float', '1000', '--json'],
@@ -163,7 +163,7 @@ async function changesOfWebhooks(id: string): Promise<void> {
   await changes('webhook.remove', 'webhook', 'remove', hook);
 }
 
-test('so are those that change the key ring', async () => {
+test('every command that changes the key ring is audited', async () => {
   const [old = ''] = operator.testService.keys.split(':');
   const { key } = await operator.json('keyring', 'make');
   ring = Operator.at(operator.testService, { SCRIP_KEYS: `${key},${operator.testService.keys}` });
@@ -175,22 +175,22 @@ test('so are those that change the key ring', async () => {
   printed.push(key.slice(key.indexOf(':') + 1));
 });
 
-test('there is no other command that changes something', async () => {
+test('every other command is known to change nothing', async () => {
   const operations = OPERATIONS.flatMap(({ command }) => (typeof command === 'string' ? [command] : []));
   const known = new Set([...READS, ...tried, ...operations, ...Object.keys(COMMANDS_ONLY)]);
   const unknown = [...(await readProgram()).keys()].filter((each) => !known.has(each));
   assert.deepEqual(unknown, []);
 });
 
-test('the page of the audit tells every action that there is', async () => {
+test('the page of the audit lists every action', async () => {
   const page = await readFile(new URL('../docs/how-to/audit.md', import.meta.url), 'utf8');
   const rows = page.split('\n').filter((line) => /^\| `[a-z-]+\.[a-z0-9-]+`/.test(line));
-  const told = rows.flatMap((row) =>
+  const documented = rows.flatMap((row) =>
     [...(row.split('|')[1] ?? '').matchAll(/`([a-z-]+\.[a-z0-9-]+)`/g)].map(([, name]) => name),
   );
   const made = OPERATIONS.flatMap(({ audit }) => (audit === null ? [] : [audit]));
   for (const action of [...seen, ...made, 'audit.broken'])
-    assert.ok(told.includes(String(action)), String(action));
+    assert.ok(documented.includes(String(action)), String(action));
 });
 
 test('no secret, code or PIN that a command printed or wrote is in the audit', async () => {

@@ -15,7 +15,7 @@ after(async () => {
   await operator?.stop();
 });
 
-test('scrip audit tells who typed a change, and why', async () => {
+test('scrip audit list shows the actor and the reason of a change', async () => {
   const { id } = await operator.json(
     'merchant',
     'create',
@@ -28,10 +28,10 @@ test('scrip audit tells who typed a change, and why', async () => {
   );
   await operator.json('--by', 'bert', 'float', 'top-up', '--merchant', id, '--amount', '9.50');
   assert.equal((await operator.run('merchant', 'suspend', id)).status, 0);
-  const told = (await operator.json('audit', 'list')).map(
+  const listed = (await operator.json('audit', 'list')).map(
     ({ actor, action, reason }: Record<string, unknown>) => [actor, action, reason],
   );
-  assert.deepEqual(told, [
+  assert.deepEqual(listed, [
     [userInfo().username, 'merchant.suspend', null],
     ['bert', 'float.top-up', null],
     ['anna', 'api-key.create', 'a new shop'],
@@ -55,7 +55,7 @@ test('scrip audit tells who typed a change, and why', async () => {
   await operator.fails(/--limit takes/, 'audit', 'list', '--limit', '0');
 });
 
-test('scrip audit verify ends with 1 where the chain is broken, and names the entry', async () => {
+test('scrip audit verify ends with status 1 if the chain is broken, and names the entry', async () => {
   const head = await operator.json('audit', 'head');
   assert.equal(head.sequence, '5');
   const whole = await operator.json('audit', 'verify', '--head', head.hash);
@@ -68,7 +68,7 @@ test('scrip audit verify ends with 1 where the chain is broken, and names the en
   const { status, out } = await operator.run('audit', 'verify', '--json');
   assert.equal(status, 1);
   assert.deepEqual(JSON.parse(out).broken, { sequence: '2', problem: 'it was changed' });
-  const told = await operator.run('audit', 'verify');
-  assert.deepEqual([told.status, told.out], [1, 'BROKEN after 1 entry: entry 2: it was changed\n']);
+  const verified = await operator.run('audit', 'verify');
+  assert.deepEqual([verified.status, verified.out], [1, 'BROKEN after 1 entry: entry 2: it was changed\n']);
   await operator.fails(/64 hexadecimal digits/, 'audit', 'verify', '--head', 'abc');
 });

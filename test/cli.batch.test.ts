@@ -21,12 +21,12 @@ after(async () => {
   await operator?.stop();
 });
 
-/** A look at what never comes ends after this many, a minute in all. */
-const MOST_LOOKS = 1_200;
+/** Polls before a wait is given up, a minute in all. */
+const LOOKS_MAX = 1_200;
 
 /**
- * Sends a signal to a command once it looks at how far a batch is. The batch's row is held until then, so
- * that nobody can produce it meanwhile.
+ * Interrupts a command once it reads the progress of a batch. The row of the batch is locked until then, so
+ * that it is not produced meanwhile.
  */
 async function interrupt(child: ChildProcess, batchId: number): Promise<void> {
   const owner = await openOwner(operator.testService.url);
@@ -37,7 +37,7 @@ async function interrupt(child: ChildProcess, batchId: number): Promise<void> {
 select from pg_stat_activity where datname = current_database() and application_name = 'scrip-command'
   and query like '%where transaction_id = %'`;
     for (let looks = 0; (await owner.query(look)).length === 0; looks++) {
-      assert.ok(looks < MOST_LOOKS, 'no command waits');
+      assert.ok(looks < LOOKS_MAX, 'no command waits');
       await owner.query(sql`select pg_stat_clear_snapshot()`);
       await sleep(50);
     }
@@ -48,7 +48,7 @@ select from pg_stat_activity where datname = current_database() and application_
 }
 
 describe('scrip batch', () => {
-  test('lists, shows and cancels', async () => {
+  test('lists, shows and cancels batches', async () => {
     const merchant = await operator.json('merchant', 'create', '--name', 'Batches', '--float', '1000');
     const context = await operator.enter(merchant);
     await makeVouchers(context, 'small', 2);
@@ -73,7 +73,7 @@ describe('scrip batch', () => {
     ]);
   });
 
-  test('tells how much of a batch exists', async () => {
+  test('shows the percentage of a batch that is produced', async () => {
     const merchant = await operator.json('merchant', 'create', '--name', 'Percent', '--float', '1000');
     const { batch } = await generate(await operator.enter(merchant), {
       reference: 'third',
@@ -84,7 +84,7 @@ describe('scrip batch', () => {
     await owner.query(sql`update scrip.batches set produced = 29 where id = ${batch.id}`);
     assert.equal((await operator.json('batch', 'show', batch.transactionId)).percent, 96);
     assert.match((await operator.run('batch', 'list', '--merchant', merchant.id)).out, /\b96 %/);
-    // As it was: a batch that says more than there is would differ in the books.
+    // Restored, since the books would differ.
     await owner.query(sql`update scrip.batches set produced = 0 where id = ${batch.id}`);
     await owner.close();
   });
@@ -101,7 +101,7 @@ describe('scrip batch generate', () => {
     context = await operator.enter(merchant);
   });
 
-  test('orders as the merchant itself does, and tells no codes', async () => {
+  test('orders a batch like the merchant itself, and prints no codes', async () => {
     const args = order(
       '--quantity',
       '3',
@@ -129,7 +129,7 @@ describe('scrip batch generate', () => {
     assert.deepEqual(await operator.json(...args), { ...made, replayed: true });
     assert.equal((await operator.json('batch', 'show', transactionId)).balance, 7.5);
     assert.equal((await vouchersOf(context, 'three')).length, 3);
-    // The repetition changed nothing, and is no change in the audit.
+    // The replay changed nothing, and has no entry in the audit.
     const audited = await listAudit(operator.testService.service.db, `batch ${transactionId}`, 10);
     assert.deepEqual(
       audited.map(({ action, after }) => [action, after?.['quantity'], after?.['value']]),
@@ -137,33 +137,33 @@ describe('scrip batch generate', () => {
     );
   });
 
-  test('makes a reference where none is given, and tells it', async () => {
+  test('makes a reference if none is given, and prints it', async () => {
     const { status, out } = await operator.run(...order('--quantity', '1', '--value', '1'));
     assert.equal(status, 0);
     const [, reference = ''] = /^reference +(operator-\S+)$/m.exec(out) ?? [];
     assert.equal((await vouchersOf(context, reference)).length, 1);
   });
 
-  test('waits for a large batch, and makes it itself where nobody else does', async () => {
+  test('waits for a large batch, and produces it itself if no worker does', async () => {
     const made = await operator.json(...order('--quantity', '2500', '--value', '0.01', '--wait'));
     assert.deepEqual([made.status, made.produced, made.percent], ['COMPLETED', 2_500, 100]);
     assert.equal((await vouchersOf(context, made.reference)).length, 2_500);
   });
 
-  test('ends with the cause where the batch is canceled meanwhile', async () => {
+  test('fails with the cause if the batch is canceled meanwhile', async () => {
     const { service } = operator.testService;
-    for (const [reference, failure, told] of [
+    for (const [reference, failure, expected] of [
       ['called off', null, /was canceled: by its merchant or an operator$/],
       ['failed', 'no space left', /was canceled: no space left$/],
     ] as const) {
       const { batch } = await generate(context, { reference, quantity: 40, value: 1 });
       await cancelBatch(asOperator(service), batch.transactionId, failure);
       const args = order('--quantity', '40', '--value', '1', '--reference', reference, '--wait', '--json');
-      await operator.fails(told, ...args);
+      await operator.fails(expected, ...args);
     }
   });
 
-  test('leaves the batch in peace when it is interrupted, and says how it goes on', async () => {
+  test('leaves the batch in process when it is interrupted, and reports its progress', async () => {
     const { batch } = await generate(context, { reference: 'interrupted', quantity: 20, value: 1 });
     const args = order('--quantity', '20', '--value', '1', '--reference', 'interrupted', '--wait');
     const { child, ended } = operator.start(...args);
@@ -181,7 +181,7 @@ describe('scrip batch generate', () => {
     );
   });
 
-  test('is refused in one line, for the same reasons as the merchant', async () => {
+  test('is refused in one line for the same reasons as the merchant', async () => {
     const other = await operator.json('merchant', 'create', '--name', 'Other');
     await operator.run('merchant', 'forbid', other.id, 'generate');
     const suspended = await operator.json('merchant', 'create', '--name', 'Suspended');
@@ -213,6 +213,6 @@ describe('scrip batch generate', () => {
       [/--value takes an amount/, order('--quantity', '1', '--value', '90071992547409.925')],
       [/--value takes an amount/, order('--quantity', '1', '--value', 'ten')],
     ];
-    for (const [told, args] of cases) await operator.fails(told, ...args);
+    for (const [expected, args] of cases) await operator.fails(expected, ...args);
   });
 });

@@ -8,7 +8,7 @@ import { sql } from '../src/db/sql.ts';
 import { testDatabase } from './harness.ts';
 import { runScrip } from './scrip.ts';
 
-/** What commands do where there is no database yet. */
+/** Commands without a database. */
 
 async function temporary(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-database-'));
@@ -57,7 +57,7 @@ test('a command on a database without the schema creates nothing, and names the 
   assert.deepEqual([schemas.length, await readdir(folder)], [0, []]);
 });
 
-test('a key file that a first start writes beside a database elsewhere is warned of once', async (t) => {
+test('a first start with a database elsewhere warns once of the key file that it writes', async (t) => {
   const folder = await temporary(t);
   const { url } = await testDatabase(t);
   const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: join(folder, 'data') };
@@ -76,7 +76,7 @@ test('a key file that a first start writes beside a database elsewhere is warned
   assert.deepEqual([second.status, second.err], [0, '']);
 });
 
-test('a data folder that cannot be created ends in one line, with a database elsewhere too', async (t) => {
+test('a data folder that cannot be created is reported in one line, also with a database elsewhere', async (t) => {
   const { url } = await testDatabase(t);
   for (const settings of [{}, { SCRIP_DATABASE_URL: url }]) {
     const { status, out, err } = await runScrip(

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { prepareDemo } from '../src/cli/demo.ts';
 import { testService } from './harness.ts';
 
-/** Sends what a printed curl line would send. */
+/** Sends the request of a printed curl line. */
 async function paste(line: string) {
   const [, user = '', url = ''] = /^curl -u (\S+) -w '\\n' (\S+)/.exec(line) ?? assert.fail(line);
   const [, body] = / -d '([^']+)'$/.exec(line) ?? [];
@@ -15,7 +15,7 @@ async function paste(line: string) {
   return { url, body, ...((await response.json()) as { statusCode: string; data: Record<string, unknown> }) };
 }
 
-test('the lines of the demo work as printed, in order, on the vouchers that they order', async (t) => {
+test('the curl lines of the demo work in order, on the vouchers that they generate', async (t) => {
   const { service, baseUrl } = await testService(t);
   const folder = await mkdtemp(join(tmpdir(), 'scrip-demo-'));
   t.after(() => rm(folder, { recursive: true, force: true }));

@@ -26,14 +26,14 @@ after(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-/** Runs a command by a key file in place of SCRIP_KEYS. */
+/** Runs a command with a key file in place of SCRIP_KEYS. */
 const run = (settings: Readonly<Record<string, string>>, ...args: string[]) =>
   runScrip({ SCRIP_DATABASE_URL: operator.testService.url, SCRIP_PORT: '0', ...settings }, ...args);
 
 /** Runs `scrip keyring` on the key file of a data folder. */
 const runKeyring = (...args: string[]) => run({ SCRIP_DATA_DIR: dataDir }, 'keyring', ...args);
 
-test('scrip keyring rotates the key file, tells what depends on what, and drops the old key', async () => {
+test('scrip keyring rotates the key file, shows the use of each key, and drops the old key', async () => {
   const made = await operator.testService.createMerchant();
   await makeVouchers(await operator.enter(made), 'sealed', 3);
   const old = operator.testService.keys.split(':')[0] as string;
@@ -65,7 +65,7 @@ test('scrip keyring rotates the key file, tells what depends on what, and drops 
       [old, 'retired', 0, true],
     ],
   );
-  // Who is not given the new key is told so at the start, before anything is touched.
+  // A command without the new key is refused at its start, before any change.
   await operator.fails(new RegExp(`its key "${keyId}" is missing`), 'audit', 'list');
 
   assert.match((await runKeyring('drop', keyId)).err, /^scrip: .* is in use/);
@@ -77,7 +77,7 @@ test('scrip keyring rotates the key file, tells what depends on what, and drops 
   assert.match((await runKeyring('drop', old)).err, /^scrip: .* was dropped already\n$/);
 });
 
-test('scrip keyring drop ends what was killed between the database and the key file', async () => {
+test('scrip keyring drop completes a drop that was killed between the database and the key file', async () => {
   const idsOfFile = async () =>
     (await readFile(join(dataDir, 'keys'), 'utf8'))
       .trim()
@@ -87,8 +87,7 @@ test('scrip keyring drop ends what was killed between the database and the key f
   const [old] = await idsOfFile();
   assert.equal((await runKeyring('rotate')).status, 0);
   const before = await readFile(join(dataDir, 'keys'), 'utf8');
-  // Whoever writes the key file writes a draft beside it first, and may die there; and so may who has
-  // told the database.
+  // A drop can be killed after its draft beside the key file, or after its change of the database.
   await writeFile(join(dataDir, 'keys.0123456789ab.part'), before, { mode: 0o600 });
   assert.equal((await runKeyring('drop', old ?? '')).status, 0);
   await writeFile(join(dataDir, 'keys'), before);
@@ -103,7 +102,7 @@ test('scrip keyring drop ends what was killed between the database and the key f
   );
 });
 
-test('a wrong or missing key ring is told before the schema is touched, and scrip migrate needs none', async () => {
+test('a wrong or missing key ring is reported before the schema is changed, and scrip migrate needs none', async () => {
   const owner = await openOwner(operator.testService.url);
   const empty = await mkdtemp(join(tmpdir(), 'scrip-keys-'));
   const pending = '011-transactions.sql';
@@ -144,7 +143,7 @@ test('a key file that others can read is used, with a warning', async () => {
   assert.equal((await runKeyring('show')).err, '');
 });
 
-test('scrip keyring tells what to do where the key ring is a setting', async () => {
+test('scrip keyring rotate explains what to do if the key ring is a setting', async () => {
   const other = await Operator.start();
   try {
     await other.fails(/put it in front in every process/, 'keyring', 'rotate');

@@ -44,7 +44,7 @@ describe('scrip merchant', () => {
     }
   });
 
-  test('permit, forbid, suspend, resume and set take its id', async () => {
+  test('permit, forbid, suspend, resume and set change a merchant by its id', async () => {
     const { id } = await operator.json('merchant', 'create', '--name', 'Changing');
     for (const change of [
       ['permit', id, 'update-redemption'],
@@ -68,7 +68,7 @@ describe('scrip merchant', () => {
     assert.equal((await operator.json('merchant', 'show', id)).suspendedAt, null);
   });
 
-  test('says in one line what is wrong, and makes nothing', async () => {
+  test('reports an error in one line, and creates nothing', async () => {
     const before = await operator.json('merchant', 'list');
     await Promise.all([
       operator.fails(/decimals/, 'merchant', 'create', '--name', 'Wrong', '--float', '1.005'),
@@ -120,7 +120,7 @@ describe('scrip api-key', () => {
 });
 
 describe('scrip float and product', () => {
-  test('top up exactly, in each currency', async () => {
+  test('top up a float exactly, in each currency', async () => {
     const { id } = await operator.json('merchant', 'create', '--name', 'Prepaid');
     await operator.json('float', 'top-up', '--merchant', id, '--amount', '0.10');
     await operator.json('float', 'top-up', '--merchant', id, '--amount', '0.20');
@@ -145,7 +145,7 @@ describe('scrip float and product', () => {
     ]);
   });
 
-  test('make a product with its bounds, and take it off sale', async () => {
+  test('create a product with its bounds, and take it off sale', async () => {
     const bounds = [
       '--min-value',
       '5',

@@ -20,7 +20,7 @@ before(async () => {
   way = await openWay(beside.testService.url);
   operator = Operator.at(beside.testService, { SCRIP_DATABASE_URL: way.url });
   owner = await openOwner(beside.testService.url);
-  // A commit of a top-up waits for whoever holds this lock.
+  // The commit of a top-up waits for this lock.
   await owner.query({
     text: `create function scrip.wait() returns trigger language plpgsql as $$
 begin perform pg_advisory_xact_lock(42); return null; end $$;
@@ -87,7 +87,7 @@ describe('a change that is being committed', () => {
     await release();
   });
 
-  test('is reported as unknown when the connection is lost, also where it was committed', async () => {
+  test('is reported as unknown if the connection is lost, even if it was committed', async () => {
     const { ended } = await startTopUp('--json');
     way.set('silent');
     await release();
@@ -103,7 +103,7 @@ describe('a change that is being committed', () => {
   });
 });
 
-test('a command whose database cannot be reached at all has changed nothing, and says so', async () => {
+test('a command that cannot reach the database changes nothing, and reports it as unavailable', async () => {
   await release();
   way.set('closed');
   const topUp = ['float', 'top-up', '--merchant', merchantId, '--amount', '5', '--json'];

@@ -10,7 +10,7 @@ import { type Made, makeVouchers, Operator, vouchersOf } from './operator.ts';
 let operator: Operator;
 let context: Context;
 let merchantId: string;
-/** As wide as a reference can be, and with a mark that would turn the line around. */
+/** A reference of the greatest width, with a mark that would reverse the line. */
 const REFERENCE = `sale-${'x'.repeat(90)}\u202e`;
 
 before(async () => {
@@ -62,7 +62,7 @@ describe('a table', () => {
     for (const command of commands) {
       const { status, out } = await operator.run(...command);
       assert.equal(status, 0, command.join(' '));
-      // What is not a table may be as long as a name.
+      // A line outside the table may be as long as a name.
       const lines = command[1] === 'show' && command[0] === 'voucher' ? out.slice(out.indexOf('┌')) : out;
       for (const line of lines.split('\n'))
         assert.ok([...line].length <= 120, `${command.join(' ')}: ${line}`);
@@ -123,7 +123,7 @@ describe('JSON', () => {
   });
 });
 
-test('a voucher that waits for its activation shows the value that is reserved for it', async () => {
+test('an inactive voucher shows the value that is reserved for it', async () => {
   await operator.run(
     'product',
     'create',
@@ -142,7 +142,7 @@ test('a voucher that waits for its activation shows the value that is reserved f
   assert.match(out, /^reserved +20\.00, which it carries once it is activated$/m);
 });
 
-test('a number stands with its noun in the right form', () => {
+test('a number is followed by its noun in the singular or plural', () => {
   const forms = [
     [1, 'entry', '1 entry'],
     [2, 'entry', '2 entries'],

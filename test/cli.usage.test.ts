@@ -33,17 +33,17 @@ describe('the help', () => {
     for (const { name } of Object.values(SETTINGS)) assert.match(out, new RegExp(`^  ${name} {2,}\\S`, 'm'));
   });
 
-  test('comes with the version', async () => {
+  test('has an option for the version', async () => {
     const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
     assert.deepEqual(await operator.run('--version'), { status: 0, out: `${version}\n`, err: '' });
   });
 });
 
-describe('a wrong command line', () => {
+describe('the command line', () => {
   const topUp = (...args: string[]) => ['float', 'top-up', '--merchant', merchantId, ...args];
   const create = (...args: string[]) => ['merchant', 'create', '--name', 'Wrong', ...args];
 
-  test('is refused with exit status 2, and names what to do', async () => {
+  test('refuses unknown and missing arguments with exit status 2 and a hint', async () => {
     const cases: [RegExp, string[]][] = [
       [
         /unknown option '--amout' .*--amount.*see `scrip float top-up --help`/,
@@ -61,7 +61,7 @@ describe('a wrong command line', () => {
     assert.deepEqual(asDocument, { status: USAGE, code: 'usage' });
   });
 
-  test('gives no option twice, unless it is a list', async () => {
+  test('refuses an option that is given twice, unless it is a list', async () => {
     const cases: [RegExp, string[]][] = [
       [/--amount is given twice/, topUp('--amount', '5', '--amount', '6')],
       [/--by is given twice/, ['--by', 'anna', ...topUp('--amount', '5', '--by', 'bert')]],
@@ -74,7 +74,7 @@ describe('a wrong command line', () => {
     await operator.json('api-key', 'create', '--merchant', merchantId, ...scopes);
   });
 
-  test('gives no option that has no effect', async () => {
+  test('refuses an option without effect', async () => {
     const batch = '00000000-0000-7000-8000-000000000000';
     const cases: [RegExp, string[]][] = [
       [/--currency needs --float/, create('--currency', 'EUR')],
@@ -87,7 +87,7 @@ describe('a wrong command line', () => {
       assert.equal((await operator.fails(expected, ...args)).status, USAGE);
   });
 
-  test('has an amount that is not in plain digits', async () => {
+  test('refuses an amount that is not in plain digits', async () => {
     for (const amount of ['1e5', '+5', '1,000', ' 5', '.5', '']) {
       const { status } = await operator.fails(/plain digits/, ...create('--float', amount));
       assert.equal(status, USAGE, amount);
@@ -106,7 +106,7 @@ describe('a wrong command line', () => {
     assert.equal((await operator.json('float', 'show', '--merchant', merchantId))[0].balance, 100);
   });
 
-  test('has text with characters that nobody can see', async () => {
+  test('refuses text with invisible characters', async () => {
     const text = 'Ki\u202eosk';
     const order = ['batch', 'generate', '--merchant', merchantId, '--quantity', '1', '--value', '1'];
     for (const args of [
@@ -132,7 +132,7 @@ describe('a wrong command line', () => {
       assert.equal(seen.search(INVISIBLE), -1, seen);
   });
 
-  test('names a merchant, product or currency that does not exist', async () => {
+  test('names a merchant, product or currency that is unknown, and a product that exists already', async () => {
     const product = ['product', 'create', '--code', 'NONE', '--name', 'None'];
     const cases: [RegExp, string[], string][] = [
       [/there is no merchant 999/, [...product, '--merchant', '999'], 'not-found'],
@@ -160,7 +160,7 @@ describe('the completion', () => {
     return (await promisify(execFile)('bash', ['-c', run])).stdout.trim().split(' ');
   };
 
-  test('of bash knows each command and its options', async () => {
+  test('of bash completes commands and options', async () => {
     const { out } = await operator.run('completion', 'bash');
     assert.deepEqual(await completed(out, 'scrip', 'merch'), ['merchant']);
     assert.deepEqual(await completed(out, 'scrip', 'settlement', 'terms', ''), ['set', 'list']);
@@ -169,7 +169,7 @@ describe('the completion', () => {
     assert.ok(zsh.endsWith(out));
   });
 
-  test('of fish names each command and its options, with what they do', async () => {
+  test('of fish lists commands and options with their descriptions', async () => {
     const { out } = await operator.run('completion', 'fish');
     const lines = out.split('\n');
     const at = (path: string) => `-n 'test "$(__scrip_path)" = "${path}"'`;

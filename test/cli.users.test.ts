@@ -13,7 +13,7 @@ before(async () => {
 after(() => operator?.stop());
 
 describe('scrip user', () => {
-  test('invite prints a link whose token stands behind the #, where no proxy logs it', async () => {
+  test('invite prints a link whose token follows the #, so that no proxy logs it', async () => {
     const made = await operator.json('user', 'invite', 'Ada@Example.com', '--role', 'owner');
     assert.deepEqual(Object.keys(made), ['id', 'link', 'expiresAt']);
     const [, token = ''] =
@@ -25,7 +25,7 @@ describe('scrip user', () => {
     assert.deepEqual([listed.id, listed.state, listed.factors], [made.id, 'invited', []]);
   });
 
-  test('invite for a merchant leads to its portal, with the roles of a portal only', async () => {
+  test('invite for a merchant links to its portal, and accepts only roles of the portal', async () => {
     const { id } = await operator.json('merchant', 'create', '--name', 'Kiosk');
     const invite = (...roles: string[]) =>
       operator.run(
@@ -44,7 +44,7 @@ describe('scrip user', () => {
     assert.deepEqual(users[0].roles, ['cashier', 'viewer']);
   });
 
-  test('a user is named by email address or id, and what does not exist is said', async () => {
+  test('finds a user by email address or id, and reports an unknown one', async () => {
     const { id } = await operator.json('user', 'invite', 'eve@example.com', '--role', 'support');
     assert.deepEqual((await operator.json('user', 'set-roles', id, '--role', 'finance')).roles, ['finance']);
     assert.equal((await operator.json('user', 'disable', 'eve@example.com')).state, 'disabled');

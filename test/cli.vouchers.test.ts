@@ -61,7 +61,7 @@ describe('scrip voucher', () => {
     await redeem(context, { code, pin, amount: 1 });
   });
 
-  test('unlock-pin ends a lock that no time ends', async () => {
+  test('unlock-pin ends a permanent lock', async () => {
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'locked', 1)) as [Made];
     const owner = await openOwner(operator.testService.url);
     await owner.query(
@@ -76,7 +76,7 @@ describe('scrip voucher', () => {
     await balance(context, { code, pin });
   });
 
-  test('extend lets an expired voucher live again, and never shortens one', async () => {
+  test('extend makes an expired voucher valid again, and refuses an earlier date', async () => {
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'expired', 1)) as [Made];
     const owner = await openOwner(operator.testService.url);
     await owner.query(
@@ -95,7 +95,7 @@ describe('scrip voucher', () => {
     ]);
   });
 
-  test('replace moves everything to a new code, which the batch then holds', async () => {
+  test('replace moves the balance to a new code, which takes the place of the old one in the batch', async () => {
     const [first, second] = (await makeVouchers(context, 'lost', 2)) as [Made, Made];
     await redeem(context, { code: first.code, pin: first.pin, amount: 5 });
     const { out, err } = await operator.run('voucher', 'replace', String(first.serialNumber), '--json');
@@ -117,7 +117,7 @@ describe('scrip voucher', () => {
     ]);
   });
 
-  test('knows no voucher of a batch that is not completed', async () => {
+  test('does not find vouchers of a batch that is not complete', async () => {
     const { batch } = await generate(context, { reference: 'unfinished', quantity: 20_001, value: 0.01 });
     await fillBatch(operator.testService.service, batch.id, () => true);
     const owner = await openOwner(operator.testService.url);
@@ -135,7 +135,7 @@ describe('scrip voucher', () => {
     ]);
   });
 
-  test('bulk ends with status 1 where a voucher was not changed', async (t) => {
+  test('bulk ends with status 1 if a voucher was not changed', async (t) => {
     const [{ serialNumber }] = (await makeVouchers(context, 'many', 1)) as [Made];
     const folder = await mkdtemp(`${tmpdir()}/scrip-bulk-`);
     t.after(() => rm(folder, { recursive: true }));
@@ -151,7 +151,7 @@ describe('scrip voucher', () => {
 });
 
 describe('scrip reconcile', () => {
-  test('ends with status 0 while everything agrees, and with 1 when anything differs', async () => {
+  test('ends with status 0 if the books agree, and with status 1 if they differ', async () => {
     const good = await operator.json('reconcile');
     assert.equal(good.ok, true);
     assert.ok(good.checks.every((check: { ok: boolean }) => check.ok));

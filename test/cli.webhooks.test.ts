@@ -3,7 +3,7 @@ import { after, before, describe, it, test } from 'node:test';
 import { Operator } from './operator.ts';
 import { Receiver, verify } from './receiver.ts';
 
-describe('the commands of webhooks', () => {
+describe('the webhook commands', () => {
   let operator: Operator;
   let merchant: string;
   let receiver: Receiver;
@@ -18,7 +18,7 @@ describe('the commands of webhooks', () => {
     await operator.stop();
   });
 
-  it('refuse an endpoint where webhooks may not go, and one that they cannot make', async () => {
+  it('refuse a forbidden address, and an unknown event, merchant or endpoint', async () => {
     const add = (...args: string[]) => ['webhook', 'add', '--merchant', merchant, '--url', ...args];
     await operator.fails(/user name or password/, ...add('https://a:b@example.com/'));
     await operator.fails(
@@ -40,7 +40,7 @@ describe('the commands of webhooks', () => {
     assert.deepEqual(await operator.json('webhook', 'list'), []);
   });
 
-  it('add, show, test, list deliveries, send again, rotate, and remove', async () => {
+  it('add, show, test, rotate and remove an endpoint, and list and resend its deliveries', async () => {
     const { url } = receiver;
     const events = ['--event', 'voucher.redeemed', '--event', 'float.low', '--event', 'float.low'];
     const { id, secret } = await operator.json(
@@ -63,8 +63,8 @@ describe('the commands of webhooks', () => {
       false,
     );
 
-    const told = await operator.json('webhook', 'test', id);
-    assert.deepEqual([told.delivered, told.status, told.error], [true, 200, null]);
+    const tested = await operator.json('webhook', 'test', id);
+    assert.deepEqual([tested.delivered, tested.status, tested.error], [true, 200, null]);
     const [sent] = receiver.received;
     assert.ok(sent && verify(sent, secret));
     assert.equal(sent.body.type, 'webhook.test');
@@ -99,7 +99,7 @@ describe('the commands of webhooks', () => {
     await operator.fails(/no endpoint/, 'webhook', 'show', id);
   });
 
-  it('say by their status that a test failed', async () => {
+  it('end with status 1 if a test delivery fails', async () => {
     receiver.answer(500);
     const { id } = await operator.json('webhook', 'add', '--merchant', merchant, '--url', receiver.url);
     const { status, out } = await operator.run('webhook', 'test', id, '--json');
@@ -107,7 +107,7 @@ describe('the commands of webhooks', () => {
     assert.equal(JSON.parse(out).delivered, false);
   });
 
-  it('set from where on a float is low', async () => {
+  it('set the threshold below which a float is low', async () => {
     assert.equal(
       (await operator.json('float', 'warn', '--merchant', merchant, '--below', '250.5')).below,
       250.5,
@@ -139,7 +139,7 @@ describe('the commands of webhooks', () => {
   });
 });
 
-test('without the setting of development no endpoint is added that is not public and https', async (t) => {
+test('an endpoint needs a public https address unless SCRIP_WEBHOOK_ALLOW_PRIVATE is set', async (t) => {
   const operator = await Operator.start();
   t.after(() => operator.stop());
   const { id } = await operator.json('merchant', 'create', '--name', 'Shop');

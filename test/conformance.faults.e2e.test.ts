@@ -13,15 +13,15 @@ import { Till } from './till.ts';
 
 const brokenIn = (report: Report) => resultsOf(report, 'failed').map(({ rule }) => rule);
 
-const tell = (answer: Coming, statusCode: string, message: string) => {
+const refuse = (answer: Coming, statusCode: string, message: string) => {
   answer.body = { ...answer.body, statusCode, message, data: null };
 };
 const isLookup = (path: string) => /\/transactions\/./.test(path);
 
-/** Full codes as a faulty service could tell them, by their masked form. */
+/** Full codes by their masked form, which a faulty service leaks. */
 const codes = new Map<string, string>();
 
-/** What a service may do wrong, where, and the rules that must find it: these, and no others. */
+/** The faults of a service, and for each the rules that must find it, and no others. */
 const FAULTS: readonly (readonly [
   name: string,
   variant: 'a' | 'b',
@@ -29,7 +29,7 @@ const FAULTS: readonly (readonly [
   fault: Fault,
 ])[] = [
   [
-    'does not say that an answer is a replay',
+    'does not mark an answer as a replay',
     'a',
     ['replay-header'],
     { coming: ({ headers }) => headers.delete('idempotent-replayed') },
@@ -48,7 +48,7 @@ const FAULTS: readonly (readonly [
     },
   ],
   [
-    'answers a download that finds nothing by a fault',
+    'answers an unknown download with a server error',
     'a',
     ['download-unknown', 'envelope', 'no-faults'],
     {
@@ -60,7 +60,7 @@ const FAULTS: readonly (readonly [
     },
   ],
   [
-    'tells refusals by HTTP 400',
+    'answers refusals with HTTP 400',
     'b',
     ['http-status'],
     {
@@ -70,7 +70,7 @@ const FAULTS: readonly (readonly [
     },
   ],
   [
-    'gives a replay a transaction of its own',
+    'returns a new transaction id for a replay',
     'b',
     ['replay-activate', 'replay-concurrent', 'replay-generate', 'replay-redeem', 'replay-spelling'],
     {
@@ -92,7 +92,7 @@ const FAULTS: readonly (readonly [
     },
   ],
   [
-    'shows an update as a list only',
+    'returns an update as a list only',
     'a',
     ['update-less', 'update-lookup', 'update-more', 'update-reverse'],
     {
@@ -114,13 +114,13 @@ const FAULTS: readonly (readonly [
     },
   ],
   [
-    'hides a wrong PIN behind an unknown voucher, and says so with what was sent',
+    'answers a wrong PIN as an unknown voucher, and repeats the code and PIN',
     'b',
     ['codes', 'masking', 'pin-lock', 'precedence', 'replay-wrong-pin', 'wrong-pin'],
     {
       coming(answer, { body }) {
         const { statusCode } = answer.body ?? {};
-        if (statusCode === '55') tell(answer, '14', `${body.voucherCode} has no PIN ${body.pin}`);
+        if (statusCode === '55') refuse(answer, '14', `${body.voucherCode} has no PIN ${body.pin}`);
       },
     },
   ],
@@ -135,13 +135,13 @@ const FAULTS: readonly (readonly [
     },
   ],
   [
-    'does not ask for Basic',
+    'does not request Basic authentication',
     'a',
     ['unauthorized'],
     { coming: ({ headers }) => headers.delete('www-authenticate') },
   ],
   [
-    'repeats what was wrong',
+    'repeats wrong values',
     'b',
     ['errors-without-values', 'masking'],
     {
@@ -166,7 +166,7 @@ describe('the conformance kit', () => {
   it('finds exactly the rules that a faulty service breaks', async (t) => {
     await withService(t, {}, async (till) => {
       for (const [name, variant, rules, fault] of FAULTS) {
-        // A merchant of its own each: one that guesses as often as all of them together would be stopped.
+        // A merchant for each fault: the guesses of all together would block one merchant.
         const other = await Till.at(till.testService);
         const proxy = await breakingProxy(t, till.testService.baseUrl, fault);
         const report = await check(other, [variant], proxy);
@@ -183,7 +183,7 @@ describe('the conformance kit', () => {
 });
 
 describe('the package of the conformance kit', () => {
-  it('is built, packed and run on every Node that is here', async (t) => {
+  it('is built, packed and run on every installed Node', async (t) => {
     const { folder, paths, remove } = await installPacked('conformance');
     t.after(remove);
     for (const path of paths)

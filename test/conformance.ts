@@ -7,7 +7,7 @@ import { Till } from './till.ts';
 
 /** Runs of the conformance kit on a service of a test. */
 
-/** Runs with a service that produces batches as well. */
+/** Runs with a service that also produces batches. */
 export async function withService(
   t: TestContext,
   wanted: Parameters<typeof Till.open>[1],

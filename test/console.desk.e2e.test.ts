@@ -8,7 +8,7 @@ import { startJobs } from '../src/operator/jobs.ts';
 import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 
-/** What a desk does all day: files of lists, terms, many vouchers at once; and a restart of the service. */
+/** The daily work in the console: exports, terms, bulk changes; and a restart of the service. */
 
 const skip = await whyNoBrowser();
 
@@ -19,7 +19,7 @@ async function goes(page: Page, path: string) {
   await ready(page);
 }
 
-test('the export of a list is the filtered list, whole', { skip }, async (t) => {
+test('the export of a list holds all rows that match its filter', { skip }, async (t) => {
   const stage = await openStage(t);
   const { page, faults } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
   const serialNumber = String(stage.sold.serial);
@@ -41,7 +41,9 @@ test('the export of a list is the filtered list, whole', { skip }, async (t) => 
   assert.deepEqual(faults, []);
 });
 
-test('two people give a merchant terms, and the page shows them with their currency', { skip }, async (t) => {
+test('two people set the terms of a merchant, which the page shows with their currency', {
+  skip,
+}, async (t) => {
   const stage = await openStage(t);
   const browser = await openBrowser(t);
   const merchantId = String(stage.scene.shop.merchant.id);
@@ -70,7 +72,7 @@ test('two people give a merchant terms, and the page shows them with their curre
   assert.deepEqual([...faults, ...checker.faults], []);
 });
 
-test('vouchers are canceled in bulk: a preview, a job, and a file of what came of it', {
+test('vouchers are canceled in bulk, with a preview, a job and a file of the results', {
   skip,
 }, async (t) => {
   const stage = await openStage(t);
@@ -105,7 +107,7 @@ test('vouchers are canceled in bulk: a preview, a job, and a file of what came o
   assert.deepEqual(faults, []);
 });
 
-test('a service that restarts in the middle of a form', { skip }, async (t) => {
+test('a form keeps its input while the service restarts', { skip }, async (t) => {
   const stage = await openStage(t);
   const first = buildServer(stage.listening.service);
   const baseUrl = await first.listen({ host: '127.0.0.1', port: 0 });
@@ -128,7 +130,7 @@ test('a service that restarts in the middle of a form', { skip }, async (t) => {
   await page.getByRole('region', { name: 'Float' }).getByText('USD 12.50').waitFor();
 });
 
-test('a batch of five million in production shows its progress, and asks for no more of it', {
+test('a batch of five million shows its progress, and loads one page of its vouchers', {
   skip,
 }, async (t) => {
   const stage = await openStage(t);
@@ -146,18 +148,17 @@ test('a batch of five million in production shows its progress, and asks for no 
   await page.getByText('5,000,000').first().waitFor();
   await page.getByRole('progressbar').waitFor();
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 1280);
-  // A page of its vouchers is read, and not all of them.
   const lists = sent.filter((each) => each.includes('/vouchers?'));
   assert.ok(lists.length >= 1 && lists.every((each) => /limit=\d{1,3}(&|\s|$)/.test(each)), lists.join());
   await page.getByText('Completed', { exact: true }).first().waitFor();
   assert.deepEqual(faults, []);
 });
 
-test('the overview asks the books for each thing once', { skip }, async (t) => {
+test('the overview sends each request for the books once', { skip }, async (t) => {
   const stage = await openStage(t);
   const { page, sent } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
   await goes(page, '/');
-  const asked = sent.filter((each) => each.includes('/v1/books/'));
-  assert.ok(asked.length >= 3, asked.join());
-  assert.deepEqual(asked, [...new Set(asked)]);
+  const requests = sent.filter((each) => each.includes('/v1/books/'));
+  assert.ok(requests.length >= 3, requests.join());
+  assert.deepEqual(requests, [...new Set(requests)]);
 });

@@ -9,7 +9,7 @@ import { PORTAL_OPERATIONS } from '../src/operator/portal.ts';
 import { OPERATIONS } from '../src/operator/table.ts';
 import { serviceWithoutDatabase } from './harness.ts';
 
-/** What the service sends of the console, and how much of it. */
+/** The files of the console as the service sends them, and their sizes. */
 
 const DIST = new URL('../console/dist/', import.meta.url);
 const KB = 1_000;
@@ -47,7 +47,7 @@ async function sizeOf(files: Iterable<string>, ending: string): Promise<number> 
   return total;
 }
 
-test('the pages of the console allow nothing but their own files', async (t) => {
+test('the policy of the console allows only its own files', async (t) => {
   const service = serviceWithoutDatabase();
   const app = buildServer(service);
   t.after(() => app.close().then(() => service.db.close()));
@@ -71,7 +71,7 @@ test('the pages of the console allow nothing but their own files', async (t) => 
   assert.equal(nonces.size, 4);
 });
 
-test('the files of the console are kept for ever, and compressed', async (t) => {
+test('the files of the console are compressed, and cached forever', async (t) => {
   const service = serviceWithoutDatabase();
   const app = buildServer(service);
   t.after(() => app.close().then(() => service.db.close()));
@@ -97,7 +97,7 @@ test('the files of the console are kept for ever, and compressed', async (t) => 
   assert.equal(missing.json().statusCode, '98', missing.body);
 });
 
-test('a page is small: what is loaded for it, by gzip', async () => {
+test('a page loads few bytes, compressed by gzip', async () => {
   const manifest = await readManifest();
   const sizes = async (files: Iterable<string>) =>
     (await sizeOf(files, '.js')) + (await sizeOf(files, '.css'));
@@ -114,7 +114,7 @@ test('a page is small: what is loaded for it, by gzip', async () => {
       assert.ok(more <= 40 * KB, `${page} loads ${more} bytes beside the frame`);
     }
   }
-  // The chart comes after the page.
+  // The chart is loaded after the page.
   const chart = filesOf(manifest, ['src/charts/chart.tsx']);
   for (const file of filesOf(manifest, ['index.html', frame])) chart.delete(file);
   const size = await sizes(chart);
@@ -123,7 +123,7 @@ test('a page is small: what is loaded for it, by gzip', async () => {
   assert.ok(all <= 600 * KB, `all of it is ${all} bytes`);
 });
 
-/** The keys with the kind of what they hold. */
+/** The keys with the types of their values. */
 function keysOf(texts: object, path = ''): string[] {
   return Object.entries(texts).flatMap(([name, value]) =>
     typeof value === 'object' && !Array.isArray(value)
@@ -138,7 +138,7 @@ test('every language has every text', () => {
   assert.deepEqual([empty(en), empty(de)], [false, false]);
 });
 
-test('every action of a page has its words, and so has every field of its form', async () => {
+test('every action of a page has a text, and every field of its form a label', async () => {
   const folder = new URL('../console/src/', import.meta.url);
   const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.tsx'));
   const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
@@ -148,7 +148,7 @@ test('every action of a page has its words, and so has every field of its form',
   const { actions, fields } = en as unknown as Record<string, Record<string, unknown>>;
   for (const name of used) {
     const operation = known.get(name) ?? assert.fail(`there is no operation ${name}`);
-    assert.ok(actions?.[name], `${name} has no words`);
+    assert.ok(actions?.[name], `${name} has no text`);
     for (const field of Object.keys(operation.input.properties))
       assert.ok(fields?.[field], `the field ${field} of ${name} has no label`);
   }

@@ -6,7 +6,7 @@ import { testService } from './harness.ts';
 
 const skip = await whyNoBrowser();
 
-test('a code with its PIN is never sent', { skip }, async (t) => {
+test('the search never sends a code with its PIN', { skip }, async (t) => {
   const listening = await testService(t);
   const { page, sent } = await signedIn(await openBrowser(t), listening);
   const search = page.getByRole('textbox', { name: 'Search' });
@@ -25,7 +25,7 @@ test('a code with its PIN is never sent', { skip }, async (t) => {
   );
 });
 
-test('a serial number that is searched opens its voucher, and a filter is a plain word of the address', {
+test('a search for a serial number opens its voucher, and a filter is readable in the address', {
   skip,
 }, async (t) => {
   const stage = await openStage(t);
@@ -47,7 +47,7 @@ test('a serial number that is searched opens its voucher, and a filter is a plai
   assert.deepEqual(faults, []);
 });
 
-test('a merchant is created, topped up, and has its float', { skip }, async (t) => {
+test('a new merchant is topped up, and shows its float', { skip }, async (t) => {
   const listening = await testService(t);
   const { page, faults } = await signedIn(await openBrowser(t), listening);
   await page.getByRole('link', { name: 'Merchants' }).click();
@@ -56,7 +56,7 @@ test('a merchant is created, topped up, and has its float', { skip }, async (t) 
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('textbox', { name: 'Name' }).fill('Kiosk 1');
   await dialog.getByRole('button', { name: 'New merchant' }).click();
-  // The secret of its key is shown once, and stays until somebody has copied it.
+  // The secret of its key is shown once, until the dialog is closed.
   await dialog.getByText('This is shown once').waitFor();
   assert.match(await dialog.locator('pre').last().innerText(), /\S{12,}/);
   await dialog.getByRole('button', { name: 'Close' }).click();

@@ -6,7 +6,7 @@ import { codeOf, PASSWORD } from './browser.ts';
 import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage, type Somebody, type Stage } from './console.scene.ts';
 
-/** What people do with money in the console, from the invitation to the payout. */
+/** The work with money in the console, from the invitation of a person to the payout. */
 
 const skip = await whyNoBrowser();
 
@@ -29,7 +29,7 @@ async function goes(page: Page, path: string) {
   await ready(page);
 }
 
-/** Approves what waits, as the one who did not propose it. */
+/** Approves a proposal of another person. */
 async function approves(page: Page, title: string) {
   await goes(page, '/approvals');
   await page.getByRole('cell', { name: title }).click();
@@ -44,7 +44,7 @@ async function opens(browser: Browser, stage: Stage, somebody: Somebody, path: s
   return open;
 }
 
-/** Makes the file for the bank from a CSV of accounts, and finds the amount in it. */
+/** Makes the payout file from a CSV of accounts, and checks its amount. */
 async function makesPayoutFile(page: Page, merchantId: string) {
   await page.getByRole('main').getByRole('button', { name: 'Payout file' }).click();
   const dialog = page.getByRole('dialog');
@@ -63,7 +63,7 @@ async function makesPayoutFile(page: Page, merchantId: string) {
   assert.match(text, /<InstdAmt Ccy="USD">97\.10<\/InstdAmt>/);
 }
 
-test('somebody is invited, enrolls, and signs in', { skip }, async (t) => {
+test('an invited person enrolls and signs in', { skip }, async (t) => {
   const stage = await openStage(t);
   const browser = await openBrowser(t);
   const { page, faults } = await opens(browser, stage, stage.owner, '/users');
@@ -112,7 +112,7 @@ test('support finds a voucher by its masked code, and corrects a redemption', { 
   await search.press('Enter');
   await page.getByRole('cell', { name: String(voucher['serialNumber']) }).click();
   await page.getByText('USD 19.90').first().waitFor();
-  // The second factor of everybody is older than five minutes now.
+  // Every second factor is older than five minutes now.
   await scene.ledger.at(new Date(listening.clock.now().getTime() + 6 * 60_000));
   const sale = (await stage.ask(stage.owner, `/transactions?serialNumber=${voucher['serialNumber']}`)) as {
     items: { kind: string; transactionId: string }[];
@@ -141,7 +141,7 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   const browser = await openBrowser(t);
   const [ada, bob] = [await stage.join('finance'), await stage.join('finance')];
   const { page, faults } = await opens(browser, stage, ada, '/books');
-  // A transaction of another test on the same server may hold the close up.
+  // A transaction of another test on the same server may delay the close.
   for (const closed = page.getByText('1 day was closed.'); !(await closed.isVisible()); ) {
     await does(page, 'Close days');
     await page.getByText(/was closed|was due/).waitFor();
@@ -157,7 +157,7 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   const second = await opens(browser, stage, bob, '/approvals');
   await does(page, 'Approve');
   await page.getByRole('dialog').getByText('Proposed', { exact: true }).waitFor();
-  // Who proposed it can withdraw it, and not approve it.
+  // Its maker can withdraw it, but not approve it.
   await goes(page, '/approvals');
   await page.getByRole('cell', { name: 'Settlement: Approve' }).click();
   await page.getByRole('button', { name: 'Withdraw' }).waitFor();

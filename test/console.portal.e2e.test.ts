@@ -5,7 +5,7 @@ import { startWorker } from '../src/jobs/worker.ts';
 import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 
-/** What operations and a merchant do in a browser. */
+/** The work of operations and of a merchant in a browser. */
 
 const skip = await whyNoBrowser();
 
@@ -38,7 +38,7 @@ test('operations orders 5,000 vouchers, and watches the progress', { skip }, asy
 const CSV =
   'Datum;Beleg;Betrag\r\n01.03.2026;sale 1;60,00\r\n01.03.2026;sale 2;41,10\r\n01.03.2026;sale 3;5,00\r\n';
 
-test('a merchant checks a voucher, finds what is missing, and rotates a key', { skip }, async (t) => {
+test('a merchant checks a voucher, reconciles a file, and rotates a key', { skip }, async (t) => {
   const stage = await openStage(t);
   const { scene, listening } = stage;
   const merchant = await stage.join('owner', true);

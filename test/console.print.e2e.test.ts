@@ -7,7 +7,7 @@ import { readSheet } from './print.ts';
 
 const skip = await whyNoBrowser();
 
-test('operations prints a batch: one person has the file, and another one its passphrase', {
+test('operations prints a batch: one person gets the file, another one its passphrase', {
   skip,
 }, async (t) => {
   const stage = await openStage(t);
@@ -32,10 +32,10 @@ test('operations prints a batch: one person has the file, and another one its pa
   await ready(owner.page);
   await owner.page.getByRole('cell', { name: /Order sheets/ }).click();
   await owner.page.getByRole('button', { name: 'Approve' }).click();
-  const told = owner.page.getByRole('dialog');
-  await told.getByRole('button', { name: 'Approve' }).click();
-  await told.getByText('This is shown once').waitFor();
-  const passphrase = await told.locator('pre').innerText();
+  const approval = owner.page.getByRole('dialog');
+  await approval.getByRole('button', { name: 'Approve' }).click();
+  await approval.getByText('This is shown once').waitFor();
+  const passphrase = await approval.locator('pre').innerText();
 
   await page.reload();
   await ready(page);

@@ -5,20 +5,20 @@ import { type Browser, enrolled, type Person } from './browser.ts';
 import { type ListeningService, testService } from './harness.ts';
 import { close, openScene, type Scene, tradedDay } from './settlements.ts';
 
-/** A service in whose console there is something to see: one of each thing, and people of each role. */
+/** A service with data for every page of the console, and with people of each role. */
 
-/** Somebody who is signed in, and what their authenticator app shows. */
+/** A person with an authenticator app, and the browser in which the person is signed in. */
 export type Somebody = { readonly person: Person; readonly browser: Browser };
 
 export type Stage = {
   readonly scene: Scene;
-  /** A voucher that carries 19.90. */
+  /** A voucher with a balance of 19.90. */
   readonly sold: Sold;
   readonly listening: ListeningService;
   readonly owner: Somebody;
-  /** Enrolls somebody, of the merchant that is settled where they are a merchant's. */
+  /** Enrolls a person of the operator, or of the merchant that is settled. */
   join(role: string, isMerchants?: boolean): Promise<Somebody>;
-  /** An answer that must be a success. */
+  /** Sends a request that must succeed. @returns the body of the answer */
   ask(who: Somebody, path: string, body?: object): Promise<Record<string, unknown>>;
 };
 

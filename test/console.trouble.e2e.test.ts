@@ -4,11 +4,11 @@ import { PASSWORD } from './browser.ts';
 import { openBrowser, pageOf, ready, whyNoBrowser } from './chromium.ts';
 import { openStage } from './console.scene.ts';
 
-/** What goes wrong while somebody works: nothing typed is lost, and nothing is done twice. */
+/** Failures in the middle of work: no input is lost, and nothing is done twice. */
 
 const skip = await whyNoBrowser();
 
-test('a network that is away, and an answer that is lost', { skip }, async (t) => {
+test('a form keeps its input without a network, and books once if an answer is lost', { skip }, async (t) => {
   const stage = await openStage(t);
   const merchantId = String(stage.scene.shop.merchant.id);
   const { page } = await pageOf(await openBrowser(t), stage.listening, stage.owner.browser);
@@ -22,7 +22,7 @@ test('a network that is away, and an answer that is lost', { skip }, async (t) =
   await send();
   await dialog.getByText('Your input is kept').waitFor();
   assert.equal(await dialog.getByLabel('Amount').inputValue(), '12.5');
-  // The request arrives, and its answer does not: sent again, it is the same request.
+  // The request arrives, but its answer is lost: the form sends the same request again.
   await page.unroute('**/floats/top-up');
   await page.route('**/floats/top-up', async (route) => {
     await route.fetch();
@@ -35,7 +35,7 @@ test('a network that is away, and an answer that is lost', { skip }, async (t) =
   await page.getByRole('region', { name: 'Float' }).getByText('USD 12.50').waitFor();
 });
 
-test('a session that ends in the middle of a form', { skip }, async (t) => {
+test('a form keeps its input when the session ends', { skip }, async (t) => {
   const stage = await openStage(t);
   const { listening } = stage;
   const somebody = await stage.join('owner');
@@ -59,7 +59,7 @@ test('a session that ends in the middle of a form', { skip }, async (t) => {
   await page.getByRole('region', { name: 'Float' }).getByText('USD 7.00').waitFor();
 });
 
-test('two people who change one product, and a name of 200 letters from right to left', {
+test('a form keeps its input after a conflict, and a right-to-left name of 200 letters fits the page', {
   skip,
 }, async (t) => {
   const stage = await openStage(t);

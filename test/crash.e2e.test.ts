@@ -52,7 +52,7 @@ async function start(): Promise<void> {
   assert.fail('the service does not start');
 }
 
-/** Both at once, without a word: what a power cut does, but for the disk. */
+/** Kills both at once, as a power cut does, except for the disk. */
 async function killAll(): Promise<void> {
   const database = Number(
     (await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8')).split('\n')[0],
@@ -72,9 +72,7 @@ async function call(path: string, body?: object) {
   return (await response.json()) as { statusCode: string; data: Record<string, unknown> };
 }
 
-/**
- * Redeems until the service is gone. What was sent last has no answer: nobody knows yet what became of it.
- */
+/** Redeems until the service is gone. The last request has no answer, and an unknown outcome. */
 async function till(
   number: number,
   crash: number,
@@ -121,7 +119,7 @@ after(async () => {
 });
 
 describe('a service killed together with its database', () => {
-  it('has lost nothing that it acknowledged, and did all or nothing of the rest', async () => {
+  it('loses no acknowledged redemption, and books each other one once or not at all', async () => {
     const { data } = await call('/vouchers', { reference: 'stock', quantity: 10, value: 1000 });
     const vouchers = data['vouchers'] as { code: string; pin: string }[];
     assert.equal(
@@ -133,7 +131,7 @@ describe('a service killed together with its database', () => {
       const tills = Array.from({ length: TILLS }, (_, number) =>
         till(number, crash, vouchers[number % vouchers.length] as { code: string; pin: string }, sent),
       );
-      // In the middle of work, however long the machine takes to get there.
+      // In the middle of work, however slow the machine is.
       const before = answered(sent);
       while (answered(sent) < before + 4 * TILLS) await sleep(20);
       await killAll();
@@ -166,15 +164,15 @@ describe('a service killed together with its database', () => {
         100_000 -
         Math.round(Number((await call('/balance', { voucherCode: code, pin })).data['balance']) * 100);
     }
-    assert.equal(spent, sent.length, 'exactly one effect a reference');
+    assert.equal(spent, sent.length, 'each reference has exactly one effect');
 
-    // Every redemption is told at least once, under one id however often.
-    const toldOf = () => receiver.received.filter(({ body }) => body.type === 'voucher.redeemed');
+    // Every redemption is notified at least once, always under the same id.
+    const redeemed = () => receiver.received.filter(({ body }) => body.type === 'voucher.redeemed');
     const ids = () =>
-      new Map(toldOf().map(({ headers, body }) => [headers['webhook-id'], body.data.reference]));
+      new Map(redeemed().map(({ headers, body }) => [headers['webhook-id'], body.data.reference]));
     for (let tries = 0; ids().size < sent.length && tries < 600; tries++) await sleep(100);
     assert.deepEqual([...ids().values()].sort(), sent.map(({ reference }) => reference).sort());
-    for (const told of toldOf()) assert.ok(verify(told, secret));
+    for (const event of redeemed()) assert.ok(verify(event, secret));
   });
 
   it('completes the batch with exactly the quantity ordered', async () => {
@@ -186,9 +184,9 @@ describe('a service killed together with its database', () => {
     assert.equal(batch.data['status'], 'COMPLETED');
     const vouchers = batch.data['vouchers'] as { code: string; serialNumber: number }[];
     assert.equal(new Set(vouchers.map(({ code }) => code)).size, QUANTITY);
-    const told = () => receiver.received.find(({ body }) => body.data.reference === 'large');
-    while (!told()) await sleep(50);
-    assert.equal(told()?.body.data.quantity, QUANTITY);
+    const completed = () => receiver.received.find(({ body }) => body.data.reference === 'large');
+    while (!completed()) await sleep(50);
+    assert.equal(completed()?.body.data.quantity, QUANTITY);
     assert.equal(JSON.parse(await scrip('reconcile', '--json')).ok, true);
   });
 });

@@ -6,7 +6,7 @@ import { makeDataFolder, type Programs, Server } from '../../soak/cluster.ts';
 import { freePort } from '../../soak/process.ts';
 import { openOwner } from '../../src/db/pool.ts';
 
-/** A coordinator and two workers on loopback, of a PostgreSQL that Citus is installed into. */
+/** A coordinator and two workers on loopback, of a PostgreSQL with Citus. */
 
 const run = promisify(execFile);
 
@@ -23,9 +23,7 @@ const SETTINGS = [
   "citus.node_conninfo = 'sslmode=disable'",
 ];
 
-/**
- * The programs of the PostgreSQL of `pg_config`. @throws where Citus is not installed into it, in one line
- */
+/** The programs of the PostgreSQL of `pg_config`. @throws an error of one line if it has no Citus */
 export async function findCitus(): Promise<Programs> {
   const pgConfig = process.env['PG_CONFIG'] ?? 'pg_config';
   const ask = async (option: string) => (await run(pgConfig, [option])).stdout.trim();

@@ -24,7 +24,7 @@ type EmptyCluster = {
   addWorkers(): Promise<void>;
 };
 
-/** A database without a schema, on all nodes, that do not know of each other yet; gone when the test ends. */
+/** A database without a schema on all nodes, which are not connected yet; dropped after the test. */
 export async function emptyCluster(t: TestContext): Promise<EmptyCluster> {
   const name = `scrip_empty_${randomBytes(6).toString('hex')}`;
   const urls = nodes().map((node) => Object.assign(new URL(node), { pathname: `/${name}` }).href);
@@ -46,8 +46,8 @@ export async function emptyCluster(t: TestContext): Promise<EmptyCluster> {
 }
 
 /**
- * A service that listens, on a database that is no copy of the template.
- * @param before the service whose key ring and clock it goes on with
+ * Starts a service that listens, on a database that is not a copy of the template.
+ * @param before a service whose key ring and clock it takes over
  */
 export async function startOn(url: string, before?: TestService): Promise<ListeningService> {
   const db = openDatabase(url, 'scrip-test');

@@ -1,6 +1,6 @@
 /**
  * `node test/citus/start.ts [DATABASE]`: runs a coordinator and two workers with a database (`scrip`)
- * until Ctrl-C, and prints their addresses. Everything is gone then.
+ * until Ctrl-C, and prints their addresses. Leaves nothing behind.
  */
 import { listenForStop } from '../../src/cli/stop.ts';
 import { leavingNothing, temporaryFolder } from '../leave-nothing.ts';
@@ -13,7 +13,7 @@ await leavingNothing(async () => {
   process.stdout.write(`coordinator ${cluster.coordinator.url(undefined, database)}\n`);
   for (const worker of cluster.workers)
     process.stdout.write(`worker      ${worker.url(undefined, database)}\n`);
-  // Listening for signals alone does not keep a process alive.
+  // A listener for signals does not keep a process alive.
   const alive = setInterval(() => {}, 60_000);
   await listenForStop().asked;
   clearInterval(alive);
