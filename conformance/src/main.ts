@@ -78,7 +78,7 @@ async function main(): Promise<number> {
   });
   showProgress();
   print(values.json ? toJson(report) : reportText(report));
-  // A report without a rule that holds proves nothing.
+  // A report without a passed rule proves nothing.
   return report.failed > 0 || report.passed === 0 ? FAILED : 0;
 }
 
@@ -91,7 +91,7 @@ function readAccess(option: string | undefined) {
   return { baseUrl, keyId, secret };
 }
 
-/** A line on stderr, drawn over and over where stderr is a terminal; without arguments it disappears. */
+/** A line on stderr, redrawn in place if stderr is a terminal; removed if there is no argument. */
 function showProgress(done?: number, total?: number): void {
   if (process.stderr.isTTY)
     process.stderr.write(done === undefined ? '\r\x1b[2K' : `\r\x1b[2Krule ${done} of ${total}`);

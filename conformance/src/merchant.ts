@@ -1,7 +1,7 @@
 import { type Access, type Loose, Probe, type Seen, type Variant, type Wanted } from './probe.ts';
 import { expectCode, expectThat } from './rule.ts';
 
-/** The test merchant: its requests in the words of a variant, and vouchers to try them on. */
+/** The test merchant: its requests in each variant, and vouchers for them. */
 
 export type Voucher = { readonly serialNumber: number; readonly code: string; readonly pin: string };
 
@@ -10,7 +10,7 @@ type More = Pick<Wanted, 'isReplay'>;
 /** A well-formed code that no service issues: the first digit of a code is never 0. */
 export const UNKNOWN: Voucher = { serialNumber: 999_999_999_999_999, code: '099999999999', pin: '1234' };
 
-/** What both variants share in a run. */
+/** State that both variants share in a run. */
 export type Shared = {
   /** Makes the references of a run unique. */
   readonly run: string;
@@ -93,7 +93,7 @@ export class TestMerchant {
     return (await this.vouchers(1, value))[0] as Voucher;
   }
 
-  /** The fields that name a voucher: apart in A; in B apart, or in one. */
+  /** The fields that name a voucher: code and PIN in A; in B both, or one text. */
   named({ code, pin }: Voucher, spelling: 'apart' | 'in one' = 'apart'): Record<string, unknown> {
     if (this.variant === 'a') return { code, pin };
     return spelling === 'apart' ? { voucherCode: code, pin } : { voucherCode: code + pin };

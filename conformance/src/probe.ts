@@ -6,7 +6,7 @@ import { Broken } from './rule.ts';
 export type Variant = 'a' | 'b';
 const PREFIXES: Readonly<Record<Variant, string>> = { a: '/merchant-client/v2', b: '/api/v2' };
 
-// biome-ignore lint/suspicious/noExplicitAny: the rules find out which fields a response has.
+// biome-ignore lint/suspicious/noExplicitAny: the rules check which fields a response has.
 export type Loose = any;
 
 export type Wanted = {
@@ -17,7 +17,7 @@ export type Wanted = {
   /** The body as text, where JSON.stringify would not write it so. */
   readonly text?: string;
   readonly type?: string;
-  /** Another header Authorization than the right one; null for none. */
+  /** Replaces the Authorization header; null for none. */
   readonly authorization?: string | null;
   /** Whether the body is not JSON, which both variants answer with HTTP 400. */
   readonly isUnparsable?: boolean;
@@ -41,7 +41,7 @@ export type Seen = {
 
 export type Access = { readonly baseUrl: string; readonly keyId: string; readonly secret: string };
 
-/** The service asks for a longer pause than is sensible here. */
+/** The service asks for a longer pause than the kit makes. */
 export class Limited extends Error {
   override readonly name = 'Limited';
 }

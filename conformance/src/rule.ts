@@ -28,7 +28,7 @@ export class Broken extends Error {
   }
 }
 
-/** The rule cannot be tried here. */
+/** The rule cannot be checked here. */
 export class Untried extends Error {
   override readonly name = 'Untried';
 }
@@ -43,7 +43,7 @@ export function expectThat(isSo: boolean, expected: string, seen: string | (() =
   if (!isSo) throw new Broken(expected, typeof seen === 'string' ? seen : seen());
 }
 
-/** @param about the request, where the response alone does not show it */
+/** @param about the request, if the response alone does not show it */
 export function expectCode(seen: Seen, code: string, about?: string): void {
   const where = about === undefined ? '' : ` for ${about}`;
   expectThat(seen.statusCode === code, `statusCode ${code}${where}`, () => describe(seen));

@@ -50,7 +50,7 @@ function maskedPart(variant: Variant, { wanted, body }: Seen): Loose {
   return mayRepeat ? { ...body, data: { ...body.data, voucherCode: undefined } } : body;
 }
 
-/** What every response must be. */
+/** Rules for the form of every response. */
 const EVERY: readonly (Omit<Rule, 'run' | 'variants'> & {
   holds(seen: Seen, variant: Variant, codes: ReadonlySet<string>): boolean;
   expected: string;

@@ -49,7 +49,7 @@ export type Plan = Access & {
   readonly onRule?: (done: number, total: number) => void;
 };
 
-/** Why nothing could be checked: what the server or the test merchant lacks. */
+/** Nothing could be checked, since the server or the test merchant lacks something. */
 export class Unready extends Error {
   override readonly name = 'Unready';
 }
@@ -102,8 +102,8 @@ const MASK = '****';
 const TEXT_MAX = 400;
 
 /**
- * Masks what a report must not hold: secrets and codes anywhere, PINs where they stand alone, since their
- * four digits occur in harmless numbers.
+ * Masks secrets and codes anywhere in a report, and PINs where they stand alone, since their four digits
+ * occur in harmless numbers.
  */
 function redactor(confidential: readonly string[]): (text: string) => string {
   const long = confidential
@@ -184,9 +184,9 @@ async function prepare(merchants: readonly TestMerchant[]): Promise<boolean> {
   return permitsUpdates;
 }
 
-async function ask(asked: Promise<Seen>): Promise<Seen> {
+async function ask(response: Promise<Seen>): Promise<Seen> {
   try {
-    return await asked;
+    return await response;
   } catch (error) {
     if (error instanceof Broken) throw new Unready(`the service cannot be reached: ${error.seen}`);
     if (error instanceof Limited) throw new Unready(error.message);

@@ -72,7 +72,7 @@ export class Caller {
     this.#confidential = confidential;
   }
 
-  /** @param confidential what no error of the call may hold, beside the client's secret */
+  /** @param confidential texts that no error of the call may hold, beside the client's secret */
   about(operation: Operation, reference?: string, confidential: readonly string[] = []): About {
     return {
       operation,
@@ -161,7 +161,7 @@ export class Caller {
     return this.retry(about, options, make, effect);
   }
 
-  /** Sends the same request again; where it is refused for a reason that proves nothing, it looks. */
+  /** Sends the same request again. If the refusal does not prove the outcome, it looks the effect up. */
   async #resolve<T>(call: EffectiveCall<T>, options: CallOptions): Promise<T> {
     try {
       return await this.#effect(call, options, true);

@@ -2,7 +2,7 @@ import type { StatusCode } from './codes.ts';
 import type { VoucherInput } from './types.ts';
 
 /**
- * Checks of arguments: what the service would refuse is refused before it is sent. No error holds a value.
+ * Checks of arguments: a request that the service would refuse is not sent. No error holds a value.
  */
 
 /** Becomes a ScripError with the reference of the call. */
@@ -21,7 +21,7 @@ export class InvalidArgument extends Error {
   }
 }
 
-/** What the variant does not support. Becomes a ScripError as well. */
+/** A call that the variant does not support. Becomes a ScripError as well. */
 export class Unsupported extends Error {}
 
 function refuse(statusCode: StatusCode, field: string, rule: string, problem: string): never {
@@ -133,7 +133,7 @@ export function checkExpiryDate(value: unknown): string | null {
 
 const TIMES = ['deadlineMs', 'attemptTimeoutMs', 'idleTimeoutMs'] as const;
 
-/** Checks the times of a call: NaN would end it before it has begun, or never. */
+/** Checks the times of a call: with NaN it would end at once, or never. */
 export function checkTimes(options: { readonly [Name in (typeof TIMES)[number]]?: unknown }): void {
   for (const name of TIMES) {
     const value = options[name];

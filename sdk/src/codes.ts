@@ -1,4 +1,4 @@
-/** Why a call fails: the status codes of the interface, and what the client finds out itself. */
+/** The causes of failed calls: the status codes of the interface, and errors found by the client. */
 
 /** The name of each status code for programs, and its text for developers. */
 const STATUSES = {

@@ -41,7 +41,7 @@ export class Deadline {
       this.#reject = reject;
     });
     const running = step();
-    // The loser of the race may fail later, which nobody awaits any more.
+    // The loser of the race may fail later, when its promise is no longer awaited.
     running.catch(() => {});
     try {
       return await Promise.race([running, ended]);

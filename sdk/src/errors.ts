@@ -87,19 +87,19 @@ export class ScripError extends Error {
    * @param language a tag such as `fr` or `pt-BR`; without a known one, that of the client, else English
    */
   userMessage(language?: string | null): string {
-    // A mistyped code is worth another look at the card.
+    // The code may be mistyped.
     const isMistyped =
       this.code === 'invalidRequest' && this.fieldErrors.some(({ field }) => TYPED.has(field));
     return messageFor(isMistyped ? 'invalidVoucher' : this.code, language, this.#language);
   }
 
-  /** For logs: everything that is known, nothing that is secret. */
+  /** For logs: all that is known, without secrets. */
   toJSON(): Record<string, unknown> {
     return { ...(this as object), message: this.message };
   }
 }
 
-/** How an unknown outcome is found out. */
+/** How to find an unknown outcome out. */
 export type Settling<T> = {
   resolve(options: CallOptions): Promise<T>;
   lookup(options: CallOptions): Promise<T | null>;

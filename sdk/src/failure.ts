@@ -121,7 +121,7 @@ export function failureOf(about: About, thrown: unknown, wasSent = true, signal?
   return new Failure(clientError(about, 'networkFailure', code), { mayHaveHappened, again: true });
 }
 
-/** A response that arrived complete, and is about something else. */
+/** A complete response that does not match the request. */
 export function mismatch(about: About, detail: string, requestId?: string | null): Failure {
   const error = clientError(about, 'invalidResponse', detail, { requestId: requestId ?? undefined });
   return new Failure(error, { mayHaveHappened: true, again: true });

@@ -152,7 +152,7 @@ export function judge(about: About, head: AnswerHead, body: unknown): Answer {
   throw refused(about, head, code, body as Readonly<Record<string, unknown>>);
 }
 
-/** A response of somebody else, such as a proxy: only its HTTP status has a meaning. */
+/** A response of another server, such as a proxy: only its HTTP status has a meaning. */
 function foreign(about: About, { status, requestId, retryAfterMs }: AnswerHead): Failure {
   const isFault = status >= 500 || status === 408 || (status >= 200 && status < 300);
   const isRedirect = status === 0 || (status >= 300 && status < 400);

@@ -19,7 +19,7 @@ export type UserMessages = {
   readonly tryAgainLater: string;
   readonly unknownOutcome: string;
   readonly aborted: string;
-  /** For everything that the customer cannot change. */
+  /** For errors that the customer cannot change. */
   readonly general: string;
 };
 
@@ -163,7 +163,7 @@ export function addLanguage(tag: string, messages: Readonly<Partial<UserMessages
 export function messageFor(code: CodeName, ...wanted: readonly (string | null | undefined)[]): string {
   const key = KEYS[code] ?? (Object.hasOwn(EN, code) ? (code as UserMessageKey) : 'general');
   for (const language of wanted) {
-    // Whatever a program gives as a language, the till must show something.
+    // The till must show a message for any language tag.
     const parts = typeof language === 'string' ? language.toLowerCase().split(/[-_]/) : [];
     for (let length = parts.length; length > 0; length--) {
       const message = languages.get(parts.slice(0, length).join('-'))?.[key];

@@ -172,7 +172,7 @@ export type WaitOptions = {
   readonly signal?: AbortSignal | undefined;
   /** How long to wait at most (default: an hour). */
   readonly deadlineMs?: number | undefined;
-  /** Called after every look that found the batch still being produced. */
+  /** Called after every poll of a batch that is still in production. */
   readonly onProgress?: ((progress: WaitProgress) => void) | undefined;
 };
 
@@ -181,6 +181,6 @@ export type WaitProgress = { readonly batch: BatchHead; readonly looks: number; 
 /** Options of `downloadVouchers`. */
 export type DownloadOptions = {
   readonly signal?: AbortSignal | undefined;
-  /** How long the service may send nothing before the download counts as broken. */
+  /** How long the service may be silent before the download counts as broken. */
   readonly idleTimeoutMs?: number | undefined;
 };

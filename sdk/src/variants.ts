@@ -22,7 +22,7 @@ import type {
 type CodeAndPin = { readonly code: string; readonly pin: string };
 type Checked = { readonly reference: string; readonly decimals: number | undefined };
 
-/** The requests of a variant. What they throw is an argument that cannot be sent. */
+/** The requests of a variant. They throw for an argument that cannot be sent. */
 export type Dialect<V extends Variant> = {
   readonly prefix: string;
   generate(

@@ -1,9 +1,9 @@
 import type { BatchHead, Transaction, Voucher } from './types.ts';
 
-/** What the service announces by webhook. New types and fields may come: ignore what you do not know. */
+/** The events of the service. New types and fields may come: ignore those that you do not know. */
 
 type Event<Type extends string, Data> = {
-  /** The same for every attempt at the delivery: what was handled under it already needs no second time. */
+  /** The same for every attempt at the delivery: ignore an event that you have handled already. */
   readonly id: string;
   readonly type: Type;
   /** When it happened, ISO 8601. */
@@ -37,7 +37,7 @@ export type FloatLowEventData = {
   readonly threshold: number;
 };
 
-/** A settlement of what you redeemed. Days are those of the operator's books; both belong to it. */
+/** A settlement of your redemptions. The first and the last day belong to it, in the operator's books. */
 export type SettlementEventData<State extends 'APPROVED' | 'PAID' | 'RETURNED'> = {
   readonly settlementId: string;
   readonly number: string;
@@ -45,12 +45,12 @@ export type SettlementEventData<State extends 'APPROVED' | 'PAID' | 'RETURNED'> 
   readonly firstDay: string;
   readonly lastDay: string;
   readonly currency: string;
-  /** 0 where the balance is carried over. */
+  /** 0 if the balance is carried over. */
   readonly payable: number;
   readonly dueOn: string;
 };
 
-/** What the operator's bank did. */
+/** The result at the operator's bank. */
 export type SettlementBankData = { readonly bankReference: string; readonly valueDate: string };
 
 export type WebhookEvent =

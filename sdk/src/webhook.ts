@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<WebhookRefusal, string>> = {
   invalidBody: 'its body is no event',
 };
 
-/** A delivery that is not to be trusted: answer it with HTTP 400, and do nothing about it. */
+/** A delivery that cannot be trusted: answer it with HTTP 400, and ignore its event. */
 export class WebhookVerificationError extends Error {
   readonly reason: WebhookRefusal;
 
@@ -29,29 +29,28 @@ export class WebhookVerificationError extends Error {
   }
 }
 
-/** The headers of a request, of whichever server: names in any case. */
+/** The headers of a request, of any server: names in any case. */
 export type WebhookHeaders =
   | { get(name: string): string | null }
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export type VerifyOptions = {
-  /** How far the time of a delivery may be from now; 300 seconds unless said. */
+  /** How far the time of a delivery may be from now (default: 300 seconds). */
   readonly toleranceSeconds?: number | undefined;
   /** The time, in milliseconds since 1970. */
   readonly now?: (() => number) | undefined;
 };
 
 const TOLERANCE_SECONDS = 300;
-/** While a secret is rotated there are two; somebody who sends many only wants to keep us busy. */
+/** While a secret is rotated there are two. More than a few would only cost time. */
 const SIGNATURES_MAX = 10;
 
 /**
  * Verifies a delivery (Standard Webhooks 1.0), and reads its event.
  * @param rawBody exactly as received: a body that was parsed and written again has another signature
  * @param secrets `whsec_…`, or several of them while one is rotated
- * @throws WebhookVerificationError for a delivery that is not to be trusted; TypeError for a secret that
- *   is none, and for
- *   what no delivery can be verified with
+ * @throws WebhookVerificationError for a delivery that cannot be trusted; TypeError for an invalid secret
+ *   or other argument
  */
 export async function verifyWebhook(
   rawBody: string | Uint8Array | ArrayBuffer,
@@ -71,11 +70,11 @@ export async function verifyWebhook(
 }
 
 /**
- * Signs a delivery as the service does, to test a receiver with.
+ * Signs a delivery as the service does, to test a receiver.
  * @param body the text that is sent, exactly
  * @param secret `whsec_…`
  * @returns the headers of the delivery
- * @throws TypeError for a secret that is none
+ * @throws TypeError for an invalid secret
  */
 export async function signWebhook(
   body: string,
@@ -129,10 +128,10 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   }
 }
 
-/** A body that a server has parsed already has no bytes any more that the signature could be of. */
+/** The bytes that were signed. A body that was parsed already does not have them any more. */
 function bytesOf(rawBody: unknown): Uint8Array {
   if (typeof rawBody === 'string') return new TextEncoder().encode(rawBody);
-  // Also those of another realm, which are no instances of ours.
+  // `instanceof` would refuse bytes of another realm.
   const kind = Object.prototype.toString.call(rawBody);
   if (kind === '[object ArrayBuffer]') return new Uint8Array(rawBody as ArrayBuffer);
   if (kind === '[object Uint8Array]') return rawBody as Uint8Array;
@@ -140,7 +139,7 @@ function bytesOf(rawBody: unknown): Uint8Array {
 }
 
 function checkTime(timestamp: string, toleranceSeconds: number, now: number): void {
-  // What is no number would let every time pass.
+  // NaN would accept every time.
   if (!(toleranceSeconds >= 0) || !Number.isFinite(now)) {
     throw new TypeError('verifyWebhook: toleranceSeconds and now must be numbers');
   }
@@ -179,7 +178,7 @@ async function isSigned(
   return false;
 }
 
-/** What the service signed is what it documents: only its frame is looked at. */
+/** Checks the frame of an event only: its data is signed by the service. */
 function readEvent(id: string, body: Uint8Array): WebhookEvent {
   const { type, timestamp, data } = (parseJson(body) ?? {}) as Readonly<Record<string, unknown>>;
   if (
@@ -193,7 +192,7 @@ function readEvent(id: string, body: Uint8Array): WebhookEvent {
   return { id, type, timestamp, data } as WebhookEvent;
 }
 
-/** Without the words of the parser, which quotes the body. */
+/** Without the error of the parser, which quotes the body. */
 function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));

@@ -64,7 +64,7 @@ async function generate(line: Line): Promise<void> {
   await finish(session, line, batch, quantity);
 }
 
-/** Waits, writes and prints, as the options say. */
+/** Waits, writes and prints, according to the options. */
 async function finish(session: Session, line: Line, batch: Batch & Receipt, quantity: number): Promise<void> {
   const out = line.text('out');
   const { vouchers, ...head } = batch;

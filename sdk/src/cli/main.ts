@@ -28,7 +28,7 @@ const COMMANDS: readonly Command[] = [
   TRIGGER,
 ];
 
-// A reader that has seen enough (`… | head`) is no failure.
+// A reader that closes the pipe early (`… | head`) is not an error.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -95,7 +95,7 @@ async function report(error: unknown, isJson: boolean, command: Command): Promis
   return FAILED;
 }
 
-/** What to do, so that nobody pays twice. */
+/** Prints how to find the outcome out, so that no customer pays twice. */
 function sayUnknown({ reference }: UnknownOutcomeError, command: Command): void {
   const isUpdate = command === UPDATE || command === REVERSE;
   const lookup = command === GENERATE ? 'download' : isUpdate ? 'updated' : 'transaction';

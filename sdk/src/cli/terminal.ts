@@ -5,12 +5,12 @@ import { wrongUsage } from './command.ts';
 
 let wrote = false;
 
-/** Whether part of a result is on stdout already: a second document behind it would make both unreadable. */
+/** Whether part of a result is on stdout already: a second document after it would make both unreadable. */
 export function hasWritten(): boolean {
   return wrote;
 }
 
-/** Text of others, without characters that could drive a terminal or reorder its lines. */
+/** Text from elsewhere, without characters that could drive a terminal or reorder its lines. */
 export function clean(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}');
 }

@@ -135,7 +135,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   return Buffer.concat(parts).toString();
 }
 
-/** @returns the status of the answer, or why there was none */
+/** @returns the status of the answer, or the reason why there is none */
 async function send(target: URL, body: string, headers: Record<string, string>): Promise<number | string> {
   try {
     const signal = AbortSignal.timeout(FORWARD_TIMEOUT_MS);
