@@ -79,7 +79,7 @@ describe('the reference of an activation', () => {
     }
   });
 
-  test('makes a call fail that holds it twice', async () => {
+  test('makes a call that holds it twice fail', async () => {
     const cards = await bench.cards(one, 2);
     const float = await floatOf(one);
     const both = cards.map((card) => ({ by: one, card, value: 10_000, reference: 'both' }));

@@ -193,7 +193,7 @@ describe('the float of a merchant', () => {
     assert.equal(await floatOf(buyer), 500n);
   });
 
-  test('pays for activations by its merchant only, and for no voucher that is already paid for', async () => {
+  test('is debited for activations by its merchant only, and not for vouchers already paid for', async () => {
     const [poor, rich] = [await bench.merchant(undefined, 1n), await bench.merchant(undefined, 100_000n)];
     const seller = await bench.merchant('LATER');
     const [first, second] = await bench.cards(rich, 2);

@@ -55,7 +55,7 @@ describe('a voucher to activate', () => {
     assert.equal(await outcomeOf({ by: other, card, value: 10_000 }), 'ok');
   });
 
-  test('makes a call fail that holds it twice, whether by code or by serial number', async () => {
+  test('makes a call that holds it twice fail, by code or by serial number', async () => {
     const [card, next] = await bench.cards(one, 2);
     assert.ok(card && next);
     const value = 10_000;
@@ -80,7 +80,7 @@ describe('a voucher to activate', () => {
   });
 });
 
-describe('wrong PINs of an activation', () => {
+describe('wrong PINs in activations', () => {
   test('lock the voucher at the fifth, the tenth and the fifteenth', async () => {
     const card = await bench.card(one);
     await bench.countsWrongPins(card, () => outcomeOf({ by: one, card: wrong(card) }));

@@ -88,7 +88,7 @@ for (const dialect of DIALECTS) {
 }
 
 describe('an activation by code and PIN', () => {
-  test('is paid for by another merchant, unless the scope of the product is issuer', async (t) => {
+  test('succeeds at another merchant, which pays, unless the product has scope issuer', async (t) => {
     const issuer = await Till.open(t, { float: 0n });
     const other = await Till.at(issuer.testService, { float: 5_000_00n });
     await other.done(A.activate(await issuer.voucher(null), 'x'));

@@ -8,7 +8,7 @@ import { floatOf, scene, topUp } from './approvals.ts';
 import { accept, type Browser, invited, signIn } from './browser.ts';
 import { asOperator } from './harness.ts';
 
-test('an approval returns an effect that has changed, and must confirm it', async (t) => {
+test('an approval of a changed effect is refused until the approver confirms the new one', async (t) => {
   const { listening, ada, bob, merchantId } = await scene(t);
   const { approval } = (await ada.post('/floats/top-up', topUp(merchantId))).body;
   await bob.post('/floats/top-up', topUp(merchantId, 5));
@@ -88,7 +88,7 @@ test('in approval mode "delay" one person approves a proposal of their own after
   assert.equal((await ada.post(`/approvals/${approval.id}/approve`, {})).status, 200);
 });
 
-test('an account counts as the person who received its link, until another person confirms it', async (t) => {
+test('an account counts as the person who received its invitation, until another person confirms it', async (t) => {
   const { listening, ada, bob } = await scene(t);
   const merchant = await listening.createMerchant();
   const context = (await authenticate(listening.service, merchant.authorization)).context;

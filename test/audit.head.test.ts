@@ -134,7 +134,7 @@ describe('the sealed end of the audit', () => {
     await appending;
   });
 
-  test('is compared before an append: an entry records for good that the chain was cut', async (t) => {
+  test('is checked before every append: a cut chain is recorded in an entry of its own', async (t) => {
     const other = await startTestService();
     t.after(() => other.stop());
     const cutter = await openOwner(other.url);

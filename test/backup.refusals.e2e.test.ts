@@ -43,7 +43,7 @@ test('folders of another installation are refused for backups, the archive and a
   });
 });
 
-test('a wrong restore is refused in one line, and changes nothing', async () => {
+test('a restore that cannot succeed is refused in one line, and changes nothing', async () => {
   const backups = installation.at('backups');
   const elsewhere = { SCRIP_DATA_DIR: installation.at('elsewhere') };
   await installation.fails(/is in use: stop every process/, ['restore', backups, '--replace']);

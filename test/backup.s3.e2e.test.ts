@@ -75,7 +75,7 @@ test('a lost machine is restored from a bucket of an independent S3 server', asy
   if (s3) await loseAndRestore(t, s3);
 });
 
-test('an error of a bucket is one line that says what to do', async (t) => {
+test('a bucket error is reported in one line that says what to do', async (t) => {
   const s3 = await startStandInS3(t);
   const installation = await installationAt(t, s3);
   const fails = (expected: RegExp, settings: Record<string, string> = {}, place = PLACE) =>

@@ -120,7 +120,7 @@ describe('a balance', () => {
     ]);
   });
 
-  test('is in the units of the voucher, and shows the reference of a batch that activated it', async () => {
+  test('is in the units of the voucher, and shows the reference of the batch that activated it', async () => {
     const dinars = await bench.merchant('DINAR');
     const [[card], inactive] = [
       await bench.cards(dinars, 1, { value: 1.234, reference: 'b' }),
@@ -177,7 +177,7 @@ describe('a balance', () => {
     }
   });
 
-  test('of a successor begins with one activation of the amount it took over', async () => {
+  test('starts the history of a successor with one activation of the amount it took over', async () => {
     const operator = asOperator(one.service);
     const card = await bench.card(one, 25);
     await redeem(one, { ...card, amount: 10, reference: 'before 1' });
@@ -239,7 +239,7 @@ const wrongPin = (card: Card): Card => ({
 });
 const unknownCode = (): Card => ({ ...UNKNOWN, code: '100000000000', pin: '0000' });
 
-describe('wrong PINs of a balance', () => {
+describe('wrong PINs in balance requests', () => {
   test('lock the voucher at the fifth, the tenth and the fifteenth', async () => {
     const card = await bench.card(one, 25);
     await bench.countsWrongPins(card, async () => (await checkOf([wrong(card)]))[0] as string);
@@ -283,7 +283,7 @@ describe('wrong PINs of a balance', () => {
     assert.equal(await bench.behind(next, sealed, () => outcomeOf(wrongPin(next))), '14');
   });
 
-  test('sent at the same time are checked five times, until the voucher is locked', async () => {
+  test('sent concurrently are checked five times, until the voucher is locked', async () => {
     const card = await bench.card(one, 25);
     const guess = async () => (await checkOf([wrong(card)]))[0];
     const outcomes = await Promise.all(Array.from({ length: 12 }, guess));

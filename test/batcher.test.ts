@@ -80,7 +80,7 @@ describe('the batcher', () => {
     await Promise.all(many);
   });
 
-  test('declines requests above the bound of its queue at once, those of a merchant that floods', async (t) => {
+  test('declines requests of a merchant that floods once its queue is full', async (t) => {
     const { send, flood } = await open(t);
     const outcomes = Promise.allSettled(flood(1, 6_000));
     const others = await Promise.allSettled(Array.from({ length: 20 }, () => send(2)));
@@ -112,7 +112,7 @@ describe('a request in a call', () => {
     ]);
   });
 
-  test('that must be repeated goes with the next call, before later ones of its merchant', async (t) => {
+  test('goes with the next call if it must be repeated, before later ones of its merchant', async (t) => {
     const turns = new Map<string, number>();
     const { send, calls } = await open(t, {
       run: async (_, requests) => {
@@ -131,7 +131,7 @@ describe('a request in a call', () => {
     assert.ok(calls.length > 4 && second <= 2, `call ${second + 1} of ${calls.length}`);
   });
 
-  test('that must be repeated too often is declined', async (t) => {
+  test('is declined if it must be repeated too often', async (t) => {
     const { send } = await open(t, { run: async (_, requests) => requests.map(() => AGAIN) });
     await assert.rejects(send(1), isOverloaded);
   });
@@ -155,7 +155,7 @@ describe('a request in a call', () => {
     assert.equal(await behind, 2);
   });
 
-  test('that waits behind a failed call fails too only if the database is away', async (t) => {
+  test('fails behind a failed call only if the database is away', async (t) => {
     for (const [code, message, isBehindSent] of [
       ['ECONNREFUSED', 'connect ECONNREFUSED', false],
       ['EPOOLEXHAUSTED', 'all connections to the database are in use', true],

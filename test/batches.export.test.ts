@@ -62,7 +62,7 @@ describe('a batch as CSV', () => {
     assert.equal(out, expected);
   });
 
-  test('shows the present balance of each voucher, and leaves out replaced ones', async () => {
+  test('shows the current balance of each voucher, and leaves out replaced ones', async () => {
     const context = await merchant('Worth');
     const { batch, vouchers } = await make(context, 'worth', 3);
     const [spent, lost, whole] = vouchers as [Made, Made, Made];
@@ -170,7 +170,7 @@ describe('a batch as a sheet', () => {
 });
 
 describe('the file of an export', () => {
-  test('is complete, readable by its owner only, and overwrites no other without --force', async () => {
+  test('is complete, readable by its owner only, and replaced only with --force', async () => {
     const { batch } = await make(await merchant('Files'), 'files', 2);
     const own = await mkdtemp(join(folder, 'own-'));
     const file = join(own, 'print.csv');

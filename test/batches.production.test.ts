@@ -69,7 +69,7 @@ describe('a batch produced in the background', () => {
     );
   });
 
-  test('draws another code if one exists already', async (t) => {
+  test('draws another code if a code exists already', async (t) => {
     const till = await Till.open(t);
     await till.vouchers(1);
     // Codes are random: the database replaces the first code of two calls by that of an earlier voucher.

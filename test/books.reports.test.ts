@@ -182,7 +182,7 @@ async function proveMerchants(t: TestContext, { ledger, shop, cafe }: Played): P
   });
 }
 
-test('the reports of four days with every kind of entry, computed by hand', async (t) => {
+test('the reports of four days with every kind of entry equal those computed by hand', async (t) => {
   const played = await playDays(t);
   const { ledger, shop } = played;
   const { service } = ledger.started;

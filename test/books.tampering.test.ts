@@ -147,7 +147,7 @@ const COLUMNS_OF_A_ROW = {
   reference: "'another'",
 } as const;
 
-test('the verification finds a closed row by a change of any column', async () => {
+test('the verification finds a closed row after a change of any column', async () => {
   const [row] = await ledger.sql<{ id: string }>(
     "select id from scrip.journal where reference = 'bar 1' limit 1",
   );

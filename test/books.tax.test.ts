@@ -33,7 +33,7 @@ async function close(ledger: Ledger): Promise<void> {
   }
 }
 
-test('a voucher is dormant some months after its issue or last redemption, with its balance of that day', async (t) => {
+test('a voucher is dormant some months after its issue or last redemption', async (t) => {
   const ledger = await openLedger(t, '2026-01-10T12:00:00Z');
   const shop = await ledger.merchant();
   const [used, idle] = await sell(shop, 2, 20);
@@ -66,7 +66,7 @@ test('a voucher is dormant some months after its issue or last redemption, with 
   assert.deepEqual(await rowsOf(ledger, 'dormancy', day, '2026-03-13'), found);
 });
 
-test('months of dormancy are counted in the time zone of the books, and a short month is a month', async (t) => {
+test('months of dormancy are counted in the time zone of the books, and a short month counts as one', async (t) => {
   const ledger = await openLedger(t, '2026-01-31T23:30:00Z');
   await ledger.sql("update scrip.books set zone = 'Europe/Rome'");
   const shop = await ledger.merchant();
@@ -86,7 +86,7 @@ test('months of dormancy are counted in the time zone of the books, and a short 
   );
 });
 
-test('VAT is included in issued or redeemed amounts by the treatment of each day', async (t) => {
+test('VAT is part of the issued or of the redeemed amount, by the treatment of the day', async (t) => {
   const ledger = await openLedger(t, '2026-03-01T09:00:00Z');
   const { operator } = ledger;
   const { db } = ledger.started.service;

@@ -47,7 +47,7 @@ test('an absent worker, a bucket count out of bounds and a running service are r
   await refuses(distribute(url), /the node 127\.0\.0\.1:1 does not answer/);
 });
 
-test('a database is distributed with its vouchers, once, also after an interrupted attempt', async (t) => {
+test('a database is distributed once, with its vouchers, also after an interrupted attempt', async (t) => {
   const { url, addWorkers } = await emptyCluster(t);
   await migrate(url);
   await addWorkers();

@@ -160,7 +160,7 @@ describe('the completion', () => {
     return (await promisify(execFile)('bash', ['-c', run])).stdout.trim().split(' ');
   };
 
-  test('of bash completes commands and options', async () => {
+  test('for bash completes commands and options', async () => {
     const { out } = await operator.run('completion', 'bash');
     assert.deepEqual(await completed(out, 'scrip', 'merch'), ['merchant']);
     assert.deepEqual(await completed(out, 'scrip', 'settlement', 'terms', ''), ['set', 'list']);
@@ -169,7 +169,7 @@ describe('the completion', () => {
     assert.ok(zsh.endsWith(out));
   });
 
-  test('of fish lists commands and options with their descriptions', async () => {
+  test('for fish lists commands and options with their descriptions', async () => {
     const { out } = await operator.run('completion', 'fish');
     const lines = out.split('\n');
     const at = (path: string) => `-n 'test "$(__scrip_path)" = "${path}"'`;

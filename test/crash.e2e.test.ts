@@ -119,7 +119,7 @@ after(async () => {
 });
 
 describe('a service killed together with its database', () => {
-  it('loses no acknowledged redemption, and books each other one once or not at all', async () => {
+  it('loses no acknowledged redemption, and books each other one at most once', async () => {
     const { data } = await call('/vouchers', { reference: 'stock', quantity: 10, value: 1000 });
     const vouchers = data['vouchers'] as { code: string; pin: string }[];
     assert.equal(
