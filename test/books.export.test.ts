@@ -177,8 +177,20 @@ test('CSV has every row, and escapes a reference that a spreadsheet would run', 
   assert.ok(!/,=cmd/.test(text));
 });
 
+test('NDJSON has the rows of the CSV, with texts as they are', async () => {
+  const [header = '', ...lines] = (await textOf({ format: 'csv' })).trim().split('\r\n');
+  const rows = (await textOf({ format: 'ndjson' }))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, string | null>);
+  assert.equal(rows.length, lines.length);
+  assert.deepEqual(Object.keys(rows[0] ?? {}), header.split(','));
+  assert.ok(rows.every(({ amount }) => /^\d+\.\d\d$/.test(amount ?? '')));
+  assert.ok(rows.some(({ reference }) => reference === "=cmd|'0'!A1"));
+});
+
 test('an export of the same days has the same bytes, and an open day is refused by its date', async () => {
-  for (const format of ['beancount', 'hledger', 'camt053', 'csv'] as const)
+  for (const format of ['beancount', 'hledger', 'camt053', 'csv', 'ndjson'] as const)
     assert.equal(await textOf({ format }), await textOf({ format }));
   await assert.rejects(textOf({ format: 'csv', to: '2026-03-08' }), /2026-03-06 is not closed/);
 });

@@ -37,6 +37,7 @@ test('the days and merchants of a report', async (t) => {
     await assert.rejects(make(service, 'R6', WHOLE), names('merchantId'));
     await assert.rejects(make(service, 'R1', { from: '2026-02-01', to: '2026-03-01' }), names('from'));
     await assert.rejects(make(service, 'R4', { ...WHOLE, to: '2026-03-07' }), names('to'));
+    await assert.rejects(make(service, 'R2', { ...WHOLE, section: 'totals' }), names('section'));
   });
 
   await t.test('an interval from before the first day of the service begins with that day', async () => {

@@ -100,6 +100,12 @@ async function proveLiability(t: TestContext, { ledger, shop }: Played): Promise
         vouchers: '4',
       });
       assert.ok(issuer);
+      const [total, ...none] = rowsOf(await make(service, 'R2', { ...WHOLE, section: 'total' }));
+      const sums = ['issued', 'reinstated', 'redeemed', 'expired', 'closing', 'vouchers'];
+      assert.deepEqual(
+        [none.length, ...sums.map((column) => total?.[column])],
+        [0, ...['800.00', '150.00', '95.00', '300.00', '528.00', '7']],
+      );
       const [held] = await ledger.sql<{ minor: bigint }>(
         'select sum(balance_minor)::bigint as minor from scrip.vouchers',
       );

@@ -5,7 +5,7 @@ import type { Service } from '../src/context.ts';
 
 /** Reports as tests read them. */
 
-export type Interval = { from: string; to: string; merchantId?: number };
+export type Interval = { from: string; to: string; merchantId?: number; section?: string };
 
 /** A report by its number or name. */
 export async function make(service: Service, name: string, interval: Interval): Promise<Report> {

@@ -18,7 +18,7 @@ import { checkMapped, GlDay, type GlLine, readGlMapping } from './gl.ts';
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
 import { type Names, readNames } from './reports/names.ts';
 
-export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv'] as const;
+export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson'] as const;
 
 export type ExportWanted = {
   readonly format: (typeof EXPORT_FORMATS)[number];
@@ -64,6 +64,7 @@ function piecesOf(tx: Queries, wanted: ExportWanted, days: readonly ClosedDay[])
   if (format === 'camt053') return writeCamt(tx, days, wanted.merchantId);
   if (format === 'gl') return writeGl(tx, days, rowByRow, style);
   if (format === 'csv') return writeCsv(tx, days, style);
+  if (format === 'ndjson') return writeNdjson(tx, days);
   return writePlainText(tx, days, format, rowByRow);
 }
 
@@ -166,6 +167,18 @@ async function* writeCsv(tx: Queries, days: readonly ClosedDay[], style: CsvStyl
   yield csvText([CSV_HEADER], style);
   for (const day of days)
     for await (const movement of rowsOf(tx, day)) yield csvText([csvCells(day.day, movement, names)], style);
+}
+
+/** The same, a JSON object a line. */
+async function* writeNdjson(tx: Queries, days: readonly ClosedDay[]): AsyncGenerator<string> {
+  const names = await namesAt(tx, days);
+  const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
+  for (const day of days)
+    for await (const movement of rowsOf(tx, day)) {
+      const cells = csvCells(day.day, movement, names);
+      const fields = CSV_HEADER.map((name, at) => [name, plain(cells[at] ?? null)]);
+      yield `${JSON.stringify(Object.fromEntries(fields))}\n`;
+    }
 }
 
 function csvCells(day: string, movement: Movement, { products }: Names): Cell[] {

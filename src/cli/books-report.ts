@@ -60,20 +60,11 @@ async function report(name: string, options: Options): Promise<void> {
       await pipeline(pieces, process.stdout, { end: false });
       return;
     }
-    const made = selectSection(await makeReport(service, kind, wanted), options.section);
+    const made = await makeReport(service, kind, { ...wanted, section: options.section });
     if (options.json) printJson(toJson(made));
     else if (options.csv) process.stdout.write(reportCsv(made, style));
     else print(made);
   });
-}
-
-function selectSection(made: Report, section: string | undefined): Report {
-  if (section === undefined) return made;
-  const tables = made.tables.filter((each) => each.section === section);
-  const sections = [...new Set(made.tables.flatMap((each) => each.section ?? []))];
-  if (tables.length === 0 && !sections.includes(section) && made.tables.length > 0)
-    wrongUsage(`--section: this report has ${sections.join(', ') || 'no sections'}`);
-  return { ...made, tables };
 }
 
 const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);

@@ -8,7 +8,7 @@ import { findReport, makeReport } from '../books/reports/index.ts';
 import { streamTransactions } from '../books/reports/transactions.ts';
 import type { Service } from '../context.ts';
 import { Word } from '../schema.ts';
-import { checkInterval, Day, REPORT_NAMES } from './books.ts';
+import { checkInterval, Day, REPORT_NAMES, Section } from './books.ts';
 import { FileSchema, Input, MerchantId } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, reading, tableOf } from './operations.ts';
@@ -43,13 +43,14 @@ const report = reading({
     from: Day,
     to: Day,
     merchantId: Type.Optional(MerchantId),
+    section: Section,
     european: European,
   }),
   output: FileSchema,
   files: ['text/csv'],
   isHeavy: true,
   roles: SEE,
-  async run(caller, { report: named, from, to, merchantId: merchant, european }) {
+  async run(caller, { report: named, from, to, merchantId: merchant, section, european }) {
     checkInterval({ from, to });
     const merchantId = await merchantOf(caller, merchant);
     const kind = findReport(named);
@@ -58,7 +59,7 @@ const report = reading({
     if (kind)
       return {
         ...file,
-        content: reportCsv(await makeReport(caller.service, kind, { from, to, merchantId }), style),
+        content: reportCsv(await makeReport(caller.service, kind, { from, to, merchantId, section }), style),
       };
     if (merchantId === undefined)
       throw invalid('merchantId', 'required', 'is required: R8 is of one merchant');
@@ -73,6 +74,7 @@ const TYPES: Readonly<Record<ExportWanted['format'], readonly [extension: string
   camt053: ['xml', 'application/xml'],
   gl: ['csv', CSV_TYPE],
   csv: ['csv', CSV_TYPE],
+  ndjson: ['ndjson', 'application/x-ndjson'],
 };
 
 const exportDays = reading({
@@ -94,7 +96,7 @@ const exportDays = reading({
     european: European,
   }),
   output: FileSchema,
-  files: ['text/plain', 'application/xml', 'text/csv'],
+  files: ['text/plain', 'application/xml', 'text/csv', 'application/x-ndjson'],
   roles: EXPORT,
   async run(caller, { format, from, to, merchantId, rows = false, european }) {
     checkInterval({ from, to });

@@ -10,6 +10,7 @@ import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
 import {
   Count,
   Input,
+  Line,
   MerchantId,
   NullableText,
   NullableTime,
@@ -158,6 +159,9 @@ const set = changing({
   },
 });
 
+export const Section = Type.Optional(
+  Line(40, 'Of a report with several kinds of tables, this one alone.', 'total'),
+);
 export const REPORT_NAMES = REPORTS.flatMap(({ report, name }) => [report, name]);
 
 const report = reading({
@@ -172,17 +176,18 @@ const report = reading({
     from: Day,
     to: Day,
     merchantId: Type.Optional(MerchantId),
+    section: Section,
   }),
   output: Type.Unsafe<object>({ type: 'object', required: ['report', 'name', 'tables', 'state'] }),
   isHeavy: true,
   roles: SEE,
-  async run(caller, { report: name, from, to, merchantId }) {
+  async run(caller, { report: name, from, to, merchantId, section }) {
     checkInterval({ from, to });
     const kind = findReport(name);
     if (!kind) throw notFound(`report ${name}`);
     const id =
       merchantId === undefined ? undefined : (await requireMerchant(caller, merchantId, 'merchantId')).id;
-    return makeReport(caller.service, kind, { from, to, merchantId: id });
+    return makeReport(caller.service, kind, { from, to, merchantId: id, section });
   },
 });
 

@@ -27,9 +27,9 @@ export const readOutstanding = shared(async (): Promise<Points> => {
   );
 });
 
-/** Sums columns of the rows of R2, by currency. */
+/** What was issued, redeemed and expired, by currency: from the totals of R2. */
 export async function readMovements(from: string, to: string): Promise<Readonly<Record<string, Point>>> {
-  const { tables } = await readReport('liability', { from, to });
+  const { tables } = await readReport('liability', { from, to, section: 'total' });
   const sum = (rows: readonly Row[], name: string) =>
     rows.reduce((total, row) => total + numberOf(row[name]), 0);
   return Object.fromEntries(

@@ -7,7 +7,7 @@ import { breakage } from './breakage.ts';
 import { generalLedger } from './general-ledger.ts';
 import { aging, expiryMonths, issuerAcceptor, liability, liabilityByMonth } from './liability.ts';
 import { allowLongReport } from './queries.ts';
-import { daysOf, type Maker, openScope, type Report, type Wanted, wrong } from './report.ts';
+import { daysOf, type Maker, openScope, type Report, type Table, type Wanted, wrong } from './report.ts';
 import { floatStatement, settlementStatement } from './statements.ts';
 import { dormancy, vat } from './tax.ts';
 
@@ -52,6 +52,16 @@ export function findReport(name: string): Kind | undefined {
   return REPORTS.find((each) => each.report === name.toUpperCase() || each.name === name);
 }
 
+/** @throws Refusal `30` for a section that the report has not */
+function selectSection(tables: readonly Table[], section: string | undefined): readonly Table[] {
+  if (section === undefined) return tables;
+  const found = tables.filter((table) => table.section === section);
+  const sections = [...new Set(tables.flatMap((table) => table.section ?? []))];
+  if (found.length === 0 && tables.length > 0)
+    throw wrong('section', `this report has ${sections.join(', ') || 'no sections'}`);
+  return found;
+}
+
 /** Names the first day that is not closed. */
 function notClosed(name: string, days: readonly ListedDay[], { to }: Wanted): Refusal {
   const open = days.find(({ state }) => state !== 'closed')?.day ?? `a day before ${to}`;
@@ -72,7 +82,7 @@ export async function makeReport(service: Service, kind: Kind, wanted: Wanted): 
     for (const statement of allowLongReport) await tx.query(statement);
     const { scope, closingHash, madeAt } = await openScope(service, tx, wanted, days);
     if (kind.closedOnly && !scope.isClosed) throw notClosed(kind.name, days, wanted);
-    const tables = await kind.make(scope);
+    const tables = selectSection(await kind.make(scope), wanted.section);
     return {
       report: kind.report,
       name: kind.name,

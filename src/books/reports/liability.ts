@@ -47,8 +47,14 @@ class Line {
 
   add(kind: string, isCredit: boolean, minor: bigint): void {
     const column = COLUMNS[`${isCredit ? '+' : '-'}${kind}`] as string;
-    this.#moved.set(column, (this.#moved.get(column) ?? 0n) + minor);
+    this.#moved.set(column, this.of(column) + minor);
     this.#net += isCredit ? minor : -minor;
+  }
+
+  addLine(other: Line): void {
+    this.opening += other.opening;
+    for (const [column, minor] of other.#moved) this.#moved.set(column, this.of(column) + minor);
+    this.#net += other.#net;
   }
 
   of(column: string): bigint {
@@ -65,7 +71,7 @@ const keyOf = ({ currency, product_id, issuer_id }: Keyed) => `${currency} ${pro
 
 /**
  * R2: what vouchers hold, by product and issuer, rolled forward from the beginning of the interval to its
- * end.
+ * end; then the total of each currency.
  */
 export const liability: Maker = async (scope) => {
   const { tx, names, startsAt, endsAt } = scope;
@@ -85,9 +91,17 @@ export const liability: Maker = async (scope) => {
     if (row.debit_kind === 'VOUCHER') lineOf(row).add(row.kind, false, row.amount_minor);
   }
   const counts = await vouchersAtEnd(scope);
-  return byCurrency([...lines.values()]).map(([currency, own]) => ({
+  const byLine = byCurrency([...lines.values()]);
+  const cells = (line: Line, currency: string, vouchers: bigint | undefined) => [
+    amount(line.opening, currency),
+    ...MOVED.map((column) => amount(line.of(column), currency)),
+    amount(line.closing(), currency),
+    vouchers === undefined ? null : String(vouchers),
+  ];
+  const columns = ['opening', ...MOVED, 'closing', 'vouchers'];
+  const rows = byLine.map(([currency, own]) => ({
     currency,
-    columns: ['product', 'issuerId', 'issuer', 'scope', 'opening', ...MOVED, 'closing', 'vouchers'],
+    columns: ['product', 'issuerId', 'issuer', 'scope', ...columns],
     rows: own
       .sort((one, other) => one.product_id - other.product_id || one.issuer_id - other.issuer_id)
       .map((line) => [
@@ -95,12 +109,19 @@ export const liability: Maker = async (scope) => {
         String(line.issuer_id),
         merchantOf(names, line.issuer_id),
         names.products.get(line.product_id)?.scope ?? '',
-        amount(line.opening, currency),
-        ...MOVED.map((column) => amount(line.of(column), currency)),
-        amount(line.closing(), currency),
-        counts === undefined ? null : String(counts.get(keyOf(line)) ?? 0n),
+        ...cells(line, currency, counts && (counts.get(keyOf(line)) ?? 0n)),
       ]),
   }));
+  const totals = byLine.map(([currency, own]) => {
+    const total = new Line();
+    let vouchers = 0n;
+    for (const line of own) {
+      total.addLine(line);
+      vouchers += counts?.get(keyOf(line)) ?? 0n;
+    }
+    return { section: 'total', currency, columns, rows: [cells(total, currency, counts && vouchers)] };
+  });
+  return [...rows, ...totals];
 };
 
 /** Vouchers with a balance at the end of the last day; undefined where it is not closed. */

@@ -10,6 +10,8 @@ export type Wanted = {
   readonly from: string;
   readonly to: string;
   readonly merchantId?: number | undefined;
+  /** Of a report with several kinds of tables: this one alone. */
+  readonly section?: string | undefined;
 };
 
 /** An amount as exact decimal text, or another cell. */
