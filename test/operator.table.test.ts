@@ -92,11 +92,17 @@ describe('the table of operations', () => {
     ] as const) {
       const document = (await api.call('GET', `/docs/${name}/openapi.json`)).body;
       const described = Object.values(
-        document.paths as Record<string, Record<string, { operationId: string }>>,
-      )
-        .flatMap((methods) => Object.values(methods))
-        .map(({ operationId }) => operationId);
-      assert.deepEqual(described.sort(), operations.map((each) => each.name).sort());
+        document.paths as Record<string, Record<string, { operationId: string; 'x-proposers'?: string[] }>>,
+      ).flatMap((methods) => Object.values(methods));
+      assert.deepEqual(
+        described.map(({ operationId }) => operationId).sort(),
+        operations.map((each) => each.name).sort(),
+      );
+      for (const { operationId, 'x-proposers': proposers = [] } of described)
+        for (const role of ROLES) {
+          const may = mayPropose({ name: operationId }, { roles: [role], merchantId: null });
+          assert.equal(proposers.includes(role), may, `${role} ${operationId}`);
+        }
     }
   });
 });

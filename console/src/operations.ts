@@ -20,6 +20,8 @@ export type Operation = {
   readonly path: string;
   readonly command: string | null;
   readonly roles: readonly string[];
+  /** Roles that may propose what they may not perform (docs/how-to/people.md, "Four eyes"). */
+  readonly proposers: readonly string[];
   readonly risk: 'plain' | 'step-up' | 'four-eyes';
   readonly fields: readonly Field[];
 };
@@ -48,6 +50,7 @@ type Described = {
   requestBody?: { content: Record<string, { schema: Schema }> };
   'x-command'?: string;
   'x-roles'?: string[];
+  'x-proposers'?: string[];
   'x-risk'?: Operation['risk'];
 };
 type Document = { paths: Record<string, Record<string, Described>> };
@@ -116,6 +119,7 @@ function readOperation(path: string, method: string, described: Described): Oper
     path,
     command: described['x-command'] ?? null,
     roles: described['x-roles'] ?? [],
+    proposers: described['x-proposers'] ?? [],
     risk: described['x-risk'] ?? 'plain',
     fields: [...given, ...sent],
   };

@@ -93,6 +93,9 @@ const ruleOf = ({ name }: Named): Rule | undefined => RULES[name];
 /** The operations whose every input is approved by another person: those of the risk `four-eyes`. */
 export const ALWAYS_APPROVED: readonly string[] = Object.keys(RULES).filter((name) => !RULES[name]?.applies);
 
+/** The roles that may propose an operation, beside those that may perform it. */
+export const proposersOf = (operation: Named): readonly Role[] => ruleOf(operation)?.proposers ?? [];
+
 /**
  * Whether somebody may propose an operation that their roles do not permit. A merchant's people propose
  * nothing.
@@ -101,7 +104,7 @@ export function mayPropose(
   operation: Named,
   { roles, merchantId }: Pick<Principal, 'roles' | 'merchantId'>,
 ): boolean {
-  return merchantId === null && (ruleOf(operation)?.proposers?.some((role) => roles.includes(role)) ?? false);
+  return merchantId === null && proposersOf(operation).some((role) => roles.includes(role));
 }
 
 /**

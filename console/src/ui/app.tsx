@@ -30,13 +30,6 @@ type App = {
 
 const Context = createContext<App | undefined>(undefined);
 
-/** Roles that may propose what they may not perform (docs/how-to/people.md, "Four eyes"). */
-const PROPOSES: Readonly<Record<string, readonly string[]>> = {
-  'voucher.adjust': ['support'],
-  'voucher.cash-out': ['support'],
-  'redemption.correct': ['support'],
-};
-
 export function AppProvider({ door, children }: { readonly door: Door; readonly children: ReactNode }) {
   const { data: session, error } = useQuery<Session, ApiProblem>({
     queryKey: ['session'],
@@ -46,9 +39,8 @@ export function AppProvider({ door, children }: { readonly door: Door; readonly 
   });
   const operations = useOperations(door);
   const offers = (name: string) => {
-    const roles = operations?.get(name)?.roles;
-    const permitted = [...(roles ?? []), ...(PROPOSES[name] ?? [])];
-    return roles !== undefined && permitted.some((role) => session?.user.roles.includes(role) ?? false);
+    const { roles = [], proposers = [] } = operations?.get(name) ?? {};
+    return [...roles, ...proposers].some((role) => session?.user.roles.includes(role) ?? false);
   };
   const isSignedOut = error?.status === 401;
   const isAway = error !== null && (error.status === 0 || error.status >= 500);

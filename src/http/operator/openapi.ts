@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 import { parametersOf } from '../../operator/fields.ts';
+import { proposersOf } from '../../operator/four-eyes.ts';
 import type { AnyOperation } from '../../operator/operations.ts';
 import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
 
@@ -87,6 +88,7 @@ const nounOf = (name: string) => name.split('.')[0] ?? name;
 
 function describeOperation(operation: AnyOperation): object {
   const { name, summary, method, path, input, status = 200, effect, files } = operation;
+  const proposers = proposersOf(operation);
   const inPath = parametersOf(path);
   const fields = Object.entries(input.properties).filter(([field]) => !inPath.includes(field));
   const required = ((input as { required?: readonly string[] }).required ?? []).filter(
@@ -114,6 +116,7 @@ function describeOperation(operation: AnyOperation): object {
     summary,
     description: descriptionOf(operation),
     'x-roles': operation.roles,
+    ...(proposers.length > 0 && { 'x-proposers': proposers }),
     'x-risk': operation.risk,
     ...(operation.bodyMaxBytes !== undefined && { 'x-body-max': operation.bodyMaxBytes }),
     ...(typeof operation.command === 'string' && { 'x-command': operation.command }),
@@ -165,11 +168,14 @@ function parameter(name: string, where: 'path' | 'query', schema: TSchema, requi
   };
 }
 
-function descriptionOf({ description, roles, risk, command, audit }: AnyOperation): string {
+function descriptionOf(operation: AnyOperation): string {
+  const { description, roles, risk, command, audit } = operation;
+  const proposers = proposersOf(operation);
   const factor = risk === 'plain' ? '' : ' People give their second factor again; a token needs `--step-up`.';
   return [
     ...(description ? [description] : []),
     `Roles: ${roles.join(', ')}.${factor}`,
+    ...(proposers.length > 0 ? [`May be proposed by: ${proposers.join(', ')}.`] : []),
     typeof command === 'string' ? `Command: \`scrip ${command}\`.` : `No command: ${command.none}.`,
     ...(audit === null ? [] : [`In the audit as \`${audit}\`.`]),
   ].join('\n\n');
