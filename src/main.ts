@@ -1,10 +1,8 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
-import { takeActor } from './cli/actor.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
-import { prepare, settingsHelp } from './cli/usage.ts';
-import { readVersion } from './cli/version.ts';
+import { prepare, readVersion, settingsHelp, takeActor } from './cli/usage.ts';
 import { StartError } from './db/errors.ts';
 import { Problem } from './operator/problem.ts';
 import { Refusal } from './refusal.ts';
@@ -17,7 +15,7 @@ enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/scrip', import.
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
   serve: async () => (await import('./cli/serve.ts')).registerServe,
   work: async () => (await import('./cli/work.ts')).registerWork,
-  migrate: async () => (await import('./cli/migrate.ts')).registerMigrate,
+  migrate: async () => (await import('./cli/db.ts')).registerMigrate,
   db: async () => (await import('./cli/db.ts')).registerDb,
   merchant: async () => (await import('./cli/merchant.ts')).registerMerchant,
   'api-key': async () => (await import('./cli/api-key.ts')).registerApiKey,
@@ -34,18 +32,18 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   settlement: async () => (await import('./cli/settlement.ts')).registerSettlement,
   webhook: async () => (await import('./cli/webhook.ts')).registerWebhook,
   approval: async () => (await import('./cli/approval.ts')).registerApproval,
-  settings: async () => (await import('./cli/settings.ts')).registerSettings,
+  settings: async () => (await import('./cli/approval.ts')).registerSettings,
   user: async () => (await import('./cli/user.ts')).registerUser,
-  doctor: async () => (await import('./cli/doctor.ts')).registerDoctor,
+  doctor: async () => (await import('./cli/health.ts')).registerDoctor,
   backup: async () => (await import('./cli/backup.ts')).registerBackup,
-  restore: async () => (await import('./cli/restore.ts')).registerRestore,
+  restore: async () => (await import('./cli/backup.ts')).registerRestore,
   job: async () => (await import('./cli/job.ts')).registerJob,
-  token: async () => (await import('./cli/token.ts')).registerToken,
+  token: async () => (await import('./cli/user.ts')).registerToken,
   audit: async () => (await import('./cli/audit.ts')).registerAudit,
   import: async () => (await import('./cli/import.ts')).registerImport,
-  reconcile: async () => (await import('./cli/reconcile.ts')).registerReconcile,
-  status: async () => (await import('./cli/status.ts')).registerStatus,
-  completion: async () => (await import('./cli/completion.ts')).registerCompletion,
+  reconcile: async () => (await import('./cli/health.ts')).registerReconcile,
+  status: async () => (await import('./cli/health.ts')).registerStatus,
+  completion: async () => (await import('./cli/usage.ts')).registerCompletion,
 };
 
 // A reader that has closed the pipe (`scrip batch list | head`) or terminal is not an error. A service

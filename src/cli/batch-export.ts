@@ -7,7 +7,6 @@ import { exportBatch, type PrintedVoucher } from '../batches/export.ts';
 import { findBatchForOperator } from '../batches/list.ts';
 import type { Service } from '../context.ts';
 import { type BatchExport, batches } from '../operator/batches.ts';
-import { actor } from './actor.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped } from './open.ts';
 import {
@@ -24,8 +23,9 @@ import {
 } from './output.ts';
 import { oneOf, parseTransactionId } from './parse.ts';
 import { listCommand, requireApproval } from './perform.ts';
+import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
-import type { Stop } from './stop.ts';
+import { actor } from './usage.ts';
 
 /** The characters of a reference in a file name. */
 const NAME_MAX = 80;

@@ -4,10 +4,10 @@ import { reportCsv, transactionsCsv } from '../books/reports/csv.ts';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import type { Cell, Report, Wanted } from '../books/reports/report.ts';
 import { streamTransactions, type TransactionLine } from '../books/reports/transactions.ts';
-import { requireMerchant } from './money.ts';
 import { withService } from './open.ts';
 import { printJson, printTable, say, toJson as toJsonText, wrongUsage } from './output.ts';
 import { parseDay, parseId } from './parse.ts';
+import { requireMerchant } from './perform.ts';
 
 type Options = {
   json?: boolean;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { GL_KINDS } from '../books/gl-accounts.ts';
 import { booksRules, type GlAccount } from '../operator/books-rules.ts';
-import { actor } from './actor.ts';
 import { printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseDay, parseId, parsePercent, parseText } from './parse.ts';
 import { listCommand, performCommand } from './perform.ts';
+import { actor } from './usage.ts';
 
 const NAME_MAX = 100;
 const MONTHS_MAX = 600;

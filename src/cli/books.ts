@@ -6,10 +6,17 @@ import { booksFiles } from '../operator/books-files.ts';
 import { addBooksReport } from './books-report.ts';
 import { addBooksRules } from './books-rules.ts';
 import { amountText } from './merchant.ts';
-import { asMoneyCommand, type MoneyOptions, parseReference, sayBooked } from './money.ts';
 import { numberOf, printFields, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseCurrencyCode, parseDay, parseId, parseValue } from './parse.ts';
-import { listCommand, performCommand, performFile } from './perform.ts';
+import {
+  asMoneyCommand,
+  listCommand,
+  type MoneyOptions,
+  parseReference,
+  performCommand,
+  performFile,
+  sayBooked,
+} from './perform.ts';
 
 const GRACE_MIN = 5;
 const GRACE_MAX = 60;

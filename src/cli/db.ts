@@ -7,10 +7,11 @@ import { load, openDump } from '../db/load.ts';
 import { openDatabase } from '../db/pool.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { troubleLog } from './backup.ts';
-import { noDatabase } from './open.ts';
-import { numberOf, printJson, say } from './output.ts';
-import { listenForStop } from './stop.ts';
-import { readVersion } from './version.ts';
+import { distributeOnly, migrateOnly, noDatabase } from './open.ts';
+import { numberOf, printJson, say, wrongUsage } from './output.ts';
+import { parseCount } from './parse.ts';
+import { listenForStop } from './processes.ts';
+import { readVersion } from './usage.ts';
 
 type Json = { json?: boolean };
 
@@ -86,4 +87,40 @@ async function loadAll(dir: string, { json }: Json): Promise<void> {
   say(`loaded ${numberOf(rows, 'row')}, dumped by Scrip ${version} at ${takenAt}`);
   for (const { name } of books.checks.filter((each) => !each.ok)) say(`${name} differs: see scrip reconcile`);
   say(books.ok ? 'The books agree. Next: put the key ring in place, then scrip serve.' : 'The books differ.');
+}
+
+type Options = { readonly json?: boolean; readonly distribute?: boolean; readonly buckets?: string };
+
+/** The slots of a serial number bound the buckets (src/db/buckets.ts). */
+const BUCKETS_MIN = 2;
+const BUCKETS_MAX = 64;
+
+export function registerMigrate(program: Command): void {
+  program
+    .command('migrate')
+    .description('apply the migrations of the database schema, as `scrip serve` does; needs no key ring')
+    .option(
+      '--distribute',
+      'spread the tables over the workers of a Citus cluster, once (docs/how-to/citus.md)',
+    )
+    .option('--buckets <n>', 'with --distribute: into how many parts, from 2 to 64 (default: 64)')
+    .option('--json', 'print JSON')
+    .action(run);
+}
+
+async function run({ json, distribute, buckets }: Options): Promise<void> {
+  if (buckets !== undefined && !distribute) wrongUsage('--buckets belongs to --distribute');
+  const wanted =
+    buckets === undefined ? undefined : parseCount(buckets, '--buckets', BUCKETS_MIN, BUCKETS_MAX);
+  const applied = await migrateOnly();
+  if (!distribute) {
+    if (json) return printJson({ applied });
+    for (const name of applied) say(name);
+    return say('the schema is up to date');
+  }
+  const done = await distributeOnly(wanted);
+  if (json) return printJson({ applied, distributed: done });
+  for (const name of applied) say(name);
+  const already = done.isNew ? '' : ' already';
+  say(`the database is distributed${already}: ${done.buckets} buckets on ${done.workers} workers`);
 }

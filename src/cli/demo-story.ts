@@ -20,7 +20,7 @@ import { pay } from '../settlement/pay.ts';
 import { makeTerms } from '../settlement/terms.ts';
 import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
 import { createPartitions } from '../webhooks/queries.ts';
-import { CASH_DRAWER, MERCHANTS, PRODUCTS } from './demo-cast.ts';
+import { CASH_DRAWER, MERCHANTS, PRODUCTS } from './demo.ts';
 
 /** How long the history is. */
 export const DAYS = 90;

@@ -2,10 +2,17 @@ import type { Command } from 'commander';
 import { type Float, floats, type LowFloat } from '../operator/floats.ts';
 import { moneyOperations } from '../operator/money.ts';
 import { amountText } from './merchant.ts';
-import { asMoneyCommand, type MoneyOptions, parseReference, sayBooked } from './money.ts';
 import { printTable, say } from './output.ts';
 import { parseCurrencyCode, parseId, parseText, parseTransactionId, parseValue } from './parse.ts';
-import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
+import {
+  asMoneyCommand,
+  LISTED_MAX,
+  listCommand,
+  type MoneyOptions,
+  parseReference,
+  performCommand,
+  sayBooked,
+} from './perform.ts';
 
 const REFERENCE_MAX = 100;
 

@@ -4,8 +4,6 @@ import type { ImportRules } from '../batches/import.check.ts';
 import { UnreadableFile } from '../batches/import.read.ts';
 import { type ImportReport, importVouchers } from '../batches/import.ts';
 import { DEFAULT_PRODUCT } from '../merchants/products.ts';
-import { actor } from './actor.ts';
-import { requireMerchant, requireProduct } from './money.ts';
 import { untilStopped } from './open.ts';
 import {
   CommandError,
@@ -19,7 +17,9 @@ import {
   wrongUsage,
 } from './output.ts';
 import { oneOf, parseEnd, parseId, parseText } from './parse.ts';
+import { requireMerchant, requireProduct } from './perform.ts';
 import { type Progress, showProgress } from './progress.ts';
+import { actor } from './usage.ts';
 
 const REFERENCE_MAX = 100;
 /** Errors that are printed for people; JSON has more. */

@@ -8,13 +8,12 @@ import { newKeyRing, newRingKey, refuseKeyRing, routingEntry } from '../keyring/
 import { keyring, type RingKeyInfo } from '../operator/keyring.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';
-import { actor } from './actor.ts';
 import { untilStopped } from './open.ts';
-import { explainOutcome } from './outcome.ts';
-import { fail, interrupted, printJson, printTable, say, wrongUsage } from './output.ts';
+import { explainOutcome, fail, interrupted, printJson, printTable, say, wrongUsage } from './output.ts';
 import { listCommand, requireApproval } from './perform.ts';
+import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
-import type { Stop } from './stop.ts';
+import { actor } from './usage.ts';
 
 type Json = { json?: boolean };
 

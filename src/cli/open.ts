@@ -1,3 +1,4 @@
+import { access } from 'node:fs/promises';
 import { flushCalls } from '../api-keys/guesses.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
@@ -10,17 +11,40 @@ import { hostAddresses, hostsOf } from '../db/hosts.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openReader, type Queries } from '../db/pool.ts';
 import { withWorkers } from '../db/workers.ts';
-import { checkBeforeMigration } from '../keyring/store.ts';
+import { keyFile } from '../keyring/file.ts';
+import { checkBeforeMigration, isExposed, openKeyRing } from '../keyring/store.ts';
 import { createLogger, type Logger } from '../log.ts';
 import { ensureDefaultProduct } from '../merchants/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
-import { actor } from './actor.ts';
-import { openKeys } from './keys.ts';
-import { explainOutcome, unknownOutcome } from './outcome.ts';
-import { CommandError, interrupted, STATUS } from './output.ts';
+import { CommandError, explainOutcome, interrupted, STATUS, unknownOutcome } from './output.ts';
+import { listenForStop, type Stop } from './processes.ts';
 import { findSchema } from './queries.ts';
-import { listenForStop, type Stop } from './stop.ts';
-import { readVersion } from './version.ts';
+import { actor, readVersion } from './usage.ts';
+
+/**
+ * Opens the key ring, which a first start makes; with a database elsewhere it is easily lost, so the log
+ * says where it is.
+ */
+async function openKeys(db: Service['db'], config: Config, log: Logger): Promise<Service['keys']> {
+  const { path: file } = keyFile(config);
+  const isGiven = config.keys !== undefined || config.keysFile !== undefined;
+  const isElsewhere = config.databaseUrl !== undefined && !isGiven;
+  const existed = await access(file).then(
+    () => true,
+    () => false,
+  );
+  const keys = await openKeyRing(db, config);
+  if (await isExposed(config)) log.warn({ file }, 'the key file can be read by other accounts: chmod 600');
+  if (isElsewhere && !existed) {
+    log.warn(
+      { file },
+      `SCRIP_KEYS is not set, so a new key ring was written to ${file}. Back this file up apart from the database: ` +
+        'without it no code can be read again. Every other process needs the same keys (`scrip keyring make` prints ' +
+        'a key for SCRIP_KEYS)',
+    );
+  }
+  return keys;
+}
 
 /** A service that is ready, and a function that closes everything. */
 export type Opened = {

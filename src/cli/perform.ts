@@ -1,15 +1,20 @@
 import { pipeline } from 'node:stream/promises';
+import type { Command } from 'commander';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Operator, Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { findMerchant, type MerchantInfo } from '../merchants/merchants.ts';
+import { findProduct } from '../merchants/products.ts';
 import type { File, FileSchema } from '../operator/fields.ts';
 import { requireGlass } from '../operator/four-eyes.ts';
 import type { Operation } from '../operator/operations.ts';
 import { perform } from '../operator/perform.ts';
 import type { Principal } from '../operator/principal.ts';
-import { actor } from './actor.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { withOperator, withService } from './open.ts';
-import { printJson, say } from './output.ts';
+import { notFound, printJson, say } from './output.ts';
+import { parseText } from './parse.ts';
+import { actor } from './usage.ts';
 
 /**
  * The account of the machine that runs a command. With the key ring and the database it has every
@@ -147,4 +152,40 @@ const runChange: typeof withService = (run) => withOperator(({ service }, config
 async function* piecesOf(content: File['content']): AsyncGenerator<string | Buffer> {
   if (typeof content === 'string' || Buffer.isBuffer(content)) yield content;
   else yield* content;
+}
+
+/**
+ * What the money commands have in common: a reference under which a repetition books once, and how they
+ * print.
+ */
+
+const REFERENCE_MAX = 100;
+
+export type MoneyOptions = { json?: boolean; reference: string };
+
+/** Adds the options of a money command. */
+export function asMoneyCommand(command: Command): Command {
+  return command
+    .requiredOption('--reference <reference>', 'your reference, under which a repetition books once')
+    .option('--json', 'print JSON');
+}
+
+export function parseReference(text: string): string {
+  return parseText(text, '--reference', REFERENCE_MAX);
+}
+
+/** Says what a money command came to. */
+export function sayBooked(replayed: boolean, text: string): void {
+  say(`${replayed ? 'this was booked before; ' : ''}${text}`);
+}
+
+/** @throws CommandError where there is no such merchant */
+export async function requireMerchant(db: Queries, merchantId: number): Promise<MerchantInfo> {
+  return (await findMerchant(db, merchantId)) ?? notFound(`merchant ${merchantId}`);
+}
+
+/** @throws CommandError where there is no such product */
+export async function requireProduct(db: Queries, code: string) {
+  const what = /^[\w.-]{1,50}$/.test(code) ? `product ${code}` : 'such product';
+  return (await findProduct(db, code)) ?? notFound(`${what}: \`scrip product list\` shows all`);
 }

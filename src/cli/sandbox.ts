@@ -18,7 +18,7 @@ import { Refusal } from '../refusal.ts';
 import { balance } from '../vouchers/balance.ts';
 import { blockVoucher, replaceVoucher } from '../vouchers/operate.ts';
 import { setExpiry } from '../vouchers/queries.ts';
-import { actor } from './actor.ts';
+import { actor } from './usage.ts';
 
 /** A service for the tests of integrators: known vouchers in every state, in a data folder of its own. */
 

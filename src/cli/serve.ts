@@ -5,14 +5,13 @@ import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
 import { buildServer, SERVED } from '../http/server.ts';
 import { createLogger, flushLog } from '../log.ts';
-import { actor } from './actor.ts';
 import { addressToCall, baseUrlOf, isLoopback } from './link.ts';
 import { openService } from './open.ts';
 import { wrongUsage } from './output.ts';
-import { countProcesses, isOneOfSeveral, startProcesses } from './processes.ts';
+import { countProcesses, isOneOfSeveral, listenForStop, type Stop, startProcesses } from './processes.ts';
 import { findAnyMerchant } from './queries.ts';
 import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
-import { listenForStop, type Stop } from './stop.ts';
+import { actor } from './usage.ts';
 import { startBackground, startMetrics } from './work.ts';
 
 /**

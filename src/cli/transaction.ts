@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { type Decline, type Transaction, transactions } from '../operator/transactions.ts';
-import { actor } from './actor.ts';
 import { amountText } from './merchant.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
 import {
@@ -14,6 +13,7 @@ import {
   parseValue,
 } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
+import { actor } from './usage.ts';
 
 const LISTED = '50';
 const REFERENCE_MAX = 100;

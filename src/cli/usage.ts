@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
 import { type Command, CommanderError, type Option } from 'commander';
 import { SETTINGS } from '../config.ts';
+import type { Actor } from '../context.ts';
 import { wrongUsage } from './output.ts';
-import { repeat } from './parse.ts';
+import { oneOf, parseText, repeat } from './parse.ts';
 
 /** What all commands share: their help, and how they refuse a wrong command line. */
 
@@ -55,4 +58,144 @@ export function settingsHelp({ command }: { command: Command }): string {
     ),
   );
   return `\nSettings (environment variables):\n${rows.join('\n')}`;
+}
+
+/** The actor as the command line names it. */
+let given: { by?: string; reason?: string; breakGlass?: boolean } = {};
+
+const NAME_MAX = 100;
+const REASON_MAX = 500;
+
+/** Lets every command take the name of its actor and a reason, for the audit. */
+export function takeActor(program: Command): void {
+  given = {};
+  program
+    .option('--by <name>', 'your name, for the audit (default: the name of the system account)')
+    .option('--reason <text>', 'the reason for the change, for the audit')
+    .option(
+      '--break-glass',
+      'do alone what another person would have to approve; needs --reason, and is marked in the audit',
+    )
+    .hook('preAction', (command) => {
+      const { by, reason, breakGlass } = command.opts<typeof given>();
+      if (by !== undefined) given.by = parseText(by, '--by', NAME_MAX);
+      if (reason !== undefined) given.reason = parseText(reason, '--reason', REASON_MAX);
+      if (breakGlass && reason === undefined) wrongUsage('--break-glass needs --reason');
+      if (breakGlass) given.breakGlass = true;
+    });
+}
+
+/** The actor of the changes that this process makes. */
+export function actor(): Actor {
+  const account = accountName();
+  const origin = `command line of ${account} at ${hostname()}`;
+  return {
+    kind: given.breakGlass ? 'break-glass' : 'command-line',
+    id: null,
+    name: given.by ?? account,
+    origin,
+    requestId: null,
+    reason: given.reason ?? null,
+  };
+}
+
+/** An account that the system knows by number only has no name. */
+function accountName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `account ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/** Scripts that complete the words of a command line. They hold all commands: nothing runs at a key press. */
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+
+export function registerCompletion(program: Command): void {
+  program
+    .command('completion <shell>')
+    .description(`print what makes ${SHELLS.join(', ')} complete commands and options`)
+    .action((shell: string) => {
+      const script = SCRIPTS[oneOf(shell, 'completion', SHELLS)](placesOf(program));
+      process.stdout.write(`${script}\n`);
+    });
+}
+
+type Word = { readonly text: string; readonly description: string; readonly takesValue: boolean };
+
+/** What can follow some words: `merchant` is followed by `create`, `list` and so on. */
+type Place = { readonly path: string; readonly words: readonly Word[] };
+
+function placesOf(command: Command, path: readonly string[] = []): Place[] {
+  const words = [
+    ...command.commands.map((each) => ({
+      text: each.name(),
+      description: each.description(),
+      takesValue: false,
+    })),
+    ...command.options.map(({ long, description, required, optional }) => ({
+      text: long ?? '',
+      description,
+      takesValue: required || optional,
+    })),
+  ].filter(({ text }) => text !== '');
+  return [
+    { path: path.join(' '), words },
+    ...command.commands.flatMap((each) => placesOf(each, [...path, each.name()])),
+  ];
+}
+
+function bash(places: readonly Place[]): string {
+  const known = places.flatMap(({ path }) => (path === '' ? [] : [`"${path}"`]));
+  const cases = places.map(
+    ({ path, words }) => `    "${path}") words="${words.map(({ text }) => text).join(' ')}" ;;`,
+  );
+  return `_scrip() {
+  local cur="\${COMP_WORDS[COMP_CWORD]}" path="" word words=""
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "\${path:+$path }$word" in
+      ${known.join('|')}) path="\${path:+$path }$word" ;;
+    esac
+  done
+  case "$path" in
+${cases.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -o default -F _scrip scrip`;
+}
+
+const zsh = (places: readonly Place[]) => `autoload -U +X bashcompinit && bashcompinit\n${bash(places)}`;
+
+/** As a string of fish. */
+const quote = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
+
+function fish(places: readonly Place[]): string {
+  const known = places.flatMap(({ path }) => (path === '' ? [] : [quote(path)]));
+  const lines = places.flatMap(({ path, words }) =>
+    words.map(({ text, description, takesValue }) => {
+      const what = text.startsWith('--') ? `-l ${text.slice(2)}${takesValue ? ' -r' : ''}` : `-a ${text}`;
+      const condition = quote(`test "$(__scrip_path)" = "${path}"`);
+      return `complete -c scrip -f -n ${condition} ${what} -d ${quote(description)}`;
+    }),
+  );
+  return `function __scrip_path
+  set -l path
+  for word in (commandline -opc)[2..]
+    if contains -- (string join ' ' $path $word) ${known.join(' ')}
+      set path $path $word
+    end
+  end
+  string join ' ' $path
+end
+${lines.join('\n')}`;
+}
+
+const SCRIPTS = { bash, zsh, fish };
+
+/** The version of this program. */
+export function readVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
 }

@@ -3,9 +3,7 @@ import type { Command } from 'commander';
 import { foundVouchers, type VoucherSummary } from '../operator/find-vouchers.ts';
 import { moneyOperations } from '../operator/money.ts';
 import { VOUCHER_STATES, type Voucher, vouchers } from '../operator/vouchers.ts';
-import { actor } from './actor.ts';
 import { amountText } from './merchant.ts';
-import { asMoneyCommand, type MoneyOptions, parseReference, sayBooked } from './money.ts';
 import { printFields, printTable, say, wrongUsage } from './output.ts';
 import {
   oneOf,
@@ -17,9 +15,17 @@ import {
   parseTransactionId,
   parseValue,
 } from './parse.ts';
-import { LISTED_MAX, listCommand, performCommand } from './perform.ts';
-import { addBulk } from './voucher-bulk.ts';
-import { addVoucherExport } from './voucher-export.ts';
+import {
+  asMoneyCommand,
+  LISTED_MAX,
+  listCommand,
+  type MoneyOptions,
+  parseReference,
+  performCommand,
+  sayBooked,
+} from './perform.ts';
+import { actor } from './usage.ts';
+import { addBulk, addVoucherExport } from './voucher-bulk.ts';
 
 const LISTED = '50';
 const REFERENCE_MAX = 100;

@@ -14,7 +14,7 @@ import { maintainDeclines } from '../vouchers/declines.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';
 import { openService } from './open.ts';
-import { listenForStop } from './stop.ts';
+import { listenForStop } from './processes.ts';
 
 export function registerWork(program: Command): void {
   program

@@ -1,0 +1,153 @@
+import type { Command } from 'commander';
+import type { Config } from '../config.ts';
+import { CONNECTIONS_MAX } from '../db/pool.ts';
+import { readStatus } from '../db/status.ts';
+import { keyFile } from '../keyring/file.ts';
+import { isExposed } from '../keyring/store.ts';
+import { reconcile } from '../ledger/reconcile.ts';
+import { examine, type Surroundings } from '../monitor/doctor.ts';
+import { withService } from './open.ts';
+import { id, numberOf, printFields, printJson, printTable, say, toJson } from './output.ts';
+import { readVersion } from './usage.ts';
+
+export function registerStatus(program: Command): void {
+  program
+    .command('status')
+    .description('show which kind of database this is, its versions, and its shards with their sizes')
+    .option('--json', 'print JSON')
+    .action(runStatus);
+}
+
+const MEGABYTE = 1_048_576n;
+
+async function runStatus(options: { json?: boolean }): Promise<void> {
+  await withService(async ({ db }) => {
+    const { kind, serverVersion, citusVersion, schema, bytes, buckets } = await readStatus(db);
+    if (options.json)
+      return printJson({
+        kind,
+        serverVersion,
+        citusVersion,
+        schema,
+        bytes: Number(bytes),
+        buckets: buckets.map((each) => ({
+          bucket: each.bucket,
+          shardId: id(each.shardId),
+          worker: each.worker,
+          bytes: each.bytes === null ? null : Number(each.bytes),
+        })),
+      });
+    printFields({
+      database: kind === 'citus' ? 'distributed by Citus' : 'one PostgreSQL server',
+      PostgreSQL: serverVersion,
+      Citus: citusVersion ?? 'no',
+      schema,
+      [kind === 'citus' ? 'size of the coordinator' : 'size']: `${bytes / MEGABYTE} MB`,
+      ...(kind === 'citus' && { buckets: String(buckets.length) }),
+    });
+    if (kind === 'citus')
+      printTable(
+        ['bucket', 'shard', 'worker', 'MB'],
+        buckets.map(({ bucket, shardId, worker, bytes: size }) => [
+          String(bucket),
+          String(shardId),
+          worker,
+          size === null ? 'unknown' : String(size / MEGABYTE),
+        ]),
+      );
+  });
+}
+
+/** Beside those for calls: background work, and the one that holds the embedded database open. */
+const CONNECTIONS_BESIDE = 7;
+
+export function registerDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .description(
+      'check what a start and a night need, and say what to do; exit status 1 if something must be done',
+    )
+    .option('--json', 'print JSON')
+    .action(runDoctor);
+}
+
+async function runDoctor(options: { json?: boolean }): Promise<void> {
+  await withService(async (service, config) => {
+    const findings = await examine(service, await surroundingsOf(config));
+    const failures = findings.filter(({ state }) => state === 'failure').length;
+    const warnings = findings.filter(({ state }) => state === 'warning').length;
+    if (failures > 0) process.exitCode = 1;
+    if (options.json) return printJson({ ok: failures === 0, findings });
+    printTable(
+      ['check', 'state', 'found'],
+      findings.map(({ check, state, found, advice }) => [
+        check,
+        state === 'ok' ? 'ok' : state.toUpperCase(),
+        advice === null ? wrapped(found) : [...wrapped(found), ...wrapped(`→ ${advice}`)],
+      ]),
+    );
+    if (failures + warnings === 0) say('All is well.');
+    else
+      say(`${numberOf(failures, 'failure')}, ${numberOf(warnings, 'warning')}: the arrows say what to do.`);
+  });
+}
+
+const LINE_MAX = 84;
+
+function wrapped(text: string): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const line = lines.length === 0 ? word : `${lines.at(-1)} ${word}`;
+    if (lines.length > 0 && line.length <= LINE_MAX) lines[lines.length - 1] = line;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+async function surroundingsOf(config: Config): Promise<Surroundings> {
+  const isFile = config.keys === undefined && config.keysFile === undefined;
+  return {
+    version: readVersion(),
+    dataDir: config.databaseUrl === undefined ? config.dataDir : undefined,
+    archiveDir: config.archiveDir,
+    keyRing: {
+      source: config.keys === undefined ? `the file ${keyFile(config).path}` : 'SCRIP_KEYS',
+      isFile,
+      isExposed: await isExposed(config),
+    },
+    connectionsMax: CONNECTIONS_MAX + CONNECTIONS_BESIDE,
+  };
+}
+
+export function registerReconcile(program: Command): void {
+  program
+    .command('reconcile')
+    .description('prove the books: every balance, journal entry and batch; exit status 1 if anything differs')
+    .option('--full', 'read everything, not only what came after the last closed day')
+    .option('--json', 'print JSON')
+    .action(runReconcile);
+}
+
+async function runReconcile(options: { full?: boolean; json?: boolean }): Promise<void> {
+  await withService(async (service) => {
+    const result = await reconcile(service, { sinceClosing: !options.full });
+    if (!result.ok) process.exitCode = 1;
+    if (options.json) return printJson(result);
+    printTable(
+      ['check', 'checked', 'result'],
+      result.checks.map(({ name, ok, checked }) => [name, String(checked), ok ? 'ok' : 'DIFFERS']),
+    );
+    printTable(
+      ['accounts', 'currency', 'balance'],
+      result.totals.map(({ kind, currency, balance }) => [kind, currency, balance]),
+    );
+    for (const { name, differing } of result.checks) {
+      for (const each of differing) say(`${name}: ${toJson(each)}`);
+    }
+    if (result.since !== null)
+      say(
+        `Read what came after ${result.since}: \`scrip books verify\` proves the closed days, --full reads all.`,
+      );
+    say(result.ok ? 'Everything agrees.' : 'The books differ.');
+  });
+}
