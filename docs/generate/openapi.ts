@@ -1,5 +1,4 @@
-import type { Dialect, Endpoint } from '../../src/http/endpoint.ts';
-import { bodyText, Envelope, RefusalBody } from '../../src/http/envelope.ts';
+import { bodyText, type Dialect, type Endpoint, Envelope, RefusalBody } from '../../src/http/endpoint.ts';
 import { fieldsOf, valueErrors } from '../../src/http/field-errors.ts';
 import { LIMITS, PathReference } from '../../src/http/fields.ts';
 import {

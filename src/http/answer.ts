@@ -2,13 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Service } from '../context.ts';
+import type { Static } from 'typebox';
+import { type Batch, batchData } from '../batches/batch.ts';
+import { readVouchers } from '../batches/download.ts';
+import type { Context, Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
+import { toNumber } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import type { Answer, Dialect } from './endpoint.ts';
-import { bodyText, outcomeOf } from './envelope.ts';
+import type { VoucherBalance } from '../vouchers/balance.ts';
+import { type Answer, bodyText, type Dialect, outcomeOf } from './endpoint.ts';
 import { valueErrors } from './field-errors.ts';
-import { BatchVoucher } from './fields.ts';
+import { type BatchData, BatchVoucher } from './fields.ts';
 import { bodyTooLarge, notJson, prefersGzip, TransportRefusal } from './wire.ts';
 
 const SUCCESS = { statusCode: '00', message: 'Success' } as const;
@@ -222,4 +226,42 @@ function drainBody(request: IncomingMessage, done: () => void): void {
     done();
   }
   request.on('data', onData).once('end', finish).once('close', finish).resume();
+}
+
+/** Renders results of the core as data of an answer, where both variants show the same. */
+
+/** A batch. Where it is complete its vouchers follow page by page. */
+export function renderBatch({ service }: Context, batch: Batch, replayed: boolean): Answer<typeof BatchData> {
+  const data = batchData(batch);
+  if (batch.status !== 'COMPLETED') return { data, replayed };
+  const pages = renderPages(readVouchers(service, batch));
+  return { data, replayed, vouchers: { quantity: batch.quantity, pages } };
+}
+
+async function* renderPages(
+  pages: ReturnType<typeof readVouchers>,
+): AsyncGenerator<Static<typeof BatchVoucher>[]> {
+  for await (const page of pages) {
+    yield page.map(({ serialNumber, code, pin }) => ({ serialNumber: Number(serialNumber), code, pin }));
+  }
+}
+
+/**
+ * A balance.
+ * @param voucherCode as it was sent
+ */
+export function renderBalance(found: VoucherBalance, voucherCode: string) {
+  return {
+    serialNumber: Number(found.serialNumber),
+    voucherCode,
+    balance: toNumber(found.balance),
+    usableAmount: toNumber(found.usable),
+    transactions: found.transactions.map(({ transactionId, type, amount, timestamp, reference }) => ({
+      transactionId,
+      transactionType: type,
+      amount: toNumber(amount),
+      timestamp,
+      reference,
+    })),
+  };
 }

@@ -1,8 +1,12 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
 import { PING } from '../db/sql.ts';
 import { JSON_TYPE } from './answer.ts';
-import { bodyText } from './envelope.ts';
+import { bodyText } from './endpoint.ts';
 
 const ALIVE = bodyText('00', 'Success');
 const NOT_READY = bodyText('91', 'Service unavailable');
@@ -38,4 +42,90 @@ async function canServeTills({ db }: Service): Promise<boolean> {
     () => false,
   );
   return Promise.race([asked, late]).finally(() => clearTimeout(timer));
+}
+
+/** Requests that were accepted have this long to end once the server closes. */
+const CLOSE_TIMEOUT_MS = 30_000;
+/** How often the server looks whether a connection is left. */
+const LOOK_MS = 20;
+/** Requests that are on their way when the server stops listening arrive within this time. */
+const HOLD_MS = 50;
+
+/**
+ * Makes a server close gracefully: what it accepted is answered, and each connection ends behind an answer.
+ *
+ * The server first drains. It still accepts connections, so that load balancers and clients with idle
+ * connections notice, and answers each connection once more, with `Connection: close`. A client that does not
+ * wait for answers may have sent more requests behind that one. They are not accepted, since their answers
+ * could not be sent.
+ *
+ * Answers are held while the server stops listening: a client that is waiting for one does not connect, and
+ * the system resets connections that are opened in that moment. Connections on which nothing was ever sent,
+ * as browsers open them in advance, are closed then.
+ *
+ * To be called before any other hook is added: a request that is not accepted must reach none of them.
+ * @param graceMs how long the server drains; it stops earlier where no connection is left
+ * @returns whether the server has begun to drain
+ */
+export function closeGracefully(app: FastifyInstance, graceMs: number): () => boolean {
+  let draining = false;
+  let held: Promise<void> | undefined;
+  let deadline: NodeJS.Timeout | undefined;
+  const newest = new WeakMap<Socket, IncomingMessage>();
+  const ended = new WeakSet<Socket>();
+  /** Connections without a request so far. Node takes them for busy. */
+  const unused = new Set<Socket>();
+  app.server.on('connection', (socket) => {
+    unused.add(socket);
+    socket.once('close', () => unused.delete(socket));
+  });
+  app.addHook('preClose', async () => {
+    draining = true;
+    deadline = setTimeout(() => app.server.closeAllConnections(), CLOSE_TIMEOUT_MS);
+    if (!(await hasConnections(app, graceMs))) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    await sleep(HOLD_MS);
+    // The server stops listening right after this hook.
+    setImmediate(() => {
+      resolve();
+      for (const socket of unused) if (socket.bytesRead === 0) socket.destroy();
+    });
+  });
+  app.addHook('onClose', (_app, done) => {
+    clearTimeout(deadline);
+    done();
+  });
+  app.addHook('onRequest', ({ raw }, reply, done) => {
+    unused.delete(raw.socket);
+    if (draining) {
+      if (ended.has(raw.socket)) {
+        reply.hijack();
+        return;
+      }
+      ended.add(raw.socket);
+    }
+    newest.set(raw.socket, raw);
+    done();
+  });
+  app.addHook('onSend', ({ raw }, reply, payload, done) => {
+    if (draining && newest.get(raw.socket) === raw) {
+      ended.add(raw.socket);
+      reply.header('connection', 'close');
+    }
+    if (held) void held.then(() => done(null, payload));
+    else done(null, payload);
+  });
+  return () => draining;
+}
+
+/** Waits until no connection is left, but no longer than `withinMs`; returns whether there still is one. */
+async function hasConnections({ server }: FastifyInstance, withinMs: number): Promise<boolean> {
+  const count = promisify(server.getConnections.bind(server));
+  const until = performance.now() + withinMs;
+  for (;;) {
+    if ((await count()) === 0) return false;
+    if (performance.now() >= until) return true;
+    await sleep(LOOK_MS);
+  }
 }

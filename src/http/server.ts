@@ -1,11 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
-import Fastify, {
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
 import type { Context, Service } from '../context.ts';
 import { accessLog } from '../log.ts';
 import type { ObserveCall } from '../metrics.ts';
@@ -14,13 +10,17 @@ import type { RequestTrace } from '../tracing.ts';
 import { sendRefusal } from './answer.ts';
 import { serveConsole } from './console.ts';
 import { serveDocs } from './docs.ts';
-import { closeGracefully } from './drain.ts';
-import { bodyText } from './envelope.ts';
-import { serveHealth } from './health.ts';
-import { serveOidc } from './operator/oidc.ts';
+import { bodyText } from './endpoint.ts';
+import { closeGracefully, serveHealth } from './health.ts';
+import { serveOidc } from './operator/identify.ts';
 import { sendProblem } from './operator/problems.ts';
-import { OPERATOR_APIS, OPERATOR_PREFIX, PORTAL_PREFIX, serveOperator } from './operator/routes.ts';
-import { openOperatorService } from './operator/service.ts';
+import {
+  OPERATOR_APIS,
+  OPERATOR_PREFIX,
+  openOperatorService,
+  PORTAL_PREFIX,
+  serveOperator,
+} from './operator/routes.ts';
 import { serveSessions } from './operator/sessions.ts';
 import { AdmissionControl } from './overload.ts';
 import { serveDialect } from './routes.ts';

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { confirmUser } from '../people/confirm.ts';
+import { confirmUser } from '../people/enroll.ts';
 import {
   endUserSessions,
   findUser,

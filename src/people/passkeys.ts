@@ -12,12 +12,13 @@ import { invalid, notFound, Problem } from '../operator/problem.ts';
 import {
   deletePasskey,
   findPasskey,
+  findUserById,
   insertPasskey,
   listPasskeyRows,
   type PasskeyRow,
+  type UserRow,
   usePasskey,
-} from './passkeys.queries.ts';
-import { findUserById, type UserRow } from './queries.ts';
+} from './queries.ts';
 import { deleteSessions, insertSignIn, type SignInRow, takeSignIn } from './sessions.queries.ts';
 import { actorOfUser, type Door, type Origin, renewStepped, type Session } from './sessions.ts';
 import { requireSteppedUp, signable, signIn } from './sign-in.ts';

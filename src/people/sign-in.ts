@@ -1,12 +1,25 @@
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import { hashSecret, newBearer } from '../credentials.ts';
-import { Problem } from '../operator/problem.ts';
-import { countAttempt, forget, takeBack } from './attempts.ts';
-import { acceptFactor, type Factor } from './factors.ts';
-import { isPassword } from './password.ts';
-import { findUserByEmail, findUserById, setSignedIn, takeInvitation, type UserRow } from './queries.ts';
-import { deleteEnded, findSignIn, insertSignIn, type SignInRow, takeSignIn } from './sessions.queries.ts';
+import { invalid, Problem } from '../operator/problem.ts';
+import { acceptFactor, type Factor, replaceRecoveryCodes } from './enroll.ts';
+import { checkNewPassword, countAttempt, forget, hashPassword, isPassword, takeBack } from './password.ts';
+import {
+  findUserByEmail,
+  findUserById,
+  setPasswordHash,
+  setSignedIn,
+  takeInvitation,
+  type UserRow,
+} from './queries.ts';
+import {
+  deleteEnded,
+  deleteSessions,
+  findSignIn,
+  insertSignIn,
+  type SignInRow,
+  takeSignIn,
+} from './sessions.queries.ts';
 import {
   actorOfUser,
   beginSession,
@@ -174,4 +187,50 @@ export async function stepUp(
   const token = await renewStepped(service, session, oldToken);
   if (!token) throw new Problem('unauthorized', 'the session has ended: sign in again');
   return token;
+}
+
+/** What people change about their own account. */
+
+/**
+ * Changes the password, and ends the user's other sessions.
+ * @throws Problem `step-up-required`; `invalid`; `too-many-requests`
+ */
+export async function changePassword(
+  service: Service,
+  session: Session,
+  { password, newPassword }: { readonly password: string; readonly newPassword: string },
+  origin: Origin,
+): Promise<void> {
+  requireSteppedUp(session);
+  const { id, email } = session.user;
+  const attempt = { email, address: origin.address };
+  await checkNewPassword(newPassword, email);
+  await countAttempt(service, attempt);
+  const [user] = await service.db.query<UserRow>(findUserById(id));
+  if (!(await isPassword(password, user?.password_hash ?? null)))
+    throw invalid('password', 'wrong', 'is not the present password');
+  await takeBack(service, attempt);
+  const hash = await hashPassword(newPassword);
+  await service.db.transaction(async (tx) => {
+    await tx.query(setPasswordHash(id, hash));
+    await tx.query(deleteSessions(id, session.id));
+    const operator = { service, actor: actorOfUser(session.user, origin) };
+    await audit(tx, operator, { action: 'user.change-password', subject: `user ${id}` });
+  });
+}
+
+/** Makes new recovery codes; the old ones are of no use any more. @throws Problem `step-up-required` */
+export async function renewRecoveryCodes(
+  service: Service,
+  session: Session,
+  origin: Origin,
+): Promise<string[]> {
+  requireSteppedUp(session);
+  const { user } = session;
+  return service.db.transaction(async (tx) => {
+    const codes = await replaceRecoveryCodes(tx, user.id);
+    const operator = { service, actor: actorOfUser(user, origin) };
+    await audit(tx, operator, { action: 'user.renew-recovery-codes', subject: `user ${user.id}` });
+    return codes;
+  });
 }

@@ -1,11 +1,13 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../../context.ts';
 import type { PortalRole, Principal, Role } from '../../operator/principal.ts';
 import { Problem } from '../../operator/problem.ts';
 import { findToken } from '../../operator/tokens.ts';
+import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
 import { type Door, findSession } from '../../people/sessions.ts';
-import { readCookie } from './cookies.ts';
-import { requireSameOrigin } from './same-origin.ts';
+import { JSON_TYPE } from '../answer.ts';
+import { originOf, readCookie, requireSameOrigin, setCookie } from './person.ts';
+import { sendProblem } from './problems.ts';
 
 /** Longer than any token of ours. */
 const HEADER_LENGTH_MAX = 200;
@@ -75,4 +77,84 @@ async function identifyPerson(
       steppedUp: session.steppedUpUntil !== null,
     }
   );
+}
+
+/** The routes of single sign-on: the browser goes to the identity provider, and comes back. */
+
+const PATH = '/operator/v1/session/oidc';
+const CONSOLE = '/console/';
+
+/** Serves single sign-on; without an identity provider, only the answer that there is none. */
+export function serveOidc(
+  app: FastifyInstance,
+  service: Service,
+  settings: OidcSettings | undefined,
+  publicUrl: string | undefined,
+): void {
+  const provider =
+    settings && publicUrl !== undefined
+      ? new OidcProvider(settings, `${publicUrl}${PATH}/callback`)
+      : undefined;
+  get(app, service, '/operator/v1/session/methods', (request, reply) => {
+    requireSameOrigin(request, publicUrl);
+    return reply.type(JSON_TYPE).send(JSON.stringify({ password: true, oidc: provider !== undefined }));
+  });
+  if (!provider) return;
+  get(app, service, PATH, async (request, reply) => {
+    requireSameOrigin(request, publicUrl);
+    const { url, token } = await provider.begin(service);
+    setCookie(reply, 'oidc', 'operator', token);
+    return reply.redirect(url.href);
+  });
+  // The provider's page sends the browser here: the cookie and the state prove that it began here.
+  get(app, service, `${PATH}/callback`, async (request, reply) => {
+    try {
+      const token = readCookie(request, 'oidc', 'operator');
+      if (!token) throw new Problem('unauthorized', 'the sign-in has expired: begin again');
+      const query = (request.raw.url ?? '').replace(/^[^?]*/, '');
+      const done = await provider.finish(service, token, query, originOf(request));
+      setCookie(reply, 'oidc', 'operator', undefined);
+      if ('session' in done) setCookie(reply, 'session', 'operator', done.session);
+      else setCookie(reply, 'begun', 'operator', done.begun);
+      return sendPage(reply, 'session' in done ? CONSOLE : `${CONSOLE}sign-in#second-factor`, 'Signed in.');
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      setCookie(reply, 'oidc', 'operator', undefined);
+      request.trace.statusCode = error.code;
+      return sendPage(reply.code(401), undefined, error.message);
+    }
+  });
+}
+
+/**
+ * A page of our own that leads on: a redirect would still count as coming from the provider's site, and the
+ * browser would not send the cookie of the session.
+ */
+function sendPage(reply: FastifyReply, next: string | undefined, text: string): FastifyReply {
+  const lead = next === undefined ? '' : `<meta http-equiv="refresh" content="0;url=${next}">`;
+  return reply
+    .header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
+    .type('text/html; charset=utf-8')
+    .send(
+      `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Scrip</title>${lead}</head>` +
+        `<body><p>${text}</p><p><a href="${next ?? CONSOLE}">Continue</a></p></body></html>`,
+    );
+}
+
+function get(
+  app: FastifyInstance,
+  service: Service,
+  url: string,
+  handler: (request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>,
+): void {
+  app.route({
+    method: 'GET',
+    url,
+    onRequest(request, _reply, done) {
+      request.trace.route = url;
+      done();
+    },
+    handler: async (request, reply) => handler(request, reply),
+    errorHandler: (error, request, reply) => sendProblem(service, request, reply, error),
+  });
 }

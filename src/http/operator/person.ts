@@ -1,14 +1,97 @@
+import type { RegistrationResponseJSON } from '@simplewebauthn/server';
+import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import Type, { type Static, type TObject } from 'typebox';
+import type { Static, TObject } from 'typebox';
+import Type from 'typebox';
 import type { Service } from '../../context.ts';
 import { Problem } from '../../operator/problem.ts';
 import { checkInput } from '../../operator/validate.ts';
+import {
+  addPasskey,
+  askForPasskey,
+  beginPasskey,
+  listPasskeys,
+  placeOf,
+  removePasskey,
+} from '../../people/passkeys.ts';
 import { type Door, findSession, type Origin } from '../../people/sessions.ts';
+import { changePassword, renewRecoveryCodes } from '../../people/sign-in.ts';
 import { JSON_TYPE } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
-import { readCookie } from './cookies.ts';
 import { sendProblem } from './problems.ts';
-import { requireSameOrigin } from './same-origin.ts';
+
+/**
+ * The cookies of people. `__Host-` binds one to this host and to https; browsers take it from
+ * http://localhost too, where nobody can listen. Scripts cannot read it, and no other site can
+ * make a browser send it.
+ */
+
+const NAMES = {
+  session: { operator: '__Host-scrip_console', portal: '__Host-scrip_portal' },
+  /** A sign-in that waits for its second factor. */
+  begun: { operator: '__Host-scrip_console_begun', portal: '__Host-scrip_portal_begun' },
+  /**
+   * A browser that was sent to the identity provider: it comes back from another site, so that this
+   * cookie is `lax`.
+   */
+  oidc: { operator: '__Host-scrip_console_oidc', portal: '__Host-scrip_portal_oidc' },
+} as const;
+
+const ATTRIBUTES = { path: '/', secure: true, httpOnly: true } as const;
+/** 256 bits in base64url. */
+const FORM = /^[A-Za-z0-9_-]{43}$/;
+
+type Kind = keyof typeof NAMES;
+
+/** The token in a cookie; undefined if there is none, or it does not have the form of a token. */
+export function readCookie({ headers }: FastifyRequest, kind: Kind, door: Door): string | undefined {
+  const token = parseCookie(headers.cookie ?? '')[NAMES[kind][door]];
+  return token !== undefined && FORM.test(token) ? token : undefined;
+}
+
+/** Sets a cookie, until the browser is closed; without a token it is taken back. */
+export function setCookie(reply: FastifyReply, kind: Kind, door: Door, token: string | undefined): void {
+  const sameSite = kind === 'oidc' ? 'lax' : 'strict';
+  const attributes = { ...ATTRIBUTES, sameSite, ...(token === undefined && { maxAge: 0 }) } as const;
+  reply.header(
+    'set-cookie',
+    stringifySetCookie({ name: NAMES[kind][door], value: token ?? '', ...attributes }),
+  );
+}
+
+/** A header that no form can send, and no script of another site without a permission that is never given. */
+const OWN_HEADER = 'x-scrip-request';
+
+const SAFE = new Set(['GET', 'HEAD']);
+
+/**
+ * Refuses requests that a page of another site made a browser send (CSRF). A request that carries a cookie,
+ * or sets one, must come from a page of this origin, by a script of ours; a read may also be typed into the
+ * address bar.
+ * @param publicUrl where browsers reach the service; undefined where that is the Host that they name
+ * @throws Problem `forbidden` that names what is missing
+ */
+export function requireSameOrigin({ headers, method }: FastifyRequest, publicUrl: string | undefined): void {
+  const site = headers['sec-fetch-site'];
+  if (SAFE.has(method)) {
+    if (site === undefined || site === 'same-origin' || site === 'none') return;
+    throw new Problem('forbidden', 'a page of another site may not read this');
+  }
+  if (site !== 'same-origin') throw new Problem('forbidden', 'Sec-Fetch-Site must be same-origin');
+  if (!isOwn(headers.origin, headers.host, publicUrl))
+    throw new Problem(
+      'forbidden',
+      'Origin must be the address of this service (SCRIP_PUBLIC_URL behind a proxy)',
+    );
+  if (headers[OWN_HEADER] === undefined)
+    throw new Problem('forbidden', 'the header X-Scrip-Request is missing');
+}
+
+function isOwn(origin: string | undefined, host: string | undefined, publicUrl: string | undefined): boolean {
+  if (origin === undefined || host === undefined) return false;
+  if (publicUrl !== undefined) return origin === new URL(publicUrl).origin;
+  return origin === `https://${host.toLowerCase()}` || origin === `http://${host.toLowerCase()}`;
+}
 
 /** Routes that answer people in browsers: of this origin only, by the cookies that it set. */
 
@@ -89,5 +172,66 @@ export function route<Body extends TObject>(
         : reply.type(JSON_TYPE).send(JSON.stringify(answer));
     },
     errorHandler: (error, request, reply) => sendProblem(service, request, reply, error),
+  });
+}
+
+/** Changes of people to their own account, and the questions of browsers to devices. */
+
+const Password = Type.Object(
+  { password: Text(1_000), newPassword: Text(1_000) },
+  { additionalProperties: false },
+);
+const NewPasskey = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    response: Type.Unsafe<RegistrationResponseJSON>({ type: 'object' }),
+  },
+  { additionalProperties: false },
+);
+
+/** Serves a person's own account at one of the doors. */
+export function serveAccount(app: FastifyInstance, serving: Serving): void {
+  const { service, door } = serving;
+  route(app, serving, 'POST', '/account/password', Password, async ({ body, request, origin }) => {
+    const { session } = await requireSession(serving, request);
+    await changePassword(service, session, body, origin);
+    return undefined;
+  });
+  route(app, serving, 'POST', '/account/recovery-codes', Nothing, async ({ request, origin }) => {
+    const { session } = await requireSession(serving, request);
+    return { recoveryCodes: await renewRecoveryCodes(service, session, origin) };
+  });
+  route(app, serving, 'GET', '/account/passkeys', Nothing, async ({ request }) => {
+    const { session } = await requireSession(serving, request);
+    return { items: await listPasskeys(service, session.user.id), nextCursor: null };
+  });
+  route(app, serving, 'POST', '/account/passkeys/options', Nothing, async ({ request, reply }) => {
+    const { session } = await requireSession(serving, request);
+    const { options, token } = await beginPasskey(service, session, placeOf(originOfPage(request)));
+    setCookie(reply, 'begun', door, token);
+    return options;
+  });
+  route(app, serving, 'POST', '/account/passkeys', NewPasskey, async ({ body, request, reply, origin }) => {
+    const { session } = await requireSession(serving, request);
+    const place = placeOf(originOfPage(request));
+    const added = await addPasskey(service, session, requireBegun(serving, request), body, place, origin);
+    setCookie(reply, 'begun', door, undefined);
+    return added;
+  });
+  route(app, serving, 'DELETE', '/account/passkeys/:id', Nothing, async ({ request, origin }) => {
+    const { session } = await requireSession(serving, request);
+    await removePasskey(service, session, (request.params as { id: string }).id, origin);
+    return undefined;
+  });
+  route(app, serving, 'POST', '/session/passkey/options', Nothing, async ({ request, reply }) => {
+    const { options, token } = await askForPasskey(service, placeOf(originOfPage(request)));
+    setCookie(reply, 'begun', door, token);
+    return options;
+  });
+  route(app, serving, 'POST', '/session/step-up/options', Nothing, async ({ request, reply }) => {
+    const { session } = await requireSession(serving, request);
+    const { options, token } = await askForPasskey(service, placeOf(originOfPage(request)), session);
+    setCookie(reply, 'begun', door, token);
+    return options;
   });
 }

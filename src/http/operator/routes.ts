@@ -1,7 +1,11 @@
 import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Service } from '../../context.ts';
+import { createService, type Service } from '../../context.ts';
+import { openDatabase, openReader } from '../../db/pool.ts';
 import { type File, parametersOf, typeOf } from '../../operator/fields.ts';
+import { jobs } from '../../operator/job-operations.ts';
+import type { Job } from '../../operator/job-schema.ts';
 import type { AnyOperation } from '../../operator/operations.ts';
 import { type Performed, perform } from '../../operator/perform.ts';
 import { PORTAL_OPERATIONS } from '../../operator/portal.ts';
@@ -13,7 +17,68 @@ import { checkHead, parseJson } from '../wire.ts';
 import { identifyPrincipal } from './identify.ts';
 import type { DescribedApi } from './openapi.ts';
 import { sendProblem } from './problems.ts';
-import { serveProgress } from './progress.ts';
+
+/** The progress of a job as events. */
+
+const POLL_MS = 500;
+/** A proxy that sees nothing for a minute closes the connection. */
+const HEARTBEAT_MS = 15_000;
+const END_STATES: readonly string[] = ['COMPLETED', 'CANCELED', 'FAILED'];
+
+type Identify = (request: FastifyRequest) => Promise<Principal>;
+
+/** Serves `/jobs/:id/events` below a prefix. */
+export function serveProgress(
+  app: FastifyInstance,
+  service: Service,
+  prefix: string,
+  identify: Identify,
+): void {
+  const closing = new AbortController();
+  app.addHook('preClose', async () => closing.abort());
+  const url = `${prefix}/jobs/:id/events`;
+  app.route({
+    method: 'GET',
+    url,
+    onRequest(request, _reply, done) {
+      request.trace.route = url;
+      done();
+    },
+    async handler(request, reply) {
+      const principal = await identify(request);
+      const input = { id: (request.params as { id: string }).id };
+      const next = async () =>
+        (await perform(jobs.show as never, { service, principal, input })).output as Job;
+      const first = await next();
+      const gone = new AbortController();
+      reply.raw.once('close', () => gone.abort());
+      const signal = AbortSignal.any([closing.signal, gone.signal]);
+      return reply.type('text/event-stream').send(Readable.from(events(first, next, signal)));
+    },
+    errorHandler: (error, request, reply) => sendProblem(service, request, reply, error),
+  });
+}
+
+/**
+ * An event for each change of a job, until it has ended. Rights are looked up again for each: one that is
+ * taken away ends it.
+ */
+async function* events(first: Job, next: () => Promise<Job>, signal: AbortSignal): AsyncGenerator<string> {
+  let sent = '';
+  let quietMs = 0;
+  for (let job = first; ; job = await next()) {
+    const data = JSON.stringify(job);
+    if (data !== sent || quietMs >= HEARTBEAT_MS) {
+      yield data === sent ? ': still running\n\n' : `event: progress\ndata: ${data}\n\n`;
+      quietMs = 0;
+    }
+    sent = data;
+    if (END_STATES.includes(job.state)) return;
+    await sleep(POLL_MS, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    quietMs += POLL_MS;
+  }
+}
 
 export const OPERATOR_PREFIX = '/operator/v1';
 export const PORTAL_PREFIX = '/portal/v1';
@@ -175,4 +240,27 @@ function keyOf({ headers }: FastifyRequest, { effect }: AnyOperation): string | 
   if (typeof key !== 'string' || !KEY_FORM.test(key))
     throw invalid('Idempotency-Key', 'pattern', 'must have 1 to 100 printable characters without spaces');
   return key;
+}
+
+/**
+ * The connections that operators' requests share: no list or report of theirs takes one from a till. Few,
+ * since what they read at once takes the cores of the database from tills. Reports take one of them in turns
+ * (src/operator/turns.ts), so that what is quick does not wait for them.
+ */
+const POOL_SIZE = 3;
+
+/**
+ * The service as operators' requests use it: on connections of its own. Nothing connects before the first
+ * statement.
+ */
+export function openOperatorService(service: Service): { service: Service; close(): Promise<void> } {
+  const db = openDatabase(service.db.url, 'scrip-operator', { size: POOL_SIZE });
+  const readDb =
+    service.readDb === service.db ? db : openReader(service.readDb.url, 'scrip-operator', POOL_SIZE);
+  return {
+    service: createService({ ...service, db, readDb }),
+    async close() {
+      await Promise.all([db.close(), ...(readDb === db ? [] : [readDb.close()])]);
+    },
+  };
 }

@@ -1,10 +1,10 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from 'typebox';
 import type { Service } from '../../context.ts';
 import { invalid, notFound, Problem } from '../../operator/problem.ts';
-import { enroll, openInvitation } from '../../people/enroll.ts';
-import type { Factor } from '../../people/factors.ts';
+import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
 import { placeOf, signInByPasskey, stepUpByPasskey } from '../../people/passkeys.ts';
 import {
   endOwnSession,
@@ -14,8 +14,6 @@ import {
   type Session,
 } from '../../people/sessions.ts';
 import { beginSignIn, finishSignIn, signInByLink, stepUp } from '../../people/sign-in.ts';
-import { serveAccount } from './account.ts';
-import { setCookie } from './cookies.ts';
 import {
   type Asked,
   Nothing,
@@ -25,6 +23,8 @@ import {
   route,
   type Serving,
   type SessionReach,
+  serveAccount,
+  setCookie,
   Text,
 } from './person.ts';
 

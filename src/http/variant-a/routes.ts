@@ -8,9 +8,9 @@ import { findUpdate, updateRedemption } from '../../redemptions/update.ts';
 import { type FieldError, Refusal } from '../../refusal.ts';
 import { activate } from '../../vouchers/activate.ts';
 import { balance } from '../../vouchers/balance.ts';
+import { renderBalance, renderBatch } from '../answer.ts';
 import { type Dialect, endpoint } from '../endpoint.ts';
 import { BatchData } from '../fields.ts';
-import { renderBalance, renderBatch } from '../render.ts';
 import {
   Activate,
   BalanceData,

@@ -10,9 +10,9 @@ import { redeem } from '../../redemptions/redeem.ts';
 import type { FieldError } from '../../refusal.ts';
 import { activate } from '../../vouchers/activate.ts';
 import { balance } from '../../vouchers/balance.ts';
+import { renderBalance, renderBatch } from '../answer.ts';
 import { type Dialect, endpoint } from '../endpoint.ts';
 import { BatchData } from '../fields.ts';
-import { renderBalance, renderBatch } from '../render.ts';
 import { parseDateTime } from '../wire.ts';
 import {
   Activate,
