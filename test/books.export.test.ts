@@ -3,7 +3,7 @@ import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closeDays } from '../src/books/close.ts';
 import { type ExportWanted, exportBooks } from '../src/books/export.ts';
-import { GL_KINDS, setGlAccount } from '../src/books/gl-accounts.ts';
+import { GL_KINDS, setGlAccount } from '../src/books/gl.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { approve } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';

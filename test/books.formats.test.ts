@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { beginCamt, beginStatement, endCamt, endStatement, entry } from '../src/books/camt053.ts';
-import { csvText } from '../src/books/csv.ts';
 import type { Account, Balance, ClosedDay, Movement } from '../src/books/export.rows.ts';
+import { beginCamt, beginStatement, csvText, endCamt, endStatement, entry } from '../src/books/formats.ts';
 import { PlainText, type PlainTextFormat } from '../src/books/plain-text.ts';
-import type { Names } from '../src/books/reports/names.ts';
+import type { Names } from '../src/books/reports/report.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
 
 /**

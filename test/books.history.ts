@@ -1,8 +1,7 @@
 import type { TestContext } from 'node:test';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
 import { escheatUnclaimed, transferOwn } from '../src/books/own.ts';
-import { correctRedemption, getRedemption } from '../src/books/redemptions.ts';
-import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';
+import { adjustVoucher, cashOut, correctRedemption, getRedemption } from '../src/books/vouchers.ts';
 import type { Operator } from '../src/context.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { actFor } from '../src/merchants/merchants.ts';

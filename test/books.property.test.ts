@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GL_KINDS } from '../src/books/gl-accounts.ts';
+import { GL_KINDS } from '../src/books/gl.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { verifyBooks } from '../src/books/verify.ts';
 import type { Context } from '../src/context.ts';

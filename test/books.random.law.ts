@@ -1,7 +1,6 @@
 import { importBank, saveMapping, setBankAccount } from '../src/bank/import.ts';
 import { matchByHand } from '../src/bank/match.ts';
-import { setBreakageRate } from '../src/books/rates.ts';
-import { setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
+import { setBreakageRate, setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
 import { findProduct } from '../src/merchants/products.ts';
 import { decimalsOf, toText } from '../src/money.ts';
 import type { Shown, Treatment } from './books.law.ts';

@@ -2,7 +2,7 @@ import type { TestContext } from 'node:test';
 import { importVouchers } from '../src/batches/import.ts';
 import { listDays } from '../src/books/days.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
-import { GL_KINDS, setGlAccount } from '../src/books/gl-accounts.ts';
+import { GL_KINDS, setGlAccount } from '../src/books/gl.ts';
 import { escheatUnclaimed, transferOwn } from '../src/books/own.ts';
 import { makeReport, REPORTS } from '../src/books/reports/index.ts';
 import { adjustVoucher, cashOut } from '../src/books/vouchers.ts';

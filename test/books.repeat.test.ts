@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Booked } from '../src/books/book-once.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../src/books/floats.ts';
 import { escheatUnclaimed, transferOwn } from '../src/books/own.ts';
-import { correctRedemption, getRedemption } from '../src/books/redemptions.ts';
-import { sweepExpired } from '../src/books/sweep.ts';
-import { adjustVoucher, cashOut, escheatVoucher } from '../src/books/vouchers.ts';
+import { type Booked, sweepExpired } from '../src/books/sweep.ts';
+import {
+  adjustVoucher,
+  cashOut,
+  correctRedemption,
+  escheatVoucher,
+  getRedemption,
+} from '../src/books/vouchers.ts';
 import type { Operator } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';

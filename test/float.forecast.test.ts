@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { forecastFloats } from '../src/books/forecast.ts';
+import { forecastFloats } from '../src/books/floats.ts';
 import { openLedger, sell } from './books.ts';
 
 test('the forecast of a float divides its balance by the mean use of the last 28 days', async (t) => {

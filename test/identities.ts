@@ -1,4 +1,4 @@
-import { GL_KINDS } from '../src/books/gl-accounts.ts';
+import { GL_KINDS } from '../src/books/gl.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
 import type { Service } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';

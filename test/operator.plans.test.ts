@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { listBreakGlass, listEntries } from '../src/audit/queries.ts';
 import { listBankEntries, listBankMovements, listStatements } from '../src/bank/list.queries.ts';
 import { listBatchRows } from '../src/batches/queries.ts';
-import { listLowFloats, listUse } from '../src/books/forecast.queries.ts';
+import { listLowFloats, listUse } from '../src/books/days.queries.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { type Sql, sql } from '../src/db/sql.ts';
 import { listJournalRows } from '../src/ledger/journal.queries.ts';

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { audit } from '../audit/audit.ts';
-import { isSharded, type Operator, type Service } from '../context.ts';
+import { type Actor, isSharded, type Operator, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { GENESIS, hashOfClosing, VERSION } from './chain.ts';
-import { type ClosedDay, dayChecks, FLOATS_CHECK, lockFloats } from './checks.queries.ts';
 import {
   allowLongWork,
   type ClosingRow,
@@ -22,11 +20,20 @@ import {
   sumDay,
   summarizeSeals,
 } from './close.queries.ts';
-import { findOpenDay, lockBooks, openDays } from './days.queries.ts';
+import { findFreeBooks, findOpenDay, findUnswept, lockBooks, openDays } from './days.queries.ts';
 import type { Books, Day } from './days.ts';
-import { passMark, SLICE_MS, sealableUntil, sealDue, sealUntil } from './seal.ts';
-import { findUnswept } from './sweep.queries.ts';
+import {
+  GENESIS,
+  hashOfClosing,
+  passMark,
+  SLICE_MS,
+  sealableUntil,
+  sealDue,
+  sealUntil,
+  VERSION,
+} from './seal.ts';
 import { sweepExpired } from './sweep.ts';
+import { type ClosedDay, dayChecks, FLOATS_CHECK, lockFloats } from './verify.queries.ts';
 
 /** Each close counts so many closed days again. */
 const RECOUNTED_DAYS = 3;
@@ -248,4 +255,30 @@ export async function readHashes(tx: Queries, day: string): Promise<Readonly<Rec
 
 function toUuid(hex: string): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** Who closes days by the clock. */
+const KEEPER: Actor = {
+  kind: 'service',
+  id: null,
+  name: 'scrip',
+  origin: 'background work',
+  requestId: null,
+  reason: null,
+};
+
+/**
+ * Keeps the books: sweeps what has expired, seals slices, and closes the days that are due. Done by one
+ * process at a time: another one finds them in use, and leaves them alone.
+ */
+export async function keepBooks(
+  service: Service,
+  dayEnds: readonly DayEnd[],
+  stopping: () => boolean,
+): Promise<void> {
+  if ((await service.db.query(findFreeBooks())).length === 0) return;
+  const operator: Operator = { service, actor: KEEPER };
+  const { closed, waiting } = await closeDays(operator, { dayEnds, stopping });
+  for (const { day, hash } of closed) service.log.info({ day, hash }, 'a day was closed');
+  if (waiting) service.log.debug(waiting, 'the next day is not closed yet');
 }

@@ -58,3 +58,85 @@ where not exists (select from book_closings c where c.day = d.day) order by d.da
 export function findFreeBooks(): Sql {
   return sql`select zone from books for update skip locked`;
 }
+
+/** Batches that have expired, and whose vouchers the sweep has not all seen, the earliest expiry first. */
+export function listExpiredBatches(now: Date, count: number): Sql {
+  return sql`
+select id from batches where status = 'COMPLETED' and swept_at is null and expires_at <= ${now}
+order by expires_at limit ${count}`;
+}
+
+/** Locks a batch for a sweep; nothing where another sweep has it. */
+export function lockExpiredBatch(id: number): Sql {
+  return sql`
+select swept_to from batches where id = ${id} and swept_at is null for update skip locked`;
+}
+
+/** The next vouchers of a batch behind a serial number. */
+export function listBatchSerials(id: number, after: bigint, count: number): Sql {
+  return sql`
+select serial_number, bucket, balance_minor > 0 or expires_at > b.batch_expires_at as counts
+from vouchers, (select expires_at as batch_expires_at from batches where id = ${id}) b
+where batch_id = ${id} and serial_number > ${after} order by serial_number limit ${count}`;
+}
+
+export function setSwept(id: number, sweptTo: bigint, sweptAt: Date | null): Sql {
+  return sql`update batches set swept_to = ${sweptTo}, swept_at = ${sweptAt} where id = ${id}`;
+}
+
+/** Vouchers that are due by themselves, behind the last one of a page. */
+export function listDueVouchers(now: Date, after: { due: Date | null; serial: bigint }, count: number): Sql {
+  return sql`
+select serial_number, bucket, due_at from voucher_expiries
+where due_at <= ${now} and (${after.due}::timestamptz is null
+  or (due_at, serial_number) > (${after.due}, ${after.serial}))
+order by due_at, serial_number limit ${count}`;
+}
+
+/** Sweeps vouchers of one bucket (sql/015-booking.sql). */
+export function sweepVouchers(bucket: number, serials: string, ids: string, now: Date): Sql {
+  return sql`select sweep_vouchers(${bucket}, ${serials}::bigint[], ${ids}::uuid[], ${now}) as swept`;
+}
+
+/** Whether anything that expired before a time was not swept. (Citus takes no subquery without a column.) */
+export function findUnswept(before: Date): Sql {
+  return sql`
+select exists (
+    select 1 from batches where status = 'COMPLETED' and swept_at is null and expires_at < ${before}
+  )
+  or exists (select 1 from voucher_expiries where due_at < ${before}) as found`;
+}
+
+/**
+ * What each float of some merchants paid for since a time, less what came back of it, and for how many days
+ * it has been in use: from the sums of sealed slices, so without the last hour or two.
+ */
+export function listUse(merchantIds: readonly number[], since: Date, now: Date): Sql {
+  return sql`
+select f.merchant_id, f.currency, f.decimals, f.balance_minor,
+  coalesce(u.used_minor, 0)::bigint as used_minor,
+  extract(epoch from ${now}::timestamptz - m.created_at) / 86400 as days
+from unnest(${merchantIds}::integer[]) w (id)
+-- \`offset 0\` keeps these look-ups: else the sums of all merchants may be made before these are picked.
+cross join lateral (select r.created_at from merchants r where r.id = w.id offset 0) m
+cross join lateral (select r.* from floats r where r.merchant_id = w.id offset 0) f
+cross join lateral (
+  select sum(case s.debit_kind when 'FLOAT' then s.amount_minor else -s.amount_minor end) as used_minor
+  from book_slices s
+  where s.merchant_id = f.merchant_id and s.currency = f.currency and s.starts_at >= ${since}
+    and (s.debit_kind = 'FLOAT' or s.credit_kind = 'FLOAT')
+    and s.kind in ('RESERVATION', 'RELEASE', 'ACTIVATION', 'HOLD', 'HOLD_RELEASE', 'IMPORT')
+) u
+order by f.merchant_id, f.currency`;
+}
+
+/** Floats below their mark, merchant by merchant, behind a float. */
+export function listLowFloats(merchantId: number, currency: string, count: number): Sql {
+  return sql`
+select f.merchant_id, m.name as merchant, f.currency,
+  coalesce(f.low_minor, f.topped_up_minor / 10) as low_minor
+from floats f join merchants m on m.id = f.merchant_id
+where (f.merchant_id, f.currency) > (${merchantId}, ${currency})
+  and f.balance_minor < coalesce(f.low_minor, f.topped_up_minor / 10)
+order by f.merchant_id, f.currency limit ${count}`;
+}

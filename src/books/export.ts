@@ -1,7 +1,5 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { beginCamt, beginStatement, endCamt, endStatement, entry } from './camt053.ts';
-import { type Cell, type CsvStyle, csvText } from './csv.ts';
 import { allowLongExport } from './export.queries.ts';
 import {
   type Account,
@@ -14,9 +12,19 @@ import {
   rowsOf,
   sumsOf,
 } from './export.rows.ts';
+import {
+  beginCamt,
+  beginStatement,
+  type Cell,
+  type CsvStyle,
+  csvText,
+  endCamt,
+  endStatement,
+  entry,
+} from './formats.ts';
 import { checkMapped, GlDay, type GlLine, readGlMapping } from './gl.ts';
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
-import { type Names, readNames } from './reports/names.ts';
+import { type Names, readNames } from './reports/report.ts';
 
 export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson'] as const;
 

@@ -1,7 +1,7 @@
 import type { Operator } from '../context.ts';
 import { getAccount, post } from '../ledger/movements.ts';
 import { toText } from '../money.ts';
-import { type Booked, bookOnce } from './book-once.ts';
+import { type Booked, bookOnce } from './sweep.ts';
 
 /**
  * What an operator moves between its own accounts and its bank: income, tax, goodwill, and what is paid

@@ -7,7 +7,7 @@ import {
   dayBefore,
   type Movement,
 } from './export.rows.ts';
-import type { Names } from './reports/names.ts';
+import type { Names } from './reports/report.ts';
 
 /**
  * Journals for beancount and hledger: a transaction for each movement, and the balances at the end of

@@ -1,7 +1,15 @@
+import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { advanceMark, allowLongWork, insertSeals, insertSlices, setSealed } from './close.queries.ts';
+import {
+  advanceMark,
+  allowLongWork,
+  type ClosingRow,
+  insertSeals,
+  insertSlices,
+  setSealed,
+} from './close.queries.ts';
 import { findOpenDay, lockBooks, openDays } from './days.queries.ts';
 import type { Books } from './days.ts';
 
@@ -68,4 +76,32 @@ export async function sealDue(service: Service, stopping: () => boolean = () => 
     }, 'read committed');
     if (more && db.isBusy()) await sleep(REST_MS);
   }
+}
+
+/** How closings are computed. A later version that computes anything differently has another number. */
+export const VERSION = 1;
+
+/** The hash before the first closing. */
+export const GENESIS = Buffer.alloc(32);
+
+/**
+ * The hash of a closing: SHA-256 over the hash before it and the columns as JSON
+ * (docs/explanation/books.md).
+ */
+export function hashOfClosing(row: ClosingRow): Buffer {
+  const columns = [
+    row.day,
+    row.starts_at.toISOString(),
+    row.ends_at.toISOString(),
+    row.zone,
+    String(row.rows),
+    row.first_id,
+    row.last_id,
+    row.rows_hash.toString('hex'),
+    row.totals,
+    row.version,
+    row.closed_at.toISOString(),
+  ];
+  const text = JSON.stringify(['scrip closing', ...columns]);
+  return hash('sha256', Buffer.concat([row.previous_hash, Buffer.from(text)]), 'buffer');
 }

@@ -1,8 +1,8 @@
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { GENESIS, hashOfClosing } from './chain.ts';
 import { allowLongWork, type ClosingRow, listClosings } from './close.queries.ts';
 import { readHashes } from './close.ts';
+import { GENESIS, hashOfClosing } from './seal.ts';
 import {
   hashSeals,
   listAuditedClosings,

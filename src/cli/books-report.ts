@@ -1,9 +1,13 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { reportCsv, transactionsCsv } from '../books/reports/csv.ts';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import type { Cell, Report, Wanted } from '../books/reports/report.ts';
-import { streamTransactions, type TransactionLine } from '../books/reports/transactions.ts';
+import {
+  reportCsv,
+  streamTransactions,
+  type TransactionLine,
+  transactionsCsv,
+} from '../books/reports/transactions.ts';
 import { withService } from './open.ts';
 import { printJson, printTable, say, toJson as toJsonText, wrongUsage } from './output.ts';
 import { parseDay, parseId } from './parse.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { GL_KINDS } from '../books/gl-accounts.ts';
+import { GL_KINDS } from '../books/gl.ts';
 import { booksRules, type GlAccount } from '../operator/books-rules.ts';
 import { printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseCount, parseDay, parseId, parsePercent, parseText } from './parse.ts';

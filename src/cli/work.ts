@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readVouchersOf } from '../batches/download.ts';
 import { sweep, TASKS } from '../batches/tasks.ts';
-import { keepBooks } from '../books/keep.ts';
+import { keepBooks } from '../books/close.ts';
 import { type Config, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import type { MetricsServer } from '../http/metrics.ts';

@@ -1,9 +1,9 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from 'typebox';
 import { type GlAccountRow, listGlAccounts } from '../books/export.queries.ts';
-import { GL_KINDS, setGlAccount } from '../books/gl-accounts.ts';
-import { setBreakageRate } from '../books/rates.ts';
-import { listDormancyRules, listProductRates, listVatTreatments } from '../books/rules.queries.ts';
-import { setDormancyRule, setVatTreatment } from '../books/tax.ts';
+import { GL_KINDS, setGlAccount } from '../books/gl.ts';
+import { listDormancyRules, listProductRates, listVatTreatments } from '../books/tax.queries.ts';
+import { setBreakageRate, setDormancyRule, setVatTreatment } from '../books/tax.ts';
 import { Nullable, Word } from '../schema.ts';
 import { Percent, toPpm } from './amounts.ts';
 import { checkDay, Day } from './books.ts';

@@ -1,5 +1,6 @@
-import Type, { type Static } from 'typebox';
-import { type Forecast, forecastFloats, pageOfLowFloats } from '../books/forecast.ts';
+import type { Static } from 'typebox';
+import Type from 'typebox';
+import { type Forecast, forecastFloats, pageOfLowFloats } from '../books/floats.ts';
 import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber } from '../money.ts';
 import { Nullable } from '../schema.ts';

@@ -1,7 +1,8 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { verifyAudit } from '../audit/verify.ts';
-import { csvText } from '../books/csv.ts';
+import { csvText } from '../books/formats.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { BULK_RUNS, bulk, bulkCancel, preview } from './bulk.ts';
 import { pageOf, readCursor } from './cursor.ts';

@@ -1,5 +1,6 @@
-import Type, { type Static } from 'typebox';
-import { correctRedemption, getRedemption } from '../books/redemptions.ts';
+import type { Static } from 'typebox';
+import Type from 'typebox';
+import { correctRedemption, getRedemption } from '../books/vouchers.ts';
 import { findClaimedTransactions } from '../ledger/journal.queries.ts';
 import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.ts';
 import { maskCode } from '../ledger/transaction-data.ts';

@@ -1,5 +1,5 @@
 import type { StatementRow } from '@scrip/print';
-import { type Cell, csvText } from '../books/csv.ts';
+import { type Cell, csvText } from '../books/formats.ts';
 import { type Money, toText } from '../money.ts';
 import type { Line, Settlement } from './settlements.ts';
 

@@ -1,4 +1,4 @@
-import { type Booked, bookOnce } from '../books/book-once.ts';
+import { type Booked, bookOnce } from '../books/sweep.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { newId } from '../ledger/id.ts';

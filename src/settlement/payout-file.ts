@@ -1,7 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import { audit } from '../audit/audit.ts';
-import { type Cell, csvText } from '../books/csv.ts';
-import { cut, element, opening, text, type Xml } from '../books/xml.ts';
+import { type Cell, csvText, cut, element, opening, text, type Xml } from '../books/formats.ts';
 import type { Operator } from '../context.ts';
 import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';

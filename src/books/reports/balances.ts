@@ -1,3 +1,7 @@
+import { type EntryRow, listEntriesBetween, summarizeBank } from '../../bank/queries.ts';
+import { Refusal } from '../../refusal.ts';
+import { closedDays, sumsOf } from '../export.rows.ts';
+import { checkMapped, GlDay, type GlLine, readGlMapping, Unmapped } from '../gl.ts';
 import { countVouchers, listDayBalances, sumBalancesAt, sumKinds } from './queries.ts';
 import { amount, byCurrency, type Cell, type Maker, nextDay } from './report.ts';
 
@@ -106,3 +110,98 @@ export const outstanding: Maker = async ({ tx, from, to, endsAt, isClosed }) => 
 };
 
 const total = (minors: readonly bigint[]) => minors.reduce((sum, each) => sum + each, 0n);
+
+type SummaryRow = {
+  currency: string;
+  own_minor: bigint;
+  closing_minor: bigint;
+  is_stated: boolean;
+  booked_minor: bigint;
+  entries_minor: bigint;
+  movements_minor: bigint;
+};
+
+/**
+ * R13: what the operator's bank holds against the books, at the end of the interval. What is not
+ * explained by own money, the books, and what is under way is an error on one of the two sides.
+ */
+export const bankReconciliation: Maker = async ({ tx, to, endsAt }) => {
+  const rows = await tx.query<SummaryRow>(summarizeBank(to, endsAt));
+  return rows.map(({ currency, ...row }) => {
+    const expected = row.own_minor + row.booked_minor + row.entries_minor - row.movements_minor;
+    const unexplained = row.closing_minor - expected;
+    const line = (item: string, minor: bigint, state: string | null = null) => [
+      item,
+      amount(minor, currency),
+      state,
+    ];
+    return {
+      section: 'reconciliation',
+      currency,
+      columns: ['item', 'amount', 'state'],
+      rows: [
+        line('own money in the account', row.own_minor),
+        line('funding, as booked', row.booked_minor),
+        line('at the bank, not booked', row.entries_minor),
+        line('booked, not at the bank', -row.movements_minor),
+        line('expected', expected),
+        line('bank', row.closing_minor, row.is_stated ? 'stated' : 'computed'),
+        line('unexplained', unexplained, unexplained === 0n ? 'ok' : 'UNEXPLAINED'),
+      ],
+    };
+  });
+};
+
+/** The entries of the interval, and what they are matched with. */
+export const bankEntries: Maker = async ({ tx, from, to }) => {
+  const rows = await tx.query<EntryRow & { movements: string | null }>(listEntriesBetween(from, to));
+  return byCurrency(rows).map(([currency, own]) => ({
+    section: 'entries',
+    currency,
+    columns: ['entry', 'date', 'account', 'amount', 'text', 'matched', 'difference', 'state'],
+    rows: own.map((each) => {
+      const left = each.amount_minor - each.matched_minor;
+      const state = left === 0n ? 'matched' : each.matched_minor === 0n ? 'open' : 'partly matched';
+      const head = [
+        each.id,
+        each.booked_on,
+        each.account,
+        amount(each.amount_minor, currency),
+        each.description,
+      ];
+      return [...head, each.movements, amount(left, currency), state];
+    }),
+  }));
+};
+
+/**
+ * R12: the movements of closed days on the account numbers of another bookkeeping. Debits are equal to
+ * credits.
+ */
+export const generalLedger: Maker = async ({ tx, from, to }) => {
+  const mapping = await readGlMapping(tx);
+  const lines: GlLine[] = [];
+  try {
+    for (const day of await closedDays(tx, from, to)) {
+      const sums = await sumsOf(tx, day);
+      checkMapped(mapping, sums);
+      lines.push(...new GlDay(mapping, day).sums(sums));
+    }
+  } catch (error) {
+    if (error instanceof Unmapped) throw new Refusal('30', { message: `Invalid request: ${error.message}` });
+    throw error;
+  }
+  return byCurrency(lines).map(([currency, own]) => ({
+    currency,
+    columns: [
+      ...['date', 'voucherNumber', 'account', 'counterAccount', 'debit', 'credit', 'taxCode', 'text'],
+      'closingHash',
+    ],
+    rows: own.map((line) => [
+      ...[line.date, line.voucherNumber, line.account, line.counterAccount],
+      line.debitMinor === null ? null : amount(line.debitMinor, currency),
+      line.creditMinor === null ? null : amount(line.creditMinor, currency),
+      ...[line.taxCode, line.text, line.closingHash],
+    ]),
+  }));
+};

@@ -1,7 +1,6 @@
 import type { CohortRow } from './liability.ts';
-import { productOf } from './names.ts';
 import { listCohorts, listMovements, listRates } from './queries.ts';
-import { amount, byCurrency, type Maker, percent, type Table } from './report.ts';
+import { amount, byCurrency, type Maker, percent, productOf, type Table } from './report.ts';
 
 type MovementRow = {
   readonly currency: string;

@@ -1,10 +1,8 @@
 import type { Service } from '../../context.ts';
 import type { Refusal } from '../../refusal.ts';
 import type { ListedDay } from '../days.ts';
-import { outstanding, trialBalance } from './balances.ts';
-import { bankEntries, bankReconciliation } from './bank.ts';
+import { bankEntries, bankReconciliation, generalLedger, outstanding, trialBalance } from './balances.ts';
 import { breakage } from './breakage.ts';
-import { generalLedger } from './general-ledger.ts';
 import { aging, expiryMonths, issuerAcceptor, liability, liabilityByMonth } from './liability.ts';
 import { allowLongReport } from './queries.ts';
 import { daysOf, type Maker, openScope, type Report, type Table, type Wanted, wrong } from './report.ts';

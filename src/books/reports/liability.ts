@@ -1,6 +1,14 @@
-import { merchantOf, productOf } from './names.ts';
 import { countVouchers, listAging, listBalancesAt, listCohorts, listMovements } from './queries.ts';
-import { amount, byCurrency, type Cell, type Maker, percent, type Scope } from './report.ts';
+import {
+  amount,
+  byCurrency,
+  type Cell,
+  type Maker,
+  merchantOf,
+  percent,
+  productOf,
+  type Scope,
+} from './report.ts';
 
 type MovementRow = {
   readonly currency: string;

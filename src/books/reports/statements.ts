@@ -1,4 +1,3 @@
-import { merchantOf, productOf } from './names.ts';
 import {
   listBalancesAt,
   listCommission,
@@ -6,7 +5,16 @@ import {
   listFloatLines,
   listMovements,
 } from './queries.ts';
-import { amount, byCurrency, type Cell, type Maker, type Scope, wrong } from './report.ts';
+import {
+  amount,
+  byCurrency,
+  type Cell,
+  type Maker,
+  merchantOf,
+  productOf,
+  type Scope,
+  wrong,
+} from './report.ts';
 
 function requireMerchantOf({ merchantId }: Pick<Scope, 'merchantId'>): number {
   if (merchantId !== undefined) return merchantId;

@@ -1,6 +1,82 @@
+import { stringify } from 'csv-stringify/sync';
 import { type Account, amountText, type ClosedDay, type Movement } from './export.rows.ts';
-import type { Names } from './reports/names.ts';
-import { cut, element, opening, text, type Xml } from './xml.ts';
+import type { Names } from './reports/report.ts';
+
+/** Writes XML: elements with text or children, a line each. Nothing in a text can end its element. */
+
+export type Xml = string;
+
+/** Characters that XML cannot hold, not even escaped. */
+const FORBIDDEN = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
+
+function escaped(text: string): string {
+  return text
+    .replace(FORBIDDEN, ' ')
+    .replace(/&/g, '&amp;')
+    .replace(/</g, '&lt;')
+    .replace(/>/g, '&gt;')
+    .replace(/"/g, '&quot;');
+}
+
+/** An element that holds a text. */
+export function text(name: string, value: string, attributes: Readonly<Record<string, string>> = {}): Xml {
+  return `<${name}${attributesOf(attributes)}>${escaped(value)}</${name}>`;
+}
+
+/** An element that holds others; what is undefined is left out. */
+export function element(name: string, ...children: readonly (Xml | undefined)[]): Xml {
+  return `<${name}>${children.filter((child) => child !== undefined).join('')}</${name}>`;
+}
+
+/** The start of an element whose end is written later. */
+export function opening(name: string, attributes: Readonly<Record<string, string>> = {}): Xml {
+  return `<${name}${attributesOf(attributes)}>`;
+}
+
+function attributesOf(attributes: Readonly<Record<string, string>>): string {
+  return Object.entries(attributes)
+    .map(([name, value]) => ` ${name}="${escaped(value)}"`)
+    .join('');
+}
+
+/** Cut to so many characters: what ISO 20022 allows of a text. */
+export function cut(value: string, charactersMax: number): string {
+  return [...value].slice(0, charactersMax).join('');
+}
+
+/**
+ * CSV of the books: UTF-8, RFC 4180, a header, ISO dates, amounts with a point. `european` separates by
+ * `;` and writes amounts with a comma.
+ */
+
+export type CsvStyle = 'standard' | 'european';
+
+/** An amount, or another cell. */
+export type Cell = string | number | null | { readonly amount: string };
+
+/**
+ * Rows as text. A cell that a spreadsheet would take for a formula gets an apostrophe in front; an amount
+ * never looks like one.
+ */
+export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle): string {
+  const isEuropean = style === 'european';
+  const cells = rows.map((row) =>
+    row.map((cell) => {
+      if (cell === null) return '';
+      if (typeof cell === 'number') return String(cell);
+      if (typeof cell === 'string') return defused(cell);
+      return isEuropean ? cell.amount.replace('.', ',') : cell.amount;
+    }),
+  );
+  return stringify(cells, { record_delimiter: 'windows', delimiter: isEuropean ? ';' : ',' });
+}
+
+/** What a spreadsheet would run: a cell that begins with a sign of a formula, the wide forms included. */
+const FORMULA = /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
+
+function defused(cell: string): string {
+  return FORMULA.test(cell) ? `'${cell}` : cell;
+}
 
 /**
  * Statements of floats and settlement accounts as a bank would send them (ISO 20022, camt.053.001.08):
