@@ -5,11 +5,9 @@ import { closeDays } from '../src/books/close.ts';
 import { type ExportWanted, exportBooks } from '../src/books/export.ts';
 import { GL_KINDS, setGlAccount } from '../src/books/gl.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
-import { approve } from '../src/settlement/approve.ts';
+import { approve, pay } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
-import { DAY_ENDS } from '../src/settlement/fees.ts';
-import { pay } from '../src/settlement/pay.ts';
-import { makeTerms } from '../src/settlement/terms.ts';
+import { DAY_ENDS, makeTerms } from '../src/settlement/terms.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
 

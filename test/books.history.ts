@@ -5,9 +5,8 @@ import { adjustVoucher, cashOut, correctRedemption, getRedemption } from '../src
 import type { Operator } from '../src/context.ts';
 import { topUp } from '../src/merchants/floats.ts';
 import { actFor } from '../src/merchants/merchants.ts';
-import { approve } from '../src/settlement/approve.ts';
+import { approve, pay } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
-import { pay } from '../src/settlement/pay.ts';
 import { extendVoucher, replaceVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, type Sold, sell, spend } from './books.ts';
 import { close, terms } from './settlements.ts';

@@ -13,9 +13,8 @@ import {
 import type { Operator } from '../src/context.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { topUp } from '../src/merchants/floats.ts';
-import { approve } from '../src/settlement/approve.ts';
+import { approve, giveBack, pay } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
-import { giveBack, pay } from '../src/settlement/pay.ts';
 import { extendVoucher } from '../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
 import { runScrip } from './scrip.ts';

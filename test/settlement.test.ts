@@ -5,12 +5,10 @@ import { verifyBooks } from '../src/books/verify.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { toText } from '../src/money.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
-import { approve } from '../src/settlement/approve.ts';
-import { answer, dispute } from '../src/settlement/disputes.ts';
+import { answer, approve, dispute, pay } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
-import { shareOf } from '../src/settlement/fees.ts';
-import { pay } from '../src/settlement/pay.ts';
 import { disputesOf, getSettlement, linesOf } from '../src/settlement/settlements.ts';
+import { shareOf } from '../src/settlement/terms.ts';
 import { sell, spend } from './books.ts';
 import { close, openScene, settledDay, terms } from './settlements.ts';
 

@@ -3,8 +3,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closeDays } from '../src/books/close.ts';
 import type { Context, Operator } from '../src/context.ts';
-import { DAY_ENDS } from '../src/settlement/fees.ts';
-import { makeTerms } from '../src/settlement/terms.ts';
+import { DAY_ENDS, makeTerms } from '../src/settlement/terms.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
 
 /** A merchant that issues vouchers, and a shop that redeems them and is settled with. */

@@ -13,11 +13,9 @@ import { createProduct, findProduct, type Product, productDefaults } from '../me
 import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
-import { approve } from '../settlement/approve.ts';
+import { approve, pay } from '../settlement/approve.ts';
 import { draftAll } from '../settlement/draft.ts';
-import { DAY_ENDS } from '../settlement/fees.ts';
-import { pay } from '../settlement/pay.ts';
-import { makeTerms } from '../settlement/terms.ts';
+import { DAY_ENDS, makeTerms } from '../settlement/terms.ts';
 import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
 import { createPartitions } from '../webhooks/queries.ts';
 import { CASH_DRAWER, MERCHANTS, PRODUCTS } from './demo.ts';

@@ -9,7 +9,7 @@ import { type Scheduled, startWorker, type Worker } from '../jobs/worker.ts';
 import { createLogger, flushLog } from '../log.ts';
 import { JOB_RUNS } from '../operator/job-operations.ts';
 import { startJobs } from '../operator/jobs.ts';
-import { DAY_ENDS } from '../settlement/fees.ts';
+import { DAY_ENDS } from '../settlement/terms.ts';
 import { maintainDeclines } from '../vouchers/declines.ts';
 import { startDelivery } from '../webhooks/deliver.ts';
 import { createSender } from '../webhooks/send.ts';

@@ -5,7 +5,7 @@ import { escheatUnclaimed, INCOME, transferOwn } from '../books/own.ts';
 import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import { verifyBooks } from '../books/verify.ts';
 import { Nullable, Word } from '../schema.ts';
-import { DAY_ENDS } from '../settlement/fees.ts';
+import { DAY_ENDS } from '../settlement/terms.ts';
 import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
 import {
   Count,

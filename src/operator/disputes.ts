@@ -1,6 +1,7 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from 'typebox';
 import { Nullable, Word } from '../schema.ts';
-import { answer, dispute } from '../settlement/disputes.ts';
+import { answer, dispute } from '../settlement/approve.ts';
 import { type Dispute as DisputeInfo, pageOfDisputes } from '../settlement/settlements.ts';
 import { pageOf, readCursor } from './cursor.ts';
 import {

@@ -1,9 +1,9 @@
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
+import Type from 'typebox';
 import { toNumber } from '../money.ts';
 import { Word } from '../schema.ts';
-import { approve } from '../settlement/approve.ts';
+import { approve, giveBack, pay } from '../settlement/approve.ts';
 import { draftAll, draftSettlements } from '../settlement/draft.ts';
-import { giveBack, pay } from '../settlement/pay.ts';
 import {
   disputesOf,
   getSettlement,

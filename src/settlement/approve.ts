@@ -1,13 +1,26 @@
 import { createHash } from 'node:crypto';
 import { audit } from '../audit/audit.ts';
+import { type Booked, bookOnce } from '../books/sweep.ts';
 import type { Operator } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
 import { newId } from '../ledger/id.ts';
+import { getAccount, post } from '../ledger/movements.ts';
 import { toNumber, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
 import { drawStatement, writeStatement } from './document.ts';
 import { computeInterval } from './draft.ts';
-import { approveSettlement, lockMerchantSettlements, lockSettlement, takeNumber } from './queries.ts';
+import {
+  answerDispute,
+  approveSettlement,
+  insertDispute,
+  insertPayout,
+  listPayouts,
+  lockMerchantSettlements,
+  lockSettlement,
+  setState,
+  takeNumber,
+} from './queries.ts';
 import { getSettlement, linesOf, numberText, type Settlement } from './settlements.ts';
 import { termsOn } from './terms.ts';
 
@@ -97,4 +110,131 @@ export function settlementData({
     payable: toNumber(payable),
     dueOn,
   };
+}
+
+type Wanted = {
+  readonly settlementId: number;
+  /** The operator's, under which a repetition books once. */
+  readonly reference: string;
+  /** As the bank's statement shows it. */
+  readonly bankReference: string;
+  readonly valueDate: string;
+};
+
+/**
+ * Books that an approved settlement was paid: PAYOUT, from the settlement account to funding. One that
+ * was returned can be paid again.
+ * @throws Refusal `18`, `94`, `60`; `58` where it is no settlement to be paid; `51` where the account
+ *   holds less
+ */
+export function pay(operator: Operator, wanted: Wanted): Promise<Booked & { settlement: Settlement }> {
+  return move(operator, wanted, 'PAYOUT');
+}
+
+/**
+ * Books that a payout came back: PAYOUT_RETURN, from funding to the settlement account.
+ * @throws Refusal `18`, `94`, `60`; `58` where it is not paid
+ */
+export function giveBack(operator: Operator, wanted: Wanted): Promise<Booked & { settlement: Settlement }> {
+  return move(operator, wanted, 'PAYOUT_RETURN');
+}
+
+const KINDS = {
+  PAYOUT: { operation: 'payout', from: ['APPROVED', 'RETURNED'], to: 'PAID', event: 'settlement.paid' },
+  PAYOUT_RETURN: { operation: 'payout-return', from: ['PAID'], to: 'RETURNED', event: 'settlement.returned' },
+} as const;
+
+async function move(
+  operator: Operator,
+  { settlementId, reference, bankReference, valueDate }: Wanted,
+  kind: keyof typeof KINDS,
+): Promise<Booked & { settlement: Settlement }> {
+  const { service } = operator;
+  const { operation, from, to, event } = KINDS[kind];
+  const { merchantId } = await getSettlement(service.db, settlementId);
+  const fingerprint = `${settlementId} ${bankReference} ${valueDate}`;
+  const booked = await bookOnce(
+    operator,
+    { merchantId, operation, reference, fingerprint },
+    async ({ tx, id, now }) => {
+      await tx.query(lockSettlement(settlementId));
+      const { state, payable, currency, number } = await getSettlement(tx, settlementId);
+      if (!(from as readonly string[]).includes(state))
+        throw new Refusal('58', {
+          message: `the settlement is ${state}: only ${from.join(' or ')} ones can be ${to}`,
+        });
+      if (payable.minor === 0n)
+        throw new Refusal('58', { message: 'nothing is to be paid: the balance is carried over' });
+      const settlement = await getAccount(tx, merchantId, currency, 'SETTLEMENT');
+      const funding = await getAccount(tx, 0, currency, 'FUNDING');
+      const [debit, credit] = kind === 'PAYOUT' ? [settlement, funding] : [funding, settlement];
+      const amountMinor = payable.minor;
+      const originalId = kind === 'PAYOUT' ? null : await lastPayout(tx, settlementId);
+      await post(tx, { kind, id, debit, credit, amountMinor, merchantId, originalId, reference, now });
+      await tx.query(insertPayout({ id, settlementId, kind, amountMinor, bankReference, valueDate, now }));
+      await tx.query(setState(settlementId, to));
+      const data = { ...settlementData(await getSettlement(tx, settlementId)), bankReference, valueDate };
+      await enqueueEvent(tx, {
+        merchantId,
+        type: event,
+        eventId: newId(now),
+        subjectId: null,
+        data,
+        now,
+      });
+      return {
+        action: event,
+        subject: `settlement ${settlementId}`,
+        before: { state },
+        after: { state: to, number, amount: toText(payable), currency, bankReference, valueDate },
+      };
+    },
+  );
+  return { ...booked, settlement: await getSettlement(service.db, settlementId) };
+}
+
+async function lastPayout(tx: Queries, settlementId: number): Promise<string> {
+  const payouts = await tx.query<{ id: string; kind: string }>(listPayouts(settlementId));
+  const last = payouts.findLast(({ kind }) => kind === 'PAYOUT');
+  if (!last) throw new Error(`settlement ${settlementId} is paid, and has no payout`);
+  return last.id;
+}
+
+/**
+ * Writes down a merchant's doubt about a settlement. It changes no number.
+ * @param line what it is about; null: the settlement as a whole
+ * @returns the id of the dispute
+ * @throws Refusal `60`; `58` for a draft, which the merchant has not seen
+ */
+export async function dispute(
+  operator: Operator,
+  { settlementId, line, comment }: { settlementId: number; line: string | null; comment: string },
+): Promise<number> {
+  const { service, actor } = operator;
+  return service.db.transaction(async (tx) => {
+    const { state } = await getSettlement(tx, settlementId);
+    if (state === 'DRAFT')
+      throw new Refusal('58', { message: 'the settlement is a draft: draft it again instead' });
+    const [row] = await tx.query<{ id: number }>(
+      insertDispute(settlementId, line, comment, actor.name, service.clock()),
+    );
+    const id = row?.id ?? 0;
+    const after = { dispute: id, line, comment };
+    await audit(tx, operator, { action: 'settlement.dispute', subject: `settlement ${settlementId}`, after });
+    return id;
+  });
+}
+
+/** Answers a dispute, once. @throws Refusal `60` */
+export async function answer(operator: Operator, id: number, text: string): Promise<void> {
+  const { service, actor } = operator;
+  await service.db.transaction(async (tx) => {
+    const [row] = await tx.query<{ settlement_id: number }>(
+      answerDispute(id, text, actor.name, service.clock()),
+    );
+    if (!row)
+      throw new Refusal('60', { message: 'Not found: there is no such dispute, or it was answered before' });
+    const subject = `settlement ${row.settlement_id}`;
+    await audit(tx, operator, { action: 'settlement.answer', subject, after: { dispute: id, answer: text } });
+  });
 }

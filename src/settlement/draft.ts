@@ -3,7 +3,6 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { deleteLines, insertLine, type LineRow, listLines } from './lines.queries.ts';
 import {
   findBalance,
   findInterval,
@@ -16,6 +15,7 @@ import {
   upsertDraft,
 } from './queries.ts';
 import { getSettlement, type Settlement } from './settlements.ts';
+import { deleteLines, insertLine, type LineRow, listLines } from './terms.queries.ts';
 import { type Terms, termsOn } from './terms.ts';
 
 const DAY_MS = 86_400_000;

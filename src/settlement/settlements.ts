@@ -1,7 +1,6 @@
 import type { Queries } from '../db/pool.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
-import { listStoredLines } from './lines.queries.ts';
 import {
   findDocuments,
   findSettlement,
@@ -13,6 +12,7 @@ import {
   type SettlementFilter,
   type SettlementRow,
 } from './queries.ts';
+import { listStoredLines } from './terms.queries.ts';
 
 /** What a merchant is owed for a time, and what became of it. Days are those of the books. */
 export type Settlement = {
