@@ -1,5 +1,4 @@
-import type { Worker } from 'node:cluster';
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';

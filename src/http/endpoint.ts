@@ -1,5 +1,4 @@
-import type { Static, TSchema } from 'typebox';
-import Type from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import type { Context } from '../context.ts';
 import { type FieldError, REFUSALS, type Refusal, type RefusalCode } from '../refusal.ts';
 import type { BatchVoucher } from './fields.ts';

@@ -1,5 +1,4 @@
-import type { Static } from 'typebox';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { type GlAccountRow, listGlAccounts } from '../books/export.queries.ts';
 import { GL_KINDS, setGlAccount } from '../books/gl.ts';
 import { listDormancyRules, listProductRates, listVatTreatments } from '../books/tax.queries.ts';

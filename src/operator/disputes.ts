@@ -1,5 +1,4 @@
-import type { Static } from 'typebox';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Nullable, Word } from '../schema.ts';
 import { answer, dispute } from '../settlement/approve.ts';
 import { type Dispute as DisputeInfo, pageOfDisputes } from '../settlement/settlements.ts';

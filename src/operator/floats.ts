@@ -1,5 +1,4 @@
-import type { Static } from 'typebox';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { type Forecast, forecastFloats, pageOfLowFloats } from '../books/floats.ts';
 import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber } from '../money.ts';

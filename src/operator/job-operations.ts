@@ -1,5 +1,4 @@
-import type { Static } from 'typebox';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { verifyAudit } from '../audit/verify.ts';
 import { csvText } from '../books/formats.ts';

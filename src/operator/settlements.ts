@@ -1,5 +1,4 @@
-import type { Static } from 'typebox';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { toNumber } from '../money.ts';
 import { Word } from '../schema.ts';
 import { approve, giveBack, pay } from '../settlement/approve.ts';

@@ -1,5 +1,4 @@
-import type { Static } from 'typebox';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { correctRedemption, getRedemption } from '../books/vouchers.ts';
 import { findClaimedTransactions } from '../ledger/journal.queries.ts';
 import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.ts';

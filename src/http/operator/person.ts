@@ -1,8 +1,7 @@
 import type { RegistrationResponseJSON } from '@simplewebauthn/server';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Static, TObject } from 'typebox';
-import Type from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import type { Service } from '../../context.ts';
 import { Problem } from '../../operator/problem.ts';
 import { checkInput } from '../../operator/validate.ts';

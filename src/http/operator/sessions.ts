@@ -1,7 +1,6 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { Static } from 'typebox';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import { invalid, notFound, Problem } from '../../operator/problem.ts';
 import { enroll, type Factor, openInvitation } from '../../people/enroll.ts';
