@@ -5,7 +5,7 @@ import type { Operator } from '../context.ts';
 import { type KeyFile, keyFile, rewriteKeyFile } from '../keyring/file.ts';
 import { openRing } from '../keyring/sealed.ts';
 import { newKeyRing, newRingKey, refuseKeyRing, routingEntry } from '../keyring/text.ts';
-import { keyring, type RingKeyInfo } from '../operator/keyring.ts';
+import { keyring, type RingKeyInfo } from '../operator/settings.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';
 import { untilStopped } from './open.ts';

@@ -32,8 +32,8 @@ import {
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { CONNECT, SEE_KEYS } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
-import { CONNECT, SEE_KEYS } from './rights.ts';
 
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const OVERLAP_MAX_MS = 366 * UNIT_MS.d;

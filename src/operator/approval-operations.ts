@@ -1,9 +1,6 @@
 import Type from 'typebox';
 import { Nullable, Word } from '../schema.ts';
-import { type ApprovalRow, findApproval, listApprovalRows } from './approvals.queries.ts';
 import { approve, turnDown } from './approvals.ts';
-import { pageOf, readCursor } from './cursor.ts';
-import { type Effect, parsed } from './effect.ts';
 import {
   Id,
   Input,
@@ -12,14 +9,18 @@ import {
   NullableTime,
   PAGE,
   Page,
+  pageOf,
   Reason,
+  readCursor,
   Text,
   Time,
   toId,
 } from './fields.ts';
+import { type Effect, parsed } from './four-eyes.ts';
 import { type AnyOperation, type Caller, changing, reading, tableOf } from './operations.ts';
 import { type Principal, ROLES } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
+import { type ApprovalRow, findApproval, listApprovalRows } from './queries.ts';
 
 /** The operations on what waits for another person. */
 

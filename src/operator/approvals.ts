@@ -5,27 +5,27 @@ import type { Queries } from '../db/pool.ts';
 import { samePerson } from '../people/queries.ts';
 import { findUser } from '../people/users.ts';
 import {
+  canonical,
+  type Effect,
+  type Fields,
+  inside,
+  mayPropose,
+  parsed,
+  previewEffect,
+  readEffect,
+  requireSameEffect,
+} from './four-eyes.ts';
+import type { AnyOperation, Caller } from './operations.ts';
+import { actorOf, type Principal, type Role } from './principal.ts';
+import { notFound, Problem } from './problem.ts';
+import {
   type ApprovalRow,
   decideApproval,
   findApproval,
   insertApproval,
   lockApproval,
   setApprovalOutput,
-} from './approvals.queries.ts';
-import {
-  canonical,
-  type Effect,
-  type Fields,
-  inside,
-  parsed,
-  previewEffect,
-  readEffect,
-  requireSameEffect,
-} from './effect.ts';
-import { mayPropose } from './four-eyes.ts';
-import type { AnyOperation, Caller } from './operations.ts';
-import { actorOf, type Principal, type Role } from './principal.ts';
-import { notFound, Problem } from './problem.ts';
+} from './queries.ts';
 import { readSettings } from './settings.ts';
 
 /**

@@ -1,12 +1,23 @@
 import Type, { type Static } from 'typebox';
 import { auditHead, type AuditEntry as Entry, pageOfAudit, pageOfBreakGlass } from '../audit/list.ts';
 import { Word } from '../schema.ts';
-import { pageOf, readCursor } from './cursor.ts';
-import { End, Input, Line, NullableText, PAGE, Page, Start, Text, Time, toSpan } from './fields.ts';
+import {
+  End,
+  Input,
+  Line,
+  NullableText,
+  PAGE,
+  Page,
+  pageOf,
+  readCursor,
+  Start,
+  Text,
+  Time,
+  toSpan,
+} from './fields.ts';
 import { type Caller, reading, tableOf } from './operations.ts';
-import { ROLES } from './principal.ts';
+import { ROLES, VERIFY } from './principal.ts';
 import { Problem } from './problem.ts';
-import { VERIFY } from './rights.ts';
 
 const Sequence = Type.String({
   pattern: '^[0-9]+$',

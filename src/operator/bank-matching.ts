@@ -12,10 +12,21 @@ import { decimalsOf, type Money, toNumber } from '../money.ts';
 import { Nullable } from '../schema.ts';
 import { BankName } from './bank.ts';
 import { Day } from './books.ts';
-import { pageOf, readCursor } from './cursor.ts';
-import { Id, Input, NullableText, PAGE, Page, Reason, Text, TransactionId, toId } from './fields.ts';
+import {
+  Id,
+  Input,
+  NullableText,
+  PAGE,
+  Page,
+  pageOf,
+  Reason,
+  readCursor,
+  Text,
+  TransactionId,
+  toId,
+} from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './rights.ts';
+import { MONEY, SEE } from './principal.ts';
 
 /** Entries of the bank, the movements that they belong to, and the matching of the two. */
 

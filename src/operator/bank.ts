@@ -5,13 +5,26 @@ import { type AccountRow, listBankAccounts, listMappings } from '../bank/queries
 import type { Mapping } from '../bank/read.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
-import { Currency, minorOf, requireDecimals } from './amounts.ts';
 import { Day } from './books.ts';
-import { pageOf, readCursor } from './cursor.ts';
-import { Count, Id, Input, Line, PAGE, Page, Reason, Text, Time } from './fields.ts';
+import {
+  Count,
+  Currency,
+  Id,
+  Input,
+  Line,
+  minorOf,
+  PAGE,
+  Page,
+  pageOf,
+  Reason,
+  readCursor,
+  requireDecimals,
+  Text,
+  Time,
+} from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
+import { MONEY, SEE } from './principal.ts';
 import { invalid } from './problem.ts';
-import { MONEY, SEE } from './rights.ts';
 
 /** Statements of the operator's bank: the accounts, how their files are read, and what was imported. */
 

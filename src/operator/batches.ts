@@ -10,7 +10,6 @@ import { findProduct, type Product } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { Nullable, Word } from '../schema.ts';
-import { pageOf, readCursor } from './cursor.ts';
 import {
   Count,
   End,
@@ -21,7 +20,9 @@ import {
   NullableTime,
   PAGE,
   Page,
+  pageOf,
   Reason,
+  readCursor,
   Text,
   Time,
   TransactionId,
@@ -30,9 +31,9 @@ import {
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { MANAGE, SEE_VOUCHERS } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
 import { ProductCode } from './products.ts';
-import { MANAGE, SEE_VOUCHERS } from './rights.ts';
 
 const QUANTITY_MAX = 5_000_000;
 const STATUSES = ['PROCESSING', 'COMPLETED', 'CANCELED'] as const;

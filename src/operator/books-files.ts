@@ -11,8 +11,8 @@ import { checkInterval, Day, REPORT_NAMES, Section } from './books.ts';
 import { FileSchema, Input, MerchantId } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, reading, tableOf } from './operations.ts';
+import { EXPORT, SEE } from './principal.ts';
 import { invalid, Problem } from './problem.ts';
-import { EXPORT, SEE } from './rights.ts';
 
 /** Files of the books: reports as CSV, and closed days for another bookkeeping. */
 

@@ -4,13 +4,12 @@ import { GL_KINDS, setGlAccount } from '../books/gl.ts';
 import { listDormancyRules, listProductRates, listVatTreatments } from '../books/tax.queries.ts';
 import { setBreakageRate, setDormancyRule, setVatTreatment } from '../books/tax.ts';
 import { Nullable, Word } from '../schema.ts';
-import { Percent, toPpm } from './amounts.ts';
 import { checkDay, Day } from './books.ts';
-import { Input, Line, MerchantId, NullableText, Page, Reason, Text } from './fields.ts';
+import { Input, Line, MerchantId, NullableText, Page, Percent, Reason, Text, toPpm } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { changing, reading, tableOf } from './operations.ts';
+import { MONEY, SEE } from './principal.ts';
 import { ProductCode, requireProduct } from './products.ts';
-import { MONEY, SEE } from './rights.ts';
 
 /** What the books go by: account numbers, and the rules that a law or an estimate sets. */
 

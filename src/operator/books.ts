@@ -6,16 +6,19 @@ import { findReport, makeReport, REPORTS } from '../books/reports/index.ts';
 import { verifyBooks } from '../books/verify.ts';
 import { Nullable, Word } from '../schema.ts';
 import { DAY_ENDS } from '../settlement/terms.ts';
-import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
 import {
+  Amount,
   Count,
+  Currency,
   Input,
   Line,
   MerchantId,
+  minorOf,
   NullableText,
   NullableTime,
   Page,
   Reason,
+  requireDecimals,
   Text,
   Time,
   TransactionId,
@@ -24,8 +27,8 @@ import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { MONEY, SEE, VERIFY } from './principal.ts';
 import { invalid, notFound } from './problem.ts';
-import { MONEY, SEE, VERIFY } from './rights.ts';
 
 export const Day = Type.String({
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$',

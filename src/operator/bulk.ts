@@ -10,8 +10,8 @@ import { Count, End, Input, NullableText, Reason, SerialNumber, TransactionId, t
 import { JobSchema, toJobJson } from './job-schema.ts';
 import { createJob, type JobRuns } from './jobs.ts';
 import { type Caller, changing, reading } from './operations.ts';
+import { CARE, MANAGE } from './principal.ts';
 import { invalid, notFound } from './problem.ts';
-import { CARE, MANAGE } from './rights.ts';
 
 /**
  * The same change of many vouchers: a list of serial numbers, or a whole batch. Looked at first, then

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, Word } from '../schema.ts';
 import { listAttempts, listDeliveries, resend } from '../webhooks/deliveries.ts';
-import { pageOf, readCursor } from './cursor.ts';
 import {
   Count,
   Input,
@@ -9,7 +8,9 @@ import {
   NullableTime,
   PAGE,
   Page,
+  pageOf,
   Reason,
+  readCursor,
   Start,
   Text,
   Time,
@@ -17,8 +18,8 @@ import {
   toStart,
 } from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
+import { CONNECT, SEE_KEYS } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
-import { CONNECT, SEE_KEYS } from './rights.ts';
 import { EndpointId, requireEndpoint } from './webhooks.ts';
 
 const STATES = ['PENDING', 'DELIVERED', 'FAILED'] as const;

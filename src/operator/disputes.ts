@@ -2,7 +2,6 @@ import Type, { type Static } from 'typebox';
 import { Nullable, Word } from '../schema.ts';
 import { answer, dispute } from '../settlement/approve.ts';
 import { type Dispute as DisputeInfo, pageOfDisputes } from '../settlement/settlements.ts';
-import { pageOf, readCursor } from './cursor.ts';
 import {
   Id,
   Input,
@@ -12,13 +11,15 @@ import {
   NullableTime,
   PAGE,
   Page,
+  pageOf,
   Reason,
+  readCursor,
   Text,
   Time,
   toId,
 } from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './rights.ts';
+import { MONEY, SEE } from './principal.ts';
 import { SettlementId } from './settlement-schema.ts';
 
 /** What merchants doubt of a settlement, and the answers. Neither changes a number. */

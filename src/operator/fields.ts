@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import Type, { type TObject, type TProperties, type TSchema } from 'typebox';
+import { decimalsOf, parseDecimal, toPositiveMinor } from '../money.ts';
 import { Nullable } from '../schema.ts';
 import { invalid } from './problem.ts';
 
@@ -168,4 +170,114 @@ export function parametersOf(path: string): string[] {
 export function typeOf({ properties }: TObject, field: string): string | undefined {
   const { type } = (properties[field] ?? {}) as { type?: string | readonly string[] };
   return Array.isArray(type) ? type[0] : (type as string | undefined);
+}
+
+/** The end of a page: the sort key of its last item. */
+export type Position = readonly (string | number)[];
+
+const DIGEST_LENGTH = 12;
+
+/** What a cursor belongs to: the list and its filters. */
+function digestOf(list: string, filters: object): string {
+  return hash('sha256', JSON.stringify([list, Object.entries(filters).sort()]), 'base64url').slice(
+    0,
+    DIGEST_LENGTH,
+  );
+}
+
+/** The cursor behind a position of a list. */
+export function writeCursor(list: string, filters: object, position: Position): string {
+  return Buffer.from(JSON.stringify([digestOf(list, filters), ...position])).toString('base64url');
+}
+
+/**
+ * Reads a cursor.
+ * @returns undefined where there is none: the first page
+ * @throws Problem for a cursor of another list, of other filters, or of nothing
+ */
+export function readCursor(list: string, filters: object, cursor: string | undefined): Position | undefined {
+  if (cursor === undefined) return undefined;
+  try {
+    const [digest, ...position] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    if (
+      digest === digestOf(list, filters) &&
+      position.every((each) => typeof each === 'string' || typeof each === 'number')
+    )
+      return position as Position;
+  } catch {
+    // It is no cursor at all.
+  }
+  throw invalid(
+    'cursor',
+    'cursor',
+    'is not a cursor of this list with these filters: begin with its first page',
+  );
+}
+
+/**
+ * Cuts a page out of rows that were read with one row more than its limit.
+ * @param position the sort key of an item
+ * @param scannedTo where the rows end before the list does: the position of the last row that was looked at
+ */
+export function pageOf<Item>(
+  list: string,
+  filters: object,
+  rows: readonly Item[],
+  limit: number,
+  position: (item: Item) => Position,
+  scannedTo?: Position,
+): { items: Item[]; nextCursor: string | null } {
+  const items = rows.slice(0, limit);
+  const last = items.at(-1);
+  const end = rows.length > limit && last !== undefined ? position(last) : scannedTo;
+  return { items, nextCursor: end ? writeCursor(list, filters, end) : null };
+}
+
+export const Currency = Type.String({
+  pattern: '^[A-Z]{3}$',
+  description: 'A code of ISO 4217.',
+  examples: ['USD'],
+});
+
+/** An amount above zero, in major units; the core refuses more decimals than the currency has. */
+export function Amount(description: string) {
+  return Type.Number({ exclusiveMinimum: 0, maximum: 999_999_999_999_999, description, examples: [25] });
+}
+
+/** @throws Problem that names the field, for what is no currency */
+export function requireDecimals(currency: string, field = 'currency'): number {
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined)
+    throw invalid(field, 'currency', 'must be a code of ISO 4217, such as USD or EUR');
+  return decimals;
+}
+
+/** An amount in minor units. @throws Problem that names the field, for more decimals than the currency has */
+export function minorOf(value: number, currency: string, field: string): bigint {
+  const decimals = requireDecimals(currency);
+  try {
+    return toPositiveMinor(value, decimals);
+  } catch {
+    throw invalid(
+      field,
+      'amount',
+      `must be above zero and not too large, and ${currency} has ${decimals} decimals`,
+    );
+  }
+}
+
+export const PERCENT_PPM = 10_000;
+const PERCENT_DECIMALS = 4;
+
+/** A percentage with up to four decimals. */
+export function Percent(description: string) {
+  return Type.Number({ minimum: 0, maximum: 100, description, examples: [2.5] });
+}
+
+/** Percent as parts per million. @throws Problem that names the field, for more than four decimals */
+export function toPpm(percent: number, field: string): number {
+  const decimal = parseDecimal(String(percent));
+  if (!decimal || decimal.scale > PERCENT_DECIMALS)
+    throw invalid(field, 'decimals', 'has up to four decimals, such as 2.5');
+  return Number(decimal.digits) * 10 ** (PERCENT_DECIMALS - decimal.scale);
 }

@@ -13,8 +13,6 @@ import {
   serialOfTransaction,
   serialsOfReference,
 } from '../vouchers/find.ts';
-import { countSince } from './audit.queries.ts';
-import { readCursor, writeCursor } from './cursor.ts';
 import {
   Input,
   Line,
@@ -23,15 +21,18 @@ import {
   PAGE,
   Page,
   Reason,
+  readCursor,
   SerialNumber,
   Text,
   Time,
   TransactionId,
   toId,
+  writeCursor,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { SEE_VOUCHERS } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
-import { SEE_VOUCHERS } from './rights.ts';
+import { countSince } from './queries.ts';
 import { VOUCHER_STATES } from './vouchers.ts';
 
 /** A lookup reveals which codes exist: more in a minute are not support. */

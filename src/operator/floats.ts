@@ -3,14 +3,26 @@ import { type Forecast, forecastFloats, pageOfLowFloats } from '../books/floats.
 import { setLow, topUp } from '../merchants/floats.ts';
 import { toNumber } from '../money.ts';
 import { Nullable } from '../schema.ts';
-import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
-import { pageOf, readCursor } from './cursor.ts';
-import { Input, Line, MerchantId, PAGE, Page, Reason, Text } from './fields.ts';
+import {
+  Amount,
+  Currency,
+  Input,
+  Line,
+  MerchantId,
+  minorOf,
+  PAGE,
+  Page,
+  pageOf,
+  Reason,
+  readCursor,
+  requireDecimals,
+  Text,
+} from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { MONEY, SEE_VOUCHERS } from './principal.ts';
 import { Problem } from './problem.ts';
 import { requireProduct } from './products.ts';
-import { MONEY, SEE_VOUCHERS } from './rights.ts';
 
 const FloatSchema = Type.Object({
   currency: Text,

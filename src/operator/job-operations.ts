@@ -4,14 +4,24 @@ import { verifyAudit } from '../audit/verify.ts';
 import { csvText } from '../books/formats.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { BULK_RUNS, bulk, bulkCancel, preview } from './bulk.ts';
-import { pageOf, readCursor } from './cursor.ts';
-import { FileSchema, Id, Input, NullableText, PAGE, Page, Reason, toId } from './fields.ts';
+import {
+  FileSchema,
+  Id,
+  Input,
+  NullableText,
+  PAGE,
+  Page,
+  pageOf,
+  Reason,
+  readCursor,
+  toId,
+} from './fields.ts';
 import { JobSchema, toJobJson } from './job-schema.ts';
 import { cancelJobRow, listJobResults, listJobRows } from './jobs.queries.ts';
 import { createJob, findJob, type JobRow, type JobRuns } from './jobs.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { CARE, SEE_VOUCHERS, VERIFY } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
-import { CARE, SEE_VOUCHERS, VERIFY } from './rights.ts';
 
 const JobId = Id('job');
 

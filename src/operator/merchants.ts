@@ -13,25 +13,28 @@ import {
 import { DEFAULT_PRODUCT } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
 import { Word } from '../schema.ts';
-import { Amount, Currency, minorOf } from './amounts.ts';
-import { pageOf, readCursor } from './cursor.ts';
 import {
+  Amount,
+  Currency,
   Input,
   Line,
   MerchantId,
+  minorOf,
   NullableTime,
   PAGE,
   Page,
+  pageOf,
   Reason,
+  readCursor,
   Secret,
   Text,
   Time,
   toId,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { MANAGE, MONEY, SEE_VOUCHERS } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
 import { ProductCode, requireProduct } from './products.ts';
-import { MANAGE, MONEY, SEE_VOUCHERS } from './rights.ts';
 
 const Permission = Word(PERMISSIONS, { description: 'A permission.', examples: ['update-redemption'] });
 const Name = Line(200, 'The name of the merchant.', 'Corner shop');

@@ -3,12 +3,23 @@ import { correctTopUp, getTopUp, refundFloat } from '../books/floats.ts';
 import { adjustVoucher, cashOut, escheatVoucher, voucherBalance } from '../books/vouchers.ts';
 import { toNumber } from '../money.ts';
 import { Nullable } from '../schema.ts';
-import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
-import { Input, Line, MerchantId, Reason, SerialNumber, Text, TransactionId } from './fields.ts';
+import {
+  Amount,
+  Currency,
+  Input,
+  Line,
+  MerchantId,
+  minorOf,
+  Reason,
+  requireDecimals,
+  SerialNumber,
+  Text,
+  TransactionId,
+} from './fields.ts';
 import { currencyOf } from './floats.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, tableOf } from './operations.ts';
-import { MONEY } from './rights.ts';
+import { MONEY } from './principal.ts';
 
 /**
  * What takes money off a float or changes that of a voucher. Each has a reference of the operator, under

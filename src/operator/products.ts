@@ -13,12 +13,25 @@ import {
 } from '../merchants/products.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
-import { Amount, Currency, minorOf, requireDecimals } from './amounts.ts';
-import { pageOf, readCursor } from './cursor.ts';
-import { Input, Line, MerchantId, PAGE, Page, Reason, Text, toId } from './fields.ts';
+import {
+  Amount,
+  Currency,
+  Input,
+  Line,
+  MerchantId,
+  minorOf,
+  PAGE,
+  Page,
+  pageOf,
+  Reason,
+  readCursor,
+  requireDecimals,
+  Text,
+  toId,
+} from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { MANAGE, SEE_VOUCHERS } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
-import { MANAGE, SEE_VOUCHERS } from './rights.ts';
 
 const QUANTITY_MAX = 5_000_000;
 const DAYS_MAX = 36_500;

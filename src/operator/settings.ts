@@ -1,10 +1,12 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
+import { listKeyRing } from '../rotation/rotate.ts';
 import { Word } from '../schema.ts';
-import { Input, Reason } from './fields.ts';
+import { Count, Input, NullableTime, Page, Reason, Text } from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
-import { listSettings, lockSettings, upsertSetting } from './settings.queries.ts';
+import { SEE_TOKENS } from './principal.ts';
+import { listSettings, lockSettings, upsertSetting } from './queries.ts';
 
 /** Settings of the operator, which people change while the service runs. */
 
@@ -80,3 +82,30 @@ export const setSettings = changing({
 });
 
 export const SETTINGS = tableOf(showSettings, setSettings);
+
+const RingKey = Type.Object({
+  keyId: Text,
+  state: Word(['unused', 'in use', 'being replaced', 'retired', 'dropped'] as const),
+  inKeyRing: Type.Boolean(),
+  since: NullableTime,
+  vouchers: Count,
+  webhookSecrets: Count,
+});
+
+export type RingKeyInfo = Static<typeof RingKey>;
+
+const show = reading({
+  name: 'keyring.show',
+  summary: 'List each key of the key ring, and what is sealed under it',
+  method: 'GET',
+  path: '/keyring',
+  command: 'keyring show',
+  input: Input({}),
+  output: Page(RingKey),
+  roles: SEE_TOKENS,
+  run: async ({ service }) => ({ items: [...(await listKeyRing(service))], nextCursor: null }),
+});
+
+export const keyring = { show };
+
+export const KEYRING = tableOf(show);

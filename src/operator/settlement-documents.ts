@@ -5,8 +5,8 @@ import { documentsOf, dueSettlements, getSettlement } from '../settlement/settle
 import { checkDay, Day } from './books.ts';
 import { FileSchema, Input, Line, Reason, toId } from './fields.ts';
 import { changing, reading, tableOf } from './operations.ts';
+import { MONEY, SEE } from './principal.ts';
 import { invalid, Problem } from './problem.ts';
-import { MONEY, SEE } from './rights.ts';
 import { SettlementId } from './settlement-schema.ts';
 
 /** Files of settlements: their frozen documents, and the file of payouts for the bank. */

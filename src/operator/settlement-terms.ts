@@ -1,14 +1,23 @@
 import Type, { type Static } from 'typebox';
 import { Nullable, Word } from '../schema.ts';
 import { makeTerms, readTerms, type Terms as TermsInfo } from '../settlement/terms.ts';
-import { PERCENT_PPM, Percent, toPpm } from './amounts.ts';
 import { checkDay, Day } from './books.ts';
-import { Input, Line, MerchantId, NullableText, Page, Reason } from './fields.ts';
+import {
+  Input,
+  Line,
+  MerchantId,
+  NullableText,
+  Page,
+  PERCENT_PPM,
+  Percent,
+  Reason,
+  toPpm,
+} from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { changing, reading, tableOf } from './operations.ts';
+import { MONEY, SEE } from './principal.ts';
 import { invalid } from './problem.ts';
 import { ProductCode, requireProduct } from './products.ts';
-import { MONEY, SEE } from './rights.ts';
 
 /** The terms of settlement: dated, and never edited. */
 

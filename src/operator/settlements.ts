@@ -11,7 +11,6 @@ import {
   payoutsOf,
 } from '../settlement/settlements.ts';
 import { checkDay, Day } from './books.ts';
-import { pageOf, readCursor } from './cursor.ts';
 import { DisputeSchema, toDisputeJson } from './disputes.ts';
 import {
   Input,
@@ -20,7 +19,9 @@ import {
   NullableText,
   PAGE,
   Page,
+  pageOf,
   Reason,
+  readCursor,
   Text,
   Time,
   TransactionId,
@@ -29,7 +30,7 @@ import {
 import { requireMerchant } from './merchants.ts';
 import { Reference } from './money.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { MONEY, SEE } from './rights.ts';
+import { MONEY, SEE } from './principal.ts';
 import {
   type Settlement,
   SettlementId,

@@ -20,8 +20,8 @@ import {
   toId,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { MANAGE } from './principal.ts';
 import { notFound, Problem } from './problem.ts';
-import { MANAGE } from './rights.ts';
 
 /**
  * Sheets of cards, ordered from a browser. The file leaves sealed: the person who ordered it downloads it,

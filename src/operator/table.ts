@@ -1,5 +1,4 @@
 import { API_KEYS } from './api-keys.ts';
-// biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
 import { APPROVALS } from './approval-operations.ts';
 import { AUDIT } from './audit.ts';
 import { BANK } from './bank.ts';
@@ -13,12 +12,11 @@ import { DISPUTES } from './disputes.ts';
 import { FOUND_VOUCHERS } from './find-vouchers.ts';
 import { FLOATS } from './floats.ts';
 import { JOBS } from './job-operations.ts';
-import { KEYRING } from './keyring.ts';
 import { MERCHANTS } from './merchants.ts';
 import { MONEY_OPERATIONS } from './money.ts';
 import type { AnyOperation } from './operations.ts';
 import { PRODUCTS } from './products.ts';
-import { SETTINGS } from './settings.ts';
+import { KEYRING, SETTINGS } from './settings.ts';
 import { SETTLEMENT_DOCUMENTS } from './settlement-documents.ts';
 import { SETTLEMENT_TERMS } from './settlement-terms.ts';
 import { SETTLEMENTS } from './settlements.ts';
@@ -28,6 +26,8 @@ import { TRANSACTIONS } from './transactions.ts';
 import { USERS } from './users.ts';
 import { VOUCHERS } from './vouchers.ts';
 import { WEBHOOKS } from './webhooks.ts';
+
+// biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
 
 /** Every operation of /operator/v1, in the order of its documentation. */
 export const OPERATIONS: readonly AnyOperation[] = [

@@ -2,7 +2,6 @@ import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { readNetwork } from '../network.ts';
 import { Nullable, Word } from '../schema.ts';
-import { pageOf, readCursor } from './cursor.ts';
 import {
   End,
   Id,
@@ -12,7 +11,9 @@ import {
   NullableTime,
   PAGE,
   Page,
+  pageOf,
   Reason,
+  readCursor,
   Secret,
   Text,
   Time,
@@ -20,11 +21,18 @@ import {
   toId,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
+import {
+  GOVERN,
+  hashToken,
+  newToken,
+  PORTAL_ROLES,
+  type PortalRole,
+  ROLES,
+  type Role,
+  SEE_TOKENS,
+} from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
-import { GOVERN, SEE_TOKENS } from './rights.ts';
-import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './tokens.queries.ts';
-import { hashToken, newToken } from './tokens.ts';
+import { insertToken, listTokenRows, lockToken, revokeTokenRow } from './queries.ts';
 
 const DAY_MS = 86_400_000;
 const EXPIRY_DAYS = 90;

@@ -6,17 +6,18 @@ import { maskCode } from '../ledger/transaction-data.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
 import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';
-import { minorOf } from './amounts.ts';
-import { pageOf, readCursor } from './cursor.ts';
 import {
   Count,
   End,
   Input,
   Line,
   MerchantId,
+  minorOf,
   NullableText,
   PAGE,
   Page,
+  pageOf,
+  readCursor,
   SerialNumber,
   Start,
   Text,
@@ -27,8 +28,8 @@ import {
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { MONEY, SEE_VOUCHERS } from './principal.ts';
 import { notFound } from './problem.ts';
-import { MONEY, SEE_VOUCHERS } from './rights.ts';
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 

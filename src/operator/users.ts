@@ -12,7 +12,6 @@ import {
   type UserInfo,
 } from '../people/users.ts';
 import { Nullable, Word } from '../schema.ts';
-import { pageOf, readCursor } from './cursor.ts';
 import {
   Count,
   Id,
@@ -22,15 +21,16 @@ import {
   NullableTime,
   PAGE,
   Page,
+  pageOf,
   Reason,
+  readCursor,
   Text,
   Time,
   toId,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
+import { GOVERN, MONEY, PORTAL_ROLES, type PortalRole, ROLES, type Role } from './principal.ts';
 import { notFound } from './problem.ts';
-import { GOVERN, MONEY } from './rights.ts';
 
 /** The operations on people who sign in. */
 

@@ -29,7 +29,7 @@ import {
   toEnd,
 } from './fields.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
-import { CARE, MANAGE, SEE_VOUCHERS } from './rights.ts';
+import { CARE, MANAGE, SEE_VOUCHERS } from './principal.ts';
 
 export const VOUCHER_STATES = [
   'INACTIVE',

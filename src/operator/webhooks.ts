@@ -14,7 +14,6 @@ import {
 } from '../webhooks/endpoints.ts';
 import { EVENTS } from '../webhooks/outbox.ts';
 import { createSender } from '../webhooks/send.ts';
-import { pageOf, readCursor } from './cursor.ts';
 import {
   Count,
   Id,
@@ -24,7 +23,9 @@ import {
   NullableTime,
   PAGE,
   Page,
+  pageOf,
   Reason,
+  readCursor,
   Secret,
   Text,
   Time,
@@ -32,8 +33,8 @@ import {
 } from './fields.ts';
 import { requireMerchant } from './merchants.ts';
 import { type Caller, changing, reading, tableOf } from './operations.ts';
+import { CONNECT, SEE_KEYS } from './principal.ts';
 import { invalid, notFound, Problem } from './problem.ts';
-import { CONNECT, SEE_KEYS } from './rights.ts';
 
 export const EndpointId = Id('endpoint');
 

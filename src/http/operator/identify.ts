@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../../context.ts';
-import type { PortalRole, Principal, Role } from '../../operator/principal.ts';
+import { findToken, type PortalRole, type Principal, type Role } from '../../operator/principal.ts';
 import { Problem } from '../../operator/problem.ts';
-import { findToken } from '../../operator/tokens.ts';
 import { OidcProvider, type OidcSettings } from '../../people/oidc.ts';
 import { type Door, findSession } from '../../people/sessions.ts';
 import { JSON_TYPE } from '../answer.ts';

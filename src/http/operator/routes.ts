@@ -245,7 +245,7 @@ function keyOf({ headers }: FastifyRequest, { effect }: AnyOperation): string | 
 /**
  * The connections that operators' requests share: no list or report of theirs takes one from a till. Few,
  * since what they read at once takes the cores of the database from tills. Reports take one of them in turns
- * (src/operator/turns.ts), so that what is quick does not wait for them.
+ * (src/operator/perform.ts), so that what is quick does not wait for them.
  */
 const POOL_SIZE = 3;
 

@@ -1,5 +1,112 @@
 import { type Sql, sql } from '../db/sql.ts';
 
+/** How often an actor did something since a time, counted up to a limit. */
+export function countSince(action: string, kind: string, id: string, since: Date, most: number): Sql {
+  return sql`
+select count(*)::int as count from (
+  select from audit where occurred_at > ${since} and action = ${action} and actor_kind = ${kind}
+    and actor_id = ${id} limit ${most}
+) a`;
+}
+
+export function listSettings(): Sql {
+  return sql`select name, value from operator_settings`;
+}
+
+export function upsertSetting(name: string, value: string, now: Date): Sql {
+  return sql`
+insert into operator_settings (name, value, changed_at) values (${name}, ${value}, ${now})
+on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`;
+}
+
+/**
+ * Setting after setting: of two changes at once, the second one finds what the first one left. The number is
+ * this lock's own.
+ */
+export function lockSettings(): Sql {
+  return sql`select pg_advisory_xact_lock(7311990021)`;
+}
+
+/** Claims an Idempotency-Key; no row where it is taken, once the transaction that took it has ended. */
+export function claimRequest(
+  actor: string,
+  key: string,
+  operation: string,
+  fingerprint: Buffer,
+  now: Date,
+): Sql {
+  return sql`
+insert into operator_requests (actor, idempotency_key, operation, fingerprint, created_at)
+values (${actor}, ${key}, ${operation}, ${fingerprint}, ${now}) on conflict do nothing
+  returning 1 as claimed`;
+}
+
+export function findRequest(actor: string, key: string): Sql {
+  return sql`
+select operation, fingerprint, output from operator_requests where actor = ${actor}
+  and idempotency_key = ${key}`;
+}
+
+export function finishRequest(actor: string, key: string, output: string): Sql {
+  return sql`
+    update operator_requests set output = ${output} where actor = ${actor} and idempotency_key = ${key}`;
+}
+
+/** Gives a key back whose operation was declined. */
+export function forgetRequest(actor: string, key: string): Sql {
+  return sql`
+    delete from operator_requests where actor = ${actor} and idempotency_key = ${key} and output is null`;
+}
+
+export function findTokenRow(hash: Buffer): Sql {
+  return sql`select * from operator_tokens where token_hash = ${hash}`;
+}
+
+export function touchToken(id: number, now: Date): Sql {
+  return sql`update operator_tokens set last_used_at = ${now} where id = ${id}`;
+}
+
+export type NewToken = {
+  readonly name: string;
+  readonly hash: Buffer;
+  readonly roles: readonly string[];
+  readonly merchantId: number | null;
+  readonly networks: readonly string[] | null;
+  readonly stepUp: boolean;
+  readonly createdBy: string;
+  readonly userId: number | null;
+  readonly expiresAt: Date;
+  readonly now: Date;
+};
+
+export function insertToken(token: NewToken): Sql {
+  return sql`
+insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id,
+  expires_at,
+  created_at)
+values (${token.name}, ${token.hash}, ${token.roles}, ${token.merchantId}, ${token.networks},
+  ${token.stepUp}, ${token.createdBy},
+  ${token.userId}, ${token.expiresAt}, ${token.now})
+returning id`;
+}
+
+/** Newest first, behind an id. */
+export function listTokenRows(before: number | null, limit: number): Sql {
+  return sql`
+select id, name, roles, merchant_id, networks, step_up, created_by, created_at, expires_at, last_used_at,
+  revoked_at
+from operator_tokens where ${before}::int is null or id < ${before} order by id desc limit ${limit}`;
+}
+
+export function lockToken(id: number): Sql {
+  return sql`select * from operator_tokens where id = ${id} for update`;
+}
+
+export function revokeTokenRow(id: number, now: Date): Sql {
+  return sql`
+    update operator_tokens set revoked_at = coalesce(revoked_at, ${now}) where id = ${id} returning *`;
+}
+
 /**
  * People of the operator who sign in with a second factor, here or at the identity provider: they could
  * approve. An account that nobody has confirmed may be a second one of the same person.
