@@ -6,7 +6,7 @@ import pg from 'pg';
 import { freePort } from '../soak/process.ts';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import type { Batch } from '../src/batches/batch.ts';
-import { findBatch, readVouchers } from '../src/batches/download.ts';
+import { findBatch, readVouchers } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { openService } from '../src/cli/open.ts';
 import { readConfig } from '../src/config.ts';

@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { authenticate } from '../src/api-keys/authenticate.ts';
-import { readVouchers, readVouchersOf } from '../src/batches/download.ts';
+import { readVouchers, readVouchersOf } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { openService } from '../src/cli/open.ts';
 import { readConfig } from '../src/config.ts';

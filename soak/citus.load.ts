@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { readVouchersOf } from '../src/batches/download.ts';
+import { readVouchersOf } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { type Context, createService, type Operator, type Service } from '../src/context.ts';
 import { readBuckets } from '../src/db/buckets.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
-import { ensureAccounts } from '../src/ledger/accounts.ts';
+import { ensureAccounts } from '../src/ledger/journal.ts';
 import { Activations } from './activations.ts';
 import { type Bench, type Card, UNKNOWN, wrong } from './statement.ts';
 

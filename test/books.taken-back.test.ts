@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cancelBatch } from '../src/batches/cancel.ts';
-import { findBatch } from '../src/batches/download.ts';
+import { findBatch } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { TASKS } from '../src/batches/tasks.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';

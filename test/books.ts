@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { TestContext } from 'node:test';
-import { findBatch, readVouchers } from '../src/batches/download.ts';
+import { findBatch, readVouchers } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { closeDays } from '../src/books/close.ts';
 import type { Context, Operator } from '../src/context.ts';

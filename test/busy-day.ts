@@ -1,6 +1,6 @@
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
-import { findBatch } from '../src/batches/download.ts';
+import { findBatch } from '../src/batches/export.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';

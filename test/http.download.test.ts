@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { authenticate } from '../src/api-keys/authenticate.ts';
-import { findBatch } from '../src/batches/download.ts';
+import { findBatch } from '../src/batches/export.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import type { Service } from '../src/context.ts';
 import type { Sql } from '../src/db/sql.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { checkLookupReference, checkReference } from '../src/ledger/claims.ts';
 import { idFloor, newId } from '../src/ledger/id.ts';
-import { checkLookupReference, checkReference } from '../src/ledger/reference.ts';
-import { maskCode } from '../src/ledger/transaction-data.ts';
+import { maskCode } from '../src/ledger/transactions.ts';
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const timeOf = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);

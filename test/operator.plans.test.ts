@@ -7,7 +7,7 @@ import { listBatchRows } from '../src/batches/queries.ts';
 import { listLowFloats, listUse } from '../src/books/days.queries.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { type Sql, sql } from '../src/db/sql.ts';
-import { listJournalRows } from '../src/ledger/journal.queries.ts';
+import { listJournalRows } from '../src/ledger/queries.ts';
 import { listMerchantRowsAfter } from '../src/merchants/queries.ts';
 import { listJobRows } from '../src/operator/jobs.queries.ts';
 import { listApprovalRows } from '../src/operator/queries.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { authenticate } from '../src/api-keys/authenticate.ts';
-import { findBatch, readVouchers } from '../src/batches/download.ts';
+import { findBatch, readVouchers } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
 import { startTestService, type TestService } from './harness.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { voidBatch } from '../src/batches/cancel.ts';
-import { findBatch } from '../src/batches/download.ts';
+import { findBatch } from '../src/batches/export.ts';
 import type { Context, Service } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { type Sql, sql } from '../src/db/sql.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Context } from '../src/context.ts';
-import { ensureAccounts } from '../src/ledger/accounts.ts';
+import { ensureAccounts } from '../src/ledger/journal.ts';
 import { Redemptions } from './redemptions.ts';
 import { type Bench, UNKNOWN, wrong } from './statement.ts';
 

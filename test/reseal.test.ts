@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { findBatch } from '../src/batches/download.ts';
+import { findBatch } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { bytesArray, plainArray } from '../src/db/sql.ts';
 import { newRingKey } from '../src/keyring/text.ts';

@@ -9,7 +9,7 @@ import { BatchParser } from '../sdk/src/batch-parser.ts';
 import { Scrip, type Voucher, type WaitProgress } from '../sdk/src/index.ts';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import { cancelBatch } from '../src/batches/cancel.ts';
-import { findBatch } from '../src/batches/download.ts';
+import { findBatch } from '../src/batches/export.ts';
 import { asOperator, produceAll } from './harness.ts';
 import { failure } from './sdk.server.ts';
 import { Till } from './till.ts';

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeCards } from '../src/batches/cards.ts';
 import { listExports } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
-import { sealedSheets } from '../src/batches/sheets.ts';
+import { describeCards, sealedSheets } from '../src/batches/sheets.ts';
 import { sql } from '../src/db/sql.ts';
 import { actFor } from '../src/merchants/merchants.ts';
 import type { Caller } from '../src/operator/operations.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { authenticate } from '../src/api-keys/authenticate.ts';
-import { readVouchersOf } from '../src/batches/download.ts';
+import { readVouchersOf } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import type { Context } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readVouchersOf } from '../src/batches/download.ts';
+import { readVouchersOf } from '../src/batches/export.ts';
 import { createService } from '../src/context.ts';
 import { buildServer } from '../src/http/server.ts';
 import { startTracing } from '../src/tracing.ts';

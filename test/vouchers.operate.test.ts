@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { authenticate } from '../src/api-keys/authenticate.ts';
+import { findBatchForOperator } from '../src/batches/batch.ts';
 import { fillBatch } from '../src/batches/fill.ts';
 import { generate } from '../src/batches/generate.ts';
-import { findBatchForOperator } from '../src/batches/list.ts';
 import type { Context, Operator, Service } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer as createTcpServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readVouchersOf } from '../src/batches/download.ts';
+import { readVouchersOf } from '../src/batches/export.ts';
 import { openDatabase } from '../src/db/pool.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
 import { listAttempts, listDeliveries, resend } from '../src/webhooks/deliveries.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readVouchersOf } from '../src/batches/download.ts';
+import { readVouchersOf } from '../src/batches/export.ts';
 import type { Service } from '../src/context.ts';
 import { type Delivery, makeBodies } from '../src/webhooks/body.ts';
 import { Till } from './till.ts';

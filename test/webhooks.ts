@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readVouchersOf } from '../src/batches/download.ts';
+import { readVouchersOf } from '../src/batches/export.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
 import { type DeliveryRecord, listDeliveries } from '../src/webhooks/deliveries.ts';
 import { addEndpoint } from '../src/webhooks/endpoints.ts';

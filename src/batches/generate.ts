@@ -3,14 +3,13 @@ import type { Context, Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { enqueue } from '../jobs/enqueue.ts';
-import { claimIn } from '../ledger/claims.ts';
+import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
-import { checkReference } from '../ledger/reference.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { MINOR_MAX, toPositiveUnits, toText, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';
-import { produce } from './produce.ts';
+import { produce } from './fill.ts';
 import {
   findBatchByTransactionId,
   findProduct,

@@ -3,7 +3,7 @@ import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
-import { isReference } from '../ledger/reference.ts';
+import { isReference } from '../ledger/claims.ts';
 import type { Product } from '../merchants/products.ts';
 import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
 import { type ImportField, type ImportFormat, type RawRow, type RowError, readRows } from './import.read.ts';

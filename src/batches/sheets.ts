@@ -3,11 +3,41 @@ import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Worker } from 'node:worker_threads';
 import type * as print from '@scrip/print';
-import type { Operator } from '../context.ts';
+import type { Operator, Service } from '../context.ts';
 import type { KeyRing } from '../keyring/ring.ts';
+import { findMerchant } from '../merchants/merchants.ts';
+import { findProduct } from '../merchants/products.ts';
+import { toText } from '../money.ts';
 import type { Batch } from './batch.ts';
-import { toCard } from './cards.ts';
 import { exportBatch, type PrintedVoucher } from './export.ts';
+
+/** Vouchers as the printer gets them. */
+
+/** What the cards of a batch have in common. */
+export async function describeCards(
+  { db }: Service,
+  batch: Batch,
+  productCode: string,
+): Promise<print.Batch> {
+  const [merchant, product] = await Promise.all([
+    findMerchant(db, batch.merchantId),
+    findProduct(db, productCode),
+  ]);
+  return {
+    merchant: merchant?.name ?? '',
+    merchantId: String(batch.merchantId),
+    product: product?.name ?? '',
+    productCode,
+    reference: batch.reference,
+    transactionId: batch.transactionId,
+    needsActivation: product?.activation === 'on-activation',
+  };
+}
+
+export const toCard = (voucher: PrintedVoucher): print.Voucher => ({
+  ...voucher,
+  value: voucher.value && toText(voucher.value),
+});
 
 /**
  * Sealed sheets: the cards of a batch as a PDF that opens with a passphrase. One person downloads the

@@ -1,6 +1,6 @@
 import type { Operator, Service } from '../context.ts';
-import { findEntry } from '../ledger/movements.queries.ts';
-import { getAccount, post } from '../ledger/movements.ts';
+import { getAccount, post } from '../ledger/journal.ts';
+import { findEntry } from '../ledger/queries.ts';
 import type { Float } from '../merchants/floats.ts';
 import { type Money, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';

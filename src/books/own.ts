@@ -1,5 +1,5 @@
 import type { Operator } from '../context.ts';
-import { getAccount, post } from '../ledger/movements.ts';
+import { getAccount, post } from '../ledger/journal.ts';
 import { toText } from '../money.ts';
 import { type Booked, bookOnce } from './sweep.ts';
 

@@ -3,9 +3,8 @@ import type { Operator, Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
-import { claimIn, type OperatorOperation } from '../ledger/claims.ts';
+import { checkReference, claimIn, type OperatorOperation } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
-import { checkReference } from '../ledger/reference.ts';
 import { Refusal } from '../refusal.ts';
 import {
   listBatchSerials,

@@ -1,10 +1,9 @@
 import { pipeline } from 'node:stream/promises';
 import type * as print from '@scrip/print';
 import type { Command } from 'commander';
-import type { Batch } from '../batches/batch.ts';
-import { describeCards, toCard } from '../batches/cards.ts';
+import { type Batch, findBatchForOperator } from '../batches/batch.ts';
 import { exportBatch, type PrintedVoucher } from '../batches/export.ts';
-import { findBatchForOperator } from '../batches/list.ts';
+import { describeCards, toCard } from '../batches/sheets.ts';
 import type { Service } from '../context.ts';
 import { type BatchExport, batches } from '../operator/batches.ts';
 import { checkTarget, writeWhole } from './file.ts';

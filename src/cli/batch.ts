@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { Batch as StoredBatch } from '../batches/batch.ts';
-import { findProgress, percentOf } from '../batches/list.ts';
+import { findProgress, percentOf, type Batch as StoredBatch } from '../batches/batch.ts';
 import { sweep, TASKS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';

@@ -1,4 +1,4 @@
-import { findBatch, readVouchers } from '../batches/download.ts';
+import { findBatch, readVouchers } from '../batches/export.ts';
 import { generate } from '../batches/generate.ts';
 import { closeDays } from '../books/close.ts';
 import { refundFloat } from '../books/floats.ts';

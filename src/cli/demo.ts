@@ -2,7 +2,7 @@ import { readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { authenticate } from '../api-keys/authenticate.ts';
 import type { NewKey } from '../api-keys/keys.ts';
-import { findBatch, readVouchers } from '../batches/download.ts';
+import { findBatch, readVouchers } from '../batches/export.ts';
 import { type Generate, generate } from '../batches/generate.ts';
 import type { Actor, Context, Operator, Service } from '../context.ts';
 import { makeDataFolder } from '../db/embedded.ts';

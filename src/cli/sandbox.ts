@@ -1,7 +1,7 @@
 import { access, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { authenticate } from '../api-keys/authenticate.ts';
-import { findBatch, readVouchers } from '../batches/download.ts';
+import { findBatch, readVouchers } from '../batches/export.ts';
 import { generate } from '../batches/generate.ts';
 import type { Config } from '../config.ts';
 import type { Context, Operator, Service } from '../context.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { describeCards, toCard } from '../batches/cards.ts';
+import { findProgress } from '../batches/batch.ts';
 import { exportReplacement, type PrintedVoucher } from '../batches/export.ts';
-import { findProgress } from '../batches/list.ts';
+import { describeCards, toCard } from '../batches/sheets.ts';
 import type { Service } from '../context.ts';
 import { bulk, bulkCancel, preview } from '../operator/bulk.ts';
 import { JOB_RUNS, jobs } from '../operator/job-operations.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readVouchersOf } from '../batches/download.ts';
+import { readVouchersOf } from '../batches/export.ts';
 import { sweep, TASKS } from '../batches/tasks.ts';
 import { keepBooks } from '../books/close.ts';
 import { type Config, readConfig } from '../config.ts';

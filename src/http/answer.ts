@@ -4,7 +4,7 @@ import { createGzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static } from 'typebox';
 import { type Batch, batchData } from '../batches/batch.ts';
-import { readVouchers } from '../batches/download.ts';
+import { readVouchers } from '../batches/export.ts';
 import type { Context, Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { toNumber } from '../money.ts';

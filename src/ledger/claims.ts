@@ -3,6 +3,7 @@ import type { Service } from '../context.ts';
 import type { Operation } from '../db/operation.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, textArray } from '../db/sql.ts';
+import { Refusal } from '../refusal.ts';
 import {
   CLAIM,
   claimOne,
@@ -10,7 +11,7 @@ import {
   findWithoutReference,
   REASSIGN_CLAIM,
   VOID_TRANSACTION,
-} from './claims.queries.ts';
+} from './queries.ts';
 
 /**
  * References over shards (sql/008-claims.sql, docs/how-to/citus.md). On one server the functions that book a
@@ -243,4 +244,27 @@ async function reassign(
   const values = [bucket, operation, merchantId, reference, from, to, serialNumber, fingerprint];
   const [row] = await db.hot<{ done: boolean }>(REASSIGN_CLAIM, values, bucket);
   return row?.done ?? false;
+}
+
+const LONGEST = 100;
+
+/**
+ * Refuses (`18`) what cannot be a merchant's reference: 1 to 100 characters, no control characters,
+ * well-formed Unicode (two broken spellings would be stored as one), not beginning with `CANCEL-` or
+ * `NEW-`.
+ */
+export function checkReference(reference: string): void {
+  if (!isReference(reference) || /^(CANCEL|NEW)-/.test(reference)) throw new Refusal('18');
+}
+
+/** Like `checkReference`, for a lookup: `CANCEL-x` and `NEW-x` are well-formed, and find nothing. */
+export function checkLookupReference(reference: string): void {
+  if (!isReference(reference)) throw new Refusal('18');
+}
+
+/** Whether a text has the form of a reference. */
+export function isReference(reference: string): boolean {
+  // A character has at most two units, so a text beyond twice the limit needs no counting.
+  if (reference.length === 0 || reference.length > 2 * LONGEST || !reference.isWellFormed()) return false;
+  return !/\p{Cc}/u.test(reference) && (reference.length <= LONGEST || [...reference].length <= LONGEST);
 }

@@ -1,10 +1,16 @@
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
-import { debitFloat, insertPosting } from './accounts.queries.ts';
-import { accountOf, creditFloat, ensureAccounts } from './accounts.ts';
-import { VOID_TRANSACTION } from './claims.queries.ts';
-import { type HoldRow, insertHold, listOldHolds, setHoldEnded } from './holds.queries.ts';
 import { newId } from './id.ts';
+import { accountOf, creditFloat, ensureAccounts } from './journal.ts';
+import {
+  debitFloat,
+  type HoldRow,
+  insertHold,
+  insertPosting,
+  listOldHolds,
+  setHoldEnded,
+  VOID_TRANSACTION,
+} from './queries.ts';
 
 /**
  * Over shards, a float and the voucher that it pays for may be on different servers. The money moves from

@@ -1,8 +1,23 @@
 import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { decimalsOf, type Money } from '../money.ts';
-import { idFloor } from './id.ts';
-import { findJournalRow, type JournalFilter, listJournalRows } from './journal.queries.ts';
+import { Refusal, type RefusalCode } from '../refusal.ts';
+import { idFloor, newId } from './id.ts';
+import {
+  type AccountKind,
+  book,
+  bookVoucher,
+  findAccount,
+  findJournalRow,
+  insertAccounts,
+  insertFloat,
+  type JournalFilter,
+  listJournalRows,
+  type Movement,
+  updateFloat,
+  type VoucherMovement,
+} from './queries.ts';
 
 /** The journal as the operator sees it: every movement of money, of all merchants. */
 
@@ -92,4 +107,89 @@ export async function pageOfJournal(
     before: before !== null && before < end ? before : end,
   };
   return (await readDb.query<Row>(listJournalRows(filter, limit))).map((row) => toEntry(keys, row));
+}
+
+/** Accounts from this number on are the reserves of batches: this number plus the batch's. */
+const FIRST_RESERVE = 5_000_000_000n;
+
+/** The account of a batch's reserve. */
+export function reserveOf(batchId: number): bigint {
+  return FIRST_RESERVE + BigInt(batchId);
+}
+
+/**
+ * Creates the accounts of a merchant in a currency (float and settlement), and the operator's own
+ * (funding and transit), if they are missing. Safe to repeat, and at the same time in several
+ * processes.
+ * @param currency an ISO 4217 code
+ */
+export async function ensureAccounts(db: Queries, merchantId: number, currency: string): Promise<void> {
+  const decimals = decimalsOf(currency);
+  if (decimals === undefined) throw new Error(`${currency} is not a currency of ISO 4217`);
+  await db.query(insertAccounts(merchantId, currency, decimals));
+  await db.query(insertFloat(merchantId, currency));
+}
+
+/**
+ * The number of an account; undefined if it does not exist yet.
+ * @param merchantId 0 for the operator's own
+ */
+export async function accountOf(
+  db: Queries,
+  merchantId: number,
+  currency: string,
+  kind: AccountKind,
+): Promise<bigint | undefined> {
+  const [row] = await db.query<{ id: bigint }>(findAccount(merchantId, currency, kind));
+  return row?.id;
+}
+
+/** Adds an amount to a float; the caller books where it comes from. */
+export async function creditFloat(tx: Queries, accountId: bigint, amountMinor: bigint): Promise<void> {
+  const credited = await tx.query(updateFloat(accountId, amountMinor));
+  if (credited.length !== 1) throw new Error(`there is no float ${accountId}`);
+}
+
+/** The number of an account that is made if it is missing. @param merchantId 0 for the operator's own */
+export async function getAccount(
+  tx: Queries,
+  merchantId: number,
+  currency: string,
+  kind: AccountKind,
+): Promise<bigint> {
+  const found = await accountOf(tx, merchantId, currency, kind);
+  if (found !== undefined) return found;
+  // The operator's own accounts are made with those of a merchant; without one, no merchant is given any.
+  await ensureAccounts(tx, merchantId, currency);
+  return (await accountOf(tx, merchantId, currency, kind)) as bigint;
+}
+
+/** Why a movement was declined, in the words of the books. */
+const DECLINED: Partial<Record<RefusalCode, string>> = {
+  '50': 'Insufficient merchant balance: the float does not cover it',
+  '51': 'Insufficient balance: the account does not cover it',
+  '13': 'Invalid amount: the account would hold too much',
+  '14': 'Invalid voucher: no completed batch has this serial number',
+  '44': 'Voucher canceled or replaced: that is final',
+  '58': 'This was corrected before: once is all',
+};
+
+/** Books a movement between two accounts. @throws Refusal for what the database declines */
+export async function post(tx: Queries, movement: Omit<Movement, 'eventId'>): Promise<void> {
+  const eventId = newId(movement.now);
+  await checkBooked(tx.query<{ outcome: string }>(book({ ...movement, eventId })));
+}
+
+/** Books a movement between a voucher and an account. @throws Refusal for what the database declines */
+export async function postVoucher(tx: Queries, movement: Omit<VoucherMovement, 'eventId'>): Promise<void> {
+  const eventId = newId(movement.now);
+  await checkBooked(tx.query<{ outcome: string }>(bookVoucher({ ...movement, eventId })));
+}
+
+async function checkBooked(booking: Promise<{ outcome: string }[]>): Promise<void> {
+  const [{ outcome } = { outcome: '' }] = await booking;
+  if (outcome === 'ok') return;
+  const code = outcome as RefusalCode;
+  const message = DECLINED[code];
+  throw new Refusal(code, message === undefined ? {} : { message });
 }

@@ -1,7 +1,6 @@
 import { type Sql, sql } from '../db/sql.ts';
-import { BATCHES } from './reconcile.batches.queries.ts';
 import { type Checks, EXAMPLES, type Since } from './reconcile.check.ts';
-import { RECORDS } from './reconcile.records.queries.ts';
+import { BATCHES, RECORDS } from './reconcile.records.queries.ts';
 import { SETTLEMENTS } from './reconcile.settlements.queries.ts';
 import { OPENING } from './reconcile.since.queries.ts';
 

@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import Type, { type Static } from 'typebox';
-import type { Batch as BatchInfo } from '../batches/batch.ts';
+import {
+  type Batch as BatchInfo,
+  findBatchForOperator,
+  findProgress,
+  pageOfBatches,
+  percentOf,
+} from '../batches/batch.ts';
 import { cancelBatch } from '../batches/cancel.ts';
 import { countExports, listExports } from '../batches/export.ts';
 import { generate } from '../batches/generate.ts';
-import { findBatchForOperator, findProgress, pageOfBatches, percentOf } from '../batches/list.ts';
 import { actFor, findMerchant } from '../merchants/merchants.ts';
 import { findProduct, type Product } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';

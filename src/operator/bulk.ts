@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { findProgress } from '../batches/list.ts';
+import { findProgress } from '../batches/batch.ts';
 import type { Operator } from '../context.ts';
 import { Word } from '../schema.ts';
 import { cancelVoucher } from '../vouchers/cancel.ts';

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { findProgress } from '../batches/list.ts';
-import { maskCode } from '../ledger/transaction-data.ts';
+import { findProgress } from '../batches/batch.ts';
+import { maskCode } from '../ledger/transactions.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
 import {

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
 import { findKeyInfo } from '../api-keys/keys.ts';
-import { findProgress } from '../batches/list.ts';
+import { findProgress } from '../batches/batch.ts';
 import { type Context, PERMISSIONS } from '../context.ts';
 import { findEntry } from '../ledger/journal.ts';
 import { toNumber } from '../money.ts';

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { describeCards } from '../batches/cards.ts';
-import { findBatchForOperator } from '../batches/list.ts';
-import { findSheets, insertSheets, listSheets } from '../batches/sheets.queries.ts';
-import { passphraseOf, sealedSheets } from '../batches/sheets.ts';
+import { findBatchForOperator } from '../batches/batch.ts';
+import { findSheets, insertSheets, listSheets } from '../batches/queries.ts';
+import { describeCards, passphraseOf, sealedSheets } from '../batches/sheets.ts';
 import { toText } from '../money.ts';
 import {
   Count,

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { correctRedemption, getRedemption } from '../books/vouchers.ts';
-import { findClaimedTransactions } from '../ledger/journal.queries.ts';
 import { findEntry, type JournalEntry, pageOfJournal } from '../ledger/journal.ts';
-import { maskCode } from '../ledger/transaction-data.ts';
+import { findClaimedTransactions } from '../ledger/queries.ts';
+import { maskCode } from '../ledger/transactions.ts';
 import { toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
 import { countDeclines, pageOfDeclines } from '../vouchers/declines.ts';

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { listAudit } from '../audit/list.ts';
-import { findProgress } from '../batches/list.ts';
+import { findProgress } from '../batches/batch.ts';
 import type { Service } from '../context.ts';
-import { maskCode } from '../ledger/transaction-data.ts';
+import { maskCode } from '../ledger/transactions.ts';
 import { type Money, toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
 import { cancelVoucher } from '../vouchers/cancel.ts';

@@ -1,9 +1,8 @@
 import { type Context, isSharded } from '../context.ts';
 import { AGAIN, type Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
-import { findCandidates } from '../ledger/claims.ts';
+import { checkLookupReference, checkReference, findCandidates } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
-import { checkLookupReference, checkReference } from '../ledger/reference.ts';
 import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { toUnits } from '../money.ts';

@@ -4,7 +4,7 @@ import { type Booked, bookOnce } from '../books/sweep.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { newId } from '../ledger/id.ts';
-import { getAccount, post } from '../ledger/movements.ts';
+import { getAccount, post } from '../ledger/journal.ts';
 import { toNumber, toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';

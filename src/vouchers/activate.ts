@@ -1,11 +1,10 @@
 import { type Context, isSharded } from '../context.ts';
 import { AGAIN, type Operation } from '../db/operation.ts';
 import { plainArray, textArray } from '../db/sql.ts';
-import { ensureAccounts } from '../ledger/accounts.ts';
-import { claimReference, type FoundVoucher, findVoucher } from '../ledger/claims.ts';
+import { checkReference, claimReference, type FoundVoucher, findVoucher } from '../ledger/claims.ts';
 import { endHold, holdFloat, releaseHold } from '../ledger/holds.ts';
 import { newId } from '../ledger/id.ts';
-import { checkReference } from '../ledger/reference.ts';
+import { ensureAccounts } from '../ledger/journal.ts';
 import type { Outcome, Transaction } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/permit.ts';
 import { toPositiveUnits, unitOf } from '../money.ts';

@@ -1,6 +1,6 @@
 import type { Operator } from '../context.ts';
 import { newId } from '../ledger/id.ts';
-import { getAccount, postVoucher } from '../ledger/movements.ts';
+import { getAccount, postVoucher } from '../ledger/journal.ts';
 import { toText } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { change, showVoucher } from './operate.ts';

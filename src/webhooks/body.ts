@@ -1,8 +1,14 @@
 import type { Service } from '../context.ts';
 import { plainArray } from '../db/sql.ts';
 import type { CodeAndPin, KeyRing } from '../keyring/ring.ts';
-import { transactionData, updateData } from '../ledger/transaction-data.ts';
-import { type TransactionRow, toTransaction, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
+import {
+  type TransactionRow,
+  toTransaction,
+  toUpdate,
+  transactionData,
+  type UpdateRow,
+  updateData,
+} from '../ledger/transactions.ts';
 import { listSubjects } from './queries.ts';
 
 /**

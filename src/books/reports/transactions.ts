@@ -1,6 +1,6 @@
 import type { Service } from '../../context.ts';
 import { idFloor } from '../../ledger/id.ts';
-import { maskCode } from '../../ledger/transaction-data.ts';
+import { maskCode } from '../../ledger/transactions.ts';
 import { decimalsOf, toText } from '../../money.ts';
 import { type Cell, type CsvStyle, csvText } from '../formats.ts';
 import {

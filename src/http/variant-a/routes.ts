@@ -1,7 +1,12 @@
-import { findBatch } from '../../batches/download.ts';
+import { findBatch } from '../../batches/export.ts';
 import { generate } from '../../batches/generate.ts';
-import { transactionData, updateData } from '../../ledger/transaction-data.ts';
-import { findTransaction, listTransactions, type RedemptionUpdate } from '../../ledger/transactions.ts';
+import {
+  findTransaction,
+  listTransactions,
+  type RedemptionUpdate,
+  transactionData,
+  updateData,
+} from '../../ledger/transactions.ts';
 import { toNumber } from '../../money.ts';
 import { redeem } from '../../redemptions/redeem.ts';
 import { findUpdate, updateRedemption } from '../../redemptions/update.ts';

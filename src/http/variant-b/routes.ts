@@ -1,10 +1,10 @@
-import { findBatch } from '../../batches/download.ts';
+import { findBatch } from '../../batches/export.ts';
 import { generate } from '../../batches/generate.ts';
-import { transactionData } from '../../ledger/transaction-data.ts';
 import {
   findTransaction,
   type Transaction as LedgerTransaction,
   listTransactions,
+  transactionData,
 } from '../../ledger/transactions.ts';
 import { redeem } from '../../redemptions/redeem.ts';
 import type { FieldError } from '../../refusal.ts';

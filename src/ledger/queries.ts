@@ -1,0 +1,273 @@
+import { type HotStatement, type Sql, sql } from '../db/sql.ts';
+
+/**
+ * A merchant's accounts in a currency, and the operator's own (merchant 0); those that exist stay as they
+ * are.
+ */
+export function insertAccounts(merchantId: number, currency: string, decimals: number): Sql {
+  return sql`
+insert into accounts (kind, merchant_id, currency, decimals)
+select k.kind, case when k.kind in ('FLOAT', 'SETTLEMENT') then ${merchantId}::int else 0 end, ${currency},
+  ${decimals}
+from unnest(enum_range(null::account_kind)) as k (kind)
+where k.kind <> 'RESERVE' and (${merchantId}::int > 0 or k.kind not in ('FLOAT', 'SETTLEMENT'))
+on conflict do nothing`;
+}
+
+export function insertFloat(merchantId: number, currency: string): Sql {
+  return sql`
+insert into floats (account_id, merchant_id, currency, decimals)
+select id, merchant_id, currency, decimals from accounts
+where merchant_id = ${merchantId} and currency = ${currency} and kind = 'FLOAT'
+on conflict do nothing`;
+}
+
+export type AccountKind =
+  | 'FUNDING'
+  | 'TRANSIT'
+  | 'FLOAT'
+  | 'SETTLEMENT'
+  | 'FEES'
+  | 'VAT'
+  | 'GOODWILL'
+  | 'UNCLAIMED'
+  | 'BREAKAGE';
+
+/** @param merchantId 0 for the operator's own */
+export function findAccount(merchantId: number, currency: string, kind: AccountKind): Sql {
+  return sql`
+select id from accounts
+where merchant_id = ${merchantId} and currency = ${currency} and kind = ${kind}::account_kind`;
+}
+
+/** A movement between two accounts that are not vouchers (sql/012-vouchers.sql). */
+export type Posting = {
+  readonly id: string;
+  readonly kind: 'TOP_UP' | 'RESERVATION' | 'RELEASE' | 'HOLD' | 'HOLD_RELEASE';
+  readonly debit: bigint;
+  readonly credit: bigint;
+  readonly amountMinor: bigint;
+  readonly merchantId: number;
+  readonly batchId?: number;
+  readonly reference?: string | undefined;
+  readonly now: Date;
+};
+
+export function insertPosting(posting: Posting): Sql {
+  const { id, kind, debit, credit, amountMinor, merchantId, batchId, reference, now } = posting;
+  return sql`
+select post(${id}, ${kind}::entry_kind, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
+  ${batchId ?? null}, ${reference ?? null},
+  ${now})`;
+}
+
+/** Takes an amount from a float, for a hold; `done` is false if the float is too low. */
+export function debitFloat(accountId: bigint, amountMinor: bigint, lowId: string, now: Date): Sql {
+  return sql`select debit_float(${accountId}, ${amountMinor}, ${lowId}, ${now}) as done`;
+}
+
+export function updateFloat(accountId: bigint, amountMinor: bigint): Sql {
+  return sql`
+update floats set balance_minor = balance_minor + ${amountMinor} where account_id = ${accountId}
+returning account_id`;
+}
+
+export function findJournalRow(id: string): Sql {
+  return sql`select * from show_transaction(${id}::uuid)`;
+}
+
+export type JournalFilter = {
+  readonly merchantId: number | null;
+  readonly serialNumber: bigint | null;
+  /** Ids from here on, and before here. */
+  readonly from: string;
+  readonly before: string;
+};
+
+/** Newest first. Each filter is answered along an index: of the merchant, of the voucher, or of the ids. */
+export function listJournalRows(
+  { merchantId, serialNumber, from, before }: JournalFilter,
+  limit: number,
+): Sql {
+  const values: unknown[] = [from, before, limit];
+  const conditions = ['r.id >= $1::uuid', 'r.id < $2::uuid'];
+  if (serialNumber !== null) conditions.push(`r.serial_number = $${values.push(serialNumber)}`);
+  if (merchantId !== null) {
+    conditions.push(`r.merchant_id = $${values.push(merchantId)}`);
+    if (serialNumber === null)
+      conditions.push(`r.batch_id is null and r.kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL')`);
+  }
+  return {
+    text: `
+select j.id, j.kind, j.amount_minor, j.currency, j.occurred_at, j.merchant_id, j.reference, j.serial_number,
+  v.sealed, j.original_id, u.original_id is not null as canceled
+from (
+  select * from journal r where ${conditions.join(' and ')} order by r.id desc limit $3
+) j
+left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.id
+order by j.id desc`,
+    values,
+  };
+}
+
+/** The redemptions and activations of a merchant's reference, by its claims. */
+export function findClaimedTransactions(merchantId: number, reference: string): Sql {
+  return sql`
+select id from claims
+where merchant_id = ${merchantId} and reference = ${reference}
+  and operation in ('redeem', 'activate', 'top-up')
+order by case operation when 'redeem' then 1 when 'activate' then 2 else 3 end`;
+}
+
+/** The functions of sql/015-booking.sql. */
+
+/** A movement between two accounts, none of them a voucher or a reserve. */
+export type Movement = {
+  readonly kind: string;
+  readonly id: string;
+  readonly debit: bigint;
+  readonly credit: bigint;
+  readonly amountMinor: bigint;
+  /** The owner of the float or settlement account; null where there is none. */
+  readonly merchantId: number | null;
+  /** The row that this one corrects. */
+  readonly originalId?: string | null;
+  readonly reference?: string | null;
+  /** The id of a `float.low` event to be. */
+  readonly eventId: string;
+  readonly now: Date;
+};
+
+/** `outcome`: `ok`, or the code of a refusal. */
+export function book(movement: Movement): Sql {
+  const { kind, id, debit, credit, amountMinor, merchantId, eventId, now } = movement;
+  return sql`
+select book(${kind}::entry_kind, ${id}, ${debit}, ${credit}, ${amountMinor}, ${merchantId},
+  ${movement.originalId ?? null}, ${movement.reference ?? null}, ${eventId}, ${now}) as outcome`;
+}
+
+/** A movement between a voucher and an account. */
+export type VoucherMovement = {
+  readonly kind: string;
+  readonly id: string;
+  readonly bucket: number;
+  readonly serialNumber: bigint;
+  readonly account: bigint;
+  readonly toVoucher: boolean;
+  readonly amountMinor: bigint;
+  readonly originalId?: string | null;
+  readonly reference?: string | null;
+  readonly eventId: string;
+  readonly now: Date;
+};
+
+/** `outcome`: `ok`, or the code of a refusal. */
+export function bookVoucher(movement: VoucherMovement): Sql {
+  const { kind, id, bucket, serialNumber, account, toVoucher, amountMinor, eventId, now } = movement;
+  return sql`
+select book_voucher(${kind}::entry_kind, ${id}, ${bucket}, ${serialNumber}, ${account}, ${toVoucher},
+  ${amountMinor}, ${movement.originalId ?? null}, ${movement.reference ?? null}, ${eventId},
+    ${now}) as outcome`;
+}
+
+/** A row of the journal, by its id, whichever bucket it lies in. */
+export function findEntry(id: string): Sql {
+  return sql`
+select j.id, j.kind, j.bucket, j.debit_account, j.credit_account, j.amount_minor, j.currency, j.merchant_id,
+  j.serial_number, j.reference, j.original_id, (select min(a.decimals) from accounts a
+    where a.currency = j.currency)
+  as decimals
+from journal j where j.id = ${id}::uuid`;
+}
+
+/** What has expired of a voucher and was not given back, oldest first (sql/012-vouchers.sql). */
+export function listExpiries(bucket: number, serialNumber: bigint): Sql {
+  return sql`select * from list_expiries(${bucket}, ${serialNumber})`;
+}
+
+/** The functions of sql/008-claims.sql. */
+export const FIND_VOUCHERS: HotStatement = {
+  name: 'find-vouchers',
+  text: 'select * from find_vouchers($1, $2, $3)',
+};
+
+export const CLAIM: HotStatement = { name: 'claim', text: 'select * from claim($1, $2, $3, $4, $5, $6, $7)' };
+
+export const VOID_TRANSACTION: HotStatement = {
+  name: 'void-transaction',
+  text: 'select void_transaction($1, $2, $3) as done',
+};
+
+export const REASSIGN_CLAIM: HotStatement = {
+  name: 'reassign-claim',
+  text: 'select reassign_claim($1, $2, $3, $4, $5, $6, $7, $8) as done',
+};
+
+/** A merchant's transaction without a reference, by its id: every shard is asked. */
+export function findWithoutReference(merchantId: number, id: string): Sql {
+  return sql`
+select id, bucket from journal
+where merchant_id = ${merchantId} and id = uuid_from(${id}) and kind in ('ACTIVATION', 'REDEMPTION')
+  and reference is null and original_id is null and batch_id is null`;
+}
+
+export function claimOne(claim: {
+  readonly bucket: number;
+  readonly merchantId: number;
+  readonly operation: string;
+  readonly reference: string;
+  readonly id: string;
+  readonly fingerprint: string;
+}): Sql {
+  const { bucket, merchantId, operation, reference, id, fingerprint } = claim;
+  return sql`
+select * from claim(${bucket}, ${operation}::operation, array[${merchantId}::int],
+  array[${reference}::text], array[${id}::uuid],
+  array[null::bigint], array[${fingerprint}::text])`;
+}
+
+export type NewHold = {
+  readonly id: string;
+  readonly accountId: bigint;
+  readonly merchantId: number;
+  readonly amountMinor: bigint;
+  readonly bucket: number;
+  readonly serialNumber: bigint;
+  readonly entryId: string;
+  readonly now: Date;
+};
+
+/** Returns no row if the hold exists. */
+export function insertHold(hold: NewHold): Sql {
+  const { id, accountId, merchantId, amountMinor, bucket, serialNumber, entryId, now } = hold;
+  return sql`
+insert into float_holds (id, account_id, merchant_id, amount_minor, bucket, serial_number, entry_id, held_at)
+values (${id}, ${accountId}, ${merchantId}, ${amountMinor}, ${bucket}, ${serialNumber}, ${entryId}, ${now})
+on conflict do nothing returning id`;
+}
+
+export type HoldRow = {
+  id: string;
+  account_id: bigint;
+  merchant_id: number;
+  amount_minor: bigint;
+  currency: string;
+};
+
+/**
+ * No row comes back where the hold has ended before.
+ * @param releaseId of the row that gives the money back; null where the activation was booked
+ */
+export function setHoldEnded(id: string, releaseId: string | null, now: Date): Sql {
+  return sql`
+update float_holds h set ended_at = ${now}, release_id = ${releaseId}::uuid from floats f
+where h.id = ${id} and h.ended_at is null and f.account_id = h.account_id
+returning h.id, h.account_id, h.merchant_id, h.amount_minor, f.currency`;
+}
+
+export function listOldHolds(before: Date, count: number): Sql {
+  return sql`
+select id, bucket, serial_number from float_holds
+where ended_at is null and held_at < ${before} order by held_at limit ${count}`;
+}
