@@ -8,7 +8,7 @@ import { any, openService, prepare } from '../soak/citus.load.ts';
 import type { Server } from '../soak/cluster.ts';
 import { distribute } from '../src/db/distribute.ts';
 import { migrate } from '../src/db/migrate.ts';
-import { newKeyRing } from '../src/keyring/text.ts';
+import { newKeyRing } from '../src/keyring/file.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { createOnAll, execute, startCitus } from '../test/citus/cluster.ts';
 import { leavingNothing, temporaryFolder } from '../test/leave-nothing.ts';

@@ -3,7 +3,7 @@ import type { Context, Service } from '../src/context.ts';
 import { distribute } from '../src/db/distribute.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openOwner } from '../src/db/pool.ts';
-import { newKeyRing } from '../src/keyring/text.ts';
+import { newKeyRing } from '../src/keyring/file.ts';
 import { resolveOldHolds } from '../src/ledger/holds.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
 import { type Cluster, createOnAll, execute, startCitus } from '../test/citus/cluster.ts';

@@ -3,7 +3,7 @@ import { openService } from '../src/cli/open.ts';
 import { readConfig } from '../src/config.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
-import { newRingKey } from '../src/keyring/text.ts';
+import { newRingKey } from '../src/keyring/file.ts';
 import { createLogger } from '../src/log.ts';
 import { opened, temporaryFolder } from '../test/leave-nothing.ts';
 import type { Options } from './arguments.ts';

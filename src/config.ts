@@ -1,7 +1,7 @@
 import { StartError } from './db/errors.ts';
-import { isAddress } from './db/hosts.ts';
+import { isAddress } from './db/health.ts';
+import { refuseKeyRing } from './keyring/file.ts';
 import { isKms } from './keyring/kms.ts';
-import { refuseKeyRing } from './keyring/text.ts';
 import { decimalsOf } from './money.ts';
 import { readNetwork } from './network.ts';
 

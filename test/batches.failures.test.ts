@@ -7,8 +7,8 @@ import { fillBatch } from '../src/batches/fill.ts';
 import { TASKS } from '../src/batches/tasks.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
+import { newRingKey, readKeyRing } from '../src/keyring/file.ts';
 import { KeyRing } from '../src/keyring/ring.ts';
-import { newRingKey, readKeyRing } from '../src/keyring/text.ts';
 import { DIALECTS, type Dialect } from './dialects.ts';
 import { Till } from './till.ts';
 

@@ -5,7 +5,7 @@ import { distribute } from '../src/db/distribute.ts';
 import { StartError } from '../src/db/errors.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
-import { splitStatements } from '../src/db/statements.ts';
+import { splitStatements } from '../src/db/sql.ts';
 import { emptyCluster, executeOn, startOn } from './citus/databases.ts';
 import { DIALECTS, update } from './dialects.ts';
 import { Till } from './till.ts';

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { createService } from '../src/context.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
-import { newRingKey, readKeyRing, routingEntry } from '../src/keyring/text.ts';
+import { newRingKey, readKeyRing, routingEntry } from '../src/keyring/file.ts';
 import { dropKey } from '../src/rotation/rotate.ts';
 import { asOperator } from './harness.ts';
 import { makeVouchers, Operator } from './operator.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isUnavailable } from '../src/db/errors.ts';
-import { hostAddresses, hostsOf, isAddress } from '../src/db/hosts.ts';
+import { hostAddresses, hostsOf, isAddress } from '../src/db/health.ts';
 import { openDatabase, openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { startTestService } from './harness.ts';

@@ -6,7 +6,7 @@ import { createKey, revokeKey } from '../src/api-keys/keys.ts';
 import { type Context, createService, type Service } from '../src/context.ts';
 import type { Queries } from '../src/db/pool.ts';
 import { type HotStatement, type Sql, sql } from '../src/db/sql.ts';
-import { newRingKey } from '../src/keyring/text.ts';
+import { newRingKey } from '../src/keyring/file.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { Refusal } from '../src/refusal.ts';
 import { beginRotation } from '../src/rotation/rotate.ts';

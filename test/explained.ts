@@ -1,7 +1,6 @@
 import pg from 'pg';
 import type { Database } from '../src/db/pool.ts';
-import type { HotStatement, Sql } from '../src/db/sql.ts';
-import { types } from '../src/db/types.ts';
+import { type HotStatement, type Sql, types } from '../src/db/sql.ts';
 import type { TestService } from './harness.ts';
 
 /** A node of a plan, with the rows that it read where the plan was executed. */

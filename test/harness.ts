@@ -9,8 +9,8 @@ import { createService, type Operator, type Permission, type Service } from '../
 import { bucketsOf, readBuckets } from '../src/db/buckets.ts';
 import { type Database, openDatabase, openOwner } from '../src/db/pool.ts';
 import { withWorkers } from '../src/db/workers.ts';
+import { newKeyRing, readKeyRing } from '../src/keyring/file.ts';
 import { openKeyRing } from '../src/keyring/store.ts';
-import { newKeyRing, readKeyRing } from '../src/keyring/text.ts';
 import { createLogger } from '../src/log.ts';
 import { createMerchant, permitMerchant } from '../src/merchants/merchants.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../src/merchants/products.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { KeyedHash } from '../src/keyring/keyed-hash.ts';
+import { KeyedHash } from '../src/keyring/sealed.ts';
 
 const bytes = fc.uint8Array({ minLength: 0, maxLength: 64 }).map((array) => Buffer.from(array));
 const latin = fc.string({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import type { Context, Service } from '../src/context.ts';
-import { newRingKey } from '../src/keyring/text.ts';
+import { newRingKey } from '../src/keyring/file.ts';
 import { Refusal, type RefusalCode } from '../src/refusal.ts';
 import { beginRotation } from '../src/rotation/rotate.ts';
 import { lookUp } from '../src/vouchers/look-up.ts';

@@ -13,8 +13,12 @@ import { listJobRows } from '../src/operator/jobs.queries.ts';
 import { listApprovalRows } from '../src/operator/queries.ts';
 import { listUserRows } from '../src/people/queries.ts';
 import { listAllDisputes, listSettlementRows } from '../src/settlement/queries.ts';
-import { listDeclineRows, sumDeclineCounts } from '../src/vouchers/declines.queries.ts';
-import { listByCodeKeys, listVoucherRows } from '../src/vouchers/find.queries.ts';
+import {
+  listByCodeKeys,
+  listDeclineRows,
+  listVoucherRows,
+  sumDeclineCounts,
+} from '../src/vouchers/queries.ts';
 import { listDeliveryRows } from '../src/webhooks/queries.ts';
 import { testDatabase } from './harness.ts';
 

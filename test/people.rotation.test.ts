@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/db/sql.ts';
+import { newRingKey } from '../src/keyring/file.ts';
 import { sealedUnder } from '../src/keyring/ring.ts';
-import { newRingKey } from '../src/keyring/text.ts';
 import { beginRotation, dropKey, finishRotation } from '../src/rotation/rotate.ts';
 import { enrolled, signIn } from './browser.ts';
 import { asOperator, testService } from './harness.ts';

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { findBatch } from '../src/batches/export.ts';
 import { generate } from '../src/batches/generate.ts';
 import { bytesArray, plainArray } from '../src/db/sql.ts';
-import { newRingKey } from '../src/keyring/text.ts';
+import { newRingKey } from '../src/keyring/file.ts';
 import { endProgress, resealVouchers } from '../src/rotation/queries.ts';
 import { countLeftBehind, countSealed, resealAll } from '../src/rotation/reseal.ts';
 import { beginRotation, finishRotation } from '../src/rotation/rotate.ts';

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import type { Service } from '../src/context.ts';
 import { sql } from '../src/db/sql.ts';
-import { newRingKey } from '../src/keyring/text.ts';
+import { newRingKey } from '../src/keyring/file.ts';
 import { asOperator, type ListeningService, testService } from './harness.ts';
 import { Till } from './till.ts';
 

@@ -11,8 +11,8 @@ import {
   randomPin,
   sameHash,
 } from '../src/credentials.ts';
+import { newRingKey, readKeyRing, refuseKeyRing } from '../src/keyring/file.ts';
 import { sealedUnder } from '../src/keyring/ring.ts';
-import { newRingKey, readKeyRing, refuseKeyRing } from '../src/keyring/text.ts';
 
 const CODE = '123456789012';
 const PIN = '0042';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import pg from 'pg';
-import { parseTimestamp } from '../src/db/types.ts';
+import { parseTimestamp } from '../src/db/sql.ts';
 import { isoDay, isoFromJson, isoTime } from '../src/time.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { LookupAddress } from 'node:dns';
 import { test } from 'node:test';
-import { isPublic, readEndpointUrl } from '../src/webhooks/address.ts';
-import type { Resolve } from '../src/webhooks/resolve.ts';
+import { isPublic, type Resolve, readEndpointUrl } from '../src/webhooks/address.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { Receiver } from './receiver.ts';
 

@@ -7,7 +7,7 @@ import { openDatabase } from '../src/db/pool.ts';
 import { startDelivery } from '../src/webhooks/deliver.ts';
 import { listAttempts, listDeliveries, resend } from '../src/webhooks/deliveries.ts';
 import { enableEndpoint, findEndpoint, removeEndpoint, rotateSecret } from '../src/webhooks/endpoints.ts';
-import { maintain } from '../src/webhooks/maintain.ts';
+import { maintain } from '../src/webhooks/record.ts';
 import { createSender } from '../src/webhooks/send.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';

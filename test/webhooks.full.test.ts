@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readVouchersOf } from '../src/batches/export.ts';
 import type { Service } from '../src/context.ts';
-import { type Delivery, makeBodies } from '../src/webhooks/body.ts';
+import { type Delivery, makeBodies } from '../src/webhooks/outbox.ts';
 import { Till } from './till.ts';
 
 /** What an endpoint would be told of a batch. */

@@ -5,7 +5,7 @@ import { plainArray, sql } from '../src/db/sql.ts';
 import { newId } from '../src/ledger/id.ts';
 import { listAttempts, listDeliveries } from '../src/webhooks/deliveries.ts';
 import { findEndpoint, removeEndpoint } from '../src/webhooks/endpoints.ts';
-import { maintain } from '../src/webhooks/maintain.ts';
+import { maintain } from '../src/webhooks/record.ts';
 import { DIALECTS } from './dialects.ts';
 import { asOperator } from './harness.ts';
 import { Hooked } from './webhooks.ts';

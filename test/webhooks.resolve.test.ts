@@ -3,8 +3,7 @@ import { createSocket } from 'node:dgram';
 import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
-import { guardedLookup } from '../src/webhooks/address.ts';
-import { resolverOf } from '../src/webhooks/resolve.ts';
+import { guardedLookup, resolverOf } from '../src/webhooks/address.ts';
 
 /** What a name server says of a name: addresses by family, that it does not exist, or nothing at all. */
 type Zone = Readonly<Record<string, { readonly 4?: string; readonly 6?: number[] } | 'silent'>>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { nextTry, readRetryAfter } from '../src/webhooks/retry.ts';
+import { nextTry, readRetryAfter } from '../src/webhooks/record.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

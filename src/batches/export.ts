@@ -3,7 +3,7 @@ import type { Context, Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import type { CodeAndPin } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
-import { permit } from '../merchants/permit.ts';
+import { permit } from '../merchants/merchants.ts';
 import type { Money } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { lockVoucher } from '../vouchers/queries.ts';

@@ -5,7 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { enqueue } from '../jobs/enqueue.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
-import { permitAmount } from '../merchants/permit.ts';
+import { permitAmount } from '../merchants/merchants.ts';
 import { MINOR_MAX, toPositiveUnits, toText, unitOf } from '../money.ts';
 import { Refusal } from '../refusal.ts';
 import { type Batch, type BatchRow, toBatch } from './batch.ts';

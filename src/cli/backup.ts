@@ -12,9 +12,9 @@ import {
   restoreEmbedded,
   verifyEmbedded,
 } from '../db/embedded.ts';
-import { noteBackup } from '../db/last-backup.ts';
 import { migrate } from '../db/migrate.ts';
 import { openDatabase, openOwner } from '../db/pool.ts';
+import { noteBackup } from '../db/status.ts';
 import { createKeyFile, keyFile } from '../keyring/file.ts';
 import { checkBeforeMigration, readKeyRingText } from '../keyring/store.ts';
 import { type Reconciliation, reconcile } from '../ledger/reconcile.ts';

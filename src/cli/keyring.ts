@@ -2,9 +2,16 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { type Config, readConfig } from '../config.ts';
 import type { Operator } from '../context.ts';
-import { type KeyFile, keyFile, rewriteKeyFile } from '../keyring/file.ts';
+import {
+  type KeyFile,
+  keyFile,
+  newKeyRing,
+  newRingKey,
+  refuseKeyRing,
+  rewriteKeyFile,
+  routingEntry,
+} from '../keyring/file.ts';
 import { openRing } from '../keyring/sealed.ts';
-import { newKeyRing, newRingKey, refuseKeyRing, routingEntry } from '../keyring/text.ts';
 import { keyring, type RingKeyInfo } from '../operator/settings.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { SLOTS } from './buckets.ts';
 import { StartError } from './errors.ts';
-import { hostsOf } from './hosts.ts';
+import { hostsOf } from './health.ts';
 import { openOwner, type Queries } from './pool.ts';
-import { requireStopped } from './quiet.ts';
+import { requireStopped } from './session.ts';
 import { type Sql, sql } from './sql.ts';
 
 const ROLES = new URL('../../sql/citus/roles.sql', import.meta.url);

@@ -9,7 +9,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
 import { connectOwner, type Queries } from './pool.ts';
-import { requireStopped } from './quiet.ts';
+import { requireStopped } from './session.ts';
 
 /**
  * A dump: all rows of Scrip as text that every version of PostgreSQL reads, to be loaded into a new

@@ -9,7 +9,7 @@ import { type DumpManifest, FORMAT, listTables, MANIFEST, queriesOn, rowsOf } fr
 import { StartError, sqlState } from './errors.ts';
 import { migrate } from './migrate.ts';
 import { connectOwner } from './pool.ts';
-import { requireStopped } from './quiet.ts';
+import { requireStopped } from './session.ts';
 
 /** Loads a dump into a database that holds nothing yet, in one transaction. */
 

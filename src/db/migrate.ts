@@ -4,10 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDistributed } from './distribute.ts';
 import { StartError, sqlState } from './errors.ts';
 import { openOwner, openPool, type Queries } from './pool.ts';
-import { requireSession } from './pooler.ts';
 import { SERVICE_ROLE } from './session.ts';
-import { type Sql, sql } from './sql.ts';
-import { splitStatements } from './statements.ts';
+import { type Sql, splitStatements, sql } from './sql.ts';
+import { requireSession } from './status.ts';
 
 const FOLDER = new URL('../../sql/', import.meta.url);
 

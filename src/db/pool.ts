@@ -1,10 +1,8 @@
 import pg from 'pg';
 import type { PoolUsage } from '../metrics.ts';
-import { Health } from './health.ts';
-import { clientFor, hostAddresses } from './hosts.ts';
+import { clientFor, Health, hostAddresses } from './health.ts';
 import { configure, SESSION } from './session.ts';
-import type { HotStatement, Sql } from './sql.ts';
-import { types } from './types.ts';
+import { type HotStatement, type Sql, types } from './sql.ts';
 
 /** Statements that belong together run through one of these: the database, or a transaction on it. */
 export type Queries = {

@@ -1,5 +1,8 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { isDistributed } from './distribute.ts';
-import type { Queries } from './pool.ts';
+import { StartError } from './errors.ts';
+import { openOwner, type Queries } from './pool.ts';
 import { sql } from './sql.ts';
 
 /** A bucket of a distributed database: its shards of all tables lie together, and move together. */
@@ -63,4 +66,68 @@ join citus_shard_sizes() s on s.shard_id::bigint = o.shardid
 where a.logicalrelid = 'buckets'::regclass group by a.shardid`)
     .catch(() => undefined);
   return rows && new Map(rows.map(({ shard_id, bytes }) => [shard_id, bytes]));
+}
+
+const OFF = sql`
+select name from pg_settings
+where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off' order by name`;
+
+/**
+ * Refuses a server that acknowledges a commit before it is on a disk.
+ * @throws StartError where fsync, full_page_writes or synchronous_commit is off, by the server or for this
+ *   account or database
+ */
+export async function checkDurability(db: Queries): Promise<void> {
+  const off = (await db.query<{ name: string }>(OFF)).map(({ name }) => name);
+  if (off.length === 0) return;
+  throw new StartError(
+    `the database has ${off.join(' and ')} = off, so a crash loses payments that were acknowledged: set it to on`,
+  );
+}
+
+/**
+ * Refuses a pooler that lends the sessions of the server from one client to another: the role, prepared
+ * statements and locks of Scrip are those of a session.
+ * @param first a connection; another one is opened, and holds a transaction meanwhile
+ * @throws StartError where the two shared a session
+ */
+export async function requireSession(first: Queries, url: string): Promise<void> {
+  const pid = await pidOf(first);
+  const other = await openOwner(url);
+  try {
+    await other.query({ text: 'begin', values: [] });
+    // A pooler that lent this session to the other connection gives the first one another session.
+    if ((await pidOf(first)) === pid) return;
+  } finally {
+    await other.close();
+  }
+  throw new StartError(
+    'the pooler before the database lends sessions from one client to another: set pool_mode = session (docs/how-to/deploy.md)',
+  );
+}
+
+async function pidOf(connection: Queries): Promise<number | undefined> {
+  const [row] = await connection.query<{ pid: number }>(sql`select pg_backend_pid() as pid`);
+  return row?.pid;
+}
+
+/** The note of the last backup in the data folder, for `scrip doctor` and the metrics. */
+
+export type LastBackup = { readonly endedAt: string; readonly path: string; readonly bytes: number };
+
+const NAME = 'last-backup.json';
+
+export async function noteBackup(dataDir: string, backup: LastBackup): Promise<void> {
+  const file = join(dataDir, NAME);
+  await writeFile(`${file}.new`, `${JSON.stringify(backup)}\n`, { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}
+
+/** @returns undefined where no backup was made from this folder */
+export async function readLastBackup(dataDir: string): Promise<LastBackup | undefined> {
+  try {
+    return JSON.parse(await readFile(join(dataDir, NAME), 'utf8')) as LastBackup;
+  } catch {
+    return undefined;
+  }
 }

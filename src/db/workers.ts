@@ -1,6 +1,6 @@
 import { isDistributed } from './distribute.ts';
 import { isUnavailable } from './errors.ts';
-import { hostAddresses } from './hosts.ts';
+import { hostAddresses } from './health.ts';
 import { type Database, openDatabase } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 

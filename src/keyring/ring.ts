@@ -8,7 +8,7 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { SLOTS } from '../db/buckets.ts';
-import { KeyedHash } from './keyed-hash.ts';
+import { KeyedHash } from './sealed.ts';
 
 /**
  * The only file that holds keys.

@@ -5,7 +5,7 @@ import { slotOfSerial } from '../db/buckets.ts';
 import { StartError } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import type { Database, Queries } from '../db/pool.ts';
-import { createKeyFile, isReadByOthers, keyFile } from './file.ts';
+import { createKeyFile, isReadByOthers, keyFile, readKeyRing } from './file.ts';
 import { findKms, type KmsSettings } from './kms.ts';
 import {
   FIND_KEY_RING,
@@ -20,7 +20,6 @@ import {
 } from './queries.ts';
 import type { KeyRing } from './ring.ts';
 import { openAgain, openRing } from './sealed.ts';
-import { readKeyRing } from './text.ts';
 
 type Known = {
   key_id: string;

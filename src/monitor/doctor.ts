@@ -1,8 +1,8 @@
 import { statfs } from 'node:fs/promises';
 import type { Service } from '../context.ts';
 import { isLogWaiting } from '../db/embedded.ts';
-import { readLastBackup } from '../db/last-backup.ts';
 import type { Sql } from '../db/sql.ts';
+import { readLastBackup } from '../db/status.ts';
 import { ARCHIVER, BATCHES_BEHIND, ENDPOINTS, LAST_CLOSE, SERVER, WEBHOOKS_BEHIND } from './queries.ts';
 
 /** What a start and a night need, checked at once: what is wrong, and what to do. */

@@ -3,8 +3,8 @@ import { Gauge, Registry } from 'prom-client';
 import type { Service } from '../context.ts';
 import { isLogWaiting } from '../db/embedded.ts';
 import { isAway } from '../db/errors.ts';
-import { readLastBackup } from '../db/last-backup.ts';
 import type { Sql } from '../db/sql.ts';
+import { readLastBackup } from '../db/status.ts';
 import {
   ARCHIVER,
   BATCHES_BEHIND,

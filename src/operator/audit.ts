@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { auditHead, type AuditEntry as Entry, pageOfAudit, pageOfBreakGlass } from '../audit/list.ts';
+import { auditHead, type AuditEntry as Entry, pageOfAudit, pageOfBreakGlass } from '../audit/audit.ts';
 import { Word } from '../schema.ts';
 import {
   End,

@@ -1,14 +1,14 @@
 import Type, { type Static } from 'typebox';
-import { listAudit } from '../audit/list.ts';
+import { listAudit } from '../audit/audit.ts';
 import { findProgress } from '../batches/batch.ts';
 import type { Service } from '../context.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { type Money, toNumber } from '../money.ts';
 import { Nullable, Word } from '../schema.ts';
-import { cancelVoucher } from '../vouchers/cancel.ts';
 import { declinesOf } from '../vouchers/declines.ts';
 import {
   blockVoucher,
+  cancelVoucher,
   extendVoucher,
   replaceVoucher,
   showVoucher,

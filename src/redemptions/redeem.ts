@@ -6,7 +6,7 @@ import { checkReference, claimReference, findVoucher } from '../ledger/claims.ts
 import { newId } from '../ledger/id.ts';
 import { ensureAccounts } from '../ledger/journal.ts';
 import type { Outcome, Transaction } from '../ledger/transactions.ts';
-import { permitAmount } from '../merchants/permit.ts';
+import { permitAmount } from '../merchants/merchants.ts';
 import { toPositiveUnits } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { lookUp } from '../vouchers/look-up.ts';

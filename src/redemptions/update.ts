@@ -4,7 +4,7 @@ import { plainArray, textArray } from '../db/sql.ts';
 import { checkLookupReference, checkReference, findCandidates } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
-import { permitAmount } from '../merchants/permit.ts';
+import { permitAmount } from '../merchants/merchants.ts';
 import { toUnits } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { FIND_UPDATES, UPDATE_REDEMPTIONS } from './queries.ts';

@@ -6,7 +6,7 @@ import { endHold, holdFloat, releaseHold } from '../ledger/holds.ts';
 import { newId } from '../ledger/id.ts';
 import { ensureAccounts } from '../ledger/journal.ts';
 import type { Outcome, Transaction } from '../ledger/transactions.ts';
-import { permitAmount } from '../merchants/permit.ts';
+import { permitAmount } from '../merchants/merchants.ts';
 import { toPositiveUnits, unitOf } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
 import { recordDecline } from './declines.ts';

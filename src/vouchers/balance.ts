@@ -3,7 +3,7 @@ import { AGAIN, type Operation } from '../db/operation.ts';
 import type { Database } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
-import { permit } from '../merchants/permit.ts';
+import { permit } from '../merchants/merchants.ts';
 import type { Money } from '../money.ts';
 import type { RefusalCode } from '../refusal.ts';
 import { isoFromJson, isoTime } from '../time.ts';

@@ -11,7 +11,7 @@ import {
   listDeclineRows,
   listVoucherDeclines,
   sumDeclineCounts,
-} from './declines.queries.ts';
+} from './queries.ts';
 
 /**
  * Declines: the requests that named a voucher and were refused. They are kept 90 days for support, and

@@ -3,6 +3,7 @@ import type { Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import type { Money } from '../money.ts';
+import type { VoucherState } from './operate.ts';
 import {
   findClaimed,
   findOfTransaction,
@@ -10,8 +11,7 @@ import {
   listBySerials,
   listVoucherRows,
   SCAN_MAX,
-} from './find.queries.ts';
-import type { VoucherState } from './operate.ts';
+} from './queries.ts';
 
 /**
  * Finding vouchers, for the operator: by code, by masked code, by what was done with them, and batch by

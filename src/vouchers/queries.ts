@@ -75,3 +75,178 @@ select replace_voucher(${bucket}, ${replaced}, ${by.serialNumber}, ${by.codeKey}
   ${by.sealed}::bytea,
   ${by.entryId}::uuid, ${now}) as done`;
 }
+
+/** Vouchers looked through for one page of a list with a state: a page may hold fewer than its limit. */
+export const SCAN_MAX = 5_000;
+
+/**
+ * The states of a voucher, as conditions on its row; $1 is the time. The order is that in which a
+ * redemption is refused.
+ */
+const STATES = `
+case when v.closed is not null then v.closed::text
+  when v.blocked_at is not null then 'BLOCKED'
+  when v.expires_at <= $1::timestamptz then 'EXPIRED'
+  when v.activated_at is null then 'INACTIVE'
+  when v.balance_minor = 0 then 'REDEEMED'
+  else 'ACTIVE' end`;
+
+const COLUMNS = `
+v.serial_number, v.sealed, v.value_minor, v.balance_minor, v.activated_at, v.expires_at, v.blocked_at,
+v.replaced_by, ${STATES} as state,
+  b.merchant_id, b.transaction_id, b.currency, b.decimals, p.code as product`;
+
+const OWNERS = `
+join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
+join products p on p.id = b.product_id`;
+
+/**
+ * Vouchers by the keys of their codes. Materialized: the planner cannot know that most of ten thousand keys
+ * are of no voucher, and would look through all vouchers in the order of the list.
+ */
+export function listByCodeKeys(codeKeys: string, now: Date, limit: number): Sql {
+  return {
+    text: `
+      with found as materialized (select r.* from vouchers r where r.code_key = any ($2::uuid[]))
+      select ${COLUMNS} from found v ${OWNERS} order by v.serial_number limit $3`,
+    values: [now, codeKeys, limit],
+  };
+}
+
+/** Vouchers by their serial numbers. */
+export function listBySerials(serials: string, now: Date): Sql {
+  return {
+    text: `
+      select ${COLUMNS} from vouchers v ${OWNERS} where v.serial_number = any ($2::bigint[])
+      order by v.serial_number`,
+    values: [now, serials],
+  };
+}
+
+/**
+ * The next vouchers of a batch, or of all batches, behind a serial number: at most SCAN_MAX are looked
+ * at, and those in the state, or in any, are returned. Each row shows the last one that was read.
+ */
+export function listVoucherRows(
+  batchId: number | null,
+  state: string | null,
+  after: bigint,
+  now: Date,
+  limit: number,
+): Sql {
+  const values: unknown[] = [now, state, after, limit];
+  const ofBatch = batchId === null ? '' : `and r.batch_id = $${values.push(batchId)}`;
+  const scanned = state === null ? '$4' : String(SCAN_MAX);
+  return {
+    text: `
+with scanned as materialized (
+  select r.* from vouchers r where r.serial_number > $3 ${ofBatch} order by r.serial_number limit ${scanned}
+), seen as (
+  select max(serial_number) as last, count(*) as count from scanned
+)
+select s.last as scanned_to, s.count as scanned, f.*
+from seen s
+left join lateral (
+  select ${COLUMNS} from scanned v ${OWNERS}
+  where $2::text is null or ${STATES} = $2
+  order by v.serial_number limit $4
+) f on true`,
+    values,
+  };
+}
+
+/** The vouchers that a merchant's reference names: of its redemption, of its activation. */
+export function findClaimed(merchantId: number, reference: string): Sql {
+  return sql`
+select operation, serial_number, id from claims
+where merchant_id = ${merchantId} and reference = ${reference}
+  and operation in ('redeem', 'activate', 'generate')`;
+}
+
+/** The voucher of a journal row. */
+export function findOfTransaction(id: string): Sql {
+  return sql`select serial_number, batch_id from journal where id = ${id}::uuid`;
+}
+
+/** Adds declines, columns of equal length; the voucher is found by one of two keys of its code, or given. */
+export function insertDeclines(columns: {
+  readonly ids: string;
+  readonly serials: string;
+  readonly codeKeys: string;
+  readonly olderKeys: string;
+  readonly merchants: string;
+  readonly keyIds: string;
+  readonly operations: string;
+  readonly codes: string;
+  readonly amounts: string;
+  readonly references: string;
+}): Sql {
+  const { ids, serials, codeKeys, olderKeys, merchants, keyIds, operations, codes, amounts, references } =
+    columns;
+  return sql`
+with found as materialized (
+  select r.code_key, r.serial_number from vouchers r
+  where r.code_key = any (${codeKeys}::uuid[] || ${olderKeys}::uuid[])
+)
+insert into declines (id, serial_number, merchant_id, key_id, operation, code, amount_units, reference)
+select u.id, coalesce(u.serial_number, v.serial_number), u.merchant_id, u.key_id, u.operation, u.code,
+  u.amount_units, u.reference
+from unnest(${ids}::uuid[], ${serials}::bigint[], ${codeKeys}::uuid[], ${olderKeys}::uuid[],
+  ${merchants}::int[], ${keyIds}::text[],
+  ${operations}::text[], ${codes}::text[], ${amounts}::bigint[], ${references}::text[])
+  as u (id, serial_number, code_key, older_key, merchant_id, key_id, operation, code, amount_units, reference)
+left join found v on v.code_key in (u.code_key, u.older_key)`;
+}
+
+/** Adds to the counts of days, in columns of equal length. */
+export function addDeclineCounts(days: string, codes: string, counts: string): Sql {
+  return sql`
+insert into decline_counts as c (day, code, declines)
+select u.day, u.code, u.declines
+from unnest(${days}::date[], ${codes}::text[], ${counts}::bigint[]) as u (day, code, declines)
+order by u.day, u.code
+on conflict (day, code) do update set declines = c.declines + excluded.declines`;
+}
+
+/** How many requests were declined from one day to another, by code, the most frequent first. */
+export function sumDeclineCounts(from: Date, to: Date): Sql {
+  return sql`
+select code, sum(declines)::bigint as declines from decline_counts
+where day >= (${from}::timestamptz at time zone 'UTC')::date
+  and day <= (${to}::timestamptz at time zone 'UTC')::date
+group by code order by declines desc, code`;
+}
+
+/** The newest declines of a voucher. */
+export function listVoucherDeclines(serialNumber: bigint, limit: number): Sql {
+  return sql`
+select id, merchant_id, operation, code, amount_units, reference from declines
+where serial_number = ${serialNumber} order by id desc limit ${limit}`;
+}
+
+/** A page of declines, newest first, before an id; of a merchant or of all, of a voucher or of all. */
+export function listDeclineRows(
+  merchantId: number | null,
+  serialNumber: bigint | null,
+  before: string,
+  limit: number,
+): Sql {
+  const values: unknown[] = [before, limit];
+  const conditions = ['id < $1::uuid'];
+  if (merchantId !== null) conditions.push(`merchant_id = $${values.push(merchantId)}`);
+  if (serialNumber !== null) conditions.push(`serial_number = $${values.push(serialNumber)}`);
+  const columns = 'id, serial_number, merchant_id, key_id, operation, code, amount_units, reference';
+  return {
+    text: `select ${columns} from declines where ${conditions.join(' and ')} order by id desc limit $2`,
+    values,
+  };
+}
+
+/** Partitions of the months from one to another (sql/021-declines.sql). */
+export function createDeclinePartitions(first: Date, last: Date): Sql {
+  return sql`select create_decline_partitions(${first}, ${last}) as made`;
+}
+
+export function dropOldDeclines(before: Date): Sql {
+  return sql`select drop_old_declines(${before}) as month`;
+}

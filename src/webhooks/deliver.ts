@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { plainArray } from '../db/sql.ts';
-import { type Delivery, makeBodies, type ReadBatch } from './body.ts';
 import { ownerOf } from './endpoints.ts';
-import { maintain } from './maintain.ts';
+import { type Delivery, makeBodies, type ReadBatch } from './outbox.ts';
 import { CLAIM_DELIVERIES, releaseDeliveries } from './queries.ts';
-import { judgeEndpoints, type Made, recordAttempts } from './record.ts';
+import { judgeEndpoints, type Made, maintain, recordAttempts } from './record.ts';
 import { type Attempt, type Prepared, type Sender, signedHeaders } from './send.ts';
 
 /**

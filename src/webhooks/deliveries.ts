@@ -3,9 +3,8 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray } from '../db/sql.ts';
 import { idFloor, newId } from '../ledger/id.ts';
-import { type Delivery, makeBodies } from './body.ts';
 import { LEASE_MS, prepare } from './deliver.ts';
-import { TEST_EVENT } from './outbox.ts';
+import { type Delivery, makeBodies, TEST_EVENT } from './outbox.ts';
 import {
   findForTest,
   insertTest,

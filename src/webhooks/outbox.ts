@@ -1,5 +1,16 @@
+import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { announce } from './queries.ts';
+import { plainArray } from '../db/sql.ts';
+import type { CodeAndPin, KeyRing } from '../keyring/ring.ts';
+import {
+  type TransactionRow,
+  toTransaction,
+  toUpdate,
+  transactionData,
+  type UpdateRow,
+  updateData,
+} from '../ledger/transactions.ts';
+import { announce, listSubjects } from './queries.ts';
 
 /** The events (docs/reference/webhooks.md). An endpoint takes a list of these, or all. */
 export const EVENTS = [
@@ -37,4 +48,110 @@ export type OutboxEvent = {
  */
 export async function enqueueEvent(tx: Queries, event: OutboxEvent): Promise<void> {
   await tx.query(announce(event));
+}
+
+/**
+ * The body of a delivery. It is made when the delivery is sent, from rows that never change, so every
+ * attempt has the same body.
+ */
+
+/** A claimed delivery, with its endpoint. */
+export type Delivery = {
+  readonly bucket: number;
+  readonly endpoint_id: number;
+  readonly event_id: string;
+  readonly type: string;
+  readonly subject_id: string | null;
+  readonly data: object | null;
+  readonly occurred_at: Date;
+  readonly attempts: number;
+  readonly tries: number;
+  readonly merchant_id: number;
+  readonly url: string;
+  readonly full_vouchers: boolean;
+  readonly secret: Buffer;
+  readonly previous_secret: Buffer | null;
+  readonly failing_since: Date | null;
+};
+
+type BatchVoucher = { readonly serialNumber: bigint } & CodeAndPin;
+
+/** Reads the vouchers of a completed batch, or nothing if there are more than `most`. */
+export type ReadBatch = (
+  service: Service,
+  transactionId: string,
+  most: number,
+) => Promise<BatchVoucher[] | undefined>;
+
+/** A journal row and, of a reversal, the update that made it. */
+type SubjectRow = TransactionRow & { readonly subject_id: string } & (
+    | { readonly reversal_id: null }
+    | (Omit<UpdateRow, 'original_id' | 'reference'> & {
+        readonly original_id: string;
+        readonly original_reference: string | null;
+      })
+  );
+
+/** A larger batch is sent without its vouchers, also to a `full` endpoint: it is downloaded. */
+const FULL_VOUCHERS_MAX = 1_000;
+
+/** The bodies of deliveries, in their order; an error if one cannot be made. */
+export async function makeBodies(
+  service: Service,
+  deliveries: readonly Delivery[],
+  read: ReadBatch,
+): Promise<(string | Error)[]> {
+  const subjects = deliveries.filter(({ data }) => data === null);
+  const rows =
+    subjects.length === 0
+      ? []
+      : await service.db.query<SubjectRow>(
+          listSubjects(
+            plainArray(subjects.map(({ bucket }) => bucket)),
+            plainArray(subjects.map(({ subject_id }) => subject_id)),
+          ),
+        );
+  const bySubject = new Map(rows.map((row) => [row.subject_id, row]));
+  const bodies = deliveries.map((delivery) =>
+    makeBody(service, delivery, bySubject.get(delivery.subject_id ?? ''), read).catch(
+      (error: Error) => error,
+    ),
+  );
+  return Promise.all(bodies);
+}
+
+async function makeBody(
+  service: Service,
+  delivery: Delivery,
+  subject: SubjectRow | undefined,
+  read: ReadBatch,
+): Promise<string> {
+  const { type, occurred_at } = delivery;
+  const data = delivery.data ?? describe(service.keys, subject);
+  const vouchers = tellsVouchers(delivery) ? await vouchersOf(service, delivery, read) : {};
+  return JSON.stringify({ type, timestamp: occurred_at.toISOString(), data: { ...data, ...vouchers } });
+}
+
+function describe(keys: KeyRing, subject: SubjectRow | undefined): object {
+  if (!subject) throw new Error('an event reports a journal row that is not there');
+  if (subject.kind !== 'REDEMPTION_REVERSAL') return transactionData(toTransaction(keys, subject));
+  if (subject.reversal_id === null) throw new Error('a reversal has no update');
+  return updateData(toUpdate(keys, { ...subject, reference: subject.original_reference }));
+}
+
+/** Codes go only to `full` endpoints, and never unencrypted. */
+function tellsVouchers({ type, full_vouchers, url }: Delivery): boolean {
+  return type === 'voucher.batch.completed' && full_vouchers && url.startsWith('https:');
+}
+
+async function vouchersOf(service: Service, { subject_id }: Delivery, read: ReadBatch): Promise<object> {
+  const vouchers = await read(service, subject_id ?? '', FULL_VOUCHERS_MAX);
+  if (!vouchers) return {};
+  return {
+    vouchers: vouchers.map(({ serialNumber, code, pin }) => ({
+      serialNumber: Number(serialNumber),
+      code,
+      pin,
+    })),
+  };
 }

@@ -1,10 +1,57 @@
-import type { Service } from '../context.ts';
+import { isSharded, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import { plainArray, textArray } from '../db/sql.ts';
-import type { Delivery } from './body.ts';
-import { disableEndpoint, markEndpoint, RECORD_ATTEMPTS } from './queries.ts';
-import { nextTry } from './retry.ts';
+import { resolveOldHolds } from '../ledger/holds.ts';
+import type { Delivery } from './outbox.ts';
+import {
+  createPartitions,
+  disableEndpoint,
+  dropOldDeliveries,
+  failPending,
+  listAbandoned,
+  markEndpoint,
+  RECORD_ATTEMPTS,
+} from './queries.ts';
 import type { Attempt } from './send.ts';
+
+/** When a failed delivery is tried again. Pure, so that it can be tested without a network. */
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+
+/** After the first attempt, each counted from the one before. */
+const DELAYS_MS = [5 * SECOND, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR];
+/** Up to a fifth is added at random, so that deliveries that failed together do not return together. */
+const JITTER = 0.2;
+/** A receiver may delay a delivery, but not for ever. */
+const RETRY_AFTER_MAX_MS = 24 * HOUR;
+
+/**
+ * @param tries made so far, including the one that has just failed
+ * @param retryAfterMs the delay that the receiver asked for: it is never tried earlier
+ * @param random from 0 to 1
+ * @returns the delay in milliseconds, or undefined if it is given up
+ */
+export function nextTry(tries: number, retryAfterMs: number | undefined, random: number): number | undefined {
+  const delay = DELAYS_MS[tries - 1];
+  if (delay === undefined) return undefined;
+  return Math.max(delay * (1 + JITTER * random), Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
+}
+
+const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/**
+ * Reads the header Retry-After (RFC 9110): seconds, or a date.
+ * @returns milliseconds from now, undefined without a valid value
+ */
+export function readRetryAfter(header: string | undefined, now: Date): number | undefined {
+  if (header === undefined) return undefined;
+  const text = header.trim();
+  if (/^\d{1,10}$/.test(text)) return Number(text) * SECOND;
+  const date = IMF_FIXDATE.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
+}
 
 /** An attempt that was made; `final` if a failure is not tried again. */
 export type Made = { readonly delivery: Delivery; readonly attempt: Attempt; readonly final?: boolean };
@@ -78,4 +125,36 @@ export async function judgeEndpoints({ db, log, clock }: Service, made: readonly
 export async function recordAll(service: Service, made: readonly Made[]): Promise<void> {
   await recordAttempts(service, made);
   await judgeEndpoints(service, made);
+}
+
+const DAY_MS = 86_400_000;
+/** How long an attempt is kept. */
+const KEEP_DAYS = 90;
+/** Partitions exist this far ahead: a service that is off for less misses none. */
+const AHEAD_DAYS = 365;
+/** Deliveries that one statement ends. */
+const PART = 5_000;
+
+/** Periodic maintenance of the partitions of journal and webhooks. Any number of processes may run it. */
+export async function maintain(service: Service): Promise<void> {
+  const { db, log, clock } = service;
+  const now = clock().getTime();
+  await db.query(createPartitions(new Date(now), new Date(now + AHEAD_DAYS * DAY_MS)));
+  const dropped = await db.query<{ month: string }>(dropOldDeliveries(new Date(now - KEEP_DAYS * DAY_MS)));
+  if (dropped.length > 0)
+    log.info({ part: 'webhooks', months: dropped.map(({ month }) => month) }, 'old deliveries were dropped');
+  await endAbandoned(service);
+  if (isSharded(service)) await resolveOldHolds(service);
+}
+
+/** Ends deliveries that wait for disabled or removed endpoints, a part at a time. */
+async function endAbandoned({ db, buckets, clock }: Service): Promise<void> {
+  for (const { id } of await db.query<{ id: number }>(listAbandoned())) {
+    for (const bucket of buckets.all) {
+      for (let failed = PART; failed === PART; ) {
+        const [row] = await db.query<{ failed: number }>(failPending(bucket, id, PART, clock()));
+        failed = row?.failed ?? 0;
+      }
+    }
+  }
 }

@@ -1,8 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { Agent, request } from 'undici';
-import { ForbiddenAddress, guardedLookup, readEndpointUrl } from './address.ts';
-import type { Resolve } from './resolve.ts';
-import { readRetryAfter } from './retry.ts';
+import { ForbiddenAddress, guardedLookup, type Resolve, readEndpointUrl } from './address.ts';
+import { readRetryAfter } from './record.ts';
 
 /** One attempt: a signed request, and its result. */
 
