@@ -32,7 +32,7 @@ export async function produce(service: Service, tx: Queries, batch: Batch, count
 }
 
 /** Prepares vouchers of a batch before their transaction. Unused numbers are lost. */
-export async function prepare({ db, buckets, keys, clock }: Service, count: number): Promise<MadeRows> {
+async function prepare({ db, buckets, keys, clock }: Service, count: number): Promise<MadeRows> {
   const numbers = await takeNumbers(db, count);
   return makeRowsAside(keys, { numbers, buckets: buckets.all, now: clock() });
 }
@@ -41,13 +41,13 @@ export async function prepare({ db, buckets, keys, clock }: Service, count: numb
  * Writes prepared vouchers in the caller's transaction, which holds the key ring; `advance` books them.
  * @returns how many: a voucher whose code exists is left out
  */
-export async function write(tx: Queries, batchId: number, rows: MadeRows): Promise<number> {
+async function write(tx: Queries, batchId: number, rows: MadeRows): Promise<number> {
   const [result] = await tx.query<{ made: number }>(createVouchers(batchId, rows));
   return result?.made ?? 0;
 }
 
 /** Books the progress of a batch, whose row the caller's transaction holds; the last voucher completes it. */
-export async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
+async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
   const [row] = await tx.query<BatchRow>(advanceBatch(batch.id, count, now));
   const after = toBatch(row as BatchRow);
   if (after.status === 'COMPLETED') await enqueueBatchEvent(tx, after, now);

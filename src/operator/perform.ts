@@ -29,7 +29,7 @@ const turnsOf = new WeakMap<Service, Turns>();
  * @returns what ends the turn
  * @throws Problem `too-many-requests` where too many wait already
  */
-export async function takeTurn(service: Service): Promise<() => void> {
+async function takeTurn(service: Service): Promise<() => void> {
   const turns = turnsOf.get(service) ?? { last: Promise.resolve(), inside: 0 };
   turnsOf.set(service, turns);
   if (turns.inside >= INSIDE_MAX)

@@ -1,4 +1,5 @@
 import { API_KEYS } from './api-keys.ts';
+// biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
 import { APPROVALS } from './approval-operations.ts';
 import { AUDIT } from './audit.ts';
 import { BANK } from './bank.ts';
@@ -26,8 +27,6 @@ import { TRANSACTIONS } from './transactions.ts';
 import { USERS } from './users.ts';
 import { VOUCHERS } from './vouchers.ts';
 import { WEBHOOKS } from './webhooks.ts';
-
-// biome-ignore lint/suspicious/noImportCycles: the other half is loaded when an operation runs
 
 /** Every operation of /operator/v1, in the order of its documentation. */
 export const OPERATIONS: readonly AnyOperation[] = [

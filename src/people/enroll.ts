@@ -97,12 +97,12 @@ function totpOf(secret: string, label: string): TOTP {
 }
 
 /** A new secret: 160 bits, in base32, as apps take it. */
-export function newTotpSecret(): string {
+function newTotpSecret(): string {
   return new Secret({ size: 20 }).base32;
 }
 
 /** The address that an app reads from a QR code. */
-export function totpUri(secret: string, email: string): string {
+function totpUri(secret: string, email: string): string {
   return totpOf(secret, email).toString();
 }
 

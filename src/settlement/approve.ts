@@ -90,7 +90,7 @@ export async function approve(
 }
 
 /** A settlement as webhooks show it. */
-export function settlementData({
+function settlementData({
   id,
   number,
   state,

@@ -237,7 +237,7 @@ type Locked = {
 };
 
 /** Runs a change under the voucher's lock, with its entry in the audit. A closed voucher stays closed. */
-export async function change(
+async function change(
   operator: Operator,
   serialNumber: bigint,
   action: string,

@@ -34,7 +34,7 @@ export async function readNames(tx: Queries, at: Date): Promise<Names> {
   };
 }
 
-export async function findLastClosed(tx: Queries, day: string) {
+async function findLastClosed(tx: Queries, day: string) {
   const [row] = await tx.query<{ hash: Buffer; closed_at: Date }>(findClosed(day));
   return row;
 }

@@ -34,7 +34,7 @@ type Settled = { currency: string; starts_at: Date; ends_at: Date; number: strin
 
 export type TransactionLine = Readonly<Record<(typeof TRANSACTION_COLUMNS)[number], string | null>>;
 
-export const TRANSACTION_COLUMNS = [
+const TRANSACTION_COLUMNS = [
   'transactionId',
   'time',
   'localTime',

@@ -28,7 +28,7 @@ const END_STATES: readonly string[] = ['COMPLETED', 'CANCELED', 'FAILED'];
 type Identify = (request: FastifyRequest) => Promise<Principal>;
 
 /** Serves `/jobs/:id/events` below a prefix. */
-export function serveProgress(
+function serveProgress(
   app: FastifyInstance,
   service: Service,
   prefix: string,
