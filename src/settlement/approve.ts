@@ -90,16 +90,7 @@ export async function approve(
 }
 
 /** A settlement as webhooks show it. */
-function settlementData({
-  id,
-  number,
-  state,
-  currency,
-  firstDay,
-  lastDay,
-  payable,
-  dueOn,
-}: Settlement) {
+function settlementData({ id, number, state, currency, firstDay, lastDay, payable, dueOn }: Settlement) {
   return {
     settlementId: String(id),
     number,

@@ -28,12 +28,7 @@ const END_STATES: readonly string[] = ['COMPLETED', 'CANCELED', 'FAILED'];
 type Identify = (request: FastifyRequest) => Promise<Principal>;
 
 /** Serves `/jobs/:id/events` below a prefix. */
-function serveProgress(
-  app: FastifyInstance,
-  service: Service,
-  prefix: string,
-  identify: Identify,
-): void {
+function serveProgress(app: FastifyInstance, service: Service, prefix: string, identify: Identify): void {
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
   const url = `${prefix}/jobs/:id/events`;
