@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { audit, type Change } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
@@ -202,4 +203,9 @@ async function reserve(tx: Queries, { id, quantity, value }: Batch, now: Date): 
   if (value.minor * BigInt(quantity) > MINOR_MAX) throw new Refusal('50');
   const [reserved] = await tx.query<{ done: boolean }>(reservePrice(id, newId(now), newId(now), now));
   if (!reserved?.done) throw new Refusal('50');
+}
+
+/** Unique without being looked up: an operator's order is never sent without a reference. */
+export function newReference(): string {
+  return `operator-${new Date().toISOString().slice(0, 10)}-${randomBytes(4).toString('hex')}`;
 }

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { findProgress, percentOf, type Batch as StoredBatch } from '../batches/batch.ts';
+import { newReference } from '../batches/generate.ts';
 import { sweep, TASKS } from '../batches/tasks.ts';
 import type { Service } from '../context.ts';
 import { isUnavailable } from '../db/errors.ts';
 import { startWorker, type Worker } from '../jobs/worker.ts';
-import { type Batch, batches, newReference, type OrderedBatch } from '../operator/batches.ts';
+import { type Batch, batches, type OrderedBatch } from '../operator/batches.ts';
 import { addExport } from './batch-export.ts';
 import { amountText, parseProduct } from './merchant.ts';
 import { untilStopped } from './open.ts';

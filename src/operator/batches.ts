@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import {
   type Batch as BatchInfo,
@@ -9,7 +8,7 @@ import {
 } from '../batches/batch.ts';
 import { cancelBatch } from '../batches/cancel.ts';
 import { countExports, listExports } from '../batches/export.ts';
-import { generate } from '../batches/generate.ts';
+import { generate, newReference } from '../batches/generate.ts';
 import { actFor, findMerchant } from '../merchants/merchants.ts';
 import { findProduct, type Product } from '../merchants/products.ts';
 import { toNumber, toText } from '../money.ts';
@@ -151,11 +150,6 @@ const generateBatch = changing({
     }
   },
 });
-
-/** Unique without being looked up: an order is never sent without a reference. */
-export function newReference(): string {
-  return `operator-${new Date().toISOString().slice(0, 10)}-${randomBytes(4).toString('hex')}`;
-}
 
 const REASONS: Partial<Record<RefusalCode, string>> = {
   '03': 'the merchant may not generate; `scrip merchant permit ID generate` allows it',
