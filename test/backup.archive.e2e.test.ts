@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
+import { until } from './until.ts';
 
 /** Restores from the archived log after the machine is lost. */
-
-const ARCHIVED_MS = 60_000;
 
 /** Waits until all that was written to the log up to now is in the archive. */
 async function archived(installation: Installation): Promise<void> {
@@ -23,13 +21,13 @@ async function archived(installation: Installation): Promise<void> {
     .finally(() => client.close());
   const { name, end } = row as { name: string; end: number };
   const source = await readFile(installation.at('data', 'postgres', 'pg_wal', name));
-  for (const until = Date.now() + ARCHIVED_MS; Date.now() < until; await sleep(50)) {
+  await until('the log is archived', async () => {
     for (const file of [name, `${name}.tail`]) {
       const copy = await readFile(installation.at('archive', file)).catch(() => undefined);
-      if (copy?.subarray(0, end).equals(source.subarray(0, end))) return;
+      if (copy?.subarray(0, end).equals(source.subarray(0, end))) return true;
     }
-  }
-  assert.fail('the log was not archived');
+    return false;
+  });
 }
 
 test('a lost machine is restored to its last second, or to a given time', async (t) => {

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
+import { until } from './until.ts';
 
 /** A machine is lost under load, and the restore reports exactly what it lacks. */
-
-const PATIENCE_MS = 120_000;
 
 /** A till that redeems one cent at a time, and records the references that were answered, in order. */
 class Seller {
@@ -36,8 +34,7 @@ class Seller {
   }
 
   async until(count: number): Promise<void> {
-    for (const end = Date.now() + PATIENCE_MS; this.sold.length < count; await sleep(10))
-      assert.ok(Date.now() < end, 'the till does not sell');
+    await until('the till sells', () => this.sold.length >= count);
   }
 
   async stop(): Promise<void> {

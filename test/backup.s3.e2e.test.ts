@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { listBackups } from '../embedded/manifest.ts';
 import { openStorage } from '../embedded/storage.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { Installation } from './installation.ts';
 import { BUCKET, type S3, startRealS3, startStandInS3 } from './s3.ts';
+import { until } from './until.ts';
 
 /** Backups and the archived log in S3-compatible storage. */
 
 const PLACE = `s3://${BUCKET}/backups`;
 const LOG = `s3://${BUCKET}/log`;
-const ARCHIVED_MS = 120_000;
 
 async function installationAt(t: TestContext, { env }: S3): Promise<Installation> {
   const installation = await Installation.make(t);
@@ -35,15 +34,14 @@ async function archived(installation: Installation, s3: S3): Promise<void> {
   const { name, end } = row as { name: string; end: number };
   Object.assign(process.env, s3.env);
   const log = await openStorage(LOG);
-  for (const until = Date.now() + ARCHIVED_MS; Date.now() < until; await sleep(50)) {
-    if ((await log.list('')).includes(`${name}.gz`)) return;
+  await until('the log is archived', async () => {
+    if ((await log.list('')).includes(`${name}.gz`)) return true;
     const last = (await log.list(`${name}.tail`)).sort().at(-1);
-    if (last === undefined) continue;
+    if (last === undefined) return false;
     let sent = Number(last);
     for await (const chunk of log.read(`${name}.tail/${last}`)) sent += chunk.length;
-    if (sent >= end) return;
-  }
-  assert.fail('the log was not archived');
+    return sent >= end;
+  });
 }
 
 async function loseAndRestore(t: TestContext, s3: S3): Promise<void> {

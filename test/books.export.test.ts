@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { closeDays } from '../src/books/close.ts';
 import { type ExportWanted, exportBooks } from '../src/books/export.ts';
 import { GL_KINDS, setGlAccount } from '../src/books/gl.ts';
@@ -9,6 +8,7 @@ import { approve, pay } from '../src/settlement/approve.ts';
 import { draftSettlements } from '../src/settlement/draft.ts';
 import { DAY_ENDS, makeTerms } from '../src/settlement/terms.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
+import { until } from './until.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from './verifiers.ts';
 
 /**
@@ -74,12 +74,10 @@ after(async () => {
 
 /** Closes the days. A transaction of another test on the server may delay a close for a moment. */
 async function close(): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
+  await until('the days are closed', async () => {
     const { waiting } = await closeDays(ledger.operator, { dayEnds: DAY_ENDS });
-    if (!/has not ended/.test(waiting?.reason ?? '')) return;
-    await sleep(50);
-  }
-  assert.fail('the days do not close');
+    return !/has not ended/.test(waiting?.reason ?? '');
+  });
 }
 
 async function textOf(wanted: Partial<ExportWanted> & Pick<ExportWanted, 'format'>): Promise<string> {

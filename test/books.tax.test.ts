@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { findReport, makeReport } from '../src/books/reports/index.ts';
 import { setDormancyRule, setVatTreatment } from '../src/books/tax.ts';
 import { findProduct } from '../src/merchants/products.ts';
 import { type Ledger, openLedger, product, sell, spend } from './books.ts';
+import { until } from './until.ts';
 
 /** The reports that depend on the law: dormancy (R10) and VAT (R11). */
 
@@ -26,11 +26,10 @@ async function rowsOf({ started }: Ledger, name: string, from: string, to: strin
 
 /** Closes the days. A transaction of another test on the server may delay a close for a moment. */
 async function close(ledger: Ledger): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
+  await until('the days are closed', async () => {
     const { waiting } = await ledger.close();
-    if (!/has not ended/.test(waiting?.reason ?? '')) return;
-    await sleep(50);
-  }
+    return !/has not ended/.test(waiting?.reason ?? '');
+  });
 }
 
 test('a voucher is dormant some months after its issue or last redemption', async (t) => {

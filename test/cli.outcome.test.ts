@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { Operator } from './operator.ts';
+import { until } from './until.ts';
 import { openWay, type Way } from './way.ts';
 
 /** Commands that are interrupted, or lose the database, while their change is committed. */
@@ -43,15 +44,11 @@ after(async () => {
 
 const release = () => owner.query(sql`select pg_advisory_unlock(42)`);
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(20);
-}
-
 /** Starts a top-up, and returns when its commit waits. */
 async function startTopUp(...args: string[]) {
   const running = operator.start('float', 'top-up', '--merchant', merchantId, '--amount', '5', ...args);
   const waits = sql`select from pg_locks where locktype = 'advisory' and objid = 42 and not granted`;
-  await until(async () => (await owner.query(waits)).length > 0);
+  await until('the commit waits', async () => (await owner.query(waits)).length > 0);
   return running;
 }
 
@@ -91,7 +88,7 @@ describe('a change that is being committed', () => {
     const { ended } = await startTopUp('--json');
     way.set('silent');
     await release();
-    await until(async () => (await booked()) === 1);
+    await until('the top-up is booked', async () => (await booked()) === 1);
     way.cut();
     const { status, out, err } = await ended;
     way.set('open');

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Receiver, verify } from './receiver.ts';
 import { MAIN } from './scrip.ts';
+import { until } from './until.ts';
 
 /**
  * The service as an operator runs it, killed with its database in the middle of redemptions and of a
@@ -45,11 +46,12 @@ async function scrip(...args: string[]): Promise<string> {
 
 async function start(): Promise<void> {
   serve = spawn(process.execPath, [MAIN, 'serve'], { env: environment(), stdio: 'ignore' });
-  for (let tries = 0; tries < 600; tries++) {
-    if ((await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok) return;
-    await sleep(50);
-  }
-  assert.fail('the service does not start');
+  const ready = () =>
+    fetch(`http://127.0.0.1:${port}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await until('the service has started', ready);
 }
 
 /** Kills both at once, as a power cut does, except for the disk. */
@@ -170,17 +172,17 @@ describe('a service killed together with its database', () => {
     const redeemed = () => receiver.received.filter(({ body }) => body.type === 'voucher.redeemed');
     const ids = () =>
       new Map(redeemed().map(({ headers, body }) => [headers['webhook-id'], body.data.reference]));
-    for (let tries = 0; ids().size < sent.length && tries < 600; tries++) await sleep(100);
+    await until('every redemption is announced', () => ids().size >= sent.length);
     assert.deepEqual([...ids().values()].sort(), sent.map(({ reference }) => reference).sort());
     for (const event of redeemed()) assert.ok(verify(event, secret));
   });
 
   it('completes the batch with exactly the quantity ordered', async () => {
     let batch = await call('/vouchers/large');
-    for (let tries = 0; batch.data['status'] === 'PROCESSING' && tries < 600; tries++) {
-      await sleep(100);
+    await until('the batch is produced', async () => {
       batch = await call('/vouchers/large');
-    }
+      return batch.data['status'] !== 'PROCESSING';
+    });
     assert.equal(batch.data['status'], 'COMPLETED');
     const vouchers = batch.data['vouchers'] as { code: string; serialNumber: number }[];
     assert.equal(new Set(vouchers.map(({ code }) => code)).size, QUANTITY);

@@ -12,6 +12,7 @@ import { lockFolder } from '../embedded/lock.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../src/db/embedded.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
+import { until } from './until.ts';
 
 const log = createLogger('silent');
 const MODULE = new URL('../src/', import.meta.url).href;
@@ -47,10 +48,6 @@ function isRunning(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(10);
 }
 
 async function ask(url: string, text: string): Promise<Record<string, unknown>[]> {
@@ -201,7 +198,9 @@ test('a start that is killed while it creates the database leaves no partial dat
   const folder = await dataFolder(t);
   await mkdir(folder, { mode: 0o700 });
   const child = spawn(process.execPath, ['--input-type=module', '-e', USER, folder], { stdio: 'ignore' });
-  await until(async () => (await readdir(folder)).some((name) => name.startsWith('postgres.new-')));
+  await until('a new database is being made', async () =>
+    (await readdir(folder)).some((name) => name.startsWith('postgres.new-')),
+  );
   child.kill('SIGKILL');
   await once(child, 'exit');
   await assert.rejects(access(join(folder, 'postgres')));
@@ -214,7 +213,7 @@ test('a server that dies is started again at the same address', async (t) => {
   const { ownerUrl } = await use(folder);
   const server = (await serverOf(folder)) as number;
   process.kill(server, 'SIGKILL');
-  await until(() =>
+  await until('the database answers', () =>
     ask(ownerUrl, 'select 1').then(
       () => true,
       () => false,

@@ -163,7 +163,10 @@ function testClock(): TestClock {
   };
 }
 
-/** How long a service waits for a connection: as in production, or for as long as a busy machine takes. */
+/**
+ * How long a service waits for a connection: as in production, or for as long as a busy machine takes. Only
+ * tests of an absent database or a full pool want the former.
+ */
 type Patience = { readonly isPatient?: boolean };
 
 /**
@@ -172,7 +175,7 @@ type Patience = { readonly isPatient?: boolean };
  */
 export async function startTestService(
   on?: TestService,
-  { isPatient = false }: Patience = {},
+  { isPatient = true }: Patience = {},
 ): Promise<TestService> {
   const database = on ? undefined : await testDatabase();
   const url = on?.url ?? (database as TestDatabase).url;

@@ -46,7 +46,7 @@ async function readiness({ baseUrl }: ListeningService) {
 }
 
 test('a process is not ready while no connection for calls of merchants is free', async (t) => {
-  const listening = await testService(t);
+  const listening = await testService(t, undefined, { isPatient: false });
   const { db } = listening.service;
   assert.deepEqual(await readiness(listening), [200, '00', null]);
   const ask = () => db.hot({ name: 'wait', text: WAIT }, []);
@@ -57,7 +57,7 @@ test('a process is not ready while no connection for calls of merchants is free'
 });
 
 test('slow statements on the other pool do not make a process unready', async (t) => {
-  const listening = await testService(t);
+  const listening = await testService(t, undefined, { isPatient: false });
   const { db } = listening.service;
   const ask = () => db.query({ text: WAIT, values: [] });
   await whileFull(listening, 10, ask, async () => {

@@ -114,8 +114,7 @@ async function serve(
 for (const dialect of DIALECTS) {
   // The requests of the flood wait for a lock, so that the service is full and the machine is not busy.
   test(`a merchant is answered while another one floods the service, by ${dialect.name}`, async (t) => {
-    // On a busy machine, a connection to the database may take longer during a flood than the timeout allows.
-    const listening = await testService(t, undefined, { isPatient: true });
+    const listening = await testService(t);
     const [flooding, modest] = [await Till.at(listening), await Till.at(listening)];
     const voucher = await flooding.voucher(null);
     const owner = await lock(t, flooding, voucher);

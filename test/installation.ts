@@ -5,15 +5,11 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { STATUS } from '../src/cli/output.ts';
 import { ENVIRONMENT, MAIN, type Ran, runScrip, startScrip } from './scrip.ts';
+import { until } from './until.ts';
 
 /** An installation with an embedded database, operated by the program alone. */
-
-/** The time for a start on a busy machine. */
-const START_MS = 60_000;
-const POLL_MS = 100;
 
 export class Installation {
   /** Removed at the end of the test. */
@@ -113,12 +109,11 @@ export class Installation {
     child.stderr.on('data', (text: Buffer) => {
       err += text.toString();
     });
-    for (const until = Date.now() + START_MS; Date.now() < until; await sleep(POLL_MS)) {
+    return until('it serves', () => {
       const [, url] = /serves (\S+)/.exec(out) ?? [];
-      if (url !== undefined && out.endsWith('\n\n')) return url;
       assert.equal(child.exitCode, null, err);
-    }
-    return assert.fail(`it does not serve: ${err}`);
+      return out.endsWith('\n\n') && url;
+    });
   }
 
   async stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {

@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../soak/process.ts';
+import { until } from './until.ts';
 
 /** Key management services for tests: fakes, and moto's AWS KMS where it is installed. */
 
 const MOTO = fileURLToPath(new URL('./servers/installed/python', import.meta.url));
-const READY_MS = 60_000;
 export const AWS_ENV = {
   AWS_ACCESS_KEY_ID: 'operator',
   AWS_SECRET_ACCESS_KEY: 'of-the-keys',
@@ -136,13 +136,11 @@ export async function startMoto(t: TestContext): Promise<string | undefined> {
     await once(child, 'exit');
   });
   const url = `http://127.0.0.1:${port}`;
-  for (const until = Date.now() + READY_MS; Date.now() < until; )
-    if (
-      await fetch(url).then(
-        () => true,
-        () => false,
-      )
-    )
-      return url;
-  throw new Error('moto does not start');
+  const answers = () =>
+    fetch(url).then(
+      () => true,
+      () => false,
+    );
+  await until('moto has started', answers);
+  return url;
 }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { authenticate } from '../src/api-keys/authenticate.ts';
 import { sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
@@ -9,6 +8,7 @@ import { startJobs } from '../src/operator/jobs.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
 import { type OperatorApi, startOperator } from './operator.api.ts';
 import { type Made, makeVouchers } from './operator.ts';
+import { until } from './until.ts';
 
 let api: OperatorApi;
 let serials: string[];
@@ -26,14 +26,11 @@ after(async () => {
   await api?.stop();
 });
 
-const WAIT_MS = 30_000;
-
 async function ended(id: string) {
-  for (const until = Date.now() + WAIT_MS; Date.now() < until; await sleep(50)) {
+  return until(`job ${id} ends`, async () => {
     const { body } = await api.get(`/jobs/${id}`);
-    if (!['WAITING', 'RUNNING'].includes(body.state)) return body;
-  }
-  return assert.fail(`job ${id} did not end`);
+    return !['WAITING', 'RUNNING'].includes(body.state) && body;
+  });
 }
 
 describe('a bulk change', () => {

@@ -9,6 +9,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../soak/process.ts';
 import { temporaryFolder } from './leave-nothing.ts';
+import { until } from './until.ts';
 
 /** S3-compatible storage for tests: a server that others wrote where it is installed, and a stand-in. */
 
@@ -19,7 +20,6 @@ const KEYS = {
   AWS_SECRET_ACCESS_KEY: 'of-the-vault',
   AWS_REGION: 'us-east-1',
 };
-const READY_MS = 60_000;
 
 export type S3 = {
   /** What a program needs to reach it, as environment variables. */
@@ -54,14 +54,12 @@ export async function startRealS3(t: TestContext): Promise<S3 | undefined> {
     await once(child, 'exit');
   });
   const endpoint = `http://127.0.0.1:${port}`;
-  for (const until = Date.now() + READY_MS; Date.now() < until; )
-    if (
-      await fetch(endpoint).then(
-        () => true,
-        () => false,
-      )
-    )
-      break;
+  const answers = () =>
+    fetch(endpoint).then(
+      () => true,
+      () => false,
+    );
+  await until('the server has started', answers);
   return { env: { ...KEYS, AWS_ENDPOINT_URL_S3: endpoint } };
 }
 

@@ -24,6 +24,7 @@ import { type ApiRequest, DIALECTS, update, updateDetails, type Voucher } from '
 import { Receiver } from './receiver.ts';
 import { ENVIRONMENT, MAIN, runScrip } from './scrip.ts';
 import { UNKNOWN, withWrongPin } from './till.ts';
+import { until } from './until.ts';
 
 /**
  * Codes, PINs, secrets and keys of a service in use, looked for in everything that it and its database
@@ -137,15 +138,12 @@ async function useEverything(): Promise<void> {
     await askEverything(authorization, dialect, own, at);
     await misuse(authorization, secret, dialect.prefix, own[0] as Voucher);
   }
-  for (let tries = 0; tries < 500; tries++) {
+  const many = await until('the batch is complete', async () => {
     const { text } = await ask(authorization, { method: 'GET', path: '/api/v2/vouchers/many-0' });
     const { data } = JSON.parse(text);
-    if (data.status === 'COMPLETED') {
-      vouchers.push(...data.vouchers.slice(0, 3));
-      break;
-    }
-    await sleep(50);
-  }
+    return data.status === 'COMPLETED' && (data.vouchers as Voucher[]);
+  });
+  vouchers.push(...many.slice(0, 3));
   assert.equal(vouchers.length, 15);
   await operate(authorization, id, endpoint.id);
   keyRing = (await readFile(join(dataDir, 'keys'), 'utf8')).trim().split('\n');

@@ -7,10 +7,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { STATUS } from '../src/cli/output.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { ENVIRONMENT, MAIN } from './scrip.ts';
+import { until } from './until.ts';
 
 /** The service as an operator runs it: one process, started, asked to stop, and looked at from outside. */
 
@@ -54,10 +54,6 @@ function scrip(t: TestContext, settings: Settings, ...args: string[]): Scrip {
   return { process: child, out: () => out, err: () => err, ended };
 }
 
-async function until(what: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await what())) await sleep(10);
-}
-
 /** Starts the service and returns its address once it has told it. */
 async function serve(
   t: TestContext,
@@ -65,7 +61,10 @@ async function serve(
   ...args: string[]
 ): Promise<Scrip & { baseUrl: string }> {
   const service = scrip(t, settings, 'serve', ...args);
-  await until(() => service.out().endsWith('\n\n') || service.process.exitCode !== null);
+  await until(
+    'the service has started or ended',
+    () => service.out().endsWith('\n\n') || service.process.exitCode !== null,
+  );
   const [, baseUrl] = /^Scrip serves (\S+)$/m.exec(service.out()) ?? [];
   assert.ok(baseUrl, service.err());
   return { ...service, baseUrl };
@@ -106,7 +105,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     await fetch(`${service.baseUrl}/healthz`);
     const answer = once(slow, 'response');
     service.process.kill(signal);
-    await until(() => service.err().includes('stopping'));
+    await until('the service is stopping', () => service.err().includes('stopping'));
     slow.end('}');
     const [{ statusCode }] = await answer;
     assert.equal(statusCode, 401);
@@ -142,6 +141,7 @@ test('a Ctrl-C at any moment of the start leaves nothing running', async (t) => 
     const settings = await ownSettings(t);
     const service = scrip(t, settings, 'serve');
     await until(
+      `${sign} is there`,
       async () => service.process.exitCode !== null || (await exists(join(settings.SCRIP_DATA_DIR, sign))),
     );
     service.process.kill('SIGINT');
@@ -178,8 +178,8 @@ test('a database that is killed under the service is back without a restart', as
   const service = await serve(t, settings);
   const note = await readFile(join(settings.SCRIP_DATA_DIR, 'postgres', 'postmaster.pid'), 'utf8');
   process.kill(Number(note.split('\n')[0]), 'SIGKILL');
-  await until(() => service.err().includes('the database is back'));
-  await until(async () => (await fetch(`${service.baseUrl}/readyz`)).ok);
+  await until('the database is back', () => service.err().includes('the database is back'));
+  await until('the service is ready', async () => (await fetch(`${service.baseUrl}/readyz`)).ok);
 });
 
 test('a port that is taken is told in one line, before anything is made', async (t) => {

@@ -8,6 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { ENVIRONMENT, MAIN } from './scrip.ts';
+import { until } from './until.ts';
 
 /** A service of several processes, one of which is killed in the middle of redemptions. */
 
@@ -92,10 +93,6 @@ async function openShop({
   return { call, vouchers: data['vouchers'] as { code: string; pin: string }[] };
 }
 
-const until = async (what: () => boolean | Promise<boolean>) => {
-  while (!(await what())) await sleep(20);
-};
-
 test('a process that is killed under load is replaced; every reference has exactly one effect', async (t) => {
   const serving = await serve(t);
   const { call, vouchers } = await openShop(serving);
@@ -121,14 +118,14 @@ test('a process that is killed under load is replaced; every reference has exact
     }
   };
   const tills = Array.from({ length: TILLS }, (_, number) => till(number));
-  await until(() => answered > 10 * TILLS);
+  await until('the tills are served', () => answered > 10 * TILLS);
   process.kill(before[0] as number, 'SIGKILL');
-  await until(async () => {
+  await until('the process is replaced', async () => {
     const now = await answering(serving);
     return now.length === 2 && !now.includes(before[0] as number);
   });
   const after = answered;
-  await until(() => answered > after + 10 * TILLS);
+  await until('the tills are served again', () => answered > after + 10 * TILLS);
   stopped = true;
   await Promise.all(tills);
 

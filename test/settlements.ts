@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { closeDays } from '../src/books/close.ts';
 import type { Context, Operator } from '../src/context.ts';
 import { DAY_ENDS, makeTerms } from '../src/settlement/terms.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
+import { until } from './until.ts';
 
 /** A merchant that issues vouchers, and a shop that redeems them and is settled with. */
 export type Scene = { ledger: Ledger; issuer: Context; shop: Context };
@@ -38,18 +38,15 @@ export async function terms(operator: Operator, merchantId: number, more: object
 
 /** Closes what is due. A transaction of another test on the same server may delay that a moment. */
 export async function close({ operator }: Ledger): Promise<string[]> {
-  for (let tries = 0; ; tries++) {
+  const closed = await until('the days are closed', async () => {
     const { closed, waiting } = await closeDays(operator, { dayEnds: DAY_ENDS });
-    if (closed.length === 0 && tries < 600 && /has not ended/.test(waiting?.reason ?? '')) {
-      await sleep(50);
-      continue;
-    }
-    assert.deepEqual(
-      closed.flatMap(({ failed }) => failed),
-      [],
-    );
-    return closed.map(({ day }) => day);
-  }
+    return (closed.length > 0 || !/has not ended/.test(waiting?.reason ?? '')) && closed;
+  });
+  assert.deepEqual(
+    closed.flatMap(({ failed }) => failed),
+    [],
+  );
+  return closed.map(({ day }) => day);
 }
 
 /**

@@ -5,10 +5,10 @@ import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openOwner } from '../src/db/pool.ts';
 import { startTestService, type TestService } from './harness.ts';
+import { until } from './until.ts';
 
 /**
  * An upgrade while the service runs: the next release, which is this one with one more migration, and this
@@ -16,8 +16,6 @@ import { startTestService, type TestService } from './harness.ts';
  */
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
-const START_MS = 120_000;
-const POLL_MS = 50;
 
 /** Adds a column to a table of every call, and a table of its own. */
 const EXPANDS = `-- A test: what a release adds.
@@ -94,18 +92,10 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-async function until<T>(what: string, find: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  for (const end = Date.now() + START_MS; Date.now() < end; await sleep(POLL_MS)) {
-    const found = await find();
-    if (found !== undefined) return found;
-  }
-  return assert.fail(what);
-}
-
 /** Serves by the release in a folder. @returns its address */
 async function serve(root: string): Promise<string> {
   const child = start(root, 'serve', '--no-work', '--processes', '1');
-  return until('it does not serve', () => {
+  return until('it serves', () => {
     assert.equal(child.exitCode, null, child.out());
     return /serves (\S+)/.exec(child.out())?.[1];
   });
@@ -161,11 +151,11 @@ describe('an upgrade', () => {
     try {
       await until('the migration runs', async () => {
         assert.equal(killed.exitCode, null, killed.out());
-        return (await asleep()).length > 0 || undefined;
+        return (await asleep()).length > 0;
       });
       killed.kill('SIGKILL');
       // The server notices, and undoes what it did.
-      await until('the migration ends', async () => (await asleep()).length === 0 || undefined);
+      await until('the migration ends', async () => (await asleep()).length === 0);
     } finally {
       await owner.close();
     }
