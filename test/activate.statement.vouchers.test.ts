@@ -150,10 +150,10 @@ test('an activation that waited for a voucher decides on its new state, with or 
 });
 
 test('an activation notifies the endpoints that subscribe to it, and no others', async () => {
-  const { merchant, isTold } = await bench.listened('voucher.activated');
+  const { merchant, isAnnounced } = await bench.subscribed('voucher.activated');
   const card = await bench.card(merchant);
   const id = bench.id();
   assert.equal(await outcomeOf({ by: merchant, card, value: 10_000, id }), 'ok');
   await outcomeOf({ by: merchant, card, value: 10_000 });
-  await isTold(id);
+  await isAnnounced(id);
 });

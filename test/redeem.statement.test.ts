@@ -9,9 +9,9 @@ let bench: Bench;
 let one: Context;
 let other: Context;
 let statement: Redemptions;
-const rowsOf: Redemptions['rowsOf'] = (...asked) => statement.rowsOf(...asked);
-const outcomesOf: Redemptions['outcomesOf'] = (...asked) => statement.outcomesOf(...asked);
-const outcomeOf: Redemptions['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
+const rowsOf: Redemptions['rowsOf'] = (...args) => statement.rowsOf(...args);
+const outcomesOf: Redemptions['outcomesOf'] = (...args) => statement.outcomesOf(...args);
+const outcomeOf: Redemptions['outcomeOf'] = (...args) => statement.outcomeOf(...args);
 
 before(async () => {
   statement = await Redemptions.open();
@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => bench.close());
 
-test('books each of a call once: the claim, the journal and the balance say the same', async () => {
+test('a call books each redemption once: the claim, the journal and the balance agree', async () => {
   const [first, second] = await bench.cards(one, 2, { value: 25 });
   assert.ok(first && second);
   const ids = [bench.id(), bench.id()] as const;
@@ -74,19 +74,21 @@ test('books each of a call once: the claim, the journal and the balance say the 
   ]);
 });
 
-test('a call that holds a voucher, or a reference, twice is refused as a whole', async () => {
+test('a call with the same voucher or reference twice fails as a whole', async () => {
   const [card, next] = await bench.cards(one, 2, { value: 25 });
   assert.ok(card && next);
-  const ask = (each: Card, reference?: string) => ({
+  const request = (each: Card, reference?: string) => ({
     by: one,
     card: each,
     amount: 10_000,
     ...(reference && { reference }),
   });
   const twice = /rows of vouchers were written instead of/;
-  await assert.rejects(outcomesOf([ask(card), ask(next), ask(card)]), twice);
-  await assert.rejects(outcomesOf([ask(wrong(card)), ask(card)]), twice);
-  await assert.rejects(outcomesOf([ask(card, 'twice'), ask(next, 'twice')]), { constraint: 'claims_pkey' });
+  await assert.rejects(outcomesOf([request(card), request(next), request(card)]), twice);
+  await assert.rejects(outcomesOf([request(wrong(card)), request(card)]), twice);
+  await assert.rejects(outcomesOf([request(card, 'twice'), request(next, 'twice')]), {
+    constraint: 'claims_pkey',
+  });
   for (const each of [card, next])
     assert.deepEqual(
       [await bench.ofCard(each, 'balance_minor'), await bench.guardOf(each)],
@@ -99,7 +101,7 @@ test('a call that holds a voucher, or a reference, twice is refused as a whole',
 });
 
 describe('a reference', () => {
-  test('is answered as before for the same request, and refused for another', async () => {
+  test('returns the first answer for the same request, and is refused for another one', async () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.ok(card && next);
     const [first] = await rowsOf([{ by: one, card, amount: 100_000, reference: 'ref' }]);
@@ -112,21 +114,21 @@ describe('a reference', () => {
     assert.equal(await outcomeOf(one, card, 100_100, 'ref'), '94');
     assert.equal(await outcomeOf(one, next, 100_000, 'ref'), '94');
     assert.equal(await outcomeOf(one, UNKNOWN, 100_000, 'ref'), '94');
-    // Finer than the voucher's currency, though not than every currency there is.
+    // Finer than the currency of the voucher, but not than every currency.
     assert.equal(await outcomeOf(one, card, 100_050, 'ref'), '94');
     assert.equal(await outcomeOf(other, card, 100_000, 'ref'), 'ok');
     assert.equal(await outcomeOf(one, wrong(card), 100_000, 'ref'), '55');
     assert.equal(await bench.ofCard(card, 'balance_minor'), '500');
   });
 
-  test('that another operation has used is free', async () => {
+  test('used by another operation is free', async () => {
     const card = await bench.card(one, 25);
     await bench.query(`insert into claims (id, merchant_id, operation, reference, fingerprint)
       values (gen_random_uuid(), ${one.merchant.id}, 'activate', 'of an activation', '10000')`);
     assert.equal(await outcomeOf(one, card, 10_000, 'of an activation'), 'ok');
   });
 
-  test('that the same request uses while a copy of it waits makes the copy a replay', async () => {
+  test('used by the same request while a copy waits makes the copy a replay', async () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.ok(card && next);
     const id = bench.id();
@@ -139,7 +141,7 @@ describe('a reference', () => {
     assert.equal(await bench.ofCard(card, 'balance_minor'), '2400');
   });
 
-  test('that another request uses while a call waits fails the call, which is then sent again: 94', async () => {
+  test('used by another request while a call waits fails the call; sent again, the call gets 94', async () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     assert.ok(card && next);
     const first = `
@@ -157,14 +159,14 @@ describe('a reference', () => {
 });
 
 describe('wrong PINs', () => {
-  test('are counted, and lock at the fifth, the tenth and the fifteenth', async () => {
+  test('are counted, and lock the voucher at the fifth, the tenth and the fifteenth', async () => {
     const card = await bench.card(one, 25);
     await bench.countsWrongPins(card, () => outcomeOf(one, wrong(card), 10_000));
     assert.equal(await outcomeOf(one, card, 10_000), '75');
     assert.equal(await bench.ofCard(card, 'balance_minor'), '2500');
   });
 
-  test('are forgotten with the right one, whatever comes of the redemption once the PIN was looked at', async () => {
+  test('no longer count after the right one, even if the redemption is declined', async () => {
     const card = await bench.card(one, 25);
     await outcomeOf(one, card, 10_000, 'guarded');
     const guarded = async (amount: number, reference?: string, wrongPins = 3) => {
@@ -178,19 +180,19 @@ describe('wrong PINs', () => {
     assert.deepEqual(await guarded(10_000_000, undefined, 1), ['51', '0 open', true]);
     assert.deepEqual(await guarded(10), ['13', '0 open', true]);
     assert.deepEqual(await guarded(10_000, 'guarded'), ['replay', '0 open', true]);
-    // In these the PIN was not looked at.
+    // In these cases the PIN is not checked.
     assert.deepEqual(await guarded(20_000, 'guarded'), ['94', '3 -60', false]);
     await bench.setCard(card, "wrong_pins = 5, pin_locked_until = '2030-01-15T09:00Z'");
     assert.equal(await outcomeOf(one, card, 10_000), '75');
     assert.equal(await bench.guardOf(card), '5 60');
-    // Nothing is written where there is nothing to forget.
+    // Nothing is written if there is no count to reset.
     await bench.setCard(card, 'wrong_pins = 0, pin_locked_until = null');
     const place = await bench.placeOf(card);
     assert.equal(await outcomeOf(one, card, 10_000_000), '51');
     assert.equal(await bench.placeOf(card), place);
   });
 
-  test('are counted on the voucher as it is when the call gets its lock', async () => {
+  test('are counted on the voucher as it is once the call holds its lock', async () => {
     const card = await bench.card(one, 25);
     const guess = () => outcomeOf(one, wrong(card), 10_000, 'guess');
     assert.equal(await bench.behind(card, 'balance_minor = 5', guess), '55');
@@ -198,7 +200,7 @@ describe('wrong PINs', () => {
   });
 });
 
-test('a call that waited for a voucher decides on it as it is then, with a reference and without', async () => {
+test('a call that waited for a voucher decides on its new state, with and without a reference', async () => {
   for (const [outcome, what] of [
     ['42', 'balance_minor = 0'],
     ['51', 'balance_minor = 5'],
@@ -217,17 +219,17 @@ test('a call that waited for a voucher decides on it as it is then, with a refer
         what,
       );
       if (outcome === 'ok') assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
-      // The next voucher may come to be sealed under the same key.
+      // Frees the key for the next round.
       if (outcome === '14') await bench.setCard(card, `code_key = '${card.codeKey}'`);
     }
   }
 });
 
-test('is told to the endpoints that want it, and to no other', async () => {
-  const { merchant, isTold } = await bench.listened('voucher.redeemed');
+test('a redemption is announced to the endpoints that subscribe to it, and to no other', async () => {
+  const { merchant, isAnnounced } = await bench.subscribed('voucher.redeemed');
   const card = await bench.card(merchant, 25);
   const id = bench.id();
   assert.deepEqual(await outcomesOf([{ by: merchant, card, amount: 10_000, id }]), ['ok']);
   await outcomeOf(merchant, card, 10_000_000);
-  await isTold(id);
+  await isAnnounced(id);
 });

@@ -9,7 +9,7 @@ let bench: Bench;
 let one: Context;
 let other: Context;
 let statement: Redemptions;
-const outcomeOf: Redemptions['outcomeOf'] = (...asked) => statement.outcomeOf(...asked);
+const outcomeOf: Redemptions['outcomeOf'] = (...args) => statement.outcomeOf(...args);
 
 before(async () => {
   statement = await Redemptions.open();
@@ -19,7 +19,7 @@ before(async () => {
 after(() => bench.close());
 
 describe('an amount', () => {
-  test('that is too fine for the voucher is declined after the PIN', async () => {
+  test('too fine for the voucher is declined after the PIN is checked', async () => {
     const card = await bench.card(one, 25);
     for (const amount of [1, 10]) {
       assert.equal(await outcomeOf(one, UNKNOWN, amount), '14');
@@ -30,7 +30,7 @@ describe('an amount', () => {
     assert.equal(await bench.ofCard(card, 'balance_minor'), '2499');
   });
 
-  test('is in the units of the voucher', async () => {
+  test('is in units of the currency of the voucher', async () => {
     const [dinars, yen] = [await bench.merchant('DINAR'), await bench.merchant('YEN')];
     const [inDinar, inYen] = [await bench.card(dinars, 1.234), await bench.card(yen, 500)];
     assert.deepEqual(
@@ -45,7 +45,7 @@ describe('an amount', () => {
     assert.equal(await outcomeOf(yen, inYen, 10_001), '13');
   });
 
-  test('may be the whole balance, and not a unit more', async () => {
+  test('may be the whole balance, and not one unit more', async () => {
     const card = await bench.card(one, 25);
     assert.equal(await outcomeOf(one, card, 250_100), '51');
     assert.equal(await outcomeOf(one, card, 249_900), 'ok');
@@ -54,7 +54,7 @@ describe('an amount', () => {
     assert.equal(await bench.ofCard(card, 'balance_minor'), '0');
   });
 
-  test('needs an account where it is settled', async () => {
+  test('needs a settlement account in the currency of the voucher', async () => {
     const dinars = await bench.merchant('DINAR');
     const card = await bench.card(dinars, 5);
     assert.equal(await outcomeOf(one, card, 10_000), 'account');
@@ -77,7 +77,7 @@ describe('a voucher', () => {
     ['ok', "pin_locked_until = '2030-01-15T08:00:00Z'"],
   ] as const;
 
-  test('is refused for what it is, to who knows its PIN', async () => {
+  test('is refused for its state only with the right PIN', async () => {
     for (const [outcome, what] of states) {
       const card = await bench.card(one, 25);
       await bench.setCard(card, what);
@@ -86,7 +86,7 @@ describe('a voucher', () => {
     }
   });
 
-  test('of a batch that is not complete does not exist', async () => {
+  test('of a batch that is not complete is not found', async () => {
     const card = await bench.card(one, 25);
     await bench.query(
       `
@@ -96,7 +96,7 @@ describe('a voucher', () => {
     assert.equal(await outcomeOf(one, card, 10_000), '14');
   });
 
-  test('of scope issuer is accepted by the issuer alone', async () => {
+  test('of scope issuer is accepted only by its issuer', async () => {
     const card = await bench.card(other, 25);
     assert.equal(await outcomeOf(one, card, 10_000), '47');
     assert.equal(await outcomeOf(other, card, 10_000), 'ok');

@@ -4,7 +4,7 @@ import { plainArray, textArray } from '../src/db/sql.ts';
 import { REDEEM } from '../src/redemptions/queries.ts';
 import { Bench, BUCKET, type Card } from './statement.ts';
 
-type ApiRequest = {
+type Redemption = {
   readonly by: Context;
   readonly card: Card;
   /** In ten-thousandths of a major unit. */
@@ -23,7 +23,7 @@ type Row = {
   currency: string | null;
 };
 
-/** Calls the function of redemptions, on a bench with products of several terms. */
+/** Calls the function `redeem`, on a bench with several products. */
 export class Redemptions {
   readonly bench: Bench;
 
@@ -39,30 +39,30 @@ export class Redemptions {
     return new Redemptions(bench);
   }
 
-  /** @param isClaimed whether the ids are those of claims that were made before, as over shards */
-  async rowsOf(asked: readonly ApiRequest[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
-    const ids = asked.map(({ id }) => id ?? this.bench.id());
+  /** @param isClaimed whether the IDs are of claims that exist already, as across shards */
+  async rowsOf(requests: readonly Redemption[], now = this.bench.now, isClaimed = false): Promise<Row[]> {
+    const ids = requests.map(({ id }) => id ?? this.bench.id());
     const rows = await this.bench.hot<Row>(REDEEM, [
       BUCKET,
-      plainArray(asked.map(({ by }) => by.merchant.id)),
-      plainArray(asked.map(({ card }) => card.codeKey)),
-      plainArray(asked.map(({ card }) => card.pinKey)),
-      plainArray(asked.map(({ amount }) => amount)),
-      textArray(asked.map(({ reference }) => reference ?? null)),
+      plainArray(requests.map(({ by }) => by.merchant.id)),
+      plainArray(requests.map(({ card }) => card.codeKey)),
+      plainArray(requests.map(({ card }) => card.pinKey)),
+      plainArray(requests.map(({ amount }) => amount)),
+      textArray(requests.map(({ reference }) => reference ?? null)),
       plainArray(ids),
       isClaimed,
       now,
     ]);
-    return asked.map((_, index) => {
+    return requests.map((_, index) => {
       const [found, ...others] = rows.filter(({ ord }) => ord === index + 1);
       assert.ok(found && others.length === 0);
       return found;
     });
   }
 
-  /** The outcome of each of a list of redemptions that are decided by one call. */
-  async outcomesOf(asked: readonly ApiRequest[], now = this.bench.now): Promise<string[]> {
-    return (await this.rowsOf(asked, now)).map(({ outcome }) => outcome);
+  /** The outcomes of redemptions that one call decides. */
+  async outcomesOf(requests: readonly Redemption[], now = this.bench.now): Promise<string[]> {
+    return (await this.rowsOf(requests, now)).map(({ outcome }) => outcome);
   }
 
   async outcomeOf(
@@ -72,7 +72,7 @@ export class Redemptions {
     reference?: string,
     now = this.bench.now,
   ): Promise<string> {
-    const asked = { by, card, amount, ...(reference !== undefined && { reference }) };
-    return (await this.outcomesOf([asked], now))[0] as string;
+    const request = { by, card, amount, ...(reference !== undefined && { reference }) };
+    return (await this.outcomesOf([request], now))[0] as string;
   }
 }

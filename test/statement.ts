@@ -13,7 +13,7 @@ import { asOperator, startTestService, type TestService } from './harness.ts';
 /** On one server there is one bucket. */
 export const BUCKET = 0;
 
-/** A voucher as a function of the hot path meets it. */
+/** A voucher as the functions of the hot path look it up. */
 export type Card = {
   readonly serial: bigint;
   readonly code: string;
@@ -22,7 +22,7 @@ export type Card = {
   readonly pinKey: string;
 };
 
-/** A card that nobody has. */
+/** A card that does not exist. */
 export const UNKNOWN: Card = {
   serial: 0n,
   code: '',
@@ -30,7 +30,7 @@ export const UNKNOWN: Card = {
   codeKey: 'f'.repeat(32),
   pinKey: 'e'.repeat(32),
 };
-/** The card with a PIN that is not its own. */
+/** The card with a wrong PIN. */
 export const wrong = (card: Card): Card => ({ ...card, pinKey: 'd'.repeat(32) });
 
 type Owner = Awaited<ReturnType<typeof openOwner>>;
@@ -39,9 +39,8 @@ type Terms = { readonly value?: number; readonly reference?: string };
 let references = 0;
 
 /**
- * A bench for the functions of the hot path, below both variants: what each decides, row by row, and what
- * it leaves in the tables. Much of what they must withstand, such as one voucher twice in a call, does
- * not get through a variant.
+ * A bench for the functions of the hot path: the rows that they return, and the rows that they write. The
+ * variants refuse many cases that the functions must withstand, such as one voucher twice in a call.
  */
 export class Bench {
   readonly now = new Date('2030-01-15T08:00:00.000Z');
@@ -66,7 +65,7 @@ export class Bench {
     await this.served.stop();
   }
 
-  /** A product of a currency, DEFAULT's terms otherwise. */
+  /** Creates a product of a currency, otherwise with the terms of DEFAULT. */
   async product(code: string, currency: string, decimals: number, more: object = {}): Promise<void> {
     const wanted = { ...productDefaults(currency, decimals), code, name: code, ...more };
     await createProduct(asOperator(this.served.service), wanted);
@@ -79,7 +78,7 @@ export class Bench {
     return (await authenticate(this.served.service, authorization)).context;
   }
 
-  /** Vouchers of a batch that the merchant generates. */
+  /** Generates a batch. @returns its vouchers */
   async cards(
     context: Context,
     quantity: number,
@@ -99,7 +98,7 @@ export class Bench {
 
   async card(context: Context, value?: number): Promise<Card> {
     const [card] = await this.cards(context, 1, value === undefined ? {} : { value });
-    return card ?? assert.fail('a batch came without its voucher');
+    return card ?? assert.fail('the batch has no voucher');
   }
 
   id(): string {
@@ -123,14 +122,14 @@ export class Bench {
     return row?.value ?? null;
   }
 
-  /** The same of each of some vouchers, in their order. */
+  /** The same for a list of vouchers, in its order. */
   async ofCards(cards: readonly Card[], column: string): Promise<(string | null)[]> {
     const values: (string | null)[] = [];
     for (const card of cards) values.push(await this.ofCard(card, column));
     return values;
   }
 
-  /** What guards the PIN of a voucher: wrong ones, and until when it is locked, in minutes from now. */
+  /** The PIN guard of a voucher: the wrong PINs, and the end of the lock, in minutes from now. */
   async guardOf(card: Card): Promise<string> {
     const minutes = `extract(epoch from pin_locked_until - '${this.now.toISOString()}')::numeric / 60`;
     return (
@@ -139,13 +138,13 @@ export class Bench {
   }
 
   /**
-   * Wrong PINs are counted, and lock at the fifth, the tenth and the fifteenth. @param ask asks with a
-   * wrong one
+   * Expects that wrong PINs are counted, and lock the voucher at the fifth, the tenth and the fifteenth.
+   * @param guess tries a wrong PIN
    */
-  async countsWrongPins(card: Card, ask: () => Promise<string>): Promise<void> {
+  async countsWrongPins(card: Card, guess: () => Promise<string>): Promise<void> {
     const after = async (count: number) => {
       await this.setCard(card, `wrong_pins = ${count}, pin_locked_until = null`);
-      assert.equal(await ask(), '55');
+      assert.equal(await guess(), '55');
       return this.guardOf(card);
     };
     assert.deepEqual([await after(0), await after(3), await after(4)], ['1 open', '4 open', '5 15']);
@@ -156,7 +155,7 @@ export class Bench {
     );
   }
 
-  /** Where the row of a voucher stands: it moves with every update. */
+  /** The position of a voucher's row, which changes with every update. */
   async placeOf(card: Card): Promise<string | null> {
     return this.ofCard(card, 'ctid');
   }
@@ -165,7 +164,7 @@ export class Bench {
     return this.query(`update vouchers set ${what} where serial_number = ${card.serial}`);
   }
 
-  /** An endpoint of a merchant; `what` is a list of assignments that make it special. */
+  /** Creates an endpoint of a merchant. `what` is a list of assignments to its row. */
   async endpoint(context: Context, events: string | null, what?: string): Promise<number> {
     const [row] = await this.query<{ id: number }>(
       `insert into webhook_endpoints (merchant_id, url, events, secret, created_at)
@@ -178,20 +177,20 @@ export class Bench {
   }
 
   /**
-   * A merchant with endpoints, of which two want an event of it.
-   * @returns the merchant, and what looks whether the event of an id was told to them, once, and nothing
-   *   to any other
+   * Creates a merchant with endpoints, two of which subscribe to an event.
+   * @returns the merchant, and an assertion that the event with an ID was announced once to each of the
+   *   two, and to no other
    */
-  async listened(event: string): Promise<{ merchant: Context; isTold(id: string): Promise<void> }> {
+  async subscribed(event: string): Promise<{ merchant: Context; isAnnounced(id: string): Promise<void> }> {
     const [merchant, neighbor] = [await this.merchant(), await this.merchant()];
     const wanted = [await this.endpoint(merchant, null), await this.endpoint(merchant, `float.low,${event}`)];
     await this.endpoint(merchant, event === 'voucher.redeemed' ? 'voucher.activated' : 'voucher.redeemed');
     await this.endpoint(merchant, null, "disabled_at = now(), disabled_reason = 'it was'");
     await this.endpoint(merchant, null, 'removed_at = now()');
     await this.endpoint(neighbor, null);
-    const isTold = async (id: string) => {
+    const isAnnounced = async (id: string) => {
       const columns = 'endpoint_id, event_id, type, subject_id, data, occurred_at, due_at';
-      const told = await this.query(
+      const deliveries = await this.query(
         `select ${columns} from webhook_deliveries where type = '${event}' order by endpoint_id`,
       );
       const expected = {
@@ -203,16 +202,16 @@ export class Bench {
         due_at: this.now,
       };
       assert.deepEqual(
-        told,
+        deliveries,
         wanted.map((endpoint_id) => ({ endpoint_id, ...expected })),
       );
     };
-    return { merchant, isTold };
+    return { merchant, isAnnounced };
   }
 
   /**
-   * Runs a call that has to wait for a change of a voucher, which commits while the call waits: the call
-   * must decide on the row as it is then. (A call that does not wait has decided before the change.)
+   * Runs a call that has to wait for a change of a voucher, which commits while the call waits. The call
+   * must decide on the changed row. (A call that does not wait has decided before the change.)
    * @param waiters how many statements of the call wait
    */
   behind<T>(card: Card, what: string, call: () => Promise<T>, waiters = 1): Promise<T> {

@@ -20,8 +20,8 @@ before(async () => {
 });
 after(() => bench.close());
 
-/** The merchant at a moment of its own, since ids of one moment are in no order. */
-function later<ApiRequest extends Context>(context: ApiRequest): ApiRequest {
+/** The context at a time of its own, since IDs of the same time have no order. */
+function later<Caller extends Context>(context: Caller): Caller {
   return { ...context, now: new Date(bench.now.getTime() + ++times) };
 }
 
@@ -31,7 +31,7 @@ const listed = (by: Context, inForceOnly = false) => listTransactions(by, { inFo
 const referencesOf = (list: readonly Transaction[]) => list.map(({ reference }) => reference);
 
 describe('the list of a merchant', () => {
-  test('tells what was done, the newest first', async () => {
+  test('holds its transactions, newest first', async () => {
     const by = await bench.merchant();
     const [card] = await bench.cards(later(by), 1, { value: 25, reference: 'batch' });
     const bare = await bench.card(by);
@@ -55,7 +55,7 @@ describe('the list of a merchant', () => {
     assert.deepEqual(await findUpdate(by, 'less'), less);
     const all = await listed(by);
     const [generated] = all.slice(-1);
-    // The two rows of an update are of one moment.
+    // The two rows of an update have the same time.
     const updated = [less.cancellation, less.replacement as Transaction].sort((one, two) =>
       one.transactionId < two.transactionId ? 1 : -1,
     );
@@ -83,7 +83,7 @@ describe('the list of a merchant', () => {
     assert.deepEqual(await listed(other), []);
   });
 
-  test('tells of its own batches alone, once they are complete, what they activated', async () => {
+  test('holds the activations of its own batches only, and only of complete ones', async () => {
     const by = await bench.merchant();
     const later = await bench.merchant('LATER');
     const [kept, gone] = [await bench.card(by, 25), await bench.card(by, 25)];
@@ -100,7 +100,7 @@ describe('the list of a merchant', () => {
     assert.equal((await listed(other)).length, 1);
   });
 
-  test('tells nothing of what the operator moved', async () => {
+  test('omits entries that an operator booked', async () => {
     const by = await bench.merchant();
     const card = await bench.card(by, 25);
     await replaceVoucher(asOperator(by.service), card.serial);
@@ -110,7 +110,7 @@ describe('the list of a merchant', () => {
     );
   });
 
-  test('ends behind the fifty newest, of whatever kind, and of the newest batches', async () => {
+  test('holds the fifty newest transactions of all kinds and batches', async () => {
     const by = await bench.merchant();
     const card = await bench.card(by, 100);
     for (let nth = 1; nth <= 52; nth++) {
@@ -123,7 +123,7 @@ describe('the list of a merchant', () => {
     }
     const expected = Array.from({ length: 50 }, (_, index) => `batch ${52 - index}`);
     assert.deepEqual(referencesOf(await listed(by)), expected);
-    // Batches that activated nothing take no place.
+    // Batches without an activation do not count.
     for (let nth = 1; nth <= 50; nth++) await bench.card(by);
     await bench.query("update batches set ended_at = '2030-03-01' where value_minor is null");
     assert.deepEqual(referencesOf(await listed(by)), expected);
@@ -136,7 +136,7 @@ describe('the list of a merchant', () => {
     );
   });
 
-  test('tells the newest of a batch that activated more than fifty', async () => {
+  test('holds the fifty newest activations of a larger batch', async () => {
     const by = await bench.merchant();
     const cards: Card[] = [];
     for (let nth = 1; nth <= 6; nth++) cards.push(...(await bench.cards(later(by), 10, { value: 1 })));
@@ -146,13 +146,13 @@ describe('the list of a merchant', () => {
       await bench.query(`update ${table} set batch_id = ${last} where serial_number in (${serials.join()})`);
     // Batches end by the clock of the machine, which may be set back meanwhile.
     await bench.query(`update batches set ended_at = '2030-02-01' where id = ${last}`);
-    const told = (await listed(by)).map(({ serialNumber }) => serialNumber);
-    assert.deepEqual(told.sort(), serials.slice(10).sort());
+    const shown = (await listed(by)).map(({ serialNumber }) => serialNumber);
+    assert.deepEqual(shown.sort(), serials.slice(10).sort());
   });
 });
 
 describe('the transaction of a reference', () => {
-  test('is the redemption, or what stands in its place, else the activation', async () => {
+  test('is the redemption or its replacement by an update, else the activation', async () => {
     const by = await bench.merchant();
     const card = await bench.card(by);
     const opened = (await activate(later(by), { voucher: card, value: 25, reference: 'x' })).transaction;
@@ -166,7 +166,7 @@ describe('the transaction of a reference', () => {
     assert.equal(await findTransaction(other, 'x'), undefined);
   });
 
-  test('is none after a full reversal, and is known by its id where it has no reference', async () => {
+  test('is not found after a full reversal, and is found by its ID if it has no reference', async () => {
     const by = await bench.merchant();
     const card = await bench.card(by, 25);
     await sale(by, card, 5, 'gone');

@@ -10,10 +10,10 @@ let updates: Updates;
 let bench: Bench;
 let one: Context;
 let other: Context;
-const redeemed: Updates['redeemed'] = (...wanted) => updates.redeemed(...wanted);
-const rowsOf: Updates['rowsOf'] = (...asked) => updates.rowsOf(...asked);
-const outcomeOf: Updates['outcomeOf'] = (...asked) => updates.outcomeOf(...asked);
-const found: Updates['found'] = (...sought) => updates.found(...sought);
+const redeemed: Updates['redeemed'] = (...args) => updates.redeemed(...args);
+const rowsOf: Updates['rowsOf'] = (...args) => updates.rowsOf(...args);
+const outcomeOf: Updates['outcomeOf'] = (...args) => updates.outcomeOf(...args);
+const found: Updates['found'] = (...args) => updates.found(...args);
 const entriesOf: Updates['entriesOf'] = (card) => updates.entriesOf(card);
 
 before(async () => {
@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => bench.close());
 
-test('a list updates a voucher once: the first goes through, whatever comes of it, and the others come again', async () => {
+test('a call decides one update of each voucher, and returns the others to be sent again', async () => {
   const { card, reference } = await redeemed(10);
   const second = 'the second sale';
   await redeem(one, { ...card, amount: 5, reference: second });
@@ -44,7 +44,7 @@ test('a list updates a voucher once: the first goes through, whatever comes of i
   assert.deepEqual([await entriesOf(poor.card), await entriesOf(bystander.card)], [[], []]);
 });
 
-test('an update is found by its redemption alone', async () => {
+test('an update is found only by the reference of its redemption', async () => {
   const bare = await bench.card(one);
   await activate(one, { voucher: bare, value: 25, reference: 'both' });
   await redeem(one, { ...bare, amount: 5, reference: 'both' });
@@ -69,7 +69,7 @@ test('an update is found by its redemption alone', async () => {
   );
 });
 
-test('a call that waited for a voucher decides on it as it is then', async () => {
+test('a call that waited for a voucher decides on its new state', async () => {
   for (const [outcome, what, amount] of [
     ['44', "closed = 'CANCELED'", 0],
     ['43', 'blocked_at = now()', 110_000],
@@ -84,7 +84,7 @@ test('a call that waited for a voucher decides on it as it is then', async () =>
   assert.equal(await bench.ofCard(card, 'balance_minor'), '1900');
 });
 
-test('a call that waited while its voucher was replaced gives the money to the new one', async () => {
+test('a call that waited while its voucher was replaced returns the money to the new voucher', async () => {
   const { card, reference } = await redeemed(10);
   const serial = card.serial + 64n;
   const replace = `
@@ -96,22 +96,22 @@ test('a call that waited while its voucher was replaced gives the money to the n
   assert.deepEqual(held, { balance_minor: 2500n });
 });
 
-test('of two updates at the same time one goes through, and the other is shown it', async () => {
+test('one of two concurrent updates is booked, and the other one gets its result', async () => {
   const { card, reference } = await redeemed(10);
   // Neither of them sees the other's before it has the lock.
-  const ask = async (amount: number) => (await rowsOf([{ by: one, reference, amount }]))[0];
-  const both = () => Promise.all([ask(10_000), ask(20_000)]);
+  const updateTo = async (amount: number) => (await rowsOf([{ by: one, reference, amount }]))[0];
+  const both = () => Promise.all([updateTo(10_000), updateTo(20_000)]);
   const rows = await bench.behind(card, 'wrong_pins = 0', both, 2);
   assert.deepEqual(rows.map((row) => row?.outcome).sort(), ['58', 'ok']);
   assert.equal(rows[0]?.new_id, rows[1]?.new_id);
   assert.equal((await entriesOf(card)).length, 2);
 });
 
-test('is told to the endpoints that want it, and to no other', async () => {
-  const { merchant, isTold } = await bench.listened('redemption.updated');
+test('an update is announced to the endpoints that subscribe to it, and to no other', async () => {
+  const { merchant, isAnnounced } = await bench.subscribed('redemption.updated');
   const { reference } = await redeemed(10, merchant);
   const id = bench.id();
   await rowsOf([{ by: merchant, reference, amount: 10_000, reversalId: id }]);
   await outcomeOf(merchant, reference, 20_000);
-  await isTold(id);
+  await isAnnounced(id);
 });

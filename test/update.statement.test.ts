@@ -11,10 +11,10 @@ let updates: Updates;
 let bench: Bench;
 let one: Context;
 let other: Context;
-const redeemed: Updates['redeemed'] = (...wanted) => updates.redeemed(...wanted);
-const rowsOf: Updates['rowsOf'] = (...asked) => updates.rowsOf(...asked);
-const outcomeOf: Updates['outcomeOf'] = (...asked) => updates.outcomeOf(...asked);
-const found: Updates['found'] = (...sought) => updates.found(...sought);
+const redeemed: Updates['redeemed'] = (...args) => updates.redeemed(...args);
+const rowsOf: Updates['rowsOf'] = (...args) => updates.rowsOf(...args);
+const outcomeOf: Updates['outcomeOf'] = (...args) => updates.outcomeOf(...args);
+const found: Updates['found'] = (...args) => updates.found(...args);
 const entriesOf: Updates['entriesOf'] = (card) => updates.entriesOf(card);
 
 before(async () => {
@@ -25,7 +25,7 @@ after(() => bench.close());
 
 describe('an update', () => {
   for (const newAmount of [24, 3, 0.01, 0]) {
-    test(`to ${newAmount} reverses the redemption, books the new one, and tells both`, async () => {
+    test(`to ${newAmount} reverses the redemption, books the new one, and returns both`, async () => {
       const { card, reference, id } = await redeemed(10);
       const [settlement] = await bench.query<{ id: bigint }>(
         `select credit_account as id from journal where id = '${id}'`,
@@ -36,7 +36,7 @@ describe('an update', () => {
         [{ by: one, reference, amount: newAmount * 10_000, reversalId, newId }],
         later,
       );
-      const told = {
+      const expected = {
         ...{ ord: 1, outcome: 'ok', original_id: id, original_minor: 1000n, original_at: bench.now },
         ...{
           reference,
@@ -46,8 +46,8 @@ describe('an update', () => {
         ...{ decimals: 2, reversal_id: reversalId, updated_at: later },
         ...{ new_id: newAmount > 0 ? newId : null, new_minor: BigInt(newAmount * 100) },
       };
-      const { outcome, ...update } = told;
-      assert.deepEqual(rows, [told]);
+      const { outcome, ...update } = expected;
+      assert.deepEqual(rows, [expected]);
       assert.equal(outcome, 'ok');
       assert.deepEqual(await found(one, reference), [update]);
       const accounts = { of: card.serial, to: settlement?.id };
@@ -84,7 +84,7 @@ describe('an update', () => {
     });
   }
 
-  test('happens once: the second is told of the first, and changes nothing', async () => {
+  test('is booked once: a second one is refused, and changes nothing', async () => {
     const { card, reference } = await redeemed(10);
     assert.equal(await outcomeOf(one, reference, 50_000), 'ok');
     for (const amount of [50_000, 0, 250_000, 9_990_000])
@@ -93,14 +93,14 @@ describe('an update', () => {
     assert.equal((await entriesOf(card)).length, 2);
   });
 
-  test('takes the whole balance, and not a unit more', async () => {
+  test('may take the whole balance, and not one unit more', async () => {
     const { card, reference } = await redeemed(10);
     assert.equal(await outcomeOf(one, reference, 250_100), '51');
     assert.equal(await outcomeOf(one, reference, 250_000), 'ok');
     assert.equal(await bench.ofCard(card, 'balance_minor'), '0');
   });
 
-  test('is in the units of the voucher', async () => {
+  test('is in units of the currency of the voucher', async () => {
     const { card, reference, by } = await redeemed(1.234, await bench.merchant('DINAR'));
     assert.equal(await outcomeOf(by, reference, 1), '13');
     assert.equal(await outcomeOf(by, reference, 10), 'ok');
@@ -116,8 +116,8 @@ describe('an update', () => {
   });
 });
 
-describe('what is updated', () => {
-  test('is a redemption of the merchant, by its reference, or by its id where it has none', async () => {
+describe('the updated redemption', () => {
+  test('is one of the merchant, found by its reference, or by its ID if it has none', async () => {
     const { reference, id, card } = await redeemed(10);
     assert.equal(await outcomeOf(other, reference, 0), '60');
     assert.equal(await outcomeOf(one, id, 0), '60');
@@ -135,7 +135,7 @@ describe('what is updated', () => {
     assert.deepEqual(await found(one, reference), []);
   });
 
-  test('may be on a voucher that cannot be spent, if nothing more is taken from it', async () => {
+  test('may be of a blocked or expired voucher, if the update takes no more money', async () => {
     const states = [
       ['43', 'blocked_at = now()'],
       ['43', "blocked_at = now(), expires_at = '2029-01-01'"],
@@ -157,14 +157,14 @@ describe('what is updated', () => {
     assert.equal(await outcomeOf(one, reference, 110_000), 'ok');
   });
 
-  test('is on no voucher that was canceled, not even to give money back', async () => {
+  test('may not be of a canceled voucher, even if the update returns money', async () => {
     const { card, reference } = await redeemed(10);
     await bench.setCard(card, "closed = 'CANCELED', blocked_at = now()");
     for (const amount of [0, 200_000]) assert.equal(await outcomeOf(one, reference, amount), '44');
     assert.deepEqual(await entriesOf(card), []);
   });
 
-  test('may be on a voucher that was replaced: the last of the chain gets the money back, and none gives more', async () => {
+  test('may be of a replaced voucher: the last replacement gets the money back, and none pays more', async () => {
     for (const [amount, given] of [
       [0, 1000n],
       [40_000, 600n],
@@ -200,7 +200,7 @@ describe('what is updated', () => {
     }
   });
 
-  test('is told as blocked or expired before it is told as updated, where more is asked for', async () => {
+  test('is refused as blocked before it is refused as updated, if the update takes more money', async () => {
     const { card, reference } = await redeemed(10);
     await outcomeOf(one, reference, 50_000);
     await bench.setCard(card, 'blocked_at = now()');

@@ -6,7 +6,7 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { Bench, BUCKET, type Card } from './statement.ts';
 
 /** `amount` in ten-thousandths of a major unit. */
-type ApiRequest = {
+type Update = {
   readonly by: Context;
   readonly reference: string;
   readonly amount: number;
@@ -55,16 +55,16 @@ export class Updates {
     return { card, reference, id: transaction.transactionId, by };
   }
 
-  async rowsOf(asked: readonly ApiRequest[], now = this.bench.now): Promise<Row[]> {
+  async rowsOf(updates: readonly Update[], now = this.bench.now): Promise<Row[]> {
     const rows = await this.bench.hot<Row>(UPDATE_REDEMPTIONS, [
       BUCKET,
-      plainArray(asked.map(({ by }) => by.merchant.id)),
-      textArray(asked.map(({ reference }) => reference)),
+      plainArray(updates.map(({ by }) => by.merchant.id)),
+      textArray(updates.map(({ reference }) => reference)),
       null,
-      plainArray(asked.map(({ amount }) => amount)),
-      plainArray(asked.map(({ reversalId }) => reversalId ?? this.bench.id())),
-      plainArray(asked.map(({ newId }) => newId ?? this.bench.id())),
-      plainArray(asked.map(() => this.bench.id())),
+      plainArray(updates.map(({ amount }) => amount)),
+      plainArray(updates.map(({ reversalId }) => reversalId ?? this.bench.id())),
+      plainArray(updates.map(({ newId }) => newId ?? this.bench.id())),
+      plainArray(updates.map(() => this.bench.id())),
       now,
     ]);
     return rows.sort((first, second) => first.ord - second.ord);
@@ -76,9 +76,9 @@ export class Updates {
     return rows[0]?.outcome as string;
   }
 
-  found(by: Context, ...sought: string[]): Promise<Row[]> {
-    const merchants = plainArray(sought.map(() => by.merchant.id));
-    return this.bench.hot<Row>(FIND_UPDATES, [BUCKET, merchants, textArray(sought), null]);
+  found(by: Context, ...references: string[]): Promise<Row[]> {
+    const merchants = plainArray(references.map(() => by.merchant.id));
+    return this.bench.hot<Row>(FIND_UPDATES, [BUCKET, merchants, textArray(references), null]);
   }
 
   entriesOf(card: Card): Promise<object[]> {
